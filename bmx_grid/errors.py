@@ -1,0 +1,53 @@
+"""Every failure a user can meet, as one tree.
+
+    BmxError                    a mistake that a person can mend; shown as one message, never a traceback
+    ├── ConfigError             an option, key or value of the configuration
+    ├── DataError               a data file, its rows or its values
+    │   └── DataMissingError    the file or folder is not there; says where it was looked for
+    ├── UnavailableError        a model or an optional library that cannot be had; says how to get it
+    ├── ExplainError            a segment that the chosen explainer cannot explain
+    └── StoreError              the attribution cache or an output cannot be read or written
+
+A message names the thing, the value and the way out.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BmxError(Exception):
+    """Base of every error that a user can mend."""
+
+
+class ConfigError(BmxError):
+    """An option, key or value of the configuration cannot be used."""
+
+
+class DataError(BmxError):
+    """A data file, one of its rows or one of its values cannot be used."""
+
+
+class DataMissingError(DataError):
+    """A data file or folder is not there."""
+
+
+class UnavailableError(BmxError):
+    """A model or an optional library cannot be had here."""
+
+
+class ExplainError(BmxError):
+    """A segment cannot be explained by the chosen explainer."""
+
+
+class StoreError(BmxError):
+    """The attribution cache or an output cannot be read or written."""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    """The message for an unknown name: the closest match, then the list of what exists."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f" Did you mean '{close[0]}'?" if close else ""
+    return f"unknown {kind} '{name}'.{hint} There are: {', '.join(names) or 'none'}."

@@ -1,0 +1,1 @@
+"""Word-level explainers: one file and one configs/explainer/*.yaml each. Start at base.py."""

@@ -1,0 +1,41 @@
+"""What an explainer is."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.identity import Component
+from bmx_grid.perturbation import Plan
+
+
+@dataclass(frozen=True)
+class Explainer(Component):
+    """Turns the scores of perturbed texts into one attribution a word (paper section 2.1).
+
+    The ground truth and the hypothesis of a segment are explained one after the other, each with
+    the other side as it stands. An explainer never calls a metric: it plans texts, is handed their
+    scores, and attributes. `rng` is made from the seed, this explainer's fingerprint, the segment's
+    content and the side, so that order, subset and number of workers cannot change a result.
+    """
+
+    stochastic: ClassVar[bool] = False  # whether `plan` draws from `rng`, so that the seed is identity
+
+    @abstractmethod
+    def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
+        """The texts to score for one side of n >= 1 words.
+
+        Raises ExplainError when the side cannot be explained (too many words, say).
+        """
+
+    @abstractmethod
+    def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n] attributions from the float64[K] scores of the plan's K texts."""
+
+    @abstractmethod
+    def count_texts(self, n_words: int) -> int:
+        """How many texts `plan` asks for on a side of `n_words` words, before repeats are taken out."""

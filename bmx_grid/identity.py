@@ -1,0 +1,60 @@
+"""What makes two results the same result: components, their settings and fingerprints.
+
+A component (metric, explainer, data set, aggregation) is a frozen dataclass. Each field says its
+role: `identity` fields change the result, `runtime` fields (device, batch size) do not. The
+fingerprint holds the class name, its VERSION and the identity fields; VERSION is raised by hand
+when the code's results change.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from typing import Any, ClassVar
+
+IDENTITY, RUNTIME = "identity", "runtime"
+
+
+def identity(default: Any = dataclasses.MISSING) -> Any:
+    """A dataclass field that changes the result, and so belongs to the fingerprint."""
+    return dataclasses.field(default=default, metadata={"role": IDENTITY})
+
+
+def runtime(default: Any = dataclasses.MISSING) -> Any:
+    """A dataclass field that changes how a result is reached (speed, device), never the result."""
+    return dataclasses.field(default=default, metadata={"role": RUNTIME})
+
+
+@dataclasses.dataclass(frozen=True)
+class Component:
+    """Base of all configured parts. Subclasses are frozen dataclasses that check their own values."""
+
+    VERSION: ClassVar[int] = 1
+
+    def settings(self, role: str = IDENTITY) -> dict[str, Any]:
+        """The fields of one role with their values, in order of declaration.
+
+        Raises TypeError when a field has no role: a new field must say whether it changes results.
+        """
+        found = {}
+        for item in dataclasses.fields(self):
+            if item.metadata.get("role") not in (IDENTITY, RUNTIME):
+                raise TypeError(f"{type(self).__name__}.{item.name} is neither identity() nor runtime()")
+            if item.metadata["role"] == role:
+                found[item.name] = getattr(self, item.name)
+        return found
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Everything of this component that a result depends on, readable and canonical."""
+        return {"type": type(self).__name__, "version": self.VERSION, **self.settings(IDENTITY)}
+
+
+def canonical_json(value: Any) -> str:
+    """One text for one value: keys sorted, no blanks, tuples as lists, NaN and infinity refused."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of the canonical JSON, 64 hexadecimal digits."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()

@@ -1,0 +1,48 @@
+"""Ragged arrays: one flat array of values and the offsets of its rows, the shape of an Arrow list column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Ragged:
+    """N rows of different lengths.
+
+    values: float64[total]; offsets: int64[N + 1], row i is values[offsets[i]:offsets[i + 1]].
+    """
+
+    values: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[NDArray[np.float64]]) -> Ragged:
+        """Pack rows, in order."""
+        kept = [np.asarray(row, dtype=np.float64) for row in rows]
+        offsets = np.zeros(len(kept) + 1, dtype=np.int64)
+        np.cumsum([len(row) for row in kept], out=offsets[1:])
+        return cls(np.concatenate(kept) if kept else np.empty(0), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> NDArray[np.float64]:
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """int64[N] number of values a row."""
+        return np.diff(self.offsets)
+
+    def rows(self) -> list[NDArray[np.float64]]:
+        """The N rows, as views."""
+        return [self[row] for row in range(len(self))]
+
+
+def concatenate_rows(left: Ragged, right: Ragged) -> Ragged:
+    """Row by row: the values of `left`, then those of `right`."""
+    return Ragged.from_rows(np.concatenate([a, b]) for a, b in zip(left.rows(), right.rows(), strict=True))
