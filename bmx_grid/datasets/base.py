@@ -1,0 +1,114 @@
+"""What a data set is: a reader that turns its publisher's files into segments, one language pair at a time."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from bmx_grid.errors import ConfigError, DataMissingError, unknown
+from bmx_grid.identity import Component, runtime
+from bmx_grid.segments import SegmentSet
+
+
+@dataclass(frozen=True)
+class Source:
+    """A publisher's repository at one revision, and the address its archive is fetched from.
+
+    archive: an address in which {repository} and {revision} stand for the other two fields.
+    """
+
+    repository: str
+    revision: str
+    archive: str = "https://codeload.github.com/{repository}/tar.gz/{revision}"
+
+    @property
+    def folder(self) -> str:
+        """The folder below data_dir that the repository unpacks to: its name without the owner."""
+        return self.repository.rsplit("/", 1)[-1]
+
+    @property
+    def address(self) -> str:
+        """The address of the archive."""
+        return self.archive.replace("{repository}", self.repository).replace("{revision}", self.revision)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetReader(Component):
+    """A data set that can be read one language pair at a time.
+
+    name: how the data set is called in plans, tables and file names.
+    language_pairs: the pairs to use, in this order; the data set may have more (`PAIRS`).
+    sources: where `download` fetches the files that `needs` lists. Empty: nothing to download.
+
+    All three are runtime fields. A setting names its data set and pair itself, and the texts and
+    scores that were read are in `SegmentSet.fingerprint`: narrowing the pairs, a mirror of the
+    archive or another data_dir must not make an attribution count as a different one.
+    """
+
+    PAIRS: ClassVar[tuple[str, ...]] = ()  # what the data set has; empty: whatever its file holds
+
+    name: str = runtime()
+    language_pairs: tuple[str, ...] = runtime(())
+    sources: tuple[Source, ...] = runtime(())
+
+    def __post_init__(self) -> None:
+        if isinstance(self.language_pairs, str):
+            raise ConfigError(
+                f"dataset.{self.name}.language_pairs is '{self.language_pairs}', but a list is wanted: "
+                f"write language_pairs=[{self.language_pairs}]."
+            )
+        pairs = tuple(str(pair) for pair in self.language_pairs)
+        for pair in pairs:
+            if self.PAIRS and pair not in self.PAIRS:
+                raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", pair, self.PAIRS))
+            if pairs.count(pair) > 1:
+                raise ConfigError(f"dataset.{self.name}.language_pairs lists '{pair}' {pairs.count(pair)} times.")
+        object.__setattr__(self, "language_pairs", pairs)
+        sources = tuple(Source(**item) if isinstance(item, Mapping) else item for item in self.sources)
+        object.__setattr__(self, "sources", sources)
+
+    def pairs(self, data_dir: Path) -> tuple[str, ...]:
+        """The language pairs to use. Looks into the files only where they alone know (`tabular`)."""
+        return self.language_pairs
+
+    def needs(self, language_pair: str) -> list[str]:
+        """Files below data_dir that `read` opens for this pair; empty when nothing has to be downloaded."""
+        return []
+
+    @abstractmethod
+    def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+        """The segments of one language pair, in the order of the publisher's file.
+
+        Raises ConfigError for a pair that the data set lacks, DataMissingError when a file is not
+        there, DataError when a file's content is not what its layout promises.
+        """
+
+    def check_pair(self, language_pair: str) -> None:
+        """Raise ConfigError when the data set has no such language pair."""
+        if language_pair not in self.PAIRS:
+            raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", language_pair, self.PAIRS))
+
+    def locate(self, data_dir: Path, language_pair: str) -> list[Path]:
+        """The paths of `needs`, in its order.
+
+        Raises ConfigError for an unknown pair, DataMissingError naming the paths that are not there.
+        """
+        self.check_pair(language_pair)
+        paths = [Path(data_dir) / needed for needed in self.needs(language_pair)]
+        missing = [path for path in paths if not path.is_file()]
+        if missing:
+            raise DataMissingError(self.missing_message(Path(data_dir), missing))
+        return paths
+
+    def missing_message(self, data_dir: Path, missing: Iterable[Path]) -> str:
+        """The message for files that are not there: the paths looked at and the way to get them."""
+        paths = [str(path) for path in missing]
+        shown = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
+        return (
+            f"data set '{self.name}': not found: {shown}. Set data_dir to the folder that holds "
+            f"{' and '.join(source.folder for source in self.sources) or 'the file'}, or fetch the files with: "
+            f"python -m bmx_grid.datasets download {self.name} data_dir={data_dir}"
+        )
