@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,18 +96,3 @@ class SegmentSet:
             for s, score in zip(self.segments, self.human_scores, strict=True)
         ]
         return digest([self.dataset, self.language_pair, rows])
-
-
-def segment_key(ground_truth: str, hypothesis: str) -> str:
-    """32 hexadecimal digits naming the content that an explanation depends on."""
-    return digest([ground_truth, hypothesis])[:32]
-
-
-def unique_ids(ids: Sequence[str]) -> list[str]:
-    """`ids` with "#2", "#3", … behind repeats, for publishers whose ids are not unique."""
-    counts: dict[str, int] = {}
-    named = []
-    for item in ids:
-        counts[item] = counts.get(item, 0) + 1
-        named.append(item if counts[item] == 1 else f"{item}#{counts[item]}")
-    return named

@@ -1,0 +1,143 @@
+"""From configuration to objects: where the options lie, what may be built, and whether values fit.
+
+Options name their class in `_target_`. Only classes of this package are built, and of packages that
+the environment variable BMX_ALLOWED_PACKAGES names (comma-separated): a configuration file alone can
+never make other code run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import os
+import types
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.identity import Component
+
+_HERE = Path(__file__).resolve().parent
+CONFIGS = next(
+    (path for path in (_HERE / "configs", _HERE.parent / "configs") if (path / "config.yaml").is_file()),
+    _HERE.parent / "configs",
+)
+ALLOWED_PACKAGES = "BMX_ALLOWED_PACKAGES"
+
+Built = TypeVar("Built")
+
+
+def options(group: str, folder: Path = CONFIGS) -> list[str]:
+    """The names of a group's options, sorted."""
+    return sorted(path.stem for path in (folder / group).glob("*.yaml"))
+
+
+def load_option(group: str, name: str) -> dict[str, Any]:
+    """The settings of one option as plain values, read from its YAML file.
+
+    Raises ConfigError with the closest name when there is no such option. Interpolations of
+    top-level keys (`${seed}`) are left as text.
+    """
+    import yaml
+
+    if name not in options(group):
+        raise ConfigError(unknown(group, name, options(group)))
+    loaded = yaml.safe_load((CONFIGS / group / f"{name}.yaml").read_text(encoding="utf-8"))
+    return dict(loaded[name] if set(loaded) == {name} else loaded)
+
+
+def build(node: Any, expected: type[Built], where: str) -> Built:
+    """The object that `node` (a mapping with `_target_`) describes, its values checked against its fields.
+
+    Raises ConfigError naming the key (below `where`), the value and what would fit.
+    """
+    if not isinstance(node, Mapping) or "_target_" not in node:
+        raise ConfigError(f"{where}: expected an option with a `_target_`, got {node!r}.")
+    cls = _allowed_class(str(node["_target_"]), where)
+    if not (issubclass(cls, expected) and dataclasses.is_dataclass(cls)):
+        raise ConfigError(f"{where}._target_: {cls.__name__} is not a {expected.__name__}.")
+    hints = typing.get_type_hints(cls)
+    fields = {item.name: item for item in dataclasses.fields(cls) if item.init}
+    values = {}
+    for key, value in node.items():
+        if key == "_target_":
+            continue
+        if key not in fields:
+            raise ConfigError(f"{where}: {unknown('key', str(key), fields)}")
+        values[key] = convert(value, hints[key], f"{where}.{key}")
+    required = [name for name, item in fields.items() if name not in values and _required(item)]
+    if required:
+        raise ConfigError(f"{where}: {', '.join(required)} must be given.")
+    return typing.cast(Built, cls(**values))
+
+
+def component_parameters(component: Component) -> dict[str, Any]:
+    """All readable settings of a component, identity and runtime."""
+    return {**component.settings("identity"), **component.settings("runtime")}
+
+
+def _allowed_class(target: str, where: str) -> type:
+    module_name, _, class_name = target.rpartition(".")
+    allowed = ["bmx_grid", *filter(None, os.environ.get(ALLOWED_PACKAGES, "").split(","))]
+    if module_name.split(".")[0] not in allowed:
+        raise ConfigError(
+            f"{where}._target_: '{target}' is outside the packages that may be built from a configuration "
+            f"({', '.join(allowed)}). Name its package in the environment variable {ALLOWED_PACKAGES} if you trust it."
+        )
+    try:
+        found = getattr(importlib.import_module(module_name), class_name, None)
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"{where}._target_: there is no module '{error.name}' for '{target}'.") from error
+    if not isinstance(found, type):
+        raise ConfigError(f"{where}._target_: there is no class '{class_name}' in {module_name}.")
+    return found
+
+
+def _required(item: dataclasses.Field[Any]) -> bool:
+    return item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
+
+
+def convert(value: Any, hint: Any, where: str) -> Any:
+    """`value` as the annotated type `hint`, without surprises: 5 fits a float, "5" fits no number.
+
+    Raises ConfigError naming `where`, the value and what would fit.
+    """
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return value
+    if origin is typing.Literal:
+        if value in arguments:
+            return value
+        raise ConfigError(f"{where}: {unknown('value', str(value), [str(one) for one in arguments])}")
+    if origin in (typing.Union, types.UnionType):
+        return _convert_union(value, arguments, where)
+    if origin is tuple and isinstance(value, list | tuple):
+        inner = arguments[0] if arguments else Any
+        return tuple(convert(item, inner, f"{where}[{index}]") for index, item in enumerate(value))
+    if origin in (dict, Mapping) or origin is types.MappingProxyType or str(origin).endswith("Mapping'>"):
+        if isinstance(value, Mapping):
+            return {str(key): convert(item, arguments[1], f"{where}.{key}") for key, item in value.items()}
+    elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    elif isinstance(hint, type) and isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
+        return value
+    raise ConfigError(f"{where}: expected {_wanted(hint)}, got {value!r}.")
+
+
+def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:
+    if value is None and type(None) in arguments:
+        return None
+    kinds = [kind for kind in arguments if kind is not type(None)]
+    for kind in kinds[:-1]:
+        try:
+            return convert(value, kind, where)
+        except ConfigError:  # the next kind of the union may fit; the last one explains
+            continue
+    return convert(value, kinds[-1], where)
+
+
+def _wanted(hint: Any) -> str:
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", tuple: "a list"}
+    return names.get(typing.get_origin(hint) or hint, str(hint))

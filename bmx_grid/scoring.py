@@ -1,0 +1,40 @@
+"""The scoring engine: all texts of many plans, one metric, each distinct text scored once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.errors import BmxError
+from bmx_grid.metrics.base import Metric, Pair
+from bmx_grid.perturbation import Request
+
+
+def score_pairs(metric: Metric, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+    """float64[n] scores of n (ground truth, hypothesis) pairs; repeated pairs are scored once.
+
+    Raises BmxError when the metric hands back a wrong number of scores or a NaN.
+    """
+    rows: dict[Pair, int] = {}
+    order = np.fromiter((rows.setdefault(pair, len(rows)) for pair in pairs), dtype=np.intp, count=len(pairs))
+    if not rows:
+        return np.empty(0)
+    scores = np.asarray(metric.score(list(rows)), dtype=np.float64)
+    if scores.shape != (len(rows),):
+        raise BmxError(f"{metric.signature}: {len(rows)} pairs were scored, but {scores.shape} scores came back.")
+    if np.isnan(scores).any():
+        worst = list(rows)[int(np.flatnonzero(np.isnan(scores))[0])]
+        raise BmxError(f"{metric.signature}: no score for ground truth {worst[0]!r} and hypothesis {worst[1]!r}.")
+    return scores[order]
+
+
+def score_requests(metric: Metric, requests: Sequence[Request]) -> list[NDArray[np.float64]]:
+    """float64[K] scores for each request, through the metric's short cut for masks where it has one."""
+    masked = metric.score_masked(requests)
+    if masked is not None:
+        return masked
+    rendered = [request.pairs() for request in requests]
+    scores = score_pairs(metric, [pair for pairs in rendered for pair in pairs])
+    return np.split(scores, np.cumsum([len(pairs) for pairs in rendered])[:-1]) if rendered else []
