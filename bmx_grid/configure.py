@@ -7,6 +7,7 @@ never make other code run.
 
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
 import importlib
 import os
@@ -58,19 +59,22 @@ def build(node: Any, expected: type[Built], where: str) -> Built:
     cls = _allowed_class(str(node["_target_"]), where)
     if not (issubclass(cls, expected) and dataclasses.is_dataclass(cls)):
         raise ConfigError(f"{where}._target_: {cls.__name__} is not a {expected.__name__}.")
+    return typing.cast(Built, _fill(cls, {key: node[key] for key in node if key != "_target_"}, where))
+
+
+def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
+    """An instance of the dataclass `cls` with the values of `node`, each checked against its field."""
     hints = typing.get_type_hints(cls)
     fields = {item.name: item for item in dataclasses.fields(cls) if item.init}
     values = {}
     for key, value in node.items():
-        if key == "_target_":
-            continue
         if key not in fields:
             raise ConfigError(f"{where}: {unknown('key', str(key), fields)}")
         values[key] = convert(value, hints[key], f"{where}.{key}")
     required = [name for name, item in fields.items() if name not in values and _required(item)]
     if required:
         raise ConfigError(f"{where}: {', '.join(required)} must be given.")
-    return typing.cast(Built, cls(**values))
+    return cls(**values)
 
 
 def component_parameters(component: Component) -> dict[str, Any]:
@@ -116,7 +120,9 @@ def convert(value: Any, hint: Any, where: str) -> Any:
     if origin is tuple and isinstance(value, list | tuple):
         inner = arguments[0] if arguments else Any
         return tuple(convert(item, inner, f"{where}[{index}]") for index, item in enumerate(value))
-    if origin in (dict, Mapping) or origin is types.MappingProxyType or str(origin).endswith("Mapping'>"):
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type) and isinstance(value, Mapping):
+        return _fill(hint, value, where)
+    if origin in (dict, collections.abc.Mapping):
         if isinstance(value, Mapping):
             return {str(key): convert(item, arguments[1], f"{where}.{key}") for key, item in value.items()}
     elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):

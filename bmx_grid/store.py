@@ -6,8 +6,8 @@
 
 A key is the content of a pair, so files do not depend on the order of segments, on chunks or on
 workers, a subset finds its rows in the file of the whole, and the whole goes on where a subset
-stopped. Every file carries a digest of its rows and settings in its schema; what does not agree
-with its digest is set aside and computed again.
+stopped. Every file carries a digest of its rows and settings in its schema; a file that does not
+agree with its digest counts as missing, and is replaced when its rows have been computed again.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _write(path: Path, table: Any, identity: str) -> None:
 
 
 def _read(path: Path, identity: str) -> Any:
-    """The table in `path`; None when there is none, or when it was damaged and has been set aside.
+    """The table in `path`; None when there is none, or (with a warning) when it is damaged.
 
     Raises StoreError when a newer version wrote it, or when it cannot be opened at all.
     """
@@ -219,12 +219,8 @@ def _read(path: Path, identity: str) -> Any:
             f"cannot read {path}: {error.strerror}. Mend its permissions or choose another cache_dir."
         ) from error
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        aside = path.with_suffix(".corrupt")
-        with suppress(FileNotFoundError):
-            os.replace(path, aside)
-        warnings.warn(
-            f"{path} is damaged ({error}); set aside as {aside.name}, its rows are computed again.", stacklevel=2
-        )
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        warnings.warn(f"{path} is damaged ({reason}); its rows are computed again and the file replaced.", stacklevel=2)
         return None
     raise StoreError(
         f"{path} was written by a newer bmx_grid (store version {version}, this one reads {VERSION}). "

@@ -1,0 +1,146 @@
+"""One composed configuration -> objects -> plan -> run -> what is written and shown. Nothing is computed here."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from bmx_grid.configure import build, convert
+from bmx_grid.errors import ConfigError
+from bmx_grid.files import write_text
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The top-level keys, checked."""
+
+    name: str
+    data_dir: Path
+    cache_dir: Path
+    output_dir: Path
+    limit: int | None
+    seed: int
+    dry_run: bool
+    on_error: Literal["continue", "stop"]
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Settings:
+        """Raises ConfigError naming the key and the value."""
+        limit = convert(config["limit"], int | None, "limit")
+        if limit is not None and limit < 1:
+            raise ConfigError(f"limit must be at least 1 segment a language pair, or null for all; got {limit}.")
+        seed = convert(config["seed"], int, "seed")
+        if seed < 0:
+            raise ConfigError(f"seed must be 0 or more, got {seed}.")
+        folders = {key: Path(convert(config[key], str, key)) for key in ("data_dir", "cache_dir", "output_dir")}
+        return cls(
+            name=convert(config["name"], str, "name"),
+            **folders,
+            limit=limit,
+            seed=seed,
+            dry_run=convert(config["dry_run"], bool, "dry_run"),
+            on_error=convert(config["on_error"], Literal["continue", "stop"], "on_error"),
+        )
+
+
+def run(config: Mapping[str, Any]) -> int:
+    """Run one sweep; the number of settings (or whole parts) that failed.
+
+    Raises BmxError for mistakes found before anything runs.
+    """
+    from bmx_grid.datasets.base import DatasetReader
+    from bmx_grid.executors import Executor
+    from bmx_grid.explainers.base import Explainer
+    from bmx_grid.metrics.base import Metric
+    from bmx_grid.plan import make_plan
+
+    warnings.showwarning = _show_warning
+    settings = Settings.from_config(config)
+    datasets = {name: build(node, DatasetReader, f"dataset.{name}") for name, node in _options(config, "dataset")}
+    metrics = {name: build(node, Metric, f"metric.{name}") for name, node in _options(config, "metric")}
+    explainers = {name: build(node, Explainer, f"explainer.{name}") for name, node in _options(config, "explainer")}
+    executor = build(config["executor"], Executor, "executor")
+    tracker = _tracker(config)
+    spec, fixed = _grid(config)
+    plan = make_plan(
+        datasets,
+        metrics,
+        explainers,
+        data_dir=settings.data_dir,
+        cache_dir=settings.cache_dir,
+        limit=settings.limit,
+        seed=settings.seed,
+    )
+    if settings.dry_run:
+        from bmx_grid.report.tables import plan_table
+
+        print(plan_table(plan, spec))
+        return len(plan.failed)
+    return _run(config, settings, plan, spec, fixed, executor, tracker)
+
+
+def _run(
+    config: Mapping[str, Any], settings: Settings, plan: Any, spec: Any, fixed: Any, executor: Any, tracker: Any
+) -> int:
+    from bmx_grid.report.figures import draw_setting, is_current
+    from bmx_grid.report.progress import Progress
+    from bmx_grid.report.tables import setting_line, sweep_table
+    from bmx_grid.results import grid_table, settings_table, write_csv, write_parquet
+    from bmx_grid.runner import refused, run_plan
+
+    start = time.perf_counter()
+    out = settings.output_dir
+    text = _config_text(config)
+    write_text(out / "config.yaml", text)
+    n_cached = sum(planned.cached for planned in plan.settings)
+    print(
+        f"{settings.name}: {len(plan.settings)} settings ({n_cached} cached), {spec.n_points:,} grid points each, "
+        f"{plan.n_texts:,} texts to score"
+    )
+    for one in plan.left_out:
+        print(f"left out: {one.label}: {one.reason}")
+    for one in plan.failed:
+        print(f"failed: {one.label}: {one.reason}", file=sys.stderr)
+    tracker.start(settings.name, text, out)
+    outcomes = []
+    with Progress(plan.n_texts) as progress:
+        for outcome in run_plan(
+            plan,
+            spec,
+            fixed=fixed,
+            executor=executor,
+            seed=settings.seed,
+            stop_on_error=settings.on_error == "stop",
+            progress=progress.advance,
+        ):
+            outcomes.append(outcome)
+            progress.say(setting_line(outcome, len(outcomes), len(plan.settings)))
+            if outcome.result is not None:
+                stem = outcome.result.file_stem
+                figure, table = out / "figures" / f"{stem}.png", out / "settings" / f"{stem}.parquet"
+                if not is_current(figure, outcome.result.fingerprint):
+                    draw_setting(outcome.result, figure)
+                if tracker.wants_artifacts(outcome.result):
+                    write_parquet(grid_table([outcome.result]), table)
+                tracker.log(outcome.result, figure, table)
+    results = [outcome.result for outcome in outcomes if outcome.result is not None]
+    failed = refused(outcomes, plan)
+    if results:
+        write_parquet(grid_table(results), out / "grid.parquet")
+        rows = settings_table(results)
+        write_parquet(rows, out / "settings.parquet")
+        write_csv(rows, out / "settings.csv")
+    tracker.finish(out, failed)
+    details = [f"{outcome.label}\n{outcome.details}" for outcome in outcomes if outcome.details]
+    if details:
+        write_text(out / "errors.txt", "\n".join(details))
+    print(sweep_table(results, failed))
+    scored = sum(result.n_texts for result in results)
+    print(f"{scored:,} texts scored in {time.perf_counter() - start:.1f} s; written to {out}/:")
+    print("  grid.parquet, settings.parquet, settings.csv, config.yaml, figures/*.png" + tracker.where())
+    return len(failed)

@@ -1,0 +1,159 @@
+"""From a sweep to its settings: what will be run, what is cached, what is left out and why."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.errors import BmxError
+from bmx_grid.explain import count_texts, explanation_identity, pair_key
+from bmx_grid.explainers.base import Explainer
+from bmx_grid.metrics.base import Metric, Pair
+from bmx_grid.segments import SegmentSet
+from bmx_grid.store import Slot, slot
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """Data set x language pair x metric x explainer, with the objects behind the names."""
+
+    segments: SegmentSet
+    metric_name: str
+    explainer_name: str
+    metric: Metric
+    explainer: Explainer
+    pairs: tuple[Pair, ...]
+    keys: tuple[str, ...]
+    slot: Slot
+
+    @property
+    def label(self) -> str:
+        """How people name it: data set, pair, metric, explainer."""
+        return setting_label(self.segments.dataset, self.segments.language_pair, self.metric_name, self.explainer_name)
+
+    @property
+    def file_name(self) -> str:
+        """Its name among the files of an output folder."""
+        return ".".join(
+            (self.segments.dataset, self.segments.language_pair, self.metric_name, self.explainer_name)
+        ).replace("/", "_")
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedSetting:
+    """A setting, the positions of its segments that are not explained yet, and the texts these need."""
+
+    setting: Setting
+    missing: tuple[int, ...]
+    n_texts: int
+
+    @property
+    def cached(self) -> bool:
+        """Whether nothing is left to score."""
+        return not self.missing
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A part of a sweep that is not run, and why."""
+
+    label: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class SweepPlan:
+    """All settings of a sweep.
+
+    left_out: combinations that cannot be, with a sentence each. failed: those that should have been.
+    """
+
+    settings: tuple[PlannedSetting, ...]
+    left_out: tuple[Refused, ...]
+    failed: tuple[Refused, ...]
+
+    @property
+    def n_texts(self) -> int:
+        """Texts still to score, before repeats are taken out."""
+        return sum(planned.n_texts for planned in self.settings)
+
+
+def setting_label(*names: str) -> str:
+    """The names of a setting in one readable line."""
+    return " · ".join(names)
+
+
+def make_plan(
+    datasets: Mapping[str, DatasetReader],
+    metrics: Mapping[str, Metric],
+    explainers: Mapping[str, Explainer],
+    *,
+    data_dir: Path,
+    cache_dir: Path,
+    limit: int | None,
+    seed: int,
+) -> SweepPlan:
+    """Read the data and expand the sweep, metric by metric so that a model is loaded once. Scores nothing.
+
+    Data that cannot be read and metrics that cannot be had fail their own settings only.
+    """
+    left_out: list[Refused] = []
+    failed: list[Refused] = []
+    sets: list[SegmentSet] = []
+    for name, reader in datasets.items():
+        try:
+            sets += [reader.read(data_dir, pair).head(limit) for pair in reader.pairs(data_dir)]
+        except BmxError as error:
+            failed.append(Refused(name, str(error)))
+    for segments in sets:
+        _warn_of_empty_texts(segments)
+    planned = []
+    for metric_name, metric in metrics.items():
+        try:
+            metric.check()
+        except BmxError as error:
+            failed.append(Refused(metric_name, str(error)))
+            continue
+        lacking = [segments for segments in sets if not segments.has(metric.reads)]
+        for dataset in dict.fromkeys(segments.dataset for segments in lacking):
+            pairs = [segments.language_pair for segments in lacking if segments.dataset == dataset]
+            reason = f"reads the {metric.reads}, which {dataset} does not have ({', '.join(pairs)})"
+            left_out.append(Refused(setting_label(dataset, metric_name), reason))
+        for segments in sets:
+            if segments.has(metric.reads):
+                ground_truths = segments.ground_truths(metric.reads)
+                pairs_of_texts = tuple(zip(ground_truths, segments.hypotheses, strict=True))
+                keys = tuple(pair_key(*pair) for pair in pairs_of_texts)
+                for explainer_name, explainer in explainers.items():
+                    place = slot(
+                        cache_dir,
+                        (metric_name, explainer_name),
+                        explanation_identity(metric, explainer, seed),
+                        segments.dataset,
+                        segments.language_pair,
+                    )
+                    setting = Setting(
+                        segments, metric_name, explainer_name, metric, explainer, pairs_of_texts, keys, place
+                    )
+                    try:
+                        missing = tuple(place.missing(keys))
+                    except BmxError as error:
+                        failed.append(Refused(setting.label, str(error)))
+                        continue
+                    n_texts = sum(count_texts(explainer, pairs_of_texts[position]) for position in missing)
+                    planned.append(PlannedSetting(setting, missing, n_texts))
+    return SweepPlan(tuple(planned), tuple(left_out), tuple(failed))
+
+
+def _warn_of_empty_texts(segments: SegmentSet) -> None:
+    empty = segments.empty_texts()
+    if empty:
+        some = ", ".join(empty[:3]) + (", …" if len(empty) > 3 else "")
+        warnings.warn(
+            f"{segments.origin or segments.dataset}: {len(empty)} of {len(segments)} segments have an empty text "
+            f"(segment {some}); metrics give empty text its stated score, and an empty side has no attributions.",
+            stacklevel=2,
+        )
