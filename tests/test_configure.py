@@ -1,0 +1,111 @@
+"""From configuration to objects: what may be built, and how mistakes are answered."""
+
+import sys
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+from bmx_grid.configure import ALLOWED_PACKAGES, CONFIGS, build, load_option, options
+from bmx_grid.errors import ConfigError
+from bmx_grid.identity import Component, identity, runtime
+
+
+@dataclass(frozen=True)
+class Address:
+    host: str
+    port: int = 80
+
+
+@dataclass(frozen=True)
+class Example(Component):
+    required: int = identity()
+    ratio: float = identity(0.5)
+    mode: Literal["a", "b"] = identity("a")
+    names: tuple[str, ...] = identity(())
+    weights: dict[str, float] | None = identity(None)
+    places: tuple[Address, ...] = runtime(())
+    maybe: int | None = runtime(None)
+    flag: bool = runtime(False)
+
+
+@pytest.fixture(autouse=True)
+def _allow(monkeypatch):
+    monkeypatch.setenv(ALLOWED_PACKAGES, __name__.split(".")[0])
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
+
+
+TARGET = f"{__name__}.Example"
+
+
+def make(**values):
+    return build({"_target_": TARGET, **values}, Component, "metric.example")
+
+
+@pytest.mark.parametrize(
+    ("values", "name", "expected"),
+    [
+        pytest.param({"required": 3}, "required", 3, id="int"),
+        pytest.param({"required": 3, "ratio": 1}, "ratio", 1.0, id="an int fits a float field, as a float"),
+        pytest.param({"required": 3, "mode": "b"}, "mode", "b", id="literal"),
+        pytest.param({"required": 3, "names": ["x", "y"]}, "names", ("x", "y"), id="list becomes tuple"),
+        pytest.param({"required": 3, "weights": {"x": 1}}, "weights", {"x": 1.0}, id="mapping"),
+        pytest.param({"required": 3, "maybe": None}, "maybe", None, id="null"),
+        pytest.param({"required": 3, "places": [{"host": "h"}]}, "places", (Address("h"),), id="nested dataclass"),
+    ],
+)
+def test_values_are_converted_to_their_fields(values, name, expected):
+    made = getattr(make(**values), name)
+    assert made == expected
+    assert type(made) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        pytest.param({}, "required must be given", id="missing"),
+        pytest.param({"required": "abc"}, r"metric.example.required: expected a whole number, got 'abc'", id="text"),
+        pytest.param({"required": True}, "expected a whole number, got True", id="a bool is no number"),
+        pytest.param({"required": 1.5}, "expected a whole number, got 1.5", id="fraction"),
+        pytest.param({"required": 1, "ratio": "0.5"}, "ratio: expected a number, got '0.5'", id="quoted number"),
+        pytest.param({"required": 1, "mode": "c"}, "unknown value 'c'.*There are: a, b", id="literal"),
+        pytest.param({"required": 1, "names": "x"}, "names: expected", id="text for a list"),
+        pytest.param({"required": 1, "rato": 1}, "unknown key 'rato'. Did you mean 'ratio'", id="typo in a key"),
+        pytest.param({"required": 1, "places": [{"prt": 1}]}, r"places\[0\]: unknown key 'prt'", id="nested typo"),
+        pytest.param({"required": 1, "maybe": "x"}, "maybe: expected a whole number, got 'x'", id="optional"),
+    ],
+)
+def test_values_that_do_not_fit_name_key_value_and_way_out(values, message):
+    with pytest.raises(ConfigError, match=message):
+        make(**values)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        pytest.param("os.system", "outside the packages that may be built", id="other package"),
+        pytest.param("subprocess.Popen", "outside the packages that may be built", id="subprocess"),
+        pytest.param("bmx_grid.metrics.nothing.X", "there is no module", id="no module"),
+        pytest.param("bmx_grid.identity.digest", "there is no class", id="a function is no class"),
+        pytest.param("bmx_grid.errors.BmxError", "is not a Component", id="wrong kind"),
+    ],
+)
+def test_only_components_of_allowed_packages_are_built(target, message):
+    with pytest.raises(ConfigError, match=message):
+        build({"_target_": target}, Component, "metric.x")
+
+
+def test_an_option_without_target_is_explained():
+    with pytest.raises(ConfigError, match="expected an option with a `_target_`"):
+        build(None, Component, "metric.x")
+
+
+def test_unknown_option_gives_the_closest_name_and_the_list():
+    with pytest.raises(ConfigError, match=r"unknown sweep 'quickstrat'. Did you mean 'quickstart'\? There are: "):
+        load_option("sweep", "quickstrat")
+
+
+def test_configs_are_found_and_every_group_has_options():
+    assert (CONFIGS / "config.yaml").is_file()
+    for group in ("dataset", "metric", "explainer", "grid", "aggregation", "executor", "tracking", "sweep"):
+        assert options(group), group
