@@ -55,10 +55,11 @@ class DatasetReader(Component):
     sources: tuple[Source, ...] = runtime(())
 
     def __post_init__(self) -> None:
-        if isinstance(self.language_pairs, str):
+        given: object = self.language_pairs
+        if isinstance(given, str):
             raise ConfigError(
-                f"dataset.{self.name}.language_pairs is '{self.language_pairs}', but a list is wanted: "
-                f"write language_pairs=[{self.language_pairs}]."
+                f"dataset.{self.name}.language_pairs is '{given}', but a list is wanted: "
+                f"write dataset.{self.name}.language_pairs=[{given}]."
             )
         pairs = tuple(str(pair) for pair in self.language_pairs)
         for pair in pairs:
@@ -91,13 +92,9 @@ class DatasetReader(Component):
         if language_pair not in self.PAIRS:
             raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", language_pair, self.PAIRS))
 
-    def locate(self, data_dir: Path, language_pair: str) -> list[Path]:
-        """The paths of `needs`, in its order.
-
-        Raises ConfigError for an unknown pair, DataMissingError naming the paths that are not there.
-        """
-        self.check_pair(language_pair)
-        paths = [Path(data_dir) / needed for needed in self.needs(language_pair)]
+    def require(self, data_dir: Path, relative: Iterable[str]) -> list[Path]:
+        """The paths of these files below `data_dir`. Raises DataMissingError naming those not there."""
+        paths = [Path(data_dir) / needed for needed in relative]
         missing = [path for path in paths if not path.is_file()]
         if missing:
             raise DataMissingError(self.missing_message(Path(data_dir), missing))

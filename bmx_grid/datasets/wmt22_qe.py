@@ -1,0 +1,49 @@
+"""WMT22 quality-estimation task, test sets with direct assessments (six pairs, no references).
+
+Zerva et al.: Findings of the WMT 2022 Shared Task on Quality Estimation, WMT 2022.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.lines import check_aligned, parse_score, read_lines
+from bmx_grid.segments import Segment, SegmentSet
+
+ROOT = "wmt-qe-2022-data/test_data-gold_labels/task1_da"
+UNDOTTED = ("km-en", "ps-en")  # whose score files are called test2022, not test.2022
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wmt22Qe(DatasetReader):
+    """Standardised direct assessments. Ids are line numbers from 0, as in the task's submissions.
+
+    The untokenised texts are read, as they stand: the tokenised ones end in `<EOS>` and differ from
+    what was judged in five en-mr sentences. The two MQM pairs of the task are another kind of judgement.
+    """
+
+    PAIRS: ClassVar[tuple[str, ...]] = ("en-cs", "en-ja", "en-mr", "en-yo", "km-en", "ps-en")
+
+    def needs(self, language_pair: str) -> list[str]:
+        """Source, hypotheses and scores."""
+        folder = f"{ROOT}/{language_pair}"
+        stem = "test2022" if language_pair in UNDOTTED else "test.2022"
+        return [f"{folder}/test.2022.src", f"{folder}/test.2022.mt", f"{folder}/{stem}.{language_pair}.da_score"]
+
+    def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+        """The sentences in file order."""
+        self.check_pair(language_pair)
+        paths = self.require(data_dir, self.needs(language_pair))
+        sources, hypotheses, scores = (read_lines(path) for path in paths)
+        check_aligned(dict(zip(map(str, paths), (sources, hypotheses, scores), strict=True)))
+        segments = [
+            Segment(str(index), source, None, hypothesis)
+            for index, (source, hypothesis) in enumerate(zip(sources, hypotheses, strict=True))
+        ]
+        human = [parse_score(score, str(paths[2]), row) for row, score in enumerate(scores, start=1)]
+        return SegmentSet(self.name, language_pair, tuple(segments), np.array(human, dtype=np.float64), str(paths[2]))
