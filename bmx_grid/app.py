@@ -77,9 +77,9 @@ def run(config: Mapping[str, Any]) -> int:
         seed=settings.seed,
     )
     if settings.dry_run:
-        from bmx_grid.report.tables import plan_table
+        from bmx_grid.report.console import plan_table
 
-        print(plan_table(plan, spec))
+        print(plan_table(plan, spec.n_points, spec.n_boosted))
         return len(plan.failed)
     return _run(config, settings, plan, spec, fixed, executor, tracker)
 
@@ -88,8 +88,8 @@ def _run(
     config: Mapping[str, Any], settings: Settings, plan: Any, spec: Any, fixed: Any, executor: Any, tracker: Any
 ) -> int:
     from bmx_grid.report.figures import draw_setting, is_current
-    from bmx_grid.report.progress import Progress
-    from bmx_grid.report.tables import setting_line, sweep_table
+    from bmx_grid.report.console import Progress, setting_line
+    from bmx_grid.report.tables import sweep_table
     from bmx_grid.results import grid_table, settings_table, write_csv, write_parquet
     from bmx_grid.runner import refused, run_plan
 
@@ -144,3 +144,49 @@ def _run(
     print(f"{scored:,} texts scored in {time.perf_counter() - start:.1f} s; written to {out}/:")
     print("  grid.parquet, settings.parquet, settings.csv, config.yaml, figures/*.png" + tracker.where())
     return len(failed)
+
+
+def _options(config: Mapping[str, Any], group: str) -> list[tuple[str, Any]]:
+    """The chosen options of a list group, in order. Raises ConfigError when there is none."""
+    chosen = config[group]
+    if not isinstance(chosen, Mapping) or not chosen:
+        raise ConfigError(f"{group}: choose at least one, as {group}=[NAME,…].")
+    return [(str(name), node) for name, node in chosen.items()]
+
+
+def _grid(config: Mapping[str, Any]) -> tuple[Any, dict[str, tuple[float, float]]]:
+    """The grid to compute, and the (w, p) evaluated beside the best of each explainer. Raises ConfigError."""
+    from bmx_grid.aggregation import Aggregation
+    from bmx_grid.grid import GridSpec, p_values
+
+    node = config["grid"]
+    aggregation = build(config["aggregation"], Aggregation, "aggregation")
+    ends = {key: convert(node["p"][key], float, f"grid.p.{key}") for key in ("start", "stop", "step")}
+    spec = GridSpec(
+        p=p_values(**ends),
+        w=convert(node["w"], tuple[float, ...], "grid.w"),
+        side=convert(node["side"], Literal["both", "hypothesis"], "grid.side"),
+        aggregation=aggregation,
+        correlation=convert(node["correlation"], Literal["pearson", "spearman", "kendall"], "grid.correlation"),
+    )
+    fixed = convert(node["fixed"], dict[str, dict[str, float]], "grid.fixed")
+    for name, point in fixed.items():
+        if set(point) != {"w", "p"}:
+            raise ConfigError(f"grid.fixed.{name}: expected {{w: …, p: …}}, got {dict(point)!r}.")
+    return spec, {name: (point["w"], point["p"]) for name, point in fixed.items()}
+
+
+def _config_text(config: Mapping[str, Any]) -> str:
+    import yaml
+
+    return yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
+) -> None:
+    """Our own warnings in one plain line; those of libraries as Python prints them."""
+    if category is UserWarning and "bmx_grid" in filename:
+        print(f"warning: {message}", file=sys.stderr)
+    else:
+        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
