@@ -1,0 +1,91 @@
+"""What every option of configs/explainer promises. A new YAML file is covered without a line here."""
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import HashMetric
+
+from bmx_grid.configure import build, load_option, options
+from bmx_grid.explain import explain_pairs
+from bmx_grid.explainers.base import Explainer
+from bmx_grid.identity import canonical_json
+from bmx_grid.perturbation import Request
+from bmx_grid.scoring import score_requests
+
+SIDES = {
+    "one word": ("one",),
+    "two words": ("one", "two"),
+    "repeated words": ("no", "no", "no", "yes"),
+    "seven words": tuple("abcdefg"),
+    "eight words": tuple("abcdefgh"),
+    "an empty word": ("two", "", "spaces"),
+    "unusual characters": ("Größe", "漢字", "\N{ZERO WIDTH SPACE}", "\N{NO-BREAK SPACE}", "&amp;", "\\1", "a.b"),
+    "the mask as a word": ("UNKWORDZ", "x", "[MASK]"),
+    "forty words": tuple(f"w{number}" for number in range(40)),
+}
+
+
+@pytest.fixture(scope="module", params=options("explainer"))
+def explainer(request) -> Explainer:
+    return build(load_option("explainer", request.param), Explainer, f"explainer.{request.param}")
+
+
+def generator(seed: int = 0) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def attributions(explainer: Explainer, words: tuple[str, ...], seed: int = 0) -> np.ndarray:
+    plan = explainer.plan(words, generator(seed))
+    scores = score_requests(HashMetric(), [Request(plan, "hypothesis", "ground truth")])[0]
+    return explainer.attribute(plan, scores)
+
+
+@pytest.mark.parametrize("words", SIDES.values(), ids=SIDES.keys())
+def test_one_finite_float64_a_word(explainer, words):
+    found = attributions(explainer, words)
+    assert found.dtype == np.float64
+    assert found.shape == (len(words),)
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("words", SIDES.values(), ids=SIDES.keys())
+def test_the_plan_asks_for_as_many_texts_as_it_announced(explainer, words):
+    plan = explainer.plan(words, generator())
+    assert len(plan) == len(plan.render()) == explainer.count_texts(len(words))
+
+
+@pytest.mark.parametrize("words", SIDES.values(), ids=SIDES.keys())
+def test_the_same_generator_gives_the_same_bits(explainer, words):
+    assert attributions(explainer, words).tobytes() == attributions(explainer, words).tobytes()
+
+
+def test_the_seed_matters_exactly_where_it_is_said_to(explainer):
+    words = SIDES["forty words"]
+    same = attributions(explainer, words, 0).tobytes() == attributions(explainer, words, 1).tobytes()
+    assert same is not explainer.stochastic
+
+
+def test_the_global_generator_is_left_alone(explainer):
+    before = np.random.get_state()[1].tobytes()  # noqa: NPY002
+    attributions(explainer, SIDES["forty words"])
+    assert np.random.get_state()[1].tobytes() == before  # noqa: NPY002
+
+
+def test_pairs_are_explained_alike_alone_and_together(explainer):
+    pairs = [("a b c", "d e f g"), ("h", "i j k l m n o p q r"), ("a b c", "x")]
+    together = explain_pairs(HashMetric(), explainer, pairs, seed=3)
+    for pair, one in zip(pairs, together, strict=True):
+        alone = explain_pairs(HashMetric(), explainer, [pair], seed=3)[0]
+        assert alone.ground_truth.tobytes() == one.ground_truth.tobytes()
+        assert alone.hypothesis.tobytes() == one.hypothesis.tobytes()
+
+
+def test_every_field_is_classified_and_the_fingerprint_is_canonical(explainer):
+    assert canonical_json(explainer.fingerprint())
+
+
+def test_it_travels_to_worker_processes_in_a_small_parcel(explainer):
+    parcel = pickle.dumps(explainer)
+    assert len(parcel) < 10_000
+    assert pickle.loads(parcel) == explainer

@@ -1,0 +1,96 @@
+"""What every option of configs/metric promises. A new YAML file is covered without a line here."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from bmx_grid.configure import build, load_option, options
+from bmx_grid.errors import UnavailableError
+from bmx_grid.explainers.base import Explainer
+from bmx_grid.identity import canonical_json
+from bmx_grid.metrics.base import Metric
+from bmx_grid.perturbation import Plan, Request
+
+PAIRS = [
+    ("The cat sat on the mat .", "A cat sat on the mat ."),
+    ("He paid 3.5 euros , not 5,3 .", "He payed 3,5 euros."),
+    ("one", "one"),
+    ("one", "two"),
+    ("", "words against an empty ground truth"),
+    ("words against an empty hypothesis", ""),
+    ("", ""),
+    ("Größe \N{ZERO WIDTH SPACE} 漢字 \N{GRINNING FACE}", "Grösse 漢字"),
+    ("two  spaces", "two  spaces here"),
+    ("&quot; a &amp; b &apos;", "\" a & b '"),
+    (" ".join(f"w{number}" for number in range(120)), " ".join(f"w{number}" for number in range(0, 240, 2))),
+]
+
+
+@pytest.fixture(scope="module", params=options("metric"))
+def metric(request) -> Metric:
+    node = {key: 0 if value == "${seed}" else value for key, value in load_option("metric", request.param).items()}
+    made = build(node, Metric, f"metric.{request.param}")
+    try:
+        made.check()
+    except UnavailableError as error:
+        pytest.skip(str(error))
+    return made
+
+
+def test_scores_are_finite_float64_one_a_pair(metric):
+    scores = metric.score(PAIRS)
+    assert scores.dtype == np.float64
+    assert scores.shape == (len(PAIRS),)
+    assert np.isfinite(scores).all()
+
+
+def test_a_pair_scores_the_same_alone_and_in_any_batch(metric):
+    together = metric.score(PAIRS)
+    alone = np.concatenate([metric.score([pair]) for pair in PAIRS])
+    assert together.tolist() == pytest.approx(alone.tolist(), abs=0 if metric.score_masked([]) is not None else 1e-5)
+
+
+def test_order_does_not_change_scores(metric):
+    backwards = metric.score(PAIRS[::-1])[::-1]
+    assert metric.score(PAIRS).tolist() == pytest.approx(backwards.tolist(), abs=1e-5)
+
+
+def test_no_pairs_no_scores(metric):
+    assert metric.score([]).shape == (0,)
+
+
+def test_masked_scores_equal_scores_of_the_written_text_bit_for_bit(metric):
+    rng = np.random.Generator(np.random.PCG64(1))
+    requests = []
+    for truth, hypothesis in PAIRS:
+        for side, text, other in (("ground_truth", truth, hypothesis), ("hypothesis", hypothesis, truth)):
+            words = tuple(text.split(" ")) if text else ()
+            for replacement in ("UNKWORDZ", "", None):
+                plan = Plan(words, keep=rng.random((7, len(words))) < 0.6, replacement=replacement)
+                requests.append(Request(plan, side, other))
+    masked = metric.score_masked(requests)
+    if masked is None:
+        pytest.skip("no short cut for masks: the engine writes the texts")
+    for request, scores in zip(requests, masked, strict=True):
+        assert scores.tobytes() == metric.score(request.pairs()).tobytes(), request
+
+
+def test_it_says_what_it_reads_and_signs_its_scores(metric):
+    assert metric.reads in ("source", "reference")
+    assert metric.signature
+    assert "\n" not in metric.signature
+
+
+def test_every_field_is_classified_and_the_fingerprint_is_canonical(metric):
+    assert canonical_json(metric.fingerprint())
+
+
+def test_it_travels_to_worker_processes_in_a_small_parcel(metric):
+    parcel = pickle.dumps(metric)
+    assert len(parcel) < 10_000
+    assert pickle.loads(parcel) == metric
+
+
+def test_it_is_no_explainer(metric):
+    assert not isinstance(metric, Explainer)

@@ -1,0 +1,176 @@
+"""Whole sweeps: what is written, what is reused, what failure and killing leave behind."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from conftest import ROOT, composed
+
+from bmx_grid.app import run
+from bmx_grid.configure import ALLOWED_PACKAGES
+
+SMALL = ("+sweep=quickstart", "executor=sequential", "tracking=none", "dataset.sample.language_pairs=[de-en]")
+
+
+@pytest.fixture(autouse=True)
+def _allow_fakes(monkeypatch):
+    monkeypatch.setenv(ALLOWED_PACKAGES, "conftest")
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """Run a small sweep in this process; the number of failures."""
+
+    def go(*overrides: str, metrics: dict | None = None) -> int:
+        folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
+        config = composed(*SMALL, *folders, *overrides)
+        if metrics is not None:
+            config["metric"] = metrics
+        return run(config)
+
+    return go
+
+
+def attribution_files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.parquet"))}
+
+
+def test_a_sweep_writes_the_published_schema_one_row_a_grid_point(sweep, tmp_path, authors_grid):
+    assert sweep("limit=6") == 0
+    ours = pq.read_table(tmp_path / "out" / "grid.parquet")
+    published = pq.read_schema(authors_grid)
+    assert [(one.name, one.type) for one in ours.schema] == [(one.name, one.type) for one in published]
+    assert ours.num_rows == 3 * 4 * 3600
+    for name in ("config.yaml", "settings.parquet", "settings.csv"):
+        assert (tmp_path / "out" / name).stat().st_size > 0
+    assert len(list((tmp_path / "out" / "figures").glob("*.png"))) == 12
+
+
+def test_the_second_run_scores_nothing_and_writes_the_same(sweep, tmp_path, capsys):
+    calls = tmp_path / "calls"
+    metrics = {"hash": {"_target_": "conftest.HashMetric", "log": str(calls)}}
+    assert sweep("limit=6", metrics=metrics) == 0
+    first = calls.read_text(), (tmp_path / "out" / "grid.parquet").read_bytes()
+    capsys.readouterr()
+    assert sweep("limit=6", metrics=metrics) == 0
+    assert (calls.read_text(), (tmp_path / "out" / "grid.parquet").read_bytes()) == first
+    assert "0 texts scored" in capsys.readouterr().out
+
+
+def test_a_longer_sweep_scores_only_what_is_new(sweep, tmp_path):
+    calls = tmp_path / "calls"
+    metrics = {"hash": {"_target_": "conftest.HashMetric", "log": str(calls)}}
+    sweep("limit=6", "explainer=[erasure]", metrics=metrics)
+    before = sum(map(int, calls.read_text().split()))
+    sweep("limit=7", "explainer=[erasure]", metrics=metrics)
+    one_more = sum(map(int, calls.read_text().split())) - before
+    assert 0 < one_more < before
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        pytest.param(("executor.chunk_texts=50",), id="small chunks"),
+        pytest.param(("executor=loky", "executor.n_jobs=2", "executor.chunk_texts=300"), id="two workers"),
+    ],
+)
+def test_chunks_and_workers_do_not_change_a_byte(sweep, tmp_path, overrides):
+    sweep("limit=8")
+    whole = attribution_files(tmp_path / "cache")
+    grid = (tmp_path / "out" / "grid.parquet").read_bytes()
+    for path in (tmp_path / "cache").rglob("*.parquet"):
+        path.unlink()
+    sweep("limit=8", *overrides)
+    assert attribution_files(tmp_path / "cache") == whole
+    assert (tmp_path / "out" / "grid.parquet").read_bytes() == grid
+
+
+def test_dry_run_lists_every_setting_and_writes_nothing(sweep, tmp_path, capsys):
+    assert sweep("dry_run=true") == 0
+    shown = capsys.readouterr().out
+    assert "12 settings (0 cached), 43,200 correlations, 36,000 of them with w other than 1" in shown
+    assert "sample · de-en · chrf · shap" in shown
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_metric_that_fails_leaves_the_others_their_results(sweep, tmp_path, capsys):
+    metrics = {
+        "broken": {"_target_": "conftest.BrokenMetric"},
+        "absent": {"_target_": "conftest.AbsentMetric"},
+        "hash": {"_target_": "conftest.HashMetric"},
+    }
+    assert sweep("limit=4", "explainer=[erasure,random]", metrics=metrics) == 3
+    shown = capsys.readouterr().out
+    assert "sample · de-en · broken · erasure: ValueError: boom" in shown
+    assert "absent: the model 'x' is not here: get it with y" in shown
+    assert "Traceback" not in shown
+    assert "ValueError: boom" in (tmp_path / "out" / "errors.txt").read_text()
+    assert set(pq.read_table(tmp_path / "out" / "settings.parquet").column("metric").to_pylist()) == {"hash"}
+
+
+def test_on_error_stop_starts_nothing_after_the_first_failure(sweep, tmp_path):
+    metrics = {"broken": {"_target_": "conftest.BrokenMetric"}, "hash": {"_target_": "conftest.HashMetric"}}
+    assert sweep("limit=4", "explainer=[erasure]", "on_error=stop", metrics=metrics) == 1
+    assert not (tmp_path / "out" / "grid.parquet").exists()
+
+
+def test_a_worker_that_is_killed_fails_its_settings_with_a_way_out(sweep, tmp_path, capsys):
+    metrics = {"killer": {"_target_": "conftest.KillerMetric"}}
+    assert sweep("limit=4", "executor=loky", "executor.n_jobs=2", "explainer=[erasure]", metrics=metrics) == 1
+    assert "a worker process was killed" in capsys.readouterr().out
+
+
+def test_reference_based_metrics_are_left_out_where_there_are_no_references(sweep, tmp_path, capsys):
+    table = tmp_path / "mine.tsv"
+    rows = "".join(f"quelle {n}\thypothesis {n % 3}\t{n}\n" for n in range(5))
+    table.write_text("source\thypothesis\tscore\n" + rows)
+    columns = ("dataset=[tabular]", f"dataset.tabular.path={table}", "dataset.tabular.language_pairs=[de-en]")
+    config = composed("executor=sequential", "tracking=none", *columns, "metric=[chrf,random]", "explainer=[erasure]")
+    config |= {"output_dir": str(tmp_path / "out"), "cache_dir": str(tmp_path / "cache")}
+    assert run(config) == 0
+    assert "left out: tabular · chrf: reads the reference, which tabular does not have" in capsys.readouterr().out
+
+
+def test_undefined_correlations_are_nan_and_counted(sweep, tmp_path):
+    assert sweep("limit=2", "metric=[chrf]", "explainer=[erasure]") == 0
+    row = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()[0]
+    assert np.isnan(row["baseline"])
+    assert row["n_undefined"] == 3600
+
+
+MOMENTS = int(os.environ.get("BMX_KILLS", "4"))
+
+
+def test_killed_at_random_moments_and_resumed_the_files_are_the_same(tmp_path):
+    def command(folder: Path) -> list[str]:
+        chosen = ("dataset.sample.language_pairs=[de-en,fr-en]", "metric=[chrf]", "explainer=[lime,shap]")
+        small = ("tracking=none", "executor.n_jobs=2", "executor.chunk_texts=1500")
+        folders = (f"output_dir={folder / 'out'}", f"cache_dir={folder / 'cache'}")
+        return [sys.executable, "-m", "bmx_grid", "+sweep=quickstart", *chosen, *small, *folders]
+
+    def outputs(folder: Path) -> dict[str, bytes]:
+        names = ("grid.parquet", "settings.csv")
+        found = attribution_files(folder / "cache")
+        return found | {name: (folder / "out" / name).read_bytes() for name in names[:1]}
+
+    quiet = {"cwd": ROOT, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    start = time.monotonic()
+    subprocess.run(command(tmp_path / "whole"), check=True, **quiet)
+    duration = time.monotonic() - start
+    moments = random.Random(0)
+    for _ in range(MOMENTS):
+        running = subprocess.Popen(command(tmp_path / "killed"), start_new_session=True, **quiet)
+        time.sleep(moments.uniform(0.3, duration))
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+    subprocess.run(command(tmp_path / "killed"), check=True, **quiet)
+    assert outputs(tmp_path / "killed") == outputs(tmp_path / "whole")
+    leftovers = [path for path in (tmp_path / "killed").rglob("*") if path.suffix in (".parts", ".part")]
+    assert not leftovers
