@@ -64,7 +64,7 @@ class Settings:
             _set(node, key, value)
         if self.language_pairs:
             node["language_pairs"] = list(self.language_pairs)
-        return build(node, DatasetReader, f"dataset.{name}")
+        return build(node, DatasetReader, f"dataset.{name}")  # type: ignore[type-abstract]
 
 
 def _set(node: dict[str, Any], key: str, value: str) -> None:
@@ -94,7 +94,7 @@ def _list(settings: Settings) -> int:
 def _state(reader: DatasetReader, data_dir: Path) -> str:
     if not reader.sources:
         return "nothing to download"
-    found = check(reader, data_dir, reader.language_pairs)
+    found = check(reader, data_dir)
     verified, missing, differs = (found.paths(state) for state in ("verified", "missing", "differs"))
     text = f"{len(verified)} of {len(found.states)} files there and verified, {found.size / 1e6:.1f} MB"
     if missing:
@@ -107,7 +107,7 @@ def _verify(settings: Settings) -> int:
     for reader in settings.readers():
         print(f"{reader.name}: {_state(reader, settings.data_dir)}")
         if reader.sources:
-            found = check(reader, settings.data_dir, reader.language_pairs)
+            found = check(reader, settings.data_dir)
             for state in ("missing", "differs"):
                 wrong += len(found.paths(state))
                 for path in found.paths(state):
@@ -116,9 +116,11 @@ def _verify(settings: Settings) -> int:
 
 
 def _download(settings: Settings) -> int:
-    for reader in settings.readers():
-        written = download(reader, settings.data_dir, reader.language_pairs) if reader.sources else 0
-        print(f"{reader.name}: {written} files written; {_state(reader, settings.data_dir)}")
+    readers = settings.readers()
+    written = download(readers, settings.data_dir)
+    print(f"{written} files written below {settings.data_dir}")
+    for reader in readers:
+        print(f"{reader.name}: {_state(reader, settings.data_dir)}")
     return 0
 
 

@@ -43,53 +43,44 @@ def needed(reader: DatasetReader, pairs: Sequence[str]) -> dict[str, Entry]:
     return {path: manifest()[path] for path in paths}
 
 
-def check(reader: DatasetReader, data_dir: Path, pairs: Sequence[str]) -> Check:
-    """Compare the files below `data_dir` with sizes and checksums."""
-    entries = needed(reader, pairs)
+def check(reader: DatasetReader, data_dir: Path) -> Check:
+    """Compare the files of the reader's language pairs below `data_dir` with sizes and checksums."""
+    entries = needed(reader, reader.language_pairs)
     return Check(tuple((entry, verify(data_dir / path, entry)) for path, entry in entries.items()))
 
 
 def download(
-    reader: DatasetReader,
+    readers: Sequence[DatasetReader],
     data_dir: Path,
-    pairs: Sequence[str],
     *,
     retry: Retry | None = None,
     say: Callable[[str], None] = print,
 ) -> int:
-    """Fetch what is missing or differs, one archive a source; return the number of files written.
+    """Fetch what is missing or differs, each archive once; return the number of files written.
 
     Files that are there and verified are left alone, and their archives not fetched. A file that
     differs is replaced. Raises DataMissingError when an archive cannot be had, DataError when its
-    content is not what is expected; an archive with unexpected content is deleted.
+    content is not what is expected. An archive is deleted once it was looked into.
     """
-    states = check(reader, data_dir, pairs)
-    wanted = {entry.path: entry for entry, state in states.states if state != "verified"}
-    for path in states.paths("differs"):
-        say(f"  {data_dir / path} differs from the published file and is replaced")
-    written = 0
-    for source in reader.sources:
-        part = {path: entry for path, entry in wanted.items() if path.startswith(f"{source.folder}/")}
-        if part:
-            written += _from_source(source, data_dir, part, retry, say)
-    left = [path for path in wanted if not any(path.startswith(f"{source.folder}/") for source in reader.sources)]
-    if left:
-        raise DataError(
-            f"data set '{reader.name}': none of its sources holds {left[0]}; see dataset.{reader.name}.sources."
-        )
-    return written
-
-
-def _from_source(
-    source: Source, data_dir: Path, wanted: dict[str, Entry], retry: Retry | None, say: Callable[[str], None]
-) -> int:
-    archive = data_dir / ARCHIVES / f"{source.folder}-{source.revision}.tar.gz"
-    say(f"{source.repository} at {source.revision[:12]}: {len(wanted)} files from {source.address}")
-    fetch(source.address, archive, retry)
-    try:
-        unpack(archive, data_dir, source.folder, wanted)
-    finally:
-        archive.unlink(missing_ok=True)
-        if not any(archive.parent.iterdir()):
-            archive.parent.rmdir()
-    return len(wanted)
+    wanted: dict[Source, dict[str, Entry]] = {}
+    for reader in readers:
+        for entry, state in check(reader, data_dir).states:
+            if state == "verified":
+                continue
+            if state == "differs":
+                say(f"{data_dir / entry.path} differs from the published file and will be replaced")
+            homes = [source for source in reader.sources if entry.path.startswith(f"{source.folder}/")]
+            if not homes:
+                raise DataError(f"dataset.{reader.name}.sources: none of them holds {entry.path}.")
+            wanted.setdefault(homes[0], {})[entry.path] = entry
+    for source, entries in wanted.items():
+        archive = data_dir / ARCHIVES / f"{source.folder}-{source.revision}.tar.gz"
+        say(f"{source.repository} at {source.revision[:12]}: {len(entries)} files from {source.address}")
+        fetch(source.address, archive, retry)
+        try:
+            unpack(archive, data_dir, source.folder, entries)
+        finally:
+            archive.unlink(missing_ok=True)
+            if not any(archive.parent.iterdir()):
+                archive.parent.rmdir()
+    return sum(map(len, wanted.values()))

@@ -81,7 +81,8 @@ def _published(path: Path) -> dict[tuple[str, int], float]:
         system, rest = split_row(line, 2, str(path), row)
         score, number = split_row(rest, 2, str(path), row, " ")
         try:
-            found[system, int(number)] = float("nan") if score == "None" else float(score)
+            # Adding 0.0 turns the published -0.000000 into 0.
+            found[system, int(number)] = float("nan") if score == "None" else float(score) + 0.0
         except ValueError as error:
             raise DataError(f"{path}, line {row}: {rest!r} is not a score and a segment number.") from error
     return found
