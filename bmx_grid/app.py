@@ -79,7 +79,8 @@ def run(config: Mapping[str, Any]) -> int:
     if settings.dry_run:
         from bmx_grid.report.console import plan_table
 
-        print(plan_table(plan, spec.n_points, spec.n_boosted))
+        boosted = sum(weight != 1 for weight in spec.w)
+        print(plan_table(plan, len(spec.p) * len(spec.w), len(spec.p) * boosted))
         return len(plan.failed)
     return _run(config, settings, plan, spec, fixed, executor, tracker)
 
@@ -99,7 +100,7 @@ def _run(
     write_text(out / "config.yaml", text)
     n_cached = sum(planned.cached for planned in plan.settings)
     print(
-        f"{settings.name}: {len(plan.settings)} settings ({n_cached} cached), {spec.n_points:,} grid points each, "
+        f"{settings.name}: {len(plan.settings)} settings ({n_cached} cached), {len(spec.p) * len(spec.w):,} grid points each, "
         f"{plan.n_texts:,} texts to score"
     )
     for one in plan.left_out:
@@ -163,7 +164,7 @@ def _grid(config: Mapping[str, Any]) -> tuple[Any, dict[str, tuple[float, float]
     aggregation = build(config["aggregation"], Aggregation, "aggregation")
     ends = {key: convert(node["p"][key], float, f"grid.p.{key}") for key in ("start", "stop", "step")}
     spec = GridSpec(
-        p=p_values(**ends),
+        p=tuple(p_values(**ends).tolist()),
         w=convert(node["w"], tuple[float, ...], "grid.w"),
         side=convert(node["side"], Literal["both", "hypothesis"], "grid.side"),
         aggregation=aggregation,

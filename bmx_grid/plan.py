@@ -34,13 +34,6 @@ class Setting:
         """How people name it: data set, pair, metric, explainer."""
         return setting_label(self.segments.dataset, self.segments.language_pair, self.metric_name, self.explainer_name)
 
-    @property
-    def file_name(self) -> str:
-        """Its name among the files of an output folder."""
-        return ".".join(
-            (self.segments.dataset, self.segments.language_pair, self.metric_name, self.explainer_name)
-        ).replace("/", "_")
-
 
 @dataclass(frozen=True, eq=False)
 class PlannedSetting:

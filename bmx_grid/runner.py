@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -183,7 +184,7 @@ def evaluate(
     fixed_w, fixed_p = fixed if fixed is not None else (np.nan, np.nan)
     at_fixed = np.nan
     if fixed is not None:
-        at_fixed = compute_grid(spec.at(fixed_p, fixed_w), *arrays).correlation[0, 0]
+        at_fixed = compute_grid(dataclasses.replace(spec, p=(fixed_p,), w=(fixed_w,)), *arrays).correlation[0, 0]
     identity = explanation_identity(setting.metric, setting.explainer, seed)
     return SettingResult(
         dataset=segments.dataset,
@@ -191,8 +192,8 @@ def evaluate(
         metric=setting.metric_name,
         explainer=setting.explainer_name,
         grid=grid,
-        p=spec.p,
-        w=spec.w,
+        p=np.array(spec.p),
+        w=np.array(spec.w),
         side=spec.side,
         correlation=spec.correlation,
         aggregation=type(spec.aggregation).__name__,
@@ -206,11 +207,15 @@ def evaluate(
             "seed": seed,
             "segments": len(segments),
         },
-        fingerprint=digest([VERSION, identity, segments.fingerprint(), spec.fingerprint(), str((fixed_w, fixed_p))]),
+        fingerprint=digest([VERSION, identity, segments.fingerprint(), _readable(spec), str((fixed_w, fixed_p))]),
         seconds=time.perf_counter() - start + (state.seconds if state is not None else 0.0),
         n_texts=state.n_texts if state is not None else 0,
         cached=state is None,
     )
+
+
+def _readable(spec: GridSpec) -> dict[str, Any]:
+    return {**dataclasses.asdict(spec), "aggregation": spec.aggregation.fingerprint()}
 
 
 def refused(outcomes: Sequence[Outcome], plan: SweepPlan) -> list[Refused]:
