@@ -99,7 +99,7 @@ def _fetch_rest(address: str, part: Path, timeout_s: float) -> None:
         with part.open("ab" if start else "wb") as out, Progress(address, start, total) as progress:
             while True:
                 try:
-                    chunk = response.read(CHUNK)
+                    chunk = response.read1(CHUNK)
                 except (http.client.HTTPException, OSError) as error:
                     raise _Interrupted(f"the connection broke ({error})") from error
                 if not chunk:

@@ -25,7 +25,7 @@ class MlqePe(DatasetReader):
     """Human scores are `z_mean`, the mean of the annotators' standardised scores. Ids are the first column.
 
     Fields are not quoted although texts may begin with a quotation mark: read as quoted csv, every
-    pair still has 1000 rows, but in nine of them `z_mean` would silently be the model's score.
+    pair still has 1000 rows, but in twelve of them `z_mean` would silently be the model's score.
     """
 
     PAIRS: ClassVar[tuple[str, ...]] = ("en-de", "en-zh", "et-en", "ne-en", "ro-en", "ru-en", "si-en")

@@ -1,0 +1,146 @@
+"""Small made-up files in the publishers' layouts, and a local publisher that can be made to fail."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from bmx_grid.configure import build, load_option
+from bmx_grid.datasets import manifest as manifest_module
+from bmx_grid.datasets.base import DatasetReader
+
+
+@pytest.fixture
+def reader() -> Callable[..., DatasetReader]:
+    """reader("wmt17", unescape=True): the data set of that name, as its YAML and these settings say."""
+
+    def make(name: str, **settings: object) -> DatasetReader:
+        return build({**load_option("dataset", name), **settings}, DatasetReader, f"dataset.{name}")
+
+    return make
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+    """Write a file below tmp_path, exactly these characters."""
+
+    def put(relative: str, content: str | bytes) -> Path:
+        path = tmp_path / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return put
+
+
+@pytest.fixture
+def pack() -> Callable[..., bytes]:
+    """A tar.gz of files (name -> text) and of other members (TarInfo)."""
+
+    def make(files: dict[str, str | bytes], others: tuple[tarfile.TarInfo, ...] = ()) -> bytes:
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+            for member in others:
+                archive.addfile(member)
+            for name, content in files.items():
+                raw = content.encode() if isinstance(content, str) else content
+                member = tarfile.TarInfo(name)
+                member.size = len(raw)
+                archive.addfile(member, io.BytesIO(raw))
+        return buffer.getvalue()
+
+    return make
+
+
+@pytest.fixture
+def checksums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[dict[str, bytes]], None]]:
+    """Let the manifest hold exactly these files."""
+
+    def use(files: dict[str, bytes]) -> None:
+        rows = [f"{path}\t{len(raw)}\t{hashlib.sha256(raw).hexdigest()}" for path, raw in files.items()]
+        path = tmp_path / "manifest.tsv"
+        path.write_text("\n".join(["path\tbytes\tsha256", *rows, ""]))
+        monkeypatch.setattr(manifest_module, "MANIFEST", path)
+        manifest_module.manifest.cache_clear()
+
+    yield use
+    manifest_module.manifest.cache_clear()
+
+
+class Publisher:
+    """A local web server with one file.
+
+    faults: what goes wrong, one for each request until used up. A number is an HTTP status to
+    answer with; "cut" sends half of what was asked for and closes the connection; "drop" closes it
+    without an answer. ranges: the Range header of each request, None where there was none.
+    """
+
+    def __init__(self, content: bytes = b"") -> None:
+        self.content = content
+        self.etag: str | None = '"v1"'
+        self.resumable = True
+        self.chunked = False
+        self.faults: list[int | str] = []
+        self.ranges: list[str | None] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                outer.answer(self)
+
+            def log_message(self, *arguments: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.server.server_port}/archive.tar.gz"
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        handler.close_connection = True
+        wanted = handler.headers["Range"]
+        self.ranges.append(wanted)
+        fault = self.faults.pop(0) if self.faults else None
+        if fault == "drop":
+            return
+        if isinstance(fault, int):
+            handler.send_error(fault)
+            return
+        start = 0
+        if wanted and self.resumable and handler.headers["If-Range"] == self.etag:
+            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
+        if start >= len(self.content):
+            handler.send_error(416)
+            return
+        body = self.content[start:]
+        handler.send_response(206 if start else 200)
+        if start:
+            handler.send_header("Content-Range", f"bytes {start}-{len(self.content) - 1}/{len(self.content)}")
+        if self.etag:
+            handler.send_header("ETag", self.etag)
+        if self.chunked:
+            handler.send_header("Transfer-Encoding", "chunked")
+        else:
+            handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        sent = body[: len(body) // 2] if fault == "cut" else body
+        if self.chunked:
+            handler.wfile.write(b"%x\r\n%s\r\n" % (len(sent), sent) + (b"" if fault == "cut" else b"0\r\n\r\n"))
+        else:
+            handler.wfile.write(sent)
+
+
+@pytest.fixture
+def publisher() -> Iterator[Publisher]:
+    server = Publisher()
+    yield server
+    server.server.shutdown()
+    server.server.server_close()

@@ -1,0 +1,322 @@
+"""The readers' logic on small made-up files of the published layouts, for machines without the data."""
+
+import io
+import tarfile
+
+import numpy as np
+import pytest
+
+from bmx_grid.datasets.base import Source
+from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError
+
+WMT17 = "ACL20-Reference-Free-MT-Evaluation/WMT17"
+MLQE = "mlqe-pe/data/direct-assessments/test/en-de-test.tar.gz"
+EVAL4NLP = "SharedTask2021/data/test21/ro-en-test21.tar.gz"
+WMT22 = "wmt-qe-2022-data/test_data-gold_labels/task1_da"
+MQM_SCORES = "wmt-mqm-human-evaluation/newstest2021/ende/mqm_newstest2021_ende.avg_seg_scores.tsv"
+MQM_TEXTS = "wmt-qe-2022-data/train-dev_data/task1_word-level/train/en-de_mqm/en-de-train-2021-news.tar.gz"
+
+
+@pytest.fixture
+def wmt17(write):
+    def put(scores):
+        write(f"{WMT17}/DA-seglevel.csv", "LP DATA SYSTEM SID HUMAN\n" + scores)
+        write(f"{WMT17}/source/newstest2017-csen-src.cs", '"Ahoj\nDruhá\u2028věta\n')
+        write(f"{WMT17}/references/newstest2017-csen-ref.en", "&quot; hello  \nsecond sentence\n")
+        write(f"{WMT17}/system-outputs/cs-en/newstest2017.online-A.0.cs-en", "\ufeffhello\nline two \n")
+        write(f"{WMT17}/system-outputs/cs-en/newstest2017.tilde-c.5051.cs-en", "hi\nother &amp; line\n")
+
+    return put
+
+
+ROWS = """en-ru newstest2017 online-A.0 1 9.9
+cs-en newstest2017 tilde-c.5051 2 0.5
+en-zh newstest2017 online-A.0 2 9.9
+cs-en newstest2017 online-A.0+nobody-has.this_file 1 -1.25
+cs-en newstest2017 online-A.0 2 0
+"""
+
+
+def test_wmt17_joins_by_line_and_first_system(wmt17, reader, tmp_path):
+    wmt17(ROWS)
+    found = reader("wmt17").read(tmp_path, "cs-en")
+    assert [(s.id, s.source, s.reference, s.hypothesis) for s in found.segments] == [
+        ("2:tilde-c.5051", "Druhá\u2028věta", "second sentence", "other &amp; line"),
+        ("1:online-A.0+nobody-has.this_file", '"Ahoj', "&quot; hello", "hello"),
+        ("2:online-A.0", "Druhá\u2028věta", "second sentence", "line two"),
+    ]
+    assert found.human_scores.tolist() == [0.5, -1.25, 0.0]
+    unescaped = reader("wmt17", unescape=True).read(tmp_path, "cs-en").segments
+    assert (unescaped[0].hypothesis, unescaped[1].reference) == ("other & line", '" hello')
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        pytest.param("cs-en newstest2017 online-A.0 3 0.1\n", ["SID 3", "2 lines"], id="line-beyond-the-end"),
+        pytest.param("cs-en newstest2017 online-A.0 0 0.1\n", ["SID 0"], id="line-zero"),
+        pytest.param("cs-en newstest2017 online-A.0 x 0.1\n", ["line 2", "'x'"], id="line-is-text"),
+        pytest.param("cs-en newstest2017 online-A.0 1 good\n", ["line 2", "'good'"], id="score-is-text"),
+        pytest.param("cs-en newstest2017 online-A.0 1 nan\n", ["line 2", "'nan'"], id="score-is-nan"),
+        pytest.param("cs-en newstest2017 online-A.0 1\n", ["line 2", "4 fields, expected 5"], id="field-missing"),
+        pytest.param("de-en newstest2017 online-A.0 1 0\n", ["no row for cs-en"], id="pair-missing"),
+        pytest.param("cs-en newstest2017 online-X 1 0\n", ["newstest2017.online-X.cs-en"], id="output-missing"),
+        pytest.param("cs-en newstest2017 online-A.0 1 0\n" * 2, ["1:online-A.0"], id="row-twice"),
+    ],
+)
+def test_wmt17_says_what_is_wrong(wmt17, reader, tmp_path, rows, words):
+    wmt17(rows)
+    with pytest.raises(DataError) as error:
+        reader("wmt17").read(tmp_path, "cs-en")
+    assert all(word in str(error.value) for word in words), error.value
+
+
+def test_wmt17_files_of_different_lengths(wmt17, write, reader, tmp_path):
+    wmt17(ROWS)
+    write(f"{WMT17}/references/newstest2017-csen-ref.en", "only one\n")
+    with pytest.raises(DataError, match="has 1 lines"):
+        reader("wmt17").read(tmp_path, "cs-en")
+
+
+def test_not_utf8(wmt17, write, reader, tmp_path):
+    wmt17(ROWS)
+    write(f"{WMT17}/source/newstest2017-csen-src.cs", b"Ahoj\nDruh\xe1\n")
+    with pytest.raises(DataError, match="line 2: byte 0xe1 is not UTF-8"):
+        reader("wmt17").read(tmp_path, "cs-en")
+
+
+MLQE_HEADER = "index\toriginal\ttranslation\tscores\tmean\tz_scores\tz_mean\tmodel_scores\n"
+
+
+def test_mlqe_does_not_interpret_quotes(write, pack, reader, tmp_path):
+    rows = '7\t"Open\tclose"\t[50]\t50\t[0.5]\t0.5\t-9.0\n9\ta  b\tc\ufeffd\t[1, 2]\t1.5\t[-1, 0]\t-0.5\t-8.0\n'
+    files = {"en-de/test20.ende.df.short.tsv": MLQE_HEADER + rows, "en-de/word-probas/mt.test20.ende": "x\n"}
+    write(MLQE, pack(files))
+    found = reader("mlqe_pe").read(tmp_path, "en-de")
+    assert [(s.id, s.source, s.reference, s.hypothesis) for s in found.segments] == [
+        ("7", '"Open', None, 'close"'),
+        ("9", "a  b", None, "c\ufeffd"),
+    ]
+    assert found.human_scores.tolist() == [0.5, -0.5]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        pytest.param(MLQE_HEADER + "0\ta\tb\t[1]\t1\t[1]\tbad\t1\n", ["line 2", "'bad'"], id="score-is-text"),
+        pytest.param(MLQE_HEADER + "0\ta\tb\t[1]\t1\t[1]\t1\n", ["line 2", "7 fields, expected 8"], id="ragged"),
+        pytest.param("a\tb\n", ["line 1"], id="other-columns"),
+        pytest.param("", ["line 1"], id="empty"),
+    ],
+)
+def test_mlqe_says_what_is_wrong(write, pack, reader, tmp_path, content, words):
+    write(MLQE, pack({"en-de/test20.ende.df.short.tsv": content}))
+    with pytest.raises(DataError) as error:
+        reader("mlqe_pe").read(tmp_path, "en-de")
+    assert all(word in str(error.value) for word in words), error.value
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        pytest.param(lambda pack: pack({"en-de/test20.doc_ids": "x"}), r"holds no test20\.ende", id="other-partition"),
+        pytest.param(lambda pack: b"not an archive", "damaged archive", id="not-an-archive"),
+        pytest.param(lambda pack: pack({"x": "y" * 99999})[:90], "damaged archive", id="cut-short"),
+    ],
+)
+def test_archive_that_cannot_be_used(write, pack, reader, tmp_path, content, reason):
+    write(MLQE, content(pack))
+    with pytest.raises(DataError, match=reason):
+        reader("mlqe_pe").read(tmp_path, "en-de")
+
+
+def test_eval4nlp_reads_aligned_lines(write, pack, reader, tmp_path):
+    names = {"src": "s 1\ns 2\ns 3\n", "mt": "m 1\nm 2\nm 3\n", "da": "10\n20.5\n30\n"}
+    fork = {f"ro-en-test21/._test21.{name}": "\x00\x05\x16\x07" for name in names}
+    write(EVAL4NLP, pack({**fork, **{f"ro-en-test21/test21.{name}": text for name, text in names.items()}}))
+    found = reader("eval4nlp21", first=2).read(tmp_path, "ro-en")
+    assert [(s.id, s.source, s.hypothesis) for s in found.segments] == [("0", "s 1", "m 1"), ("1", "s 2", "m 2")]
+    assert found.human_scores.tolist() == [10.0, 20.5]
+    assert len(reader("eval4nlp21").read(tmp_path, "ro-en")) == 3
+
+
+def test_eval4nlp_lines_that_do_not_align(write, pack, reader, tmp_path):
+    write(EVAL4NLP, pack({"test21.src": "a\nb\n", "test21.mt": "a\nb\n", "test21.da": "1\n"}))
+    with pytest.raises(DataError, match=r"test21\.da has 1 lines"):
+        reader("eval4nlp21").read(tmp_path, "ro-en")
+
+
+@pytest.mark.parametrize(("pair", "stem"), [("en-cs", "test.2022"), ("km-en", "test2022"), ("ps-en", "test2022")])
+def test_wmt22_knows_the_uneven_names(write, reader, tmp_path, pair, stem):
+    write(f"{WMT22}/{pair}/test.2022.src", " source \n")
+    write(f"{WMT22}/{pair}/test.2022.mt", "hypothesis\n")
+    write(f"{WMT22}/{pair}/{stem}.{pair}.da_score", "-0.5\n")
+    found = reader("wmt22_qe").read(tmp_path, pair)
+    assert (found.segments[0].source, found.human_scores.tolist()) == (" source ", [-0.5])
+
+
+MQM_HEADER = "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity\tcomments\n"
+
+
+def mqm_row(system, doc, seg, source, target, category="No-error", severity="No-error", end=""):
+    return f"{system}\t{doc}\t{seg}\t{seg}\trater1\t{source}\t{target}\t{category}\t{severity}{end}\n"
+
+
+MQM_ROWS = [
+    mqm_row("hyp.A", "d1", 5, '"S one', "A one"),
+    mqm_row("hyp.B", "d1", 5, '"S one', "B <v>one</v>", "Accuracy/Mistranslation", "Major", "\tcomment"),
+    mqm_row("hyp.B", "d1", 5, '"S <v>one</v>', "B one", "Fluency/Punctuation", "Minor"),
+    mqm_row("ref.A", "d1", 5, '"S one', "R one", "Style/Awkward", "Minor"),
+    mqm_row("hyp.A", "d1", 6, "S two", "A two", "Non_translation!", "Major"),
+    mqm_row("hyp.B", "d1", 6, "S two", "B two "),
+    mqm_row("ref.A", "d1", 6, "S two", "R two"),
+    mqm_row("hyp.A", "d2", 5, "S one again", "A three", "Fluency/Grammar", "Minor"),
+    mqm_row("hyp.B", "d2", 5, "S one again", "B three"),
+    mqm_row("ref.A", "d2", 5, "S one again", "R three", "Other", "Major"),
+    # A human translation with a numbering of its own, and a segment that no machine was judged on.
+    mqm_row("ref.C", "d1", 91, '"S one', "C one", "Other", "Minor"),
+    mqm_row("ref.C", "d1", 92, "S two", "C two"),
+    mqm_row("ref.C", "d2", 93, "S one again", "C three"),
+    mqm_row("ref.C", "d3", 94, "S four", "C four"),
+]
+MQM_AVERAGES = {  # published numbers 1 and 5 were not annotated
+    "A": {1: None, 2: 0, 3: -25, 4: -1, 5: None},
+    "B": {1: None, 2: -5.1, 3: 0, 4: 0, 5: None},
+    "ref-A": {1: None, 2: -1, 3: 0, 4: -5, 5: None},
+    "ref-C": {1: None, 2: -1, 3: 0, 4: 0, 5: None},
+}
+
+
+def mqm_averages(averages):
+    rows = [
+        f"{system}\t{'None' if score is None else format(-abs(score), '.6f')} {number}\n"
+        for system, scores in averages.items()
+        for number, score in scores.items()
+    ]
+    return "system mqm_avg_score seg_id\n" + "".join(rows)
+
+
+@pytest.fixture
+def mqm(write, pack):
+    def put(rows=MQM_ROWS, averages=MQM_AVERAGES):
+        name = "mqm-newstest2021_ende.tsv"
+        write(MQM_TEXTS, pack({f"._{name}": "\x00\x05\x16\x07", f"en-de-train/{name}": MQM_HEADER + "".join(rows)}))
+        write(MQM_SCORES, mqm_averages(averages))
+
+    return put
+
+
+def test_mqm_joins_scores_and_texts_under_the_published_numbers(mqm, reader, tmp_path):
+    mqm()
+    found = reader("mqm21").read(tmp_path, "en-de")
+    assert [(s.id, s.document, s.source, s.reference, s.hypothesis) for s in found.segments] == [
+        ("2:A", "d1", '"S one', "R one", "A one"),
+        ("2:B", "d1", '"S one', "R one", "B one"),
+        ("3:A", "d1", "S two", "R two", "A two"),
+        ("3:B", "d1", "S two", "R two", "B two"),
+        ("4:A", "d2", "S one again", "R three", "A three"),
+        ("4:B", "d2", "S one again", "R three", "B three"),
+    ]
+    assert found.human_scores.tolist() == [0.0, -5.1, -25.0, 0.0, -1.0, 0.0]
+    assert not np.signbit(found.human_scores[[0, 3, 5]]).any(), "the published -0.000000 is 0"
+
+
+def test_mqm_human_translations_as_systems_leave_no_reference(mqm, reader, tmp_path):
+    mqm()
+    found = reader("mqm21", human_systems=True).read(tmp_path, "en-de")
+    assert len(found) == 12
+    assert not found.has("reference")
+    scores = dict(zip((s.id for s in found.segments), found.human_scores.tolist(), strict=True))
+    assert (scores["4:ref-A"], scores["2:ref-C"]) == (-5.0, -1.0)
+    assert not any(segment.hypothesis == "C four" for segment in found.segments)
+
+
+@pytest.mark.parametrize(
+    ("rows", "averages", "reason"),
+    [
+        pytest.param(
+            MQM_ROWS,
+            {system: dict.fromkeys(scores, -7) for system, scores in MQM_AVERAGES.items()},
+            "document d1: at best 0% of the scores agree",
+            id="scores-of-another-evaluation",
+        ),
+        pytest.param(
+            MQM_ROWS,
+            {system: scores | {n + 5: score for n, score in scores.items()} for system, scores in MQM_AVERAGES.items()},
+            "in 2 places",
+            id="two-places-fit",
+        ),
+        pytest.param(["x\ty\n"], MQM_AVERAGES, "line 2: 2 fields", id="ragged"),
+        pytest.param([mqm_row("hyp.A", "d", "x", "s", "t")], MQM_AVERAGES, "line 2: the seg_id 'x'", id="number-text"),
+        pytest.param(
+            [*MQM_ROWS, mqm_row("hyp.A", "d1", 7, "S two", "A two")],
+            MQM_AVERAGES,
+            "d1 has one source text as segments 6 and 7",
+            id="one-source-twice-in-a-document",
+        ),
+    ],
+)
+def test_mqm_says_what_is_wrong(mqm, reader, tmp_path, rows, averages, reason):
+    mqm(rows, averages)
+    with pytest.raises(DataError, match=reason):
+        reader("mqm21").read(tmp_path, "en-de")
+
+
+def test_mqm_published_score_that_is_text(mqm, write, reader, tmp_path):
+    mqm()
+    write(MQM_SCORES, "system mqm_avg_score seg_id\nA\tbad 1\n")
+    with pytest.raises(DataError, match="line 2: 'bad 1'"):
+        reader("mqm21").read(tmp_path, "en-de")
+
+
+@pytest.mark.parametrize("name", ["wmt17", "eval4nlp21", "mlqe_pe", "wmt22_qe", "mqm21"])
+def test_files_that_are_not_there(reader, tmp_path, name):
+    made = reader(name)
+    with pytest.raises(DataMissingError) as error:
+        made.read(tmp_path, made.language_pairs[0])
+    assert str(tmp_path / made.needs(made.language_pairs[0])[0]) in str(error.value)
+    assert f"python -m bmx_grid.datasets download {name} data_dir={tmp_path}" in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["wmt17", "eval4nlp21", "mlqe_pe", "wmt22_qe", "mqm21"])
+def test_a_pair_that_the_data_set_lacks(reader, tmp_path, name):
+    with pytest.raises(ConfigError, match=f"dataset.{name}: unknown language pair 'en-xx'"):
+        reader(name).read(tmp_path, "en-xx")
+    with pytest.raises(ConfigError, match=f"dataset.{name}: unknown language pair 'en-xx'"):
+        reader(name, language_pairs=["en-xx"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        pytest.param({"language_pairs": ["cs-en", "cs-en"]}, "'cs-en' 2 times", id="pair-twice"),
+        pytest.param({"language_pairs": "cs-en"}, "language_pairs", id="pairs-not-a-list"),
+        pytest.param({"unescape": "yes"}, "unescape", id="text-for-true"),
+        pytest.param({"sources": [{"repository": "a/b"}]}, "revision", id="source-without-revision"),
+    ],
+)
+def test_settings_that_cannot_be(reader, settings, reason):
+    with pytest.raises(ConfigError, match=reason):
+        reader("wmt17", **settings)
+
+
+def test_first_counts_from_one(reader):
+    with pytest.raises(ConfigError, match=r"dataset\.eval4nlp21\.first is 0"):
+        reader("eval4nlp21", first=0)
+
+
+def test_source_address():
+    source = Source("owner/name", "abc", "https://mirror.example/{repository}/{revision}.tgz")
+    assert (source.folder, source.address) == ("name", "https://mirror.example/owner/name/abc.tgz")
+    assert Source("owner/name", "abc").address.endswith("owner/name/tar.gz/abc")
+
+
+def test_a_link_in_an_archive_is_no_file(write, reader, tmp_path):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        link = tarfile.TarInfo("en-de/test20.ende.df.short.tsv")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    write(MLQE, buffer.getvalue())
+    with pytest.raises(BmxError, match="holds no"):
+        reader("mlqe_pe").read(tmp_path, "en-de")
