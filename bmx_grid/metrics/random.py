@@ -1,0 +1,42 @@
+"""A metric without meaning: the control that shows what chance alone would reach."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.identity import identity
+from bmx_grid.metrics.base import Metric, Pair, Reads
+
+
+@dataclass(frozen=True)
+class RandomMetric(Metric):
+    """Uniform scores in [0, 1), a pure function of (seed, ground truth, hypothesis).
+
+    A hash stands for a random generator, so that order, batch and number of workers cannot change a score.
+    ground_truth: which text it reads; "source" is what every data set has.
+    """
+
+    seed: int = identity(0)
+    ground_truth: Reads = identity("source")
+
+    @property
+    def reads(self) -> Reads:
+        return self.ground_truth
+
+    @property
+    def signature(self) -> str:
+        return f"random|seed:{self.seed}|reads:{self.ground_truth}|version:{self.VERSION}"
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+        words = b"".join(self._word(ground_truth, hypothesis) for ground_truth, hypothesis in pairs)
+        return (np.frombuffer(words, dtype="<u8") >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+    def _word(self, ground_truth: str, hypothesis: str) -> bytes:
+        """64 random bits; the length keeps ("ab", "c") and ("a", "bc") apart."""
+        text = f"{self.seed} {len(ground_truth)} {ground_truth}{hypothesis}"
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
