@@ -133,12 +133,9 @@ def _show(settings: Settings) -> int:
 
 def _show_pair(found: SegmentSet, limit: int) -> None:
     texts = [reads for reads in ("source", "reference") if found.has(reads)]
-    systems = {segment.system for segment in found.segments if segment.system is not None}
     print(
         f"{found.dataset} {found.language_pair}: {len(found)} segments, {found.rated} rated, with {' and '.join(texts)}"
     )
-    if systems:
-        print(f"  systems: {len(systems)}")
     if found.rated:
         low, high = float(np.nanmin(found.human_scores)), float(np.nanmax(found.human_scores))
         print(f"  human scores: {low:g} to {high:g}, mean {float(np.nanmean(found.human_scores)):.4f}")
@@ -174,10 +171,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("settings", nargs="*", metavar="NAME | KEY=VALUE", help="data sets, and settings (below)")
     parsed = parser.parse_args(arguments)
     try:
-        return COMMANDS[parsed.command][0](Settings(parsed.settings))
+        status = COMMANDS[parsed.command][0](Settings(parsed.settings))
+        sys.stdout.flush()
+        return status
     except BmxError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1 if parsed.command == "download" and not isinstance(error, ConfigError) else 2
+    except BrokenPipeError:  # whoever reads the output, `head` say, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("stopped; the same command goes on from here", file=sys.stderr)
         return 130

@@ -125,16 +125,30 @@ def test_mistakes_of_form(run, arguments):
     assert stop.value.code == 2
 
 
-def test_help_as_a_command():
+def command(*arguments):
+    """The command as a process of its own, its output readable through pipes."""
     root = Path(__file__).resolve().parents[2]
-    done = subprocess.run(
-        [sys.executable, "-m", "bmx_grid.datasets", "--help"],
+    return subprocess.Popen(
+        [sys.executable, "-m", "bmx_grid.datasets", *arguments],
         cwd=root,
         env={**os.environ, "PYTHONPATH": str(root)},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
     )
-    assert done.returncode == 0
+
+
+def test_help_as_a_command():
+    with command("--help") as process:
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
     for word in ("list", "download", "verify", "show", "data_dir=DIR", "exit status"):
-        assert word in done.stdout
+        assert word in out
+
+
+def test_a_reader_that_has_seen_enough():
+    """`… | head` closes the pipe early: no traceback."""
+    with command("list") as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0

@@ -3,7 +3,6 @@
 import io
 import tarfile
 
-import numpy as np
 import pytest
 
 from bmx_grid.datasets.base import Source
@@ -13,8 +12,6 @@ WMT17 = "ACL20-Reference-Free-MT-Evaluation/WMT17"
 MLQE = "mlqe-pe/data/direct-assessments/test/en-de-test.tar.gz"
 EVAL4NLP = "SharedTask2021/data/test21/ro-en-test21.tar.gz"
 WMT22 = "wmt-qe-2022-data/test_data-gold_labels/task1_da"
-MQM_SCORES = "wmt-mqm-human-evaluation/newstest2021/ende/mqm_newstest2021_ende.avg_seg_scores.tsv"
-MQM_TEXTS = "wmt-qe-2022-data/train-dev_data/task1_word-level/train/en-de_mqm/en-de-train-2021-news.tar.gz"
 
 
 @pytest.fixture
@@ -153,120 +150,6 @@ def test_wmt22_knows_the_uneven_names(write, reader, tmp_path, pair, stem):
     write(f"{WMT22}/{pair}/{stem}.{pair}.da_score", "-0.5\n")
     found = reader("wmt22_qe").read(tmp_path, pair)
     assert (found.segments[0].source, found.human_scores.tolist()) == (" source ", [-0.5])
-
-
-MQM_HEADER = "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity\tcomments\n"
-
-
-def mqm_row(system, doc, seg, source, target, category="No-error", severity="No-error", end=""):
-    return f"{system}\t{doc}\t{seg}\t{seg}\trater1\t{source}\t{target}\t{category}\t{severity}{end}\n"
-
-
-MQM_ROWS = [
-    mqm_row("hyp.A", "d1", 5, '"S one', "A one"),
-    mqm_row("hyp.B", "d1", 5, '"S one', "B <v>one</v>", "Accuracy/Mistranslation", "Major", "\tcomment"),
-    mqm_row("hyp.B", "d1", 5, '"S <v>one</v>', "B one", "Fluency/Punctuation", "Minor"),
-    mqm_row("ref.A", "d1", 5, '"S one', "R one", "Style/Awkward", "Minor"),
-    mqm_row("hyp.A", "d1", 6, "S two", "A two", "Non_translation!", "Major"),
-    mqm_row("hyp.B", "d1", 6, "S two", "B two "),
-    mqm_row("ref.A", "d1", 6, "S two", "R two"),
-    mqm_row("hyp.A", "d2", 5, "S one again", "A three", "Fluency/Grammar", "Minor"),
-    mqm_row("hyp.B", "d2", 5, "S one again", "B three"),
-    mqm_row("ref.A", "d2", 5, "S one again", "R three", "Other", "Major"),
-    # A human translation with a numbering of its own, and a segment that no machine was judged on.
-    mqm_row("ref.C", "d1", 91, '"S one', "C one", "Other", "Minor"),
-    mqm_row("ref.C", "d1", 92, "S two", "C two"),
-    mqm_row("ref.C", "d2", 93, "S one again", "C three"),
-    mqm_row("ref.C", "d3", 94, "S four", "C four"),
-]
-MQM_AVERAGES = {  # published numbers 1 and 5 were not annotated
-    "A": {1: None, 2: 0, 3: -25, 4: -1, 5: None},
-    "B": {1: None, 2: -5.1, 3: 0, 4: 0, 5: None},
-    "ref-A": {1: None, 2: -1, 3: 0, 4: -5, 5: None},
-    "ref-C": {1: None, 2: -1, 3: 0, 4: 0, 5: None},
-}
-
-
-def mqm_averages(averages):
-    rows = [
-        f"{system}\t{'None' if score is None else format(-abs(score), '.6f')} {number}\n"
-        for system, scores in averages.items()
-        for number, score in scores.items()
-    ]
-    return "system mqm_avg_score seg_id\n" + "".join(rows)
-
-
-@pytest.fixture
-def mqm(write, pack):
-    def put(rows=MQM_ROWS, averages=MQM_AVERAGES):
-        name = "mqm-newstest2021_ende.tsv"
-        write(MQM_TEXTS, pack({f"._{name}": "\x00\x05\x16\x07", f"en-de-train/{name}": MQM_HEADER + "".join(rows)}))
-        write(MQM_SCORES, mqm_averages(averages))
-
-    return put
-
-
-def test_mqm_joins_scores_and_texts_under_the_published_numbers(mqm, reader, tmp_path):
-    mqm()
-    found = reader("mqm21").read(tmp_path, "en-de")
-    assert [(s.id, s.document, s.source, s.reference, s.hypothesis) for s in found.segments] == [
-        ("2:A", "d1", '"S one', "R one", "A one"),
-        ("2:B", "d1", '"S one', "R one", "B one"),
-        ("3:A", "d1", "S two", "R two", "A two"),
-        ("3:B", "d1", "S two", "R two", "B two"),
-        ("4:A", "d2", "S one again", "R three", "A three"),
-        ("4:B", "d2", "S one again", "R three", "B three"),
-    ]
-    assert found.human_scores.tolist() == [0.0, -5.1, -25.0, 0.0, -1.0, 0.0]
-    assert not np.signbit(found.human_scores[[0, 3, 5]]).any(), "the published -0.000000 is 0"
-
-
-def test_mqm_human_translations_as_systems_leave_no_reference(mqm, reader, tmp_path):
-    mqm()
-    found = reader("mqm21", human_systems=True).read(tmp_path, "en-de")
-    assert len(found) == 12
-    assert not found.has("reference")
-    scores = dict(zip((s.id for s in found.segments), found.human_scores.tolist(), strict=True))
-    assert (scores["4:ref-A"], scores["2:ref-C"]) == (-5.0, -1.0)
-    assert not any(segment.hypothesis == "C four" for segment in found.segments)
-
-
-@pytest.mark.parametrize(
-    ("rows", "averages", "reason"),
-    [
-        pytest.param(
-            MQM_ROWS,
-            {system: dict.fromkeys(scores, -7) for system, scores in MQM_AVERAGES.items()},
-            "document d1: at best 0% of the scores agree",
-            id="scores-of-another-evaluation",
-        ),
-        pytest.param(
-            MQM_ROWS,
-            {system: scores | {n + 5: score for n, score in scores.items()} for system, scores in MQM_AVERAGES.items()},
-            "in 2 places",
-            id="two-places-fit",
-        ),
-        pytest.param(["x\ty\n"], MQM_AVERAGES, "line 2: 2 fields", id="ragged"),
-        pytest.param([mqm_row("hyp.A", "d", "x", "s", "t")], MQM_AVERAGES, "line 2: the seg_id 'x'", id="number-text"),
-        pytest.param(
-            [*MQM_ROWS, mqm_row("hyp.A", "d1", 7, "S two", "A two")],
-            MQM_AVERAGES,
-            "d1 has one source text as segments 6 and 7",
-            id="one-source-twice-in-a-document",
-        ),
-    ],
-)
-def test_mqm_says_what_is_wrong(mqm, reader, tmp_path, rows, averages, reason):
-    mqm(rows, averages)
-    with pytest.raises(DataError, match=reason):
-        reader("mqm21").read(tmp_path, "en-de")
-
-
-def test_mqm_published_score_that_is_text(mqm, write, reader, tmp_path):
-    mqm()
-    write(MQM_SCORES, "system mqm_avg_score seg_id\nA\tbad 1\n")
-    with pytest.raises(DataError, match="line 2: 'bad 1'"):
-        reader("mqm21").read(tmp_path, "en-de")
 
 
 @pytest.mark.parametrize("name", ["wmt17", "eval4nlp21", "mlqe_pe", "wmt22_qe", "mqm21"])
