@@ -1,0 +1,322 @@
+"""The MLflow edge: a parent run per sweep, a child run per setting, the whole grid as stepped metrics.
+
+Only the main process tracks. A repeated sweep finds its runs by their tags and completes what is missing.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bmx_grid.errors import ConfigError, StoreError
+from bmx_grid.files import replacing
+from bmx_grid.plan import Refused
+from bmx_grid.results import SettingResult
+from bmx_grid.tracked import names, parameters, points, step_scale, sweep_identity
+
+BATCH = 1000  # metrics a call: MLflow's limit
+SQLITE = "sqlite:///"
+REMEDY = "name another store (tracking.uri=sqlite:///FILE or http://HOST:PORT) or run without one (tracking=none)"
+
+
+class Tracker(ABC):
+    """Watches a sweep from outside: start, then log for every result, then finish.
+
+    failure: why tracking was given up in mid-sweep, None while all is well. Results are never lost by it.
+    """
+
+    failure: str | None = None
+
+    @abstractmethod
+    def start(self, name: str, config: str, output_dir: Path) -> None:
+        """Open the sweep called `name`; `config` is its whole configuration as YAML.
+
+        Raises BmxError when the store cannot be reached or written: nothing has been computed yet.
+        """
+
+    @abstractmethod
+    def wants_artifacts(self, result: SettingResult) -> bool:
+        """Whether `log` would take this result's files: False when it has them already."""
+
+    @abstractmethod
+    def log(self, result: SettingResult, figure: Path, table: Path) -> None:
+        """Record a result with its figure and its grid's Parquet file. Never raises for a store that is lost."""
+
+    @abstractmethod
+    def finish(self, output_dir: Path, failed: Sequence[Refused]) -> None:
+        """Close the sweep with the tables in `output_dir`. Never raises for a store that is lost."""
+
+    @abstractmethod
+    def where(self) -> str:
+        """A line for the end of a sweep that says how to look at what was tracked, or nothing."""
+
+
+@dataclass
+class NoTracker(Tracker):
+    """Tracks nothing, needs nothing."""
+
+    def start(self, name: str, config: str, output_dir: Path) -> None:
+        """Nothing to open."""
+
+    def wants_artifacts(self, result: SettingResult) -> bool:
+        """No."""
+        return False
+
+    def log(self, result: SettingResult, figure: Path, table: Path) -> None:
+        """Nothing to record."""
+
+    def finish(self, output_dir: Path, failed: Sequence[Refused]) -> None:
+        """Nothing to close."""
+
+    def where(self) -> str:
+        """Nowhere."""
+        return ""
+
+
+@dataclass
+class MlflowTracker(Tracker):
+    """Tracks in an MLflow store.
+
+    uri: None for `mlflow.db` beside the output folder, `sqlite:///FILE`, or the http(s) address of a tracking
+    server; experiment: the name under which runs are gathered. Raises ConfigError for another kind of address.
+    """
+
+    uri: str | None = None
+    experiment: str = "bmx_grid"
+    failure: str | None = field(default=None, init=False)
+    _sweep: _Sweep | None = field(default=None, init=False, repr=False)
+    _address: str = field(default="", init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.uri is not None and not self.uri.startswith((SQLITE, "http://", "https://")):
+            raise ConfigError(
+                f"tracking.uri: '{self.uri}' is neither {SQLITE}FILE nor the http(s):// address of an MLflow server. "
+                "Files without a database are no longer supported by MLflow; other databases are reached "
+                "through a server."
+            )
+
+    def start(self, name: str, config: str, output_dir: Path) -> None:
+        """Find or create experiment and parent run. Raises StoreError naming the store and the way out."""
+        self.failure, self._sweep = None, None
+        folder = output_dir.absolute().parent
+        self._address = self.uri if self.uri is not None else f"{SQLITE}{folder / 'mlflow.db'}"
+        _quiet()
+        try:
+            with _locked(self._address) as path:
+                if path is not None:
+                    _prepare_sqlite(path)
+                artifacts = None if path is None else (path.parent / "mlruns").as_uri()
+                self._sweep = _Sweep.open(self._address, self.experiment, artifacts, name, config)
+        except _store_errors() as error:
+            raise StoreError(f"MLflow cannot use {self._address}: {_reason(error)}; {REMEDY}.") from error
+
+    def wants_artifacts(self, result: SettingResult) -> bool:
+        """Whether the setting's run is still to be made or completed."""
+        return self._sweep is not None and not self._sweep.has(result)
+
+    def log(self, result: SettingResult, figure: Path, table: Path) -> None:
+        """Make or complete the setting's run; nothing when it is complete. A lost store is warned of once."""
+        self._try(lambda sweep: sweep.log(result, (figure, table)))
+
+    def finish(self, output_dir: Path, failed: Sequence[Refused]) -> None:
+        """Give the parent run its tables and status. A lost store is warned of once."""
+        names = ("config.yaml", "grid.parquet", "settings.parquet", "settings.csv")
+        self._try(lambda sweep: sweep.finish([output_dir / name for name in names], failed))
+
+    def where(self) -> str:
+        """How to open the runs in a browser."""
+        if not self._address.startswith(SQLITE):
+            return f"\n  MLflow experiment '{self.experiment}' at {self._address}"
+        return f"\n  mlflow ui --backend-store-uri {self._address}"
+
+    def _try(self, action: Callable[[_Sweep], None]) -> None:
+        if self._sweep is None:
+            return
+        try:
+            action(self._sweep)
+        except _store_errors() as error:
+            self._sweep = None
+            self.failure = f"MLflow's store {self._address} was lost: {_reason(error)}"
+            warnings.warn(
+                f"{self.failure}. The sweep goes on and its tables and figures are written, but nothing more is "
+                "tracked; run the same command again to complete the runs, it computes nothing twice.",
+                stacklevel=3,
+            )
+
+
+@dataclass
+class _Sweep:
+    """An open parent run. `children` are the runs below it, by label and fingerprint of their setting."""
+
+    client: Any
+    experiment_id: str
+    fingerprint: str
+    parent: Any
+    children: dict[tuple[str, str], Any]
+
+    @classmethod
+    def open(cls, address: str, experiment: str, artifacts: str | None, name: str, config: str) -> _Sweep:
+        """One search gives the parent and all children of an earlier run of the same sweep."""
+        from mlflow import MlflowClient
+        from mlflow.entities import Param
+
+        client = MlflowClient(tracking_uri=address)
+        experiment_id = _experiment(client, experiment, artifacts)
+        fingerprint, params = sweep_identity(name, config)
+        runs = client.search_runs([experiment_id], f"tags.sweep = '{fingerprint}'", max_results=10_000)
+        parent = next((run for run in runs if "setting" not in run.data.tags), None)
+        if parent is None:
+            parent = client.create_run(experiment_id, run_name=name, tags={"sweep": fingerprint, "sweep_name": name})
+        run_id = parent.info.run_id
+        client.update_run(run_id, status="RUNNING")
+        client.log_batch(run_id, params=[Param(*item) for item in params.items() if item[0] not in parent.data.params])
+        children = {
+            (run.data.tags["setting"], run.data.tags["fingerprint"]): run for run in runs if "setting" in run.data.tags
+        }
+        return cls(client, experiment_id, fingerprint, parent, children)
+
+    def has(self, result: SettingResult) -> bool:
+        """Whether the setting's run is there with everything in it."""
+        child = self.children.get((result.label, result.fingerprint))
+        return child is not None and child.data.tags.get("complete") == "true"
+
+    def log(self, result: SettingResult, artifacts: Sequence[Path]) -> None:
+        """Make the setting's run, or complete one that was cut off: what is repeated there is an exact duplicate."""
+        from mlflow.entities import Metric, Param, RunTag
+
+        if self.has(result):
+            return
+        child = self.children.get((result.label, result.fingerprint))
+        if child is None:
+            child = self._create(result)
+        run_id, time = child.info.run_id, child.info.start_time
+        entries, n_left_out = points(result)
+        metrics = [Metric(key, value, time, step) for key, value, step in entries]
+        params = [Param(key, value) for key, value in parameters(result).items() if key not in child.data.params]
+        tags = {"non_finite": n_left_out, "seconds": f"{result.seconds:.3f}", "texts": result.n_texts}
+        self.client.log_batch(run_id, params=params, tags=[RunTag(key, str(value)) for key, value in tags.items()])
+        for first in range(0, len(metrics), BATCH):
+            self.client.log_batch(run_id, metrics=metrics[first : first + BATCH])
+        for path in artifacts:
+            self.client.log_artifact(run_id, str(path))
+        self.client.set_terminated(run_id)
+        self.client.set_tag(run_id, "complete", "true")
+        child.data.tags["complete"] = "true"
+
+    def _create(self, result: SettingResult) -> Any:
+        tags = {
+            "mlflow.parentRunId": self.parent.info.run_id,
+            "sweep": self.fingerprint,
+            "setting": result.label,
+            "fingerprint": result.fingerprint,
+            "signature": result.signature,
+            "step": f"{step_scale(result)} x p",
+            **names(result),
+        }
+        child = self.client.create_run(self.experiment_id, run_name=result.label, tags=tags)
+        for (label, fingerprint), other in self.children.items():
+            if label == result.label and fingerprint != result.fingerprint:
+                self.client.set_tag(other.info.run_id, "superseded_by", child.info.run_id)
+        self.children[result.label, result.fingerprint] = child
+        return child
+
+    def finish(self, tables: Sequence[Path], failed: Sequence[Refused]) -> None:
+        """Tables, a description and the status of the parent; each replaces what an earlier run left."""
+        run_id = self.parent.info.run_id
+        for path in tables:
+            if path.is_file():
+                self.client.log_artifact(run_id, str(path))
+        n_logged = len({key[0] for key, run in self.children.items() if run.data.tags.get("complete") == "true"})
+        note = [f"{n_logged} settings, {len(failed)} failed.", *(f"- {one.label}: {one.reason}" for one in failed)]
+        self.client.set_tag(run_id, "mlflow.note.content", "\n".join(note)[:8000])
+        self.client.set_tag(run_id, "failed", str(len(failed)))
+        self.client.set_terminated(run_id, status="FAILED" if failed else "FINISHED")
+
+
+def _experiment(client: Any, name: str, artifacts: str | None) -> str:
+    """The experiment's id; created when there is none, which another machine may do at the same time."""
+    from mlflow.exceptions import MlflowException
+
+    found = client.get_experiment_by_name(name)
+    if found is None:
+        with suppress(MlflowException):  # "already exists": the next line finds it, or says what is wrong
+            kind = {"mlflow.experimentKind": "custom_model_development"}
+            return str(client.create_experiment(name, artifact_location=artifacts, tags=kind))
+        found = client.get_experiment_by_name(name)
+    if found is None or found.lifecycle_stage != "active":
+        raise StoreError(
+            f"MLflow experiment '{name}' cannot be created or was deleted: restore it (mlflow experiments restore) "
+            "or choose another name (tracking.experiment=NAME)."
+        )
+    return str(found.experiment_id)
+
+
+@contextmanager
+def _locked(address: str) -> Iterator[Path | None]:
+    """The file of a SQLite store, held against other sweeps that would create it too; None for a server."""
+    if not address.startswith(SQLITE):
+        yield None
+        return
+    from filelock import FileLock
+
+    path = Path(address.removeprefix(SQLITE)).absolute()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.parent / f".{path.name}.lock"):
+        yield path
+
+
+def _prepare_sqlite(path: Path) -> None:
+    """Create the database, or check that it can be written, before MLflow tries: it would retry for minutes.
+
+    MLflow builds the tables in dozens of migrations; done elsewhere and moved here in one step, a killed
+    sweep cannot leave half a database.
+    """
+    import sqlite3
+    import tempfile
+
+    from mlflow import MlflowClient
+
+    if path.exists() and (path.is_dir() or path.stat().st_size > 0):
+        with closing(sqlite3.connect(path, timeout=20)) as database:
+            database.execute("BEGIN IMMEDIATE")
+            database.rollback()
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = Path(folder) / path.name
+        MlflowClient(tracking_uri=f"{SQLITE}{fresh}").search_experiments(max_results=1)
+        with replacing(path) as part, closing(sqlite3.connect(fresh)) as made, closing(sqlite3.connect(part)) as copy:
+            made.backup(copy)
+
+
+def _quiet() -> None:
+    """No telemetry, no messages of MLflow on the terminal, no minutes of retries; set before MLflow is imported."""
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    os.environ.setdefault("DO_NOT_TRACK", "true")
+    os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
+    import mlflow  # noqa: F401  (it sets the levels of its loggers when imported)
+
+    for name in ("mlflow", "alembic"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+
+def _store_errors() -> tuple[type[Exception], ...]:
+    import sqlite3
+
+    from mlflow.exceptions import MlflowException
+    from requests import RequestException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    return MlflowException, SQLAlchemyError, sqlite3.Error, RequestException, OSError
+
+
+def _reason(error: Exception) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return lines[0].strip().rstrip(".")[:400]
