@@ -1,0 +1,46 @@
+"""The embedded sample: four language pairs that come with the package, for trying the tool and for tests.
+
+The sample is constructed. Sources, references and hypotheses were written for this project, and the
+scores are the writer's graded judgement, not a rating campaign: no conclusion about a metric can rest
+on them. SAMPLE.md beside this file says more. Licence: Apache-2.0, as the project.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.lines import parse_score, read_lines, split_row
+from bmx_grid.errors import DataError
+from bmx_grid.segments import Segment, SegmentSet
+
+FILE = Path(__file__).with_name("sample.tsv")
+HEADER = ["language_pair", "id", "system", "source", "reference", "hypothesis", "score"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample(DatasetReader):
+    """48 segments a pair, source and reference; scores from 0 to 100, given by the writer of the texts.
+
+    Nothing is downloaded and no data_dir is needed: `read` opens the file that lies in the package.
+    """
+
+    PAIRS: ClassVar[tuple[str, ...]] = ("de-en", "fr-en", "es-en", "en-de")
+
+    def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+        """The segments of one pair in file order; `data_dir` is not looked at."""
+        self.check_pair(language_pair)
+        lines = read_lines(FILE)
+        if not lines or lines[0].split("\t") != HEADER:
+            raise DataError(f"{FILE}, line 1: expected the columns {', '.join(HEADER)}; install the package again.")
+        segments, scores = [], []
+        for row, line in enumerate(lines[1:], start=2):
+            pair, name, system, source, reference, hypothesis, score = split_row(line, len(HEADER), str(FILE), row)
+            if pair == language_pair:
+                segments.append(Segment(name, source, reference, hypothesis, system))
+                scores.append(parse_score(score, str(FILE), row))
+        return SegmentSet(self.name, language_pair, tuple(segments), np.array(scores, dtype=np.float64), str(FILE))
