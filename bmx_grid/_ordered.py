@@ -28,7 +28,7 @@ def ordered_grid(kendall: bool, means: Floats, base: Floats, human: Floats, w: F
     """
     dense = np.unique(human, return_inverse=True)[1].astype(np.int64)
     counts = np.bincount(dense)
-    middle = (np.cumsum(counts) - (counts - 1) / 2)[dense] - (len(human) + 1) / 2  # average rank, centred
+    middle = (2 * np.cumsum(counts) - counts - len(human))[dense]  # twice the average rank less the mean
     by_human = np.argsort(dense, kind="stable")
     found: Floats = _compiled()(kendall, np.ascontiguousarray(means.T), base, dense, middle, by_human, w)
     return found
@@ -46,93 +46,101 @@ def _compiled() -> Callable[..., Any]:
     return kernel
 
 
-def _grid(kendall: bool, means: Floats, base: Floats, dense: Ints, middle: Floats, by_human: Ints, w: Floats) -> Floats:
-    """The kernel, written out in one function because numba compiles it lazily and caches it whole.
+def _grid(kendall: bool, means: Floats, base: Floats, dense: Ints, middle: Ints, by_human: Ints, w: Floats) -> Floats:
+    """The kernel, written out in one function because numba compiles it lazily and keeps it whole.
 
-    means: float64[P, N]; dense: int64[N] ranks of the human scores, equal ones sharing a rank; middle: their
-    average ranks less the mean; by_human: int64[N] segments by ascending human score.
+    means: float64[P, N]; dense: int64[N] ranks of the human scores, equal ones sharing a rank; middle: int64[N]
+    twice their average ranks less the mean; by_human: int64[N] segments by ascending human score.
 
-    `order` holds the segments by (score, human score). `net` counts the pairs of places in that order, +1
-    where the human score ascends and -1 where it descends; concordant less discordant pairs is `net` less the
-    pairs that tie in the score, which ascend by construction unless they tie in the human score as well.
+    `order` holds the segments by (score, human score), `ordered` their scores, `ranks` their dense ranks. While
+    no scores tie, Kendall needs `net`, the pairs of places that ascend in the human score less those that
+    descend, and Spearman `cross`, the sum of place times `middle`; both change by one exchange of neighbours at
+    a time. They are whole numbers, so that nothing is lost on the way; ties are put right at each point.
     """
     n = len(base)
     pairs = n * (n - 1) // 2
-    result = np.empty((len(means), len(w)))
-    scores, ordered, tree = np.empty(n), np.empty(n), np.empty(n + 1, np.int64)
-    order = by_human.copy()
+    result = np.full((len(means), len(w)), np.nan)
+    scores, ordered = np.empty(n), np.empty(n)
+    order, ranks, tree = by_human.copy(), np.empty(n, np.int64), np.empty(n + 1, np.int64)
     human_ties, squares, run = 0, 0.0, 0
     for place in range(n):
         run = run + 1 if place and dense[by_human[place]] == dense[by_human[place - 1]] else 0
         human_ties += run
-        squares += middle[place] * middle[place]
+        squares += float(middle[place]) ** 2
+    if human_ties == pairs:
+        return result
     for column in range(len(w)):
-        net = 0
+        net, cross = 0, 0
         for row in range(len(means)):
             for segment in range(n):
                 scores[segment] = w[column] * base[segment] + (1.0 - w[column]) * means[row, segment]
+            for place in range(n):
+                ordered[place] = scores[order[place]]
             # Past this many exchanges sorting anew is quicker than repairing.
             budget = 0 if row == 0 else 8 * n
-            for place in range(n):
-                if budget <= 0:
-                    break
-                segment = order[place]
-                score, rank = scores[segment], dense[segment]
-                hole = place
+            for place in range(1, n):
+                score = ordered[place]
+                if ordered[place - 1] < score or budget <= 0:
+                    continue
+                segment, rank, hole = order[place], ranks[place], place
                 while hole > 0 and (
-                    ordered[hole - 1] > score or (ordered[hole - 1] == score and dense[order[hole - 1]] > rank)
+                    ordered[hole - 1] > score or (ordered[hole - 1] == score and ranks[hole - 1] > rank)
                 ):
-                    other = dense[order[hole - 1]]
-                    net += 2 * (int(other > rank) - int(other < rank))
-                    order[hole] = order[hole - 1]
-                    ordered[hole] = ordered[hole - 1]
+                    other = order[hole - 1]
+                    net += 2 * (int(ranks[hole - 1] > rank) - int(ranks[hole - 1] < rank))
+                    cross += middle[other] - middle[segment]
+                    order[hole], ranks[hole], ordered[hole] = other, ranks[hole - 1], ordered[hole - 1]
                     hole -= 1
-                order[hole] = segment
-                ordered[hole] = score
+                order[hole], ranks[hole], ordered[hole] = segment, rank, score
                 budget -= place - hole
             if budget <= 0:
                 order[:] = by_human[np.argsort(scores[by_human], kind="mergesort")]
-                net = 0
+                net, cross = 0, 0
                 tree[:] = 0  # a Fenwick tree of the human ranks met so far
                 for place in range(n):
-                    ordered[place] = scores[order[place]]
-                    rank = dense[order[place]] + 1
-                    below, at = 0, rank - 1
+                    ordered[place], ranks[place] = scores[order[place]], dense[order[place]]
+                    cross += place * middle[order[place]]
+                    below, at = 0, ranks[place]
                     while at > 0:
                         below += tree[at]
                         at -= at & -at
-                    upto, at = 0, rank
+                    upto, at = 0, ranks[place] + 1
                     while at > 0:
                         upto += tree[at]
                         at -= at & -at
                     net += below - (place - upto)
-                    at = rank
+                    at = ranks[place] + 1
                     while at <= n:
                         tree[at] += 1
                         at += at & -at
-            if ordered[0] == ordered[n - 1] or human_ties == pairs:
-                result[row, column] = np.nan
+            if ordered[0] == ordered[n - 1]:
                 continue
-            ties, both, run, joint = 0, 0, 0, 0  # pairs equal in the score, and in both
-            cross, own, first, total = 0.0, 0.0, 0, 0.0
-            for place in range(n):
-                if place and ordered[place] == ordered[place - 1]:
-                    run += 1
-                    joint = joint + 1 if dense[order[place]] == dense[order[place - 1]] else 0
-                else:
-                    run, joint, first, total = 0, 0, place, 0.0
-                if kendall:
-                    ties += run
-                    both += joint
-                    continue
-                total += middle[order[place]]
-                if place == n - 1 or ordered[place + 1] != ordered[place]:
-                    rank_here = 0.5 * (first + place) - 0.5 * (n - 1)
-                    cross += rank_here * total
-                    own += rank_here * rank_here * (place - first + 1)
+            equal = 0
+            for place in range(1, n):
+                equal += int(ordered[place] == ordered[place - 1])
+            # Pairs that tie in the score; those of them that differ in the human score, and so count in `net`;
+            # what average ranks change in `cross` and in the sum of squared ranks, both doubled.
+            ties, ascending, moved, cubes = 0, 0, 0, 0
+            if equal:
+                first = 0
+                for place in range(1, n + 1):
+                    if place < n and ordered[place] == ordered[first]:
+                        continue
+                    size = place - first
+                    if size > 1:
+                        ties += size * (size - 1) // 2
+                        cubes += size * (size * size - 1)
+                        same = 0
+                        for at in range(first, place):
+                            moved += (first + place - 1 - 2 * at) * middle[order[at]]
+                            same = same + 1 if at > first and ranks[at] == ranks[at - 1] else 0
+                            ascending -= same
+                        ascending += size * (size - 1) // 2
+                    first = place
             if kendall:
-                value = (net - (ties - both)) / math.sqrt(pairs - ties) / math.sqrt(pairs - human_ties)
+                value = (net - ascending) / math.sqrt(pairs - ties) / math.sqrt(pairs - human_ties)
             else:
-                value = cross / math.sqrt(own * squares)
+                own = (float(n) * (float(n) * n - 1) - cubes) / 3  # the sum of squares of doubled, centred ranks
+                value = float(2 * cross + moved) / math.sqrt(own) / math.sqrt(squares)
             result[row, column] = min(1.0, max(-1.0, value))
     return result

@@ -19,13 +19,17 @@ KINDS: tuple[str, ...] = get_args(Kind)
 
 FEWEST = 3  # two pairs correlate perfectly whatever they are
 CANCELLED = 1e-3  # share of the variance that must be left when base and mean cancel, to trust the moments
+BLOCK_POINTS = 1 << 16  # float64s of a block of segments that stays within a core's cache
 ROUNDED = 1e-4  # spread of the scores, relative to their size, from which their own rounding shows
 
 
 def pearson(x: ArrayLike, y: ArrayLike) -> float:
-    """Pearson's r of two float64[N]; pairs with NaN on either side (not rated) are left out."""
+    """Pearson's r of two float64[N]; pairs with NaN on either side (not rated) are left out, infinity gives NaN."""
     x, y = _rated_pairs(x, y)
-    return float(_pearson_columns(x[:, None], y)[0])
+    if len(x) < FEWEST or not (np.isfinite(x).all() and np.isfinite(y).all()):
+        return float("nan")
+    # The base score alone, by the steps of a grid: the column w = 1 of a grid is this number, bit for bit.
+    return float(_pearson_grid(np.zeros((len(x), 1)), np.zeros(1), x, y, np.ones(1))[0, 0])
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
@@ -61,53 +65,64 @@ def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: Ar
     """
     check_kind(kind)
     w = np.asarray(w, dtype=np.float64)
-    used = np.isfinite(human) & np.isfinite(base) & np.isfinite(means).all(axis=1)
-    if not used.all():
+    used = np.isfinite(human) & np.isfinite(base)
+    sums = np.ones(len(base)) @ means  # NaN or infinity anywhere shows in the sum of its column
+    if not (used.all() and np.isfinite(sums).all()):
+        used &= np.isfinite(means).all(axis=1)
         means, base, human = means[used], base[used], human[used]
+        sums = np.ones(len(base)) @ means
     result = np.full((means.shape[1], len(w)), np.nan)
     if len(base) < FEWEST:
         return result
-    blend = w != 1
-    result[:, ~blend] = correlate(kind, base, human)
     if kind == "pearson":
-        result[:, blend] = _pearson_grid(means, base, human, w[blend])
-    else:
-        result[:, blend] = _ordered_grid(kind, means, base, human, w[blend])
+        return _pearson_grid(means, sums / len(base), base, human, w)
+    blend = w != 1
+    result[:, blend] = _ordered_grid(kind, means, base, human, w[blend])
+    if not blend.all():
+        result[:, ~blend] = _ordered(kind, base, human)
     return result
 
 
-def _pearson_grid(means: Floats, base: Floats, human: Floats, w: Floats) -> Floats:
-    """All w from the moments of base, mean and human score at each p; points that lose digits so are done directly."""
-    n = len(base)
-    human_unit = human - human.mean()
-    human_norm = np.linalg.norm(human_unit)
+def _pearson_grid(means: Floats, centre: Floats, base: Floats, human: Floats, w: Floats) -> Floats:
+    """All w from the second moments of base, mean and human score at each p; centre: float64[P] the mean of means.
+
+    Where too few digits are left of the variance, a point is done again from its scores.
+    """
     if (human == human[0]).all():
-        return np.full((means.shape[1], len(w)), np.nan)
-    human_unit /= human_norm
-    base_mean, mean = base.mean(), means.mean(axis=0)
-    base_left = base - base_mean
-    mean_left = means - mean
-    with_human, with_base = np.stack([human_unit, base_left]) @ mean_left
-    own = np.einsum("np,np->p", mean_left, mean_left)
-    base_part, mean_part = w**2 * (base_left @ base_left), (1 - w) ** 2 * own[:, None]
-    variance = base_part + 2 * w * (1 - w) * with_base[:, None] + mean_part
-    covariance = w * (base_left @ human_unit) + (1 - w) * with_human[:, None]
-    size = w * abs(base_mean) + (1 - w) * np.abs(mean)[:, None]
-    direct = (variance <= CANCELLED * (base_part + mean_part)) | (variance <= n * (ROUNDED * size) ** 2)
-    result: Floats = np.clip(covariance / np.sqrt(np.where(direct, 1.0, variance)), -1.0, 1.0)
-    for column in np.flatnonzero(direct.any(axis=0)):
-        rows = np.flatnonzero(direct[:, column])
-        scores = w[column] * base[:, None] + (1 - w[column]) * means[:, rows]
-        result[rows, column] = _pearson_columns(scores, human)
-    return result
+        return np.full((len(centre), len(w)), np.nan)
+    human_unit = _unit(human[:, None])[:, 0]
+    base_centre = float(base.mean())
+    base_left = base - base_centre
+    with_human, with_base, own = np.zeros((3, len(centre)))
+    rows = min(len(base), max(1, BLOCK_POINTS // max(1, len(centre))))
+    ones, buffer = np.ones(rows), np.empty((rows, len(centre)))
+    for first in range(0, len(base), rows):
+        block = slice(first, first + rows)
+        mean_left = np.subtract(means[block], centre, out=buffer[: len(base) - first])
+        # One product with each vector: a product with all of them at once would copy mean_left first.
+        with_human += human_unit[block] @ mean_left
+        with_base += base_left[block] @ mean_left
+        np.square(mean_left, out=mean_left)
+        own += ones[: len(mean_left)] @ mean_left
+    share, rest = w[:, None], 1 - w[:, None]  # [W, P] from here on, for long inner loops
+    parts = share**2 * (base_left @ base_left) + rest**2 * own
+    variance = parts + 2 * share * rest * with_base
+    size = share * abs(base_centre) + rest * np.abs(centre)
+    enough = np.maximum(CANCELLED * parts, len(base) * (ROUNDED * size) ** 2)
+    direct = ~((variance > enough) & (variance < np.inf))
+    variance[direct] = 1.0
+    result = (share * (base_left @ human_unit) + rest * with_human) / np.sqrt(variance)
+    for column in np.flatnonzero(direct.any(axis=1)):
+        again = direct[column]
+        scores = w[column] * base[:, None] + (1 - w[column]) * means[:, again]
+        result[column, again] = _pearson_columns(scores, human)
+    return np.minimum(np.maximum(result, -1.0), 1.0).T
 
 
 def _pearson_columns(scores: Floats, human: Floats) -> Floats:
-    """float64[K] Pearson's r of float64[N, K] scores with the human scores, in two passes."""
+    """float64[K] Pearson's r of float64[N, K] scores and human scores, in two passes; NaN where all scores are equal."""
     result = np.full(scores.shape[1], np.nan)
-    if len(human) < FEWEST or (human == human[0]).all() or not np.isfinite(human).all():
-        return result
-    varies = np.isfinite(scores).all(axis=0) & (scores != scores[0]).any(axis=0)
+    varies = (scores != scores[0]).any(axis=0)
     left, right = _unit(scores[:, varies]), _unit(human[:, None])[:, 0]
     result[varies] = np.clip(right @ left, -1.0, 1.0)
     return result

@@ -45,4 +45,11 @@ class Ragged:
 
 def concatenate_rows(left: Ragged, right: Ragged) -> Ragged:
     """Row by row: the values of `left`, then those of `right`."""
-    return Ragged.from_rows(np.concatenate([a, b]) for a, b in zip(left.rows(), right.rows(), strict=True))
+    if len(left) != len(right):
+        raise ValueError(f"{len(left)} rows cannot be joined with {len(right)}")
+    offsets = np.concatenate([[0], np.cumsum(left.lengths + right.lengths)])
+    values = np.empty(offsets[-1])
+    for side, starts in ((left, offsets[:-1]), (right, offsets[:-1] + left.lengths)):
+        first, last = side.offsets[0], side.offsets[-1]
+        values[np.repeat(starts - side.offsets[:-1], side.lengths) + np.arange(first, last)] = side.values[first:last]
+    return Ragged(values, offsets)
