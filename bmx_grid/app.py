@@ -58,6 +58,7 @@ def run(config: Mapping[str, Any]) -> int:
     from bmx_grid.explainers.base import Explainer
     from bmx_grid.metrics.base import Metric
     from bmx_grid.plan import make_plan
+    from bmx_grid.tracking import Tracker
 
     warnings.showwarning = _show_warning
     settings = Settings.from_config(config)
@@ -65,7 +66,7 @@ def run(config: Mapping[str, Any]) -> int:
     metrics = {name: build(node, Metric, f"metric.{name}") for name, node in _options(config, "metric")}
     explainers = {name: build(node, Explainer, f"explainer.{name}") for name, node in _options(config, "explainer")}
     executor = build(config["executor"], Executor, "executor")
-    tracker = _tracker(config)
+    tracker = build(config["tracking"], Tracker, "tracking")
     spec, fixed = _grid(config)
     plan = make_plan(
         datasets,
@@ -88,8 +89,9 @@ def run(config: Mapping[str, Any]) -> int:
 def _run(
     config: Mapping[str, Any], settings: Settings, plan: Any, spec: Any, fixed: Any, executor: Any, tracker: Any
 ) -> int:
-    from bmx_grid.report.figures import draw_setting, is_current
+    from bmx_grid.plan import Refused
     from bmx_grid.report.console import Progress, setting_line
+    from bmx_grid.report.figures import draw_setting, is_current
     from bmx_grid.report.tables import sweep_table
     from bmx_grid.results import grid_table, settings_table, write_csv, write_parquet
     from bmx_grid.runner import refused, run_plan
@@ -99,8 +101,9 @@ def _run(
     text = _config_text(config)
     write_text(out / "config.yaml", text)
     n_cached = sum(planned.cached for planned in plan.settings)
+    n_points = len(spec.p) * len(spec.w)
     print(
-        f"{settings.name}: {len(plan.settings)} settings ({n_cached} cached), {len(spec.p) * len(spec.w):,} grid points each, "
+        f"{settings.name}: {len(plan.settings)} settings ({n_cached} cached), {n_points:,} grid points each, "
         f"{plan.n_texts:,} texts to score"
     )
     for one in plan.left_out:
@@ -137,6 +140,8 @@ def _run(
         write_parquet(rows, out / "settings.parquet")
         write_csv(rows, out / "settings.csv")
     tracker.finish(out, failed)
+    if tracker.failure is not None:
+        failed.append(Refused("tracking", tracker.failure))
     details = [f"{outcome.label}\n{outcome.details}" for outcome in outcomes if outcome.details]
     if details:
         write_text(out / "errors.txt", "\n".join(details))

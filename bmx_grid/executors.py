@@ -75,13 +75,13 @@ class Dask(Executor):
     @contextmanager
     def _backend(self) -> Iterator[None]:
         try:
-            from distributed import Client
+            import distributed
         except ModuleNotFoundError as error:
             raise UnavailableError('executor=dask needs Dask: pip install "bmx-grid[dask]".') from error
         from joblib import parallel_config
 
         try:
-            client = Client(self.address) if self.address is not None else Client(dashboard_address=None)
+            client: Any = distributed.Client(self.address, dashboard_address=None)
         except (OSError, ValueError) as error:
             raise UnavailableError(
                 f"executor.address={self.address}: no Dask scheduler answers there ({error}). "

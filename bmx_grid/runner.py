@@ -24,6 +24,10 @@ from bmx_grid.results import SettingResult
 from bmx_grid.store import Slot
 
 VERSION = 1  # of what `finish` computes beside the grid itself; part of a result's fingerprint
+WORKER_KILLED = (
+    "a worker process was killed; most often memory ran out. What was finished is kept: run the same command "
+    "again with fewer processes (executor.n_jobs=1)."
+)
 Fixed = Mapping[str, tuple[float, float]]  # explainer -> the (w, p) evaluated beside the best
 
 
@@ -83,22 +87,23 @@ def run_plan(
             waiting[index] = list(_chunks(planned, executor.chunk_texts))
     open_settings = {index: _Progress(len(chunks)) for index, chunks in waiting.items()}
 
-    def jobs() -> Iterator[Any]:
+    def jobs(chosen: Sequence[int]) -> Iterator[Any]:
         from joblib import delayed
 
-        for index, chunks in waiting.items():
+        for index in chosen:
             setting = plan.settings[index].setting
-            for number, chunk in enumerate(chunks):
+            for number, chunk in enumerate(waiting[index]):
                 # Looked at again for every chunk: settings that failed meanwhile get no more work.
                 if index in open_settings and number not in open_settings[index].done:
                     yield delayed(_work)(
                         index, number, setting.slot, setting.metric, setting.explainer, chunk, seed
                     )
 
-    broken = 0
+    one_by_one = False  # after a worker was killed: so that only the setting that kills workers fails
     while open_settings:
+        chosen = list(open_settings)[:1] if one_by_one else list(open_settings)
         try:
-            for number, end in executor.run(jobs()):
+            for number, end in executor.run(jobs(chosen)):
                 state = open_settings.get(end.setting)
                 progress(end.n_texts)
                 if state is None:
@@ -108,26 +113,22 @@ def run_plan(
                 state.n_texts += end.n_texts
                 state.seconds += end.seconds
                 if end.reason:
-                    del open_settings[end.setting]
-                    yield Outcome(setting.label, "failed", reason=end.reason, details=end.details)
-                    if stop_on_error:
-                        return
+                    outcome = Outcome(setting.label, "failed", reason=end.reason, details=end.details)
                 elif len(state.done) == state.chunks:
-                    del open_settings[end.setting]
                     outcome = _finish(setting, spec, fixed, seed, state)
-                    yield outcome
-                    if outcome.status == "failed" and stop_on_error:
-                        return
-        except BrokenProcessPool as error:
-            broken += 1
-            if broken > 1:
-                reason = (
-                    f"a worker process was killed ({str(error).splitlines()[0]}); most often memory ran out. What was "
-                    "finished is kept: run the same command again with fewer processes (executor.n_jobs=1)."
-                )
-                for index in open_settings:
-                    yield Outcome(plan.settings[index].setting.label, "failed", reason=reason)
-                return
+                else:
+                    continue
+                del open_settings[end.setting]
+                yield outcome
+                if outcome.status == "failed" and stop_on_error:
+                    return
+        except BrokenProcessPool:
+            if one_by_one:
+                del open_settings[chosen[0]]
+                yield Outcome(plan.settings[chosen[0]].setting.label, "failed", reason=WORKER_KILLED)
+                if stop_on_error:
+                    return
+            one_by_one = True
 
 
 def _chunks(planned: PlannedSetting, chunk_texts: int) -> Iterator[list[Pair]]:
@@ -192,8 +193,8 @@ def evaluate(
         metric=setting.metric_name,
         explainer=setting.explainer_name,
         grid=grid,
-        p=np.array(spec.p),
-        w=np.array(spec.w),
+        p=spec.p,
+        w=spec.w,
         side=spec.side,
         correlation=spec.correlation,
         aggregation=type(spec.aggregation).__name__,

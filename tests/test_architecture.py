@@ -19,7 +19,8 @@ LEVELS = [
     {"store"},
     {"executors", "plan"},
     {"runner"},
-    {"report", "tracking"},
+    {"report", "tracked"},
+    {"tracking"},
     {"app"},
     {"__main__", "datasets.__main__"},
 ]

@@ -122,9 +122,10 @@ def test_on_error_stop_starts_nothing_after_the_first_failure(sweep, tmp_path):
 
 
 def test_a_worker_that_is_killed_fails_its_settings_with_a_way_out(sweep, tmp_path, capsys):
-    metrics = {"killer": {"_target_": "conftest.KillerMetric"}}
+    metrics = {"killer": {"_target_": "conftest.KillerMetric"}, "hash": {"_target_": "conftest.HashMetric"}}
     assert sweep("limit=4", "executor=loky", "executor.n_jobs=2", "explainer=[erasure]", metrics=metrics) == 1
-    assert "a worker process was killed" in capsys.readouterr().out
+    assert "de-en · killer · erasure: a worker process was killed" in capsys.readouterr().out
+    assert pq.read_table(tmp_path / "out" / "settings.parquet").column("metric").to_pylist() == ["hash"]
 
 
 def test_reference_based_metrics_are_left_out_where_there_are_no_references(sweep, tmp_path, capsys):
