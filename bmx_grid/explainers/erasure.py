@@ -1,0 +1,38 @@
+"""Erasure: how much the score falls when a word is taken out (paper, section 3.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.explainers.base import Explainer
+from bmx_grid.identity import identity
+from bmx_grid.perturbation import Plan
+
+
+@dataclass(frozen=True)
+class Erasure(Explainer):
+    """Attribution of word i = score of the side as it stands - score of the side without word i.
+
+    gap: "double_space" deletes the word and leaves both its spaces, as the paper's code does;
+        "single_space" takes one space away with it.
+    """
+
+    gap: Literal["double_space", "single_space"] = identity("double_space")
+
+    def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
+        """n + 1 texts: the side as it stands, then the side without each of its n words in turn."""
+        keep = np.ones((len(words) + 1, len(words)), dtype=np.bool_)
+        np.fill_diagonal(keep[1:], False)
+        return Plan(words, keep=keep, replacement="" if self.gap == "double_space" else None)
+
+    def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n] falls of the score, from the float64[n + 1] scores of the plan."""
+        return np.asarray(scores[0] - scores[1:], dtype=np.float64)
+
+    def count_texts(self, n_words: int) -> int:
+        """The side itself and one text a word."""
+        return n_words + 1

@@ -1,0 +1,145 @@
+"""LIME: a weighted linear model of the score around the side as it stands (paper, section 3.3).
+
+Follows `lime` 0.2: the number of hidden words is uniform on 1..n, which ones a draw without
+replacement; a sample weighs sqrt(exp(-d^2 / width^2)) with d = 100 x its cosine distance from the
+full side; the attributions are the coefficients of a ridge regression with intercept. Here all
+samples are drawn and solved at once; `backend="library"` lets lime do it, on the same draws.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.errors import ConfigError
+from bmx_grid.explainers import lime_library
+from bmx_grid.explainers.base import Explainer
+from bmx_grid.identity import identity
+from bmx_grid.perturbation import Plan
+
+_LIBRARY_ONLY = {"feature_selection": "none", "num_features": None, "bow": False, "distance_metric": "cosine"}
+
+
+@dataclass(frozen=True)
+class Lime(Explainer):
+    """Attribution of word i = its coefficient in a ridge model of the score over random masks.
+
+    num_samples: texts a side, the side as it stands among them (the paper's 100).
+    kernel_width: in hundredths of cosine distance; the larger, the more a far sample counts.
+    alpha: strength of the ridge penalty.
+    mask: what stands for a hidden word.
+    backend: "batched", or "library" for lime itself; equal to about 1e-15 for the same generator.
+    Only with backend="library", as lime names them:
+    feature_selection, num_features: how lime chooses words, and how many (None: all); the others get 0.
+    bow: repeated words are one feature, deleted together, and each occurrence gets its coefficient.
+    distance_metric: the distance behind a sample's weight.
+
+    Raises ConfigError for values that cannot be used together.
+    """
+
+    stochastic: ClassVar[bool] = True
+
+    num_samples: int = identity(100)
+    kernel_width: float = identity(25.0)
+    alpha: float = identity(1.0)
+    mask: str = identity("UNKWORDZ")
+    backend: Literal["batched", "library"] = identity("batched")
+    feature_selection: lime_library.FeatureSelection = identity("none")
+    num_features: int | None = identity(None)
+    bow: bool = identity(False)
+    distance_metric: lime_library.DistanceMetric = identity("cosine")
+
+    def __post_init__(self) -> None:
+        if self.num_samples < 2:
+            raise ConfigError(
+                f"lime.num_samples: expected at least 2 (the first is unperturbed), got {self.num_samples}."
+            )
+        for name in ("kernel_width", "alpha"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise ConfigError(f"lime.{name}: expected a number above 0, got {getattr(self, name)}.")
+        if self.num_features is not None and self.num_features < 1:
+            raise ConfigError(f"lime.num_features: expected at least 1, or null for all, got {self.num_features}.")
+        if self.backend == "batched":
+            for name, default in _LIBRARY_ONLY.items():
+                if getattr(self, name) != default:
+                    raise ConfigError(f"lime.{name}={getattr(self, name)} needs lime itself: set backend=library too.")
+
+    def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
+        """num_samples texts, the first unperturbed."""
+        if self.backend == "library":
+            return lime_library.plan(
+                words, draw_masks(lime_library.count_features(words, self.bow), self.num_samples, rng), self._options
+            )
+        return Plan(words, keep=draw_masks(len(words), self.num_samples, rng), replacement=self.mask)
+
+    def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n] coefficients, from the float64[num_samples] scores of the plan; 0 where no score differs."""
+        if self.backend == "library":
+            return lime_library.attribute(plan, scores, self._options)
+        assert plan.keep is not None
+        return solve(plan.keep, scores, self.kernel_width, self.alpha)
+
+    def count_texts(self, n_words: int) -> int:
+        """num_samples at any length."""
+        return self.num_samples
+
+    @property
+    def _options(self) -> lime_library.Options:
+        return lime_library.Options(
+            kernel_width=self.kernel_width,
+            alpha=self.alpha,
+            replacement="" if self.bow else self.mask,
+            feature_selection=self.feature_selection,
+            num_features=self.num_features,
+            bow=self.bow,
+            distance_metric=self.distance_metric,
+        )
+
+
+def draw_masks(n: int, num_samples: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """bool[num_samples, n], True where a word stays; the first row keeps all, every other hides 1..n words."""
+    sizes = rng.integers(1, n + 1, size=num_samples - 1)
+    keys = rng.random((num_samples - 1, n))
+    last_hidden = np.sort(keys, axis=1)[np.arange(num_samples - 1), sizes - 1]
+    keep = np.ones((num_samples, n), dtype=np.bool_)
+    np.greater(keys, last_hidden[:, None], out=keep[1:])
+    return keep
+
+
+@lru_cache(maxsize=1024)
+def _root_weights(n: int, kernel_width: float) -> NDArray[np.float64]:
+    """float64[n + 1] square roots of the weight of a sample that keeps 0..n of n words."""
+    distance = 100 * (1 - np.sqrt(np.arange(n + 1) / n))
+    return np.sqrt(np.sqrt(np.exp(-(distance**2) / kernel_width**2)))
+
+
+def solve(
+    keep: NDArray[np.bool_], scores: NDArray[np.float64], kernel_width: float, alpha: float
+) -> NDArray[np.float64]:
+    """float64[n] coefficients of the weighted ridge model of float64[K] scores on bool[K, n] masks.
+
+    Centred on weighted means, so that the intercept is not penalised. Solves the n x n normal
+    equations, or the K x K dual where words outnumber samples.
+    """
+    n_samples, n = keep.shape
+    features = keep.astype(np.float64)
+    root = _root_weights(n, kernel_width)[np.count_nonzero(keep, axis=1)]
+    weights = root * root
+    weights /= weights.sum()
+    # From the unperturbed score: scores that do not differ give exact zeros, not rounding noise.
+    rises = scores - scores[0]
+    features -= weights @ features
+    features *= root[:, None]
+    rises -= weights @ rises
+    rises *= root
+    if n <= n_samples:
+        gram = features.T @ features
+        gram.flat[:: n + 1] += alpha
+        return np.asarray(np.linalg.solve(gram, rises @ features))
+    gram = features @ features.T
+    gram.flat[:: n_samples + 1] += alpha
+    return np.asarray(np.linalg.solve(gram, rises) @ features)

@@ -1,0 +1,31 @@
+"""Random attributions: the control that no explanation should lose against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.explainers.base import Explainer
+from bmx_grid.perturbation import Plan
+
+
+@dataclass(frozen=True)
+class Random(Explainer):
+    """One uniform draw from [0, 1) a word; asks for no scores."""
+
+    stochastic: ClassVar[bool] = True
+
+    def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
+        """No texts; the n draws wait in the design."""
+        return Plan(words, keep=np.empty((0, len(words)), dtype=np.bool_), design=rng.random(len(words)))
+
+    def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n] draws in [0, 1)."""
+        return np.array(plan.design, dtype=np.float64)
+
+    def count_texts(self, n_words: int) -> int:
+        """None at any length."""
+        return 0

@@ -1,0 +1,163 @@
+"""SHAP: Shapley values of the words, exact on short sides and sampled on longer ones (paper, section 3.3).
+
+Follows `shap` 0.51: up to 7 words every mask is scored; above, antithetic permutations, each adding
+the words in its order and taking them away in the same order, as many as `max_evals` has room for.
+Here all masks of a side are planned at once; `backend="library"` lets shap do it, on the same draws.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import comb
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.errors import ConfigError, ExplainError
+from bmx_grid.explainers import shap_library
+from bmx_grid.explainers.base import Explainer
+from bmx_grid.identity import identity
+from bmx_grid.perturbation import Plan
+
+_MOST_EXACT = 15  # words; 32,768 masks
+
+
+@dataclass(frozen=True)
+class Shap(Explainer):
+    """Attribution of word i = its Shapley value; they add up to the score less that of a wholly masked side.
+
+    max_evals: scores a side may take on long sides, as shap counts them: 2 n + 1 a permutation.
+    exact_up_to: words up to which all 2^n masks are scored.
+    mask: what stands for a hidden word.
+    backend: "batched", or "library" for shap itself; equal to about 1e-15 for the same generator.
+    algorithm: "auto" goes by exact_up_to; "exact" and "permutation" at any length; "kernel" and
+        "partition" (Owen values over halves, quarters, ... of the side) only with backend="library".
+
+    Raises ConfigError for values that cannot be used together.
+    """
+
+    stochastic: ClassVar[bool] = True
+
+    max_evals: int = identity(500)
+    exact_up_to: int = identity(7)
+    mask: str = identity("UNKWORDZ")
+    backend: Literal["batched", "library"] = identity("batched")
+    algorithm: shap_library.Choice = identity("auto")
+
+    def __post_init__(self) -> None:
+        if self.max_evals < 3:
+            raise ConfigError(f"shap.max_evals: expected at least 3 (2 x words + 1), got {self.max_evals}.")
+        if not 0 <= self.exact_up_to <= _MOST_EXACT:
+            raise ConfigError(f"shap.exact_up_to: expected 0 to {_MOST_EXACT} words, got {self.exact_up_to}.")
+        if self.backend == "batched" and self.algorithm in ("kernel", "partition"):
+            raise ConfigError(f"shap.algorithm={self.algorithm} needs shap itself: set backend=library too.")
+
+    def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
+        """The side as it stands, wholly masked, and every mask between that the algorithm asks for.
+
+        Raises ExplainError for a side too long for the algorithm.
+        """
+        n, algorithm = len(words), self._algorithm(len(words))
+        self._check(n, algorithm)
+        seed = int(rng.integers(2**32))
+        if self.backend == "library":
+            return shap_library.plan(words, algorithm, self.max_evals, seed, self.mask)
+        if algorithm == "exact":
+            return Plan(words, keep=all_masks(n), replacement=self.mask)
+        orders = draw_orders(n, self.max_evals // (2 * n + 1), seed)
+        return Plan(words, keep=permutation_masks(orders), replacement=self.mask, design=orders)
+
+    def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n] Shapley values, from the float64[K] scores of the plan."""
+        algorithm = self._algorithm(len(plan.words))
+        if self.backend == "library":
+            return shap_library.attribute(plan, scores, algorithm, self.max_evals)
+        if algorithm == "exact":
+            return np.asarray(exact_weights(len(plan.words)) @ (scores - scores[0]))
+        return permutation_values(plan.design, scores)
+
+    def count_texts(self, n_words: int) -> int:
+        """2^n where exact, else 2 for the ends and 2 (n - 1) a permutation; more with backend="library"."""
+        algorithm = self._algorithm(n_words)
+        if self.backend == "library":
+            return shap_library.count_texts(n_words, algorithm, self.max_evals)
+        if algorithm == "exact":
+            return int(2**n_words)
+        return 2 + 2 * (n_words - 1) * (self.max_evals // (2 * n_words + 1))
+
+    def _algorithm(self, n: int) -> shap_library.Algorithm:
+        if self.algorithm == "auto":
+            return "exact" if n <= self.exact_up_to else "permutation"
+        return self.algorithm
+
+    def _check(self, n: int, algorithm: shap_library.Algorithm) -> None:
+        if algorithm == "exact" and n > _MOST_EXACT:
+            raise ExplainError(
+                f"exact Shapley values of {n} words need 2^{n} texts; explainer.shap.algorithm=exact goes up to "
+                f"{_MOST_EXACT} words: use algorithm=auto."
+            )
+        least = shap_library.least_evals(n, algorithm)
+        if self.max_evals < least:
+            raise ExplainError(
+                f"a side of {n} words takes at least {least} scores (shap, {algorithm}), and "
+                f"explainer.shap.max_evals is {self.max_evals}: raise it to {least} or more."
+            )
+
+
+@lru_cache(maxsize=16)
+def all_masks(n: int) -> NDArray[np.bool_]:
+    """bool[2^n, n], all kept in the first row and none in the last. Read-only: it is kept for the next side."""
+    hidden = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+    keep: NDArray[np.bool_] = hidden == 0
+    keep.flags.writeable = False
+    return keep
+
+
+@lru_cache(maxsize=16)
+def exact_weights(n: int) -> NDArray[np.float64]:
+    """float64[n, 2^n]: Shapley value of each word = row @ scores of `all_masks(n)`."""
+    keep = all_masks(n)
+    others = np.count_nonzero(keep, axis=1)[:, None] - keep
+    weight = np.array([1 / (n * comb(n - 1, size)) for size in range(n)])
+    return np.ascontiguousarray(np.where(keep, 1.0, -1.0) * weight[others]).T.copy()
+
+
+def draw_orders(n: int, n_orders: int, seed: int) -> NDArray[np.int64]:
+    """int64[n_orders, n] permutations, the very ones that shap draws for `seed`: each shuffles the one before."""
+    generator = np.random.RandomState(seed)  # the generator that shap draws from
+    orders = np.empty((n_orders, n), dtype=np.int64)
+    order = np.arange(n)
+    for row in orders:
+        generator.shuffle(order)
+        row[:] = order
+    return orders
+
+
+def permutation_masks(orders: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """bool[2 + 2 R (n - 1), n] for int64[R, n] orders: full side, masked side, words being added, being taken away."""
+    n_orders, n = orders.shape
+    place = np.empty_like(orders)
+    np.put_along_axis(place, orders, np.arange(n)[None, :], axis=1)
+    between = n_orders * (n - 1)
+    keep = np.empty((2 + 2 * between, n), dtype=np.bool_)
+    keep[0], keep[1] = True, False
+    adding = keep[2 : 2 + between]
+    np.less(place[:, None, :], np.arange(1, n)[None, :, None], out=adding.reshape(n_orders, n - 1, n))
+    np.logical_not(adding, out=keep[2 + between :])
+    return keep
+
+
+def permutation_values(orders: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """float64[n] mean rise of the score when a word comes in, over both directions of int64[R, n] orders."""
+    n_orders, n = orders.shape
+    path = np.empty((2, n_orders, n + 1))
+    path[0, :, 0] = path[1, :, n] = scores[1]
+    path[0, :, n] = path[1, :, 0] = scores[0]
+    path[:, :, 1:n] = scores[2:].reshape(2, n_orders, n - 1)
+    rises = path[0, :, 1:] - path[0, :, :-1]
+    rises += path[1, :, :-1]
+    rises -= path[1, :, 1:]
+    sums = np.bincount(orders.ravel(), weights=rises.ravel(), minlength=n)
+    return np.asarray(sums / (2 * n_orders))
