@@ -81,7 +81,7 @@ class Dask(Executor):
         from joblib import parallel_config
 
         try:
-            client: Any = distributed.Client(self.address, dashboard_address=None)
+            client = distributed.Client(self.address, dashboard_address=None)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
             raise UnavailableError(
                 f"executor.address={self.address}: no Dask scheduler answers there ({error}). "

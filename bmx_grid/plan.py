@@ -98,9 +98,15 @@ def make_plan(
     sets: list[SegmentSet] = []
     for name, reader in datasets.items():
         try:
-            sets += [reader.read(data_dir, pair).head(limit) for pair in reader.pairs(data_dir)]
+            pairs = reader.pairs(data_dir)
         except BmxError as error:
             failed.append(Refused(name, str(error)))
+            continue
+        for pair in pairs:
+            try:
+                sets.append(reader.read(data_dir, pair).head(limit))
+            except BmxError as error:
+                failed.append(Refused(setting_label(name, pair), str(error)))
     for segments in sets:
         _warn_of_empty_texts(segments)
     planned = []
@@ -112,8 +118,8 @@ def make_plan(
             continue
         lacking = [segments for segments in sets if not segments.has(metric.reads)]
         for dataset in dict.fromkeys(segments.dataset for segments in lacking):
-            pairs = [segments.language_pair for segments in lacking if segments.dataset == dataset]
-            reason = f"reads the {metric.reads}, which {dataset} does not have ({', '.join(pairs)})"
+            where = ", ".join(segments.language_pair for segments in lacking if segments.dataset == dataset)
+            reason = f"reads the {metric.reads}, which {dataset} does not have for every segment ({where})"
             left_out.append(Refused(setting_label(dataset, metric_name), reason))
         for segments in sets:
             if segments.has(metric.reads):

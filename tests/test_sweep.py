@@ -136,7 +136,7 @@ def test_reference_based_metrics_are_left_out_where_there_are_no_references(swee
     config = composed("executor=sequential", "tracking=none", *columns, "metric=[chrf,random]", "explainer=[erasure]")
     config |= {"output_dir": str(tmp_path / "out"), "cache_dir": str(tmp_path / "cache")}
     assert run(config) == 0
-    assert "left out: tabular · chrf: reads the reference, which tabular does not have" in capsys.readouterr().out
+    assert "left out: tabular · chrf: reads the reference, which tabular does not have for every segment" in capsys.readouterr().out
 
 
 def test_undefined_correlations_are_nan_and_counted(sweep, tmp_path):

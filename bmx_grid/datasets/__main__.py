@@ -64,7 +64,7 @@ class Settings:
             _set(node, key, value)
         if self.language_pairs:
             node["language_pairs"] = list(self.language_pairs)
-        return build(node, DatasetReader, f"dataset.{name}")  # type: ignore[type-abstract]
+        return build(node, DatasetReader, f"dataset.{name}")
 
 
 def _set(node: dict[str, Any], key: str, value: str) -> None:
