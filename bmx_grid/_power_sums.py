@@ -18,7 +18,7 @@ from bmx_grid.ragged import Ragged
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-BLOCK_WORDS = 2048  # both tables of a block and its sums stay within a core's cache
+BLOCK_WORDS = 4096  # both tables of a block and its sums stay within a core's cache
 EVEN_AT_LEAST = 8  # below this many exponents two tables cost more than they save
 PIECE_WORDS = 64  # a matrix product adds one by one; longer rows are added up in pieces, for the digits
 SMALL_EXPONENT = 1.0  # up to here a mean multiplies the sum's rounding by 1/p: these sums are taken pairwise

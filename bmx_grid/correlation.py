@@ -120,7 +120,7 @@ def _pearson_grid(means: Floats, centre: Floats, base: Floats, human: Floats, w:
 
 
 def _pearson_columns(scores: Floats, human: Floats) -> Floats:
-    """float64[K] Pearson's r of float64[N, K] scores and human scores, in two passes; NaN where all scores are equal."""
+    """float64[K] Pearson's r of float64[N, K] scores and human scores in two passes; NaN for equal scores."""
     result = np.full(scores.shape[1], np.nan)
     varies = (scores != scores[0]).any(axis=0)
     left, right = _unit(scores[:, varies]), _unit(human[:, None])[:, 0]

@@ -11,7 +11,7 @@ from bmx_grid.errors import DataError
 from bmx_grid.ragged import Ragged
 
 GRID = np.arange(-300, 300) / 10
-NEAR_ZERO = np.concatenate([GRID[::23], GRID[285:316]])  # small |p| is where digits are lost first
+NEAR_ZERO = np.union1d(GRID[::23], GRID[285:316])  # small |p| is where digits are lost first
 
 
 def log_uniform(words: int) -> np.ndarray:
