@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -73,16 +74,22 @@ def _check_names(arguments: list[str]) -> None:
             continue
         for group in GROUPS:
             known[group].update(options(group, Path(folder)))
+    import yaml
+
+    keys = set(yaml.safe_load((CONFIGS / "config.yaml").read_text(encoding="utf-8"))) - {"defaults"} | set(GROUPS)
     for argument in arguments:
         key, equals, value = argument.lstrip("+").partition("=")
-        if not equals or key not in GROUPS or argument.startswith(("-", "~")):
+        if not equals or argument.startswith(("-", "~")):
             continue
         if key == "sweep" and not argument.startswith("+"):
             raise ConfigError(f"write +{argument}: a sweep is added to the configuration, not one of its keys.")
-        names = [name.strip(" []'\"") for name in value.split(",")]
-        for name in names:
-            if name and "(" not in name and name not in known[key]:
-                raise ConfigError(unknown(key, name, known[key]))
+        if key in GROUPS:
+            names = [name.strip(" []'\"") for name in value.split(",")]
+            for name in names:
+                if name and "(" not in name and name not in known[key]:
+                    raise ConfigError(unknown(key, name, known[key]))
+        elif not argument.startswith("+") and re.split(r"[./@]", key)[0] not in keys:
+            raise ConfigError(unknown("key", key, keys))
 
 
 def _give_own_folder(config: DictConfig, overrides: list[str]) -> None:

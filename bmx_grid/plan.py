@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.errors import BmxError
+from bmx_grid.errors import BmxError, DataMissingError, ExplainError
 from bmx_grid.explain import count_texts, explanation_identity, pair_key
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric, Pair
@@ -97,54 +97,82 @@ def make_plan(
     failed: list[Refused] = []
     sets: list[SegmentSet] = []
     for name, reader in datasets.items():
-        try:
-            pairs = reader.pairs(data_dir)
-        except BmxError as error:
-            failed.append(Refused(name, str(error)))
-            continue
-        for pair in pairs:
-            try:
-                sets.append(reader.read(data_dir, pair).head(limit))
-            except BmxError as error:
-                failed.append(Refused(setting_label(name, pair), str(error)))
+        found, missed = _read(name, reader, data_dir, limit)
+        sets += found
+        failed += missed
     for segments in sets:
         _warn_of_empty_texts(segments)
-    planned = []
+    planned: list[PlannedSetting] = []
     for metric_name, metric in metrics.items():
-        try:
-            metric.check()
-        except BmxError as error:
-            failed.append(Refused(metric_name, str(error)))
-            continue
+        readable = [segments for segments in sets if segments.has(metric.reads)]
         lacking = [segments for segments in sets if not segments.has(metric.reads)]
         for dataset in dict.fromkeys(segments.dataset for segments in lacking):
             where = ", ".join(segments.language_pair for segments in lacking if segments.dataset == dataset)
             reason = f"reads the {metric.reads}, which {dataset} does not have for every segment ({where})"
             left_out.append(Refused(setting_label(dataset, metric_name), reason))
-        for segments in sets:
-            if segments.has(metric.reads):
-                ground_truths = segments.ground_truths(metric.reads)
-                pairs_of_texts = tuple(zip(ground_truths, segments.hypotheses, strict=True))
-                keys = tuple(pair_key(*pair) for pair in pairs_of_texts)
-                for explainer_name, explainer in explainers.items():
-                    place = slot(
-                        cache_dir,
-                        (metric_name, explainer_name),
-                        explanation_identity(metric, explainer, seed),
-                        segments.dataset,
-                        segments.language_pair,
-                    )
-                    setting = Setting(
-                        segments, metric_name, explainer_name, metric, explainer, pairs_of_texts, keys, place
-                    )
-                    try:
-                        missing = tuple(place.missing(keys))
-                    except BmxError as error:
-                        failed.append(Refused(setting.label, str(error)))
-                        continue
-                    n_texts = sum(count_texts(explainer, pairs_of_texts[position]) for position in missing)
-                    planned.append(PlannedSetting(setting, missing, n_texts))
+        try:
+            metric.check()
+        except BmxError as error:
+            count = len(readable) * len(explainers)
+            failed.append(Refused(f"{metric_name} ({count} settings)", str(error)))
+            continue
+        for segments in readable:
+            for explainer_name, explainer in explainers.items():
+                setting = _setting(segments, (metric_name, explainer_name), metric, explainer, cache_dir, seed)
+                try:
+                    planned.append(_plan_setting(setting))
+                except BmxError as error:
+                    failed.append(Refused(setting.label, str(error)))
     return SweepPlan(tuple(planned), tuple(left_out), tuple(failed))
+
+
+def _setting(
+    segments: SegmentSet, names: tuple[str, str], metric: Metric, explainer: Explainer, cache_dir: Path, seed: int
+) -> Setting:
+    pairs = tuple(zip(segments.ground_truths(metric.reads), segments.hypotheses, strict=True))
+    identity = explanation_identity(metric, explainer, seed)
+    return Setting(
+        segments=segments,
+        metric_name=names[0],
+        explainer_name=names[1],
+        metric=metric,
+        explainer=explainer,
+        pairs=pairs,
+        keys=tuple(pair_key(*pair) for pair in pairs),
+        slot=slot(cache_dir, names, identity, segments.dataset, segments.language_pair),
+    )
+
+
+def _read(
+    name: str, reader: DatasetReader, data_dir: Path, limit: int | None
+) -> tuple[list[SegmentSet], list[Refused]]:
+    """What can be read of a data set, and what cannot; a data set that is missing as a whole is named once."""
+    try:
+        pairs = reader.pairs(data_dir)
+    except BmxError as error:
+        return [], [Refused(name, str(error))]
+    found: list[SegmentSet] = []
+    errors: dict[str, BmxError] = {}
+    for pair in pairs:
+        try:
+            found.append(reader.read(data_dir, pair).head(limit))
+        except BmxError as error:
+            errors[pair] = error
+    if len(errors) > 1 and not found and all(isinstance(error, DataMissingError) for error in errors.values()):
+        return [], [Refused(f"{name} (all {len(errors)} language pairs)", str(next(iter(errors.values()))))]
+    return found, [Refused(setting_label(name, pair), str(error)) for pair, error in errors.items()]
+
+
+def _plan_setting(setting: Setting) -> PlannedSetting:
+    """Raises ExplainError naming the first segment that cannot be explained, StoreError for the cache."""
+    missing = tuple(setting.slot.missing(setting.keys))
+    n_texts = 0
+    for position in missing:
+        try:
+            n_texts += count_texts(setting.explainer, setting.pairs[position])
+        except ExplainError as error:
+            raise ExplainError(f"segment '{setting.segments.segments[position].id}': {error}") from error
+    return PlannedSetting(setting, missing, n_texts)
 
 
 def _warn_of_empty_texts(segments: SegmentSet) -> None:

@@ -58,7 +58,7 @@ def compare_grids(ours: pd.DataFrame, theirs: pd.DataFrame, expected: dict) -> i
         if one.empty:
             print(f"{label:<46}  not in this sweep")
             continue
-        both = one.join(other, rsuffix="_theirs", how="inner")
+        both = one.join(other.correlation.rename("correlation_theirs"), how="inner")
         agreement = np.corrcoef(both.correlation, both.correlation_theirs)[0, 1]
         baselines = [table.xs(1.0, level="w").correlation.iloc[0] for table in (other, one)]
         good = len(both) == len(other) == len(one) and agreement > expected["least_correlation"]
