@@ -131,7 +131,8 @@ def _caption(result: SettingResult) -> list[str]:
     if math.isfinite(grid.best):
         shared = f", shared by {grid.plateau:,} points" if grid.plateau > 1 else ""
         parts.append(
-            f"best {grid.best:.4f} at (w, p) = ({grid.best_w:g}, {grid.best_p:g}), gain {_number(result.gain, '+')}{shared}"
+            f"best {grid.best:.4f} at (w, p) = ({grid.best_w:g}, {grid.best_p:g}), "
+            f"gain {_number(result.gain, '+')}{shared}"
         )
     if math.isfinite(result.fixed_p):
         parts.append(f"fixed ({result.fixed_w:g}, {result.fixed_p:g}): {_number(result.fixed)}")

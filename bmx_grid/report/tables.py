@@ -1,0 +1,98 @@
+"""The table at the end of a sweep, as plain text for a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from bmx_grid.plan import Refused
+from bmx_grid.results import SettingResult
+
+WIDTH = 120  # characters a line
+NAMES = ("pair", "metric", "explainer")
+NUMBERS = ("baseline", "best", "w", "p", "gain", "fixed", "gain", "shifted", "plateau")
+GAP = "  "
+
+
+def sweep_table(results: Iterable[SettingResult], failed: Sequence[Refused]) -> str:
+    """One table a data set, then what failed and why.
+
+    A row is a setting: correlation of the metric alone (baseline), the best grid point and its gain, the
+    correlation at the fixed (w, p) of the explainer and its gain, the share of segments whose attributions
+    were shifted, and how many points share the best correlation when there are several.
+    """
+    ordered = sorted(
+        results, key=lambda result: (result.dataset, result.metric, result.explainer, result.language_pair)
+    )
+    parts = [
+        _dataset_table(name, [result for result in ordered if result.dataset == name])
+        for name in dict.fromkeys(result.dataset for result in ordered)
+    ]
+    if ordered:
+        parts.append(_notes(ordered))
+    if failed:
+        parts.append("\n".join([f"failed: {len(failed)}", *(f"  {one.label}: {one.reason}" for one in failed)]))
+    return "\n\n".join(parts) or "no setting was run"
+
+
+def _dataset_table(name: str, results: Sequence[SettingResult]) -> str:
+    first = results[0]
+    words = "words of both sides" if first.side == "both" else "words of the hypothesis"
+    rows = [(*NAMES, *NUMBERS), *((*result.names[1:], *_numbers(result)) for result in results)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    room = WIDTH - sum(widths[3:]) - len(GAP) * (len(widths) - 1)
+    while sum(widths[:3]) > room:
+        widths[widths.index(max(widths[:3]))] -= 1
+    lines = [GAP.join(_cell(row[column], width, column < 3) for column, width in enumerate(widths)) for row in rows]
+    title = f"{name}: {first.correlation.capitalize()} correlation with human scores, {first.aggregation} of {words}"
+    return "\n".join([title, lines[0], "-" * len(lines[0]), *lines[1:]])
+
+
+def _numbers(result: SettingResult) -> tuple[str, ...]:
+    grid = result.grid
+    return (
+        _number(grid.baseline, ".4f"),
+        _number(grid.best, ".4f"),
+        _decimal(grid.best_w),
+        _decimal(grid.best_p),
+        _number(result.gain, "+.4f"),
+        _number(result.fixed, ".4f"),
+        _number(result.fixed_gain, "+.4f"),
+        _number(grid.share_shifted, ".0%"),
+        f"{grid.plateau:,}" if grid.plateau > 1 else "",
+    )
+
+
+def _notes(results: Sequence[SettingResult]) -> str:
+    """What the columns mean, and what was undefined: said once, below all tables."""
+    points = {result.explainer: (result.fixed_w, result.fixed_p) for result in results if math.isfinite(result.fixed_p)}
+    lines = ["best: the highest of all (w, p), w = 1 (the metric alone) among them, so its gain cannot be below 0"]
+    if points:
+        told = ", ".join(f"{name} ({w:g}, {p:g})" for name, (w, p) in points.items())
+        lines.append(f"fixed: at the (w, p) given for the explainer: {told}")
+    lines.append("shifted: segments with an attribution <= 0; for p <= -1 their mean says little beyond the word count")
+    if any(result.grid.plateau > 1 for result in results):
+        lines.append("plateau: how many grid points share the best correlation; the first of them is shown")
+    undefined = [result for result in results if result.grid.n_undefined > 0]
+    if undefined:
+        total = sum(result.grid.n_undefined for result in undefined)
+        lines.append(
+            f"n/a: undefined; {total:,} grid points of {len(undefined)} settings are (settings.csv counts them)"
+        )
+    return "\n".join(lines)
+
+
+def _cell(text: str, width: int, left: bool) -> str:
+    if len(text) > width:
+        text = text[: width - 1] + "…"
+    return text.ljust(width) if left else text.rjust(width)
+
+
+def _number(value: float, form: str) -> str:
+    return format(value, form) if math.isfinite(value) else "n/a"
+
+
+def _decimal(value: float) -> str:
+    """A grid value with its decimals, whole numbers with one, so that a column of tenths lines up."""
+    text = f"{value:g}"
+    return f"{text}.0" if text.lstrip("-").isdigit() else text.replace("nan", "n/a")
