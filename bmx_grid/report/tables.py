@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from bmx_grid.plan import Refused
@@ -45,7 +46,7 @@ def _dataset_table(name: str, results: Sequence[SettingResult]) -> str:
         widths[widths.index(max(widths[:3]))] -= 1
     lines = [GAP.join(_cell(row[column], width, column < 3) for column, width in enumerate(widths)) for row in rows]
     title = f"{name}: {first.correlation.capitalize()} correlation with human scores, {first.aggregation} of {words}"
-    return "\n".join([title, lines[0], "-" * len(lines[0]), *lines[1:]])
+    return "\n".join(line.rstrip() for line in (title, lines[0], "-" * len(lines[0]), *lines[1:]))
 
 
 def _numbers(result: SettingResult) -> tuple[str, ...]:
@@ -66,7 +67,7 @@ def _numbers(result: SettingResult) -> tuple[str, ...]:
 def _notes(results: Sequence[SettingResult]) -> str:
     """What the columns mean, and what was undefined: said once, below all tables."""
     points = {result.explainer: (result.fixed_w, result.fixed_p) for result in results if math.isfinite(result.fixed_p)}
-    lines = ["best: the highest of all (w, p), w = 1 (the metric alone) among them, so its gain cannot be below 0"]
+    lines = ["best: the highest of all (w, p); with w = 1, the metric alone, among them its gain cannot be below 0"]
     if points:
         told = ", ".join(f"{name} ({w:g}, {p:g})" for name, (w, p) in points.items())
         lines.append(f"fixed: at the (w, p) given for the explainer: {told}")
@@ -76,10 +77,8 @@ def _notes(results: Sequence[SettingResult]) -> str:
     undefined = [result for result in results if result.grid.n_undefined > 0]
     if undefined:
         total = sum(result.grid.n_undefined for result in undefined)
-        lines.append(
-            f"n/a: undefined; {total:,} grid points of {len(undefined)} settings are (settings.csv counts them)"
-        )
-    return "\n".join(lines)
+        lines.append(f"n/a: {total:,} grid points are undefined, in {len(undefined)} of {len(results)} settings")
+    return "\n".join(textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
 
 
 def _cell(text: str, width: int, left: bool) -> str:
