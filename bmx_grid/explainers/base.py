@@ -25,6 +25,12 @@ class Explainer(Component):
 
     stochastic: ClassVar[bool] = False  # whether `plan` draws from `rng`, so that the seed is identity
 
+    @property
+    def signature(self) -> str:
+        """The settings behind an attribution, in one line that travels with every number."""
+        values = self.fingerprint()
+        return "|".join([values.pop("type").lower(), *(f"{key}:{value}" for key, value in values.items())])
+
     @abstractmethod
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """The texts to score for one side of n >= 1 words.

@@ -8,6 +8,7 @@ depend on scores, and a clear error for one whose choice does.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -19,6 +20,7 @@ from bmx_grid.errors import ExplainError
 
 Answer = Callable[[NDArray[np.bool_]], NDArray[np.float64]]  # bool[K, n] masks -> float64[K] scores
 Result = TypeVar("Result")
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def record(run: Callable[[Answer], object]) -> NDArray[np.bool_]:
@@ -56,10 +58,14 @@ def replay(
 
 @contextmanager
 def global_generator(seed: int) -> Iterator[None]:
-    """NumPy's global generator, which some libraries draw from, seeded inside and as it was outside."""
-    state = np.random.get_state()  # noqa: NPY002
-    np.random.seed(seed)  # noqa: NPY002
-    try:
-        yield
-    finally:
-        np.random.set_state(state)  # noqa: NPY002
+    """NumPy's global generator, which some libraries draw from, seeded inside and as it was outside.
+
+    One thread at a time, so that threads of one executor do not draw from each other's stream.
+    """
+    with _ONE_AT_A_TIME:
+        state = np.random.get_state()  # noqa: NPY002
+        np.random.seed(seed)  # noqa: NPY002
+        try:
+            yield
+        finally:
+            np.random.set_state(state)  # noqa: NPY002

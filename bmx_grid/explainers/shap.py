@@ -7,6 +7,7 @@ Here all masks of a side are planned at once; `backend="library"` lets shap do i
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
@@ -28,8 +29,8 @@ _MOST_EXACT = 15  # words; 32,768 masks
 class Shap(Explainer):
     """Attribution of word i = its Shapley value; they add up to the score less that of a wholly masked side.
 
-    max_evals: scores a side may take on long sides, as shap counts them: 2 n + 1 a permutation.
-    exact_up_to: words up to which all 2^n masks are scored.
+    max_evals: scores a longer side may take, as shap counts them: 2 n + 1 a permutation.
+    exact_up_to: words up to which all 2^n masks are scored, whatever max_evals says.
     mask: what stands for a hidden word.
     backend: "batched", or "library" for shap itself; equal to about 1e-15 for the same generator.
     algorithm: "auto" goes by exact_up_to; "exact" and "permutation" at any length; "kernel" and
@@ -124,9 +125,20 @@ def exact_weights(n: int) -> NDArray[np.float64]:
     return np.ascontiguousarray(np.where(keep, 1.0, -1.0) * weight[others]).T.copy()
 
 
+class _Stream(threading.local):
+    """The kind of generator that shap draws from; one a thread, since making one costs more than all its draws."""
+
+    def __init__(self) -> None:
+        self.generator = np.random.RandomState(0)
+
+
+_STREAM = _Stream()
+
+
 def draw_orders(n: int, n_orders: int, seed: int) -> NDArray[np.int64]:
     """int64[n_orders, n] permutations, the very ones that shap draws for `seed`: each shuffles the one before."""
-    generator = np.random.RandomState(seed)  # the generator that shap draws from
+    generator = _STREAM.generator
+    generator.seed(seed)
     orders = np.empty((n_orders, n), dtype=np.int64)
     order = np.arange(n)
     for row in orders:
@@ -138,14 +150,14 @@ def draw_orders(n: int, n_orders: int, seed: int) -> NDArray[np.int64]:
 def permutation_masks(orders: NDArray[np.int64]) -> NDArray[np.bool_]:
     """bool[2 + 2 R (n - 1), n] for int64[R, n] orders: full side, masked side, words being added, being taken away."""
     n_orders, n = orders.shape
-    place = np.empty_like(orders)
-    np.put_along_axis(place, orders, np.arange(n)[None, :], axis=1)
+    places = orders.argsort(axis=1).astype(np.int32)
     between = n_orders * (n - 1)
     keep = np.empty((2 + 2 * between, n), dtype=np.bool_)
     keep[0], keep[1] = True, False
-    adding = keep[2 : 2 + between]
-    np.less(place[:, None, :], np.arange(1, n)[None, :, None], out=adding.reshape(n_orders, n - 1, n))
-    np.logical_not(adding, out=keep[2 + between :])
+    adding, removing = keep[2 : 2 + between], keep[2 + between :]
+    steps = np.arange(1, n, dtype=np.int32)
+    np.less(places[:, None, :], steps[:, None], out=adding.reshape(n_orders, n - 1, n))
+    np.logical_not(adding, out=removing)
     return keep
 
 

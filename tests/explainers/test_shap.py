@@ -1,0 +1,202 @@
+"""SHAP against Shapley values by definition and against the library shap."""
+
+from itertools import permutations, product
+from math import factorial
+
+import numpy as np
+import pytest
+from explaining import explained, generator, hash_scores, side
+
+from bmx_grid.errors import ConfigError, ExplainError
+from bmx_grid.explainers.shap import Shap, draw_orders
+from bmx_grid.text import join_words
+
+SIDES = {
+    "one word": side(1),
+    "two words": side(2),
+    "seven words": side(7),
+    "eight words": side(8),
+    "25 words": side(25),
+    "249 words": side(249),
+    "repeated words": ("a", "b", "a", "a", "b", "c", ".", "a", "a"),
+    "empty words": ("", "a", "", "", "b", "", "", "", ""),
+    "the mask as a word": ("UNKWORDZ", "b", "c", "UNKWORDZ", "e", "f", "g", "h"),
+}
+
+
+def value(words, kept, mask="UNKWORDZ"):
+    """Score of the side with only the words at the positions `kept`."""
+    return hash_scores([join_words([word if place in kept else mask for place, word in enumerate(words)])])[0]
+
+
+def mean_over_orders(words, orders):
+    """By definition: the mean rise of the score when a word joins those before it."""
+    found = np.zeros(len(words))
+    for order in orders:
+        for place, word in enumerate(order):
+            found[word] += value(words, set(order[: place + 1])) - value(words, set(order[:place]))
+    return found / len(orders)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+@pytest.mark.parametrize("backend", ["batched", "library"])
+def test_short_sides_get_shapley_values_by_definition(n, backend):
+    orders = list(permutations(range(n)))
+    assert len(orders) == factorial(n)
+    assert explained(Shap(backend=backend), side(n))[1] == pytest.approx(mean_over_orders(side(n), orders), abs=1e-13)
+
+
+def test_long_sides_get_the_mean_over_drawn_orders_and_their_reverses():
+    drawn = draw_orders(10, 500 // 21, int(generator(0).integers(2**32))).tolist()
+    assert len(drawn) == 23
+    # Taking words away in an order is adding them in the reverse order.
+    both = drawn + [order[::-1] for order in drawn]
+    assert explained(Shap(), side(10))[1] == pytest.approx(mean_over_orders(side(10), both), abs=1e-13)
+
+
+def test_a_word_that_matters_alone_gets_its_whole_effect():
+    plan = Shap().plan(side(12), generator(1))
+    scores = plan.keep @ np.arange(12.0)
+    assert Shap().attribute(plan, scores) == pytest.approx(np.arange(12.0), abs=1e-12)
+
+
+@pytest.mark.parametrize("words", SIDES.values(), ids=SIDES.keys())
+@pytest.mark.parametrize("backend", ["batched", "library"])
+def test_attributions_add_up_to_what_the_words_bring_together(words, backend):
+    full, empty = value(words, set(range(len(words)))), value(words, set())
+    assert explained(Shap(backend=backend), words)[1].sum() == pytest.approx(full - empty, abs=1e-12)
+
+
+@pytest.mark.parametrize("words", SIDES.values(), ids=SIDES.keys())
+@pytest.mark.parametrize("algorithm", ["auto", "permutation"])
+def test_both_backends_ask_for_the_same_texts_and_find_the_same(words, algorithm):
+    plan, batched = explained(Shap(algorithm=algorithm), words, seed=5)
+    library_plan, library = explained(Shap(algorithm=algorithm, backend="library"), words, seed=5)
+    assert set(library_plan.render()) == set(plan.render())
+    assert np.abs(batched - library).max() <= 1e-12
+
+
+@pytest.mark.parametrize("n", [8, 25])
+def test_shap_itself_on_its_own_random_stream(n):
+    from shap.explainers import Permutation
+
+    words, seed = side(n), int(generator(6).integers(2**32))
+    state = np.random.get_state()  # noqa: NPY002
+
+    def masker(mask, row):
+        return (np.array([join_words([word if kept else "UNKWORDZ" for word, kept in zip(words, mask, strict=True)])]),)
+
+    explainer = Permutation(hash_scores, masker, seed=seed)
+    expected = explainer(np.ones((1, n)), max_evals=500, silent=True).values[0]
+    np.random.set_state(state)  # noqa: NPY002
+    assert np.abs(explained(Shap(), words, seed=6)[1] - expected).max() <= 1e-12
+
+
+def test_both_backends_agree_on_real_segments_with_sentence_bleu(data_dir):
+    from sacrebleu.metrics import BLEU
+
+    from bmx_grid.configure import build, load_option
+    from bmx_grid.datasets.base import DatasetReader
+    from bmx_grid.text import split_words
+
+    bleu = BLEU(smooth_method="add-k", effective_order=True)
+    reader = build(load_option("dataset", "wmt17"), DatasetReader, "dataset.wmt17")
+    segments = sorted(reader.read(data_dir, "de-en").segments, key=lambda segment: len(segment.hypothesis))
+    worst = 0.0
+    for row, segment in enumerate(segments[::10]):  # 56 segments, from the shortest to the longest
+        words = split_words(segment.hypothesis)
+        known = {}
+        found = []
+        for explainer in (Shap(), Shap(backend="library")):
+            plan = explainer.plan(words, generator(row))
+            for text in plan.render():
+                if text not in known:
+                    known[text] = bleu.sentence_score(text, [segment.reference]).score / 100
+            found.append(explainer.attribute(plan, np.array([known[text] for text in plan.render()])))
+        worst = max(worst, np.abs(found[0] - found[1]).max())
+    assert worst <= 1e-12
+
+
+def tree_orders(first, after):
+    """All orders of the words first..after-1 in which the halves of every node stay together."""
+    if after - first == 1:
+        return [[first]]
+    middle = (first + after + 1) // 2
+    halves = list(product(tree_orders(first, middle), tree_orders(middle, after)))
+    return [a + b for a, b in halves] + [b + a for a, b in halves]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6])
+def test_partition_gives_owen_values_over_halves(n):
+    found = explained(Shap(backend="library", algorithm="partition"), side(n))[1]
+    assert found == pytest.approx(mean_over_orders(side(n), tree_orders(0, n)), abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 6, 8])
+def test_kernel_with_room_for_every_mask_is_exact(n):
+    found = explained(Shap(backend="library", algorithm="kernel"), side(n))[1]
+    assert found == pytest.approx(explained(Shap(algorithm="exact"), side(n))[1], abs=1e-9)
+
+
+@pytest.mark.parametrize(("algorithm", "n"), [("kernel", 25), ("partition", 20)])
+def test_sampled_algorithms_of_the_library_replay_themselves(algorithm, n):
+    explainer = Shap(backend="library", algorithm=algorithm, max_evals=600)
+    plan, found = explained(explainer, side(n))
+    assert len(plan) <= explainer.count_texts(n) <= 602
+    full, empty = value(side(n), set(range(n))), value(side(n), set())
+    assert found.sum() == pytest.approx(full - empty, abs=1e-12)
+    assert explained(explainer, side(n))[1].tobytes() == found.tobytes()
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "exact", "permutation", "partition"])
+@pytest.mark.parametrize("backend", ["batched", "library"])
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 13])
+def test_texts_are_announced(algorithm, backend, n):
+    if algorithm == "partition" and backend == "batched":
+        pytest.skip("the library's own")
+    explainer = Shap(algorithm=algorithm, backend=backend)
+    assert len(explainer.plan(side(n), generator(0))) == explainer.count_texts(n)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 40])
+def test_scores_that_do_not_differ_give_exact_zeros(n):
+    plan = Shap().plan(side(n), generator(0))
+    assert Shap().attribute(plan, np.full(len(plan), 0.1)).tolist() == [0.0] * n
+
+
+def test_no_mask_is_asked_for_twice_where_all_are_known():
+    plan = Shap().plan(side(7), generator(0))
+    assert len(np.unique(plan.keep, axis=0)) == len(plan) == 128
+
+
+@pytest.mark.parametrize(
+    ("settings", "n", "message"),
+    [
+        pytest.param({}, 250, "250 words takes at least 501 .* raise it to 501 or more", id="too long"),
+        pytest.param({"backend": "library"}, 250, "raise it to 501 or more", id="too long for the library"),
+        pytest.param({"algorithm": "exact"}, 16, r"16 words need 2\^16 texts", id="exact"),
+        pytest.param(
+            {"algorithm": "partition", "backend": "library"}, 30, "takes at least .* raise it to", id="partition"
+        ),
+    ],
+)
+def test_sides_that_are_too_long_are_refused_with_the_way_out(settings, n, message):
+    with pytest.raises(ExplainError, match=message):
+        Shap(**settings).plan(side(n), generator(0))
+
+
+def test_the_way_out_works():
+    assert len(explained(Shap(max_evals=501), side(250))[1]) == 250
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        pytest.param({"max_evals": 2}, "max_evals: expected at least 3", id="no evaluation"),
+        pytest.param({"exact_up_to": 30}, "exact_up_to: expected 0 to 15", id="exact without end"),
+        pytest.param({"algorithm": "kernel"}, "algorithm=kernel needs shap itself: set backend=library", id="kernel"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        Shap(**settings)
