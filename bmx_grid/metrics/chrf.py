@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import string
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
+from bmx_grid.metrics._masked_side import Tokenizer, sides_of_pairs, sides_of_request
+from bmx_grid.metrics._ngram_counts import Ints, NgramCounts, count_ngrams
 from bmx_grid.metrics.base import Metric, Pair, Reads
+from bmx_grid.perturbation import Request
+
+_EPSILON = 1e-16  # as in sacrebleu.CHRF
 
 
 @dataclass(frozen=True)
 class Chrf(Metric):
-    """sacreBLEU's chrF of the hypothesis against one reference, divided by 100.
+    """sacreBLEU's chrF of the hypothesis against one reference, divided by 100, bit for bit.
 
     char_order, word_order: longest n-grams of characters and of words (word_order=2 is chrF++).
     beta: how many times recall counts as much as precision.
     whitespace: count blanks as characters.
     eps_smoothing: smooth orders without n-grams as chrF++.py, NLTK and Moses do, instead of leaving them out.
-    An empty hypothesis or reference scores 0 (below 1e-16 with eps_smoothing).
+    An empty hypothesis or reference scores 0 (1e-16 with eps_smoothing).
     """
 
     char_order: int = identity(6)
@@ -45,20 +51,82 @@ class Chrf(Metric):
 
     @property
     def signature(self) -> str:
-        chrf = self._library()
+        from sacrebleu import CHRF
+
+        chrf = CHRF(**self.settings())
         name = chrf.corpus_score(["a"], [["a"]]).name  # sacreBLEU signs only after it has seen a reference
         return f"{name}|{chrf.get_signature().format()}"
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        known: dict[str, Any] = {}  # a library object holds the n-grams of its reference
-        scores = []
-        for reference, hypothesis in pairs:
-            if reference not in known:
-                known[reference] = self._library(references=[[reference]])
-            scores.append(known[reference].corpus_score([hypothesis], None).score)
-        return np.array(scores, dtype=np.float64) / 100
+        return self._scores([count_ngrams(sides_of_pairs(pairs, made), orders) for made, orders in self._tokenizers()])
 
-    def _library(self, **more: Any) -> Any:
-        from sacrebleu import CHRF
+    def score_masked(self, requests: Sequence[Request]) -> list[NDArray[np.float64]] | None:
+        if self.whitespace:
+            return None
+        counts = []
+        for tokenizer, orders in self._tokenizers():
+            sides = [side for request in requests for side in sides_of_request(request, tokenizer)]
+            counts.append(count_ngrams(sides, orders))
+        scores = self._scores(counts)
+        return np.split(scores, np.cumsum([len(request.plan) for request in requests])[:-1]) if requests else []
 
-        return CHRF(**self.settings(), **more)
+    def _tokenizers(self) -> list[tuple[Tokenizer, int]]:
+        """What the n-grams are made of, characters and then words, and how long they get."""
+        characters = (_characters(self.lowercase, self.whitespace), self.char_order)
+        return [characters, (_words(self.lowercase), self.word_order)] if self.word_order > 0 else [characters]
+
+    def _scores(self, counts: Sequence[NgramCounts]) -> NDArray[np.float64]:
+        """float64[P] scores, by the floating-point operations of sacrebleu.CHRF in their order."""
+        matches = np.concatenate([found.matches for found in counts], axis=1).T
+        reference = np.concatenate([found.reference for found in counts], axis=1).T
+        hypothesis = np.concatenate([found.hypothesis for found in counts], axis=1).T
+        hypothesis = np.where(reference > 0, hypothesis, 0)
+        precision, recall = _share(matches, hypothesis), _share(matches, reference)
+        if self.eps_smoothing:
+            f_scores = self._f_score(precision, recall, otherwise=_EPSILON)
+            return np.array(100 * functools.reduce(np.add, f_scores) / len(f_scores) / 100)
+        counted = (hypothesis > 0) & (reference > 0)
+        orders = counted.sum(axis=0).clip(min=1)
+        # order after order, since NumPy's own sum may add in another order
+        mean_precision = functools.reduce(np.add, np.where(counted, precision, 0.0)) / orders
+        mean_recall = functools.reduce(np.add, np.where(counted, recall, 0.0)) / orders
+        return 100 * self._f_score(mean_precision, mean_recall, otherwise=0.0) / 100
+
+    def _f_score(
+        self, precision: NDArray[np.float64], recall: NDArray[np.float64], otherwise: float
+    ) -> NDArray[np.float64]:
+        factor = float(self.beta**2)
+        below = factor * precision + recall
+        above = (1 + factor) * precision * recall
+        found: NDArray[np.float64] = np.divide(above, below, out=np.full(below.shape, otherwise), where=below > 0)
+        return found
+
+
+def _share(part: Ints, whole: Ints) -> NDArray[np.float64]:
+    shares: NDArray[np.float64] = np.divide(part, whole, out=np.full(part.shape, _EPSILON), where=whole > 0)
+    return shares
+
+
+@functools.cache
+def _characters(lowercase: bool, whitespace: bool) -> Tokenizer:
+    def split(text: str) -> str:
+        text = text.lower() if lowercase else text
+        return text if whitespace else "".join(text.split())
+
+    return Tokenizer(split, by_word=not whitespace)
+
+
+@functools.cache
+def _words(lowercase: bool) -> Tokenizer:
+    """Words as chrF++ has them: one punctuation mark comes off, the last one or else the first one."""
+
+    def split(text: str) -> Iterator[str]:
+        for word in (text.lower() if lowercase else text).split():
+            if len(word) > 1 and word[-1] in string.punctuation:
+                yield from (word[:-1], word[-1])
+            elif len(word) > 1 and word[0] in string.punctuation:
+                yield from (word[0], word[1:])
+            else:
+                yield word
+
+    return Tokenizer(split, by_word=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,27 +13,33 @@ from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError, UnavailableError
 from bmx_grid.identity import identity
+from bmx_grid.metrics._masked_side import Tokenizer, sides_of_pairs, sides_of_request
+from bmx_grid.metrics._ngram_counts import NgramCounts, count_ngrams
 from bmx_grid.metrics.base import Metric, Pair, Reads
+from bmx_grid.perturbation import Request
 
-Tokenizer = Literal["13a", "intl", "none", "char", "zh", "ja-mecab", "ko-mecab", "flores101", "flores200"]
-Smoothing = Literal["add-k", "exp", "floor", "none"]
-
-_PACKAGES = {"ja-mecab": "sacrebleu[ja]", "ko-mecab": "sacrebleu[ko]"}
+_ORDERS = 4
 _SMOOTH_VALUES = {"add-k": 1.0, "floor": 0.1}
+_LOG_OF_ZERO = -9999999999.0  # sacrebleu.utils.my_log
+
+# Tokenizers that do the same word by word as on the whole text. 13a pads the text with blanks, so that its
+# rules see at a word's edges what they see inside a text. intl and zh do not: they treat the ends of a text
+# in their own way ("5." keeps its full stop at the end only).
+_BY_WORD = ("13a", "none", "char")
 
 
 @dataclass(frozen=True)
 class SentenceBleu(Metric):
-    """sacreBLEU's sentence BLEU of the hypothesis against one reference, divided by 100.
+    """sacreBLEU's sentence BLEU of the hypothesis against one reference, divided by 100, bit for bit.
 
-    The defaults are the paper's SentenceBLEU: add-1 smoothing of all orders but the first (its section 3).
+    The defaults are the paper's SentenceBLEU: 13a tokens, orders 2 to 4 smoothed by adding 1.
     smooth_value: None stands for the default of the method (1 for add-k, 0.1 for floor).
     effective_order: leave out orders that are longer than the hypothesis, as sacrebleu.sentence_bleu does.
     An empty hypothesis or reference scores 0.
     """
 
-    tokenize: Tokenizer = identity("13a")
-    smooth_method: Smoothing = identity("add-k")
+    tokenize: Literal["13a", "intl", "none", "char", "zh", "ja-mecab", "ko-mecab"] = identity("13a")
+    smooth_method: Literal["add-k", "exp", "floor", "none"] = identity("add-k")
     smooth_value: float | None = identity(None)
     lowercase: bool = identity(False)
     effective_order: bool = identity(True)
@@ -60,38 +66,83 @@ class SentenceBleu(Metric):
 
     @property
     def signature(self) -> str:
-        bleu = self._library()
+        from sacrebleu import BLEU
+
+        self.check()
+        bleu = BLEU(**self.settings())
         name = bleu.corpus_score(["a"], [["a"]]).name  # sacreBLEU signs only after it has seen a reference
         return f"{name}|{bleu.get_signature().format()}"
 
     def check(self) -> None:
-        self._library()
+        _library_tokenizer(self.tokenize)
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        bleu = self._library()
-        scores = [bleu.corpus_score([hypothesis], [[reference]]).score for reference, hypothesis in pairs]
-        return np.array(scores, dtype=np.float64) / 100
+        return self._scores(count_ngrams(sides_of_pairs(pairs, _tokenizer(self.tokenize, self.lowercase)), _ORDERS))
 
-    def _library(self) -> Any:
-        return _library(self.tokenize, self.smooth_method, self.smooth_value, self.lowercase, self.effective_order)
+    def score_masked(self, requests: Sequence[Request]) -> list[NDArray[np.float64]] | None:
+        if self.tokenize not in _BY_WORD:
+            return None
+        tokenizer = _tokenizer(self.tokenize, self.lowercase)
+        sides = [side for request in requests for side in sides_of_request(request, tokenizer)]
+        scores = self._scores(count_ngrams(sides, _ORDERS))
+        return np.split(scores, np.cumsum([len(request.plan) for request in requests])[:-1]) if requests else []
+
+    def _scores(self, counts: NgramCounts) -> NDArray[np.float64]:
+        """float64[P] scores, by the floating-point operations of sacrebleu.BLEU.compute_bleu in their order.
+
+        Logarithms, exponentials and sums are Python's own, as in the library: NumPy's may differ in the last bit.
+        """
+        correct, total = counts.matches.astype(np.float64), counts.hypothesis.astype(np.float64)
+        value = 0.0 if self.smooth_value is None else self.smooth_value
+        if self.smooth_method == "add-k":
+            correct[:, 1:] += value
+            total[:, 1:] += value
+        missed = (total > 0) & (correct == 0)
+        correct *= 100.0
+        if self.smooth_method == "floor":
+            correct[missed] = 100.0 * value
+        elif self.smooth_method == "exp":
+            correct[missed] = 100.0
+            total[missed] *= 2.0 ** np.cumsum(missed, axis=1)[missed]
+        seen = (total > 0) & (correct > 0)
+        precisions = np.divide(correct, total, out=np.ones_like(correct), where=seen)
+        logs = _each(math.log, precisions.ravel().tolist(), precisions.size).reshape(precisions.shape)
+        logs[~seen] = _LOG_OF_ZERO
+        orders = (total > 0).sum(axis=1).clip(min=1) if self.effective_order else np.full(len(total), _ORDERS)
+        logs[np.arange(_ORDERS) >= orders[:, None]] = 0.0
+        sums = _each(sum, zip(*(column.tolist() for column in logs.T), strict=True), len(logs))
+        hypothesis, reference = counts.hypothesis[:, 0], counts.reference[:, 0]
+        short = (hypothesis > 0) & (hypothesis < reference)
+        ratio = np.divide(reference, hypothesis, out=np.ones(len(logs)), where=short)
+        brevity = _each(math.exp, (1 - ratio).tolist(), len(logs))
+        scores = brevity * _each(math.exp, (sums / orders).tolist(), len(logs))
+        scores[~counts.matches.any(axis=1)] = 0.0
+        return scores / 100
+
+
+def _each(function: Callable[[Any], float], values: Iterable[Any], count: int) -> NDArray[np.float64]:
+    return np.fromiter(map(function, values), np.float64, count)
 
 
 @functools.cache
-def _library(tokenize: str, method: str, value: float | None, lowercase: bool, effective_order: bool) -> Any:
-    """The configured sacrebleu.BLEU, made once a process. Raises UnavailableError when its tokenizer cannot be had."""
+def _library_tokenizer(name: str) -> Callable[[str], str]:
+    """sacreBLEU's tokenizer. Raises UnavailableError when the libraries it needs are missing."""
     from sacrebleu import BLEU
 
     try:
-        return BLEU(
-            tokenize=tokenize,
-            smooth_method=method,
-            smooth_value=value,
-            lowercase=lowercase,
-            effective_order=effective_order,
-        )
-    except (ImportError, RuntimeError, OSError) as error:
-        package = _PACKAGES.get(tokenize, "sentencepiece")
+        tokenizer: Callable[[str], str] = BLEU(tokenize=name).tokenizer
+    except RuntimeError as error:  # what sacreBLEU raises for them
+        extra = name.removesuffix("-mecab")
         raise UnavailableError(
-            f"the tokenizer '{tokenize}' of sacreBLEU cannot be had: {str(error).strip()} "
-            f"Install it with: pip install '{package}', or choose tokenize=13a."
+            f"sacreBLEU's tokenizer '{name}' needs libraries that are not here: "
+            f"pip install 'sacrebleu[{extra}]', or choose another tokenizer (tokenize=13a)."
         ) from error
+    return tokenizer
+
+
+@functools.cache
+def _tokenizer(name: str, lowercase: bool) -> Tokenizer:
+    library = _library_tokenizer(name)
+    return Tokenizer(
+        lambda text: library((text.lower() if lowercase else text).rstrip()).split(), by_word=name in _BY_WORD
+    )

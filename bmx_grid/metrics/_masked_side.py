@@ -1,0 +1,83 @@
+"""From masks over words to masks over tokens."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.metrics.base import Pair
+from bmx_grid.perturbation import Request
+from bmx_grid.text import split_words
+
+Tokens = tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedSide:
+    """K texts that each show some of the same S tokens, and the tokens of the other side, which is fixed.
+
+    visible: bool[K, S + 1]; the last column, all True, is a stop that keeps n-grams inside their text.
+    """
+
+    tokens: Sequence[str]
+    visible: NDArray[np.bool_]
+    fixed: Tokens
+    is_hypothesis: bool
+
+
+class Tokenizer:
+    """From texts and words to tokens. Words are remembered, since they come back in every text.
+
+    by_word: whether the tokens of a text are the tokens of its words, one word after the other. A text with
+    line feeds is always taken as a whole, because some tokenizers join lines.
+    """
+
+    def __init__(self, tokenize: Callable[[str], Iterable[str]], by_word: bool) -> None:
+        self._tokenize = tokenize
+        self.by_word = by_word
+        self.word = functools.lru_cache(maxsize=2**16)(self._whole)
+
+    def text(self, text: str) -> Tokens:
+        """The tokens of a text."""
+        if not self.by_word or "\n" in text:
+            return self._whole(text)
+        return tuple(chain.from_iterable(map(self.word, split_words(text))))
+
+    def _whole(self, text: str) -> Tokens:
+        return tuple(self._tokenize(text))
+
+
+def sides_of_pairs(pairs: Iterable[Pair], tokenizer: Tokenizer) -> list[MaskedSide]:
+    """One side a pair: the hypothesis with nothing masked."""
+    return [_shown(tokenizer.text(hypothesis), tokenizer.text(truth), True) for truth, hypothesis in pairs]
+
+
+def sides_of_request(request: Request, tokenizer: Tokenizer) -> list[MaskedSide]:
+    """The request's masks over tokens, or one side a text where the texts must be written out first."""
+    plan, is_hypothesis = request.plan, request.side == "hypothesis"
+    fixed = tokenizer.text(request.other)
+    stand_in = plan.replacement or ""
+    if plan.keep is None or not tokenizer.by_word or "\n" in "".join((*plan.words, stand_in)):
+        return [_shown(tokenizer.text(text), fixed, is_hypothesis) for text in plan.render()]
+    instead = tokenizer.word(stand_in) if stand_in else ()
+    tokens: list[str] = []
+    word_of_token: list[int] = []
+    replaces: list[bool] = []
+    for index, word in enumerate(plan.words):
+        own = tokenizer.word(word)
+        tokens += own + instead
+        word_of_token += [index] * (len(own) + len(instead))
+        replaces += [False] * len(own) + [True] * len(instead)
+    visible = np.ones((len(plan), len(tokens) + 1), np.bool_)
+    kept = plan.keep.take(np.array(word_of_token, np.intp), axis=1)
+    np.not_equal(kept, np.array(replaces, np.bool_), out=visible[:, :-1])
+    return [MaskedSide(tokens, visible, fixed, is_hypothesis)]
+
+
+def _shown(tokens: Tokens, fixed: Tokens, is_hypothesis: bool) -> MaskedSide:
+    return MaskedSide(tokens, np.ones((1, len(tokens) + 1), np.bool_), fixed, is_hypothesis)
