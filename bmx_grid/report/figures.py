@@ -111,7 +111,7 @@ def _draw_lines(axes: Axes, result: SettingResult) -> None:
 
 def _draw_words(figure: Figure, axes: Axes, result: SettingResult, caption: list[str]) -> None:
     # Given places: finding them from the extents of all tick labels takes a fifth of the drawing.
-    axes.set_title(result.label, fontsize=12, y=1.015)
+    axes.set_title(result.label, fontsize=12, y=1.015, parse_math=False)
     axes.xaxis.set_label_coords(0.5, -0.065)
     axes.yaxis.set_label_coords(-0.085, 0.5)
     axes.set_xlabel("p of the power mean" if result.aggregation == "PowerMean" else f"p ({result.aggregation})")
@@ -121,7 +121,8 @@ def _draw_words(figure: Figure, axes: Axes, result: SettingResult, caption: list
     axes.legend(
         loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8.5, handlelength=2.8, handletextpad=0.6
     )
-    figure.text(0.02, 0.018, "\n".join(caption), fontsize=7, family="monospace", va="bottom", linespacing=1.35)
+    small: dict[str, Any] = {"fontsize": 7, "family": "monospace", "linespacing": 1.35}
+    figure.text(0.02, 0.018, "\n".join(caption), va="bottom", parse_math=False, **small)
 
 
 def _caption(result: SettingResult) -> list[str]:
