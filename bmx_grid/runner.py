@@ -17,7 +17,7 @@ from bmx_grid.executors import Executor
 from bmx_grid.explain import count_texts, explain_pairs, explanation_identity
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.grid import GridSpec, compute_grid
-from bmx_grid.identity import canonical_json, digest
+from bmx_grid.identity import digest
 from bmx_grid.metrics.base import Metric, Pair
 from bmx_grid.plan import PlannedSetting, Refused, Setting, SweepPlan
 from bmx_grid.results import SettingResult
@@ -201,7 +201,7 @@ def evaluate(
         fixed_p=fixed_p,
         fixed_w=fixed_w,
         fixed=float(at_fixed),
-        signature=f"{setting.metric.signature} || {canonical_json(identity['explainer'])} || seed:{identity['seed']}",
+        signature=f"{setting.metric.signature} || {setting.explainer.signature} || seed:{identity['seed']}",
         parameters={
             **{f"metric.{key}": value for key, value in setting.metric.fingerprint().items()},
             **{f"explainer.{key}": value for key, value in setting.explainer.fingerprint().items()},

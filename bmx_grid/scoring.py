@@ -32,9 +32,13 @@ def score_pairs(metric: Metric, pairs: Sequence[Pair]) -> NDArray[np.float64]:
 
 def score_requests(metric: Metric, requests: Sequence[Request]) -> list[NDArray[np.float64]]:
     """float64[K] scores for each request, through the metric's short cut for masks where it has one."""
-    masked = metric.score_masked(requests)
-    if masked is not None:
-        return masked
-    rendered = [request.pairs() for request in requests]
-    scores = score_pairs(metric, [pair for pairs in rendered for pair in pairs])
-    return np.split(scores, np.cumsum([len(pairs) for pairs in rendered])[:-1]) if rendered else []
+    scores = [np.empty(0)] * len(requests)
+    asked = [index for index, request in enumerate(requests) if len(request.plan) > 0]
+    found = metric.score_masked([requests[index] for index in asked])
+    if found is None:
+        rendered = [requests[index].pairs() for index in asked]
+        flat = score_pairs(metric, [pair for pairs in rendered for pair in pairs])
+        found = np.split(flat, np.cumsum([len(pairs) for pairs in rendered])[:-1])
+    for index, one in zip(asked, found, strict=bool(asked)):
+        scores[index] = one
+    return scores

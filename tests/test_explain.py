@@ -90,6 +90,20 @@ def test_each_distinct_text_is_scored_once(tmp_path):
     assert (tmp_path / "calls").read_text() == "2\n"
 
 
+def test_requests_without_texts_are_not_passed_on():
+    class Masked(HashMetric):
+        def score_masked(self, requests):
+            assert all(len(request.plan) > 0 for request in requests)
+            return [np.ones(len(request.plan)) for request in requests]
+
+    nothing = Request(Plan(("a",), keep=np.empty((0, 1), np.bool_)), "hypothesis", "x")
+    something = Request(Plan(("a",), keep=np.ones((2, 1), np.bool_)), "hypothesis", "x")
+    for metric in (Masked(), HashMetric()):
+        scores = score_requests(metric, [nothing, something, nothing])
+        assert [len(one) for one in scores] == [0, 2, 0]
+        assert [len(one) for one in score_requests(metric, [nothing])] == [0]
+
+
 def test_requests_come_back_in_order_and_length():
     plans = [Plan(("a", "b"), keep=np.array([[True, False]])), Plan(("c",), texts=["c", "d", "c"])]
     scores = score_requests(

@@ -151,8 +151,8 @@ MOMENTS = int(os.environ.get("BMX_KILLS", "4"))
 
 def test_killed_at_random_moments_and_resumed_the_files_are_the_same(tmp_path):
     def command(folder: Path) -> list[str]:
-        chosen = ("dataset.sample.language_pairs=[de-en,fr-en]", "metric=[chrf]", "explainer=[lime,shap]")
-        small = ("tracking=none", "executor.n_jobs=2", "executor.chunk_texts=1500")
+        chosen = ("dataset.sample.language_pairs=[de-en,fr-en]", "metric=[sentence_bleu]", "explainer=[lime,shap]")
+        small = ("tracking=none", "executor.n_jobs=2", "executor.chunk_texts=1000")
         folders = (f"output_dir={folder / 'out'}", f"cache_dir={folder / 'cache'}")
         return [sys.executable, "-m", "bmx_grid", "+sweep=quickstart", *chosen, *small, *folders]
 

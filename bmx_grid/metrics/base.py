@@ -47,7 +47,7 @@ class Metric(Component):
         """Raise UnavailableError, with the remedy, when this metric cannot be had here. Scores nothing."""
 
     def score_masked(self, requests: Sequence[Request]) -> list[NDArray[np.float64]] | None:
-        """Scores of masked texts without writing them out, float64[K] for each request.
+        """Scores of masked texts without writing them out, float64[K] for each request of K >= 1 texts.
 
         None (the default) when the metric has no such short cut: the engine then renders the texts.
         Where it is given it equals `score` on the rendered texts bit for bit.
