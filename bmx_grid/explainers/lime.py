@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bmx_grid.errors import ConfigError
 from bmx_grid.explainers import lime_library
 from bmx_grid.explainers.base import Explainer
+from bmx_grid.explainers.threads import one_blas_thread
 from bmx_grid.identity import identity
 from bmx_grid.perturbation import Plan
 
@@ -81,7 +82,8 @@ class Lime(Explainer):
         if self.backend == "library":
             return lime_library.attribute(plan, scores, self._options)
         assert plan.keep is not None
-        return solve(plan.keep, scores, self.kernel_width, self.alpha)
+        with one_blas_thread():
+            return solve(plan.keep, scores, self.kernel_width, self.alpha)
 
     def count_texts(self, n_words: int) -> int:
         """num_samples at any length."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.explainers.replay import Answer, record, replay
+from bmx_grid.explainers.threads import one_blas_thread
 from bmx_grid.perturbation import Plan
 from bmx_grid.text import join_words, split_words
 
@@ -89,15 +90,16 @@ def _explain(words: tuple[str, ...], masks: NDArray[np.bool_], answer: Answer, o
         random_state=0,
     )
     explainer.random_state = _PlannedDraws(masks)
-    explained = explainer.explain_instance(
-        join_words(names),
-        predict,
-        labels=(0,),
-        num_features=masks.shape[1] if options.num_features is None else options.num_features,
-        num_samples=len(masks),
-        distance_metric=options.distance_metric,
-        model_regressor=_regressor(options.alpha),
-    )
+    with one_blas_thread():
+        explained = explainer.explain_instance(
+            join_words(names),
+            predict,
+            labels=(0,),
+            num_features=masks.shape[1] if options.num_features is None else options.num_features,
+            num_samples=len(masks),
+            distance_metric=options.distance_metric,
+            model_regressor=_regressor(options.alpha),
+        )
     coefficients = np.zeros(masks.shape[1])
     for feature, coefficient in explained.local_exp[0]:
         coefficients[feature] = coefficient

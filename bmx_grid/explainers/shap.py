@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bmx_grid.errors import ConfigError, ExplainError
 from bmx_grid.explainers import shap_library
 from bmx_grid.explainers.base import Explainer
+from bmx_grid.explainers.threads import one_blas_thread
 from bmx_grid.identity import identity
 from bmx_grid.perturbation import Plan
 
@@ -76,7 +77,8 @@ class Shap(Explainer):
         if self.backend == "library":
             return shap_library.attribute(plan, scores, algorithm, self.max_evals)
         if algorithm == "exact":
-            return np.asarray(exact_weights(len(plan.words)) @ (scores - scores[0]))
+            with one_blas_thread():
+                return np.asarray(exact_weights(len(plan.words)) @ (scores - scores[0]))
         return permutation_values(plan.design, scores)
 
     def count_texts(self, n_words: int) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.explainers.replay import Answer, global_generator, record, replay
+from bmx_grid.explainers.threads import one_blas_thread
 from bmx_grid.perturbation import Plan
 
 Algorithm = Literal["exact", "permutation", "kernel", "partition"]
@@ -82,7 +83,8 @@ def _kernel(n: int, max_evals: int, seed: int, answer: Answer) -> NDArray[np.flo
 
     explainer = KernelExplainer(model, np.zeros((1, n)))
     # Without l1_reg=False shap keeps ten words and gives all others 0.
-    values = explainer.shap_values(np.ones((1, n)), nsamples=max_evals, l1_reg=False, silent=True)
+    with one_blas_thread():
+        values = explainer.shap_values(np.ones((1, n)), nsamples=max_evals, l1_reg=False, silent=True)
     return np.asarray(values[0], dtype=np.float64)
 
 
