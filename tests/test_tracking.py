@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT
 from some_results import P, W, make_result, with_grid
 
 from bmx_grid.configure import build, load_option
@@ -21,6 +20,7 @@ from bmx_grid.plan import Refused
 from bmx_grid.tracked import points, step_scale, sweep_identity
 from bmx_grid.tracking import MlflowTracker, NoTracker, Tracker
 
+ROOT = Path(__file__).resolve().parent.parent
 CONFIG = "name: s\ndataset: {toy: {}}\nmetric: {chrf: {}, bleu: {}}\nseed: 0\nexecutor: {n_jobs: 2}\noutput_dir: here\n"
 SCALARS = 12 + 4  # numbers about the grid, and the fixed point's
 
