@@ -119,7 +119,8 @@ def shift_positive(values: Ragged) -> tuple[Ragged, NDArray[np.bool_]]:
         lowest[filled] = np.minimum.reduceat(inside, offsets[filled])
     shifted = lowest <= 0
     added = np.where(shifted, np.abs(lowest) + OFFSET, OFFSET)
-    positive = Ragged(inside + np.repeat(added, values.lengths), offsets)
+    with np.errstate(invalid="ignore"):  # infinity less infinity is NaN, in a row that was infinite before
+        positive = Ragged(inside + np.repeat(added, values.lengths), offsets)
     if (positive.values <= 0).any():
         row = _row_of(offsets, int(np.argmax(positive.values <= 0)))
         raise DataError(

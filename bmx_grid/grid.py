@@ -115,9 +115,9 @@ def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis:
         raise ValueError(f"{len(base)} base scores but {len(human)} human scores")
     rated = np.isfinite(human)
     used = rated & np.isfinite(base) & _usable(words)
-    words, base, human = _take(words, used), base[used], human[used]
-    positive, shifted = shift_positive(words)
-    means = spec.aggregation.aggregate(positive, np.array(spec.p))
+    positive, shifted = shift_positive(words)  # of all segments, so that an error names the row of the caller
+    base, human, lengths = base[used], human[used], words.lengths[used]
+    means = spec.aggregation.aggregate(_take(positive, used), np.array(spec.p))
     grid = correlate_grid(spec.correlation, means, base, human, np.array(spec.w))
     best, best_p, best_w = float("nan"), float("nan"), float("nan")
     defined = ~np.isnan(grid)
@@ -135,8 +135,8 @@ def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis:
         n_rated=int(rated.sum()),
         n_used=len(base),
         n_undefined=int((~defined).sum()),
-        share_shifted=float(shifted.mean()) if len(shifted) else float("nan"),
-        length_control=correlate(spec.correlation, words.lengths, human),
+        share_shifted=float(shifted[used].mean()) if used.any() else float("nan"),
+        length_control=correlate(spec.correlation, lengths, human),
     )
 
 
@@ -151,9 +151,9 @@ def boosted_scores(
     GridSpec((p,), (w,), side, aggregation)
     words = _aggregated_words(side, base, ground_truth, hypothesis)
     usable = _usable(words)
-    positive, _ = shift_positive(_take(words, usable))
+    positive, _ = shift_positive(words)
     scores = np.full(len(base), np.nan)
-    scores[usable] = w * base[usable] + (1 - w) * aggregation.aggregate(positive, np.array([p]))[:, 0]
+    scores[usable] = w * base[usable] + (1 - w) * aggregation.aggregate(_take(positive, usable), np.array([p]))[:, 0]
     return scores
 
 
