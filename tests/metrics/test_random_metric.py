@@ -1,0 +1,50 @@
+"""The random metric: chance, but the same chance every time."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bmx_grid.metrics.random import RandomMetric
+
+PAIRS = [(f"ground truth {row // 100}", f"hypothesis {row % 100}") for row in range(10_000)]
+
+
+def test_scores_are_uniform_and_uncorrelated_with_their_neighbours():
+    scores = RandomMetric(seed=0).score(PAIRS)
+    assert scores.min() >= 0
+    assert scores.max() < 1
+    assert stats.kstest(scores, "uniform").pvalue > 0.01
+    assert abs(np.corrcoef(scores[1:], scores[:-1])[0, 1]) < 0.03
+
+
+def test_scores_are_a_function_of_seed_and_texts_alone():
+    whole = RandomMetric(seed=3).score(PAIRS)
+    assert whole[5000:5010].tolist() == RandomMetric(seed=3).score(PAIRS[5000:5010]).tolist()
+    assert whole[::-1].tolist() == RandomMetric(seed=3).score(PAIRS[::-1]).tolist()
+    # written down once: another number means that cached results no longer hold, so VERSION must be raised
+    assert RandomMetric(seed=0).score([("a", "b"), ("", "")]).tolist() == [0.09285070057450806, 0.03714038269645281]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param((0, "ab", "c"), (0, "a", "bc"), id="where-the-texts-part"),
+        pytest.param((0, "a", "b"), (0, "b", "a"), id="which-is-which"),
+        pytest.param((0, "a", "b"), (1, "a", "b"), id="seed"),
+        pytest.param((1, "a", "b"), (-1, "a", "b"), id="sign-of-the-seed"),
+        pytest.param((0, "a", "b"), (0, "a", "b "), id="a-blank"),
+        pytest.param((0, "", ""), (0, "", "\ud800"), id="half-a-character"),
+    ],
+)
+def test_anything_that_differs_draws_anew(one, other):
+    (seed, *pair), (other_seed, *other_pair) = one, other
+    first = RandomMetric(seed).score([tuple(pair)])
+    assert first.tolist() != RandomMetric(other_seed).score([tuple(other_pair)]).tolist()
+
+
+def test_it_reads_the_source_unless_told_otherwise_and_says_so():
+    assert RandomMetric().reads == "source"
+    metric = RandomMetric(seed=5, ground_truth="reference")
+    assert metric.reads == "reference"
+    assert metric.signature == "random|seed:5|reads:reference|version:1"
+    assert metric.fingerprint() != RandomMetric(seed=5).fingerprint()

@@ -1,0 +1,164 @@
+"""Sentence BLEU against sacreBLEU: not close to it, equal to it."""
+
+import logging
+
+import numpy as np
+import pytest
+import sacrebleu
+from nasty import PAIRS, masked, random_text, requests_of, short_texts
+
+from bmx_grid.configure import build
+from bmx_grid.errors import ConfigError, UnavailableError
+from bmx_grid.metrics import sentence_bleu
+from bmx_grid.metrics.base import Metric
+from bmx_grid.metrics.sentence_bleu import SentenceBleu
+from bmx_grid.perturbation import Plan, Request
+
+SETTINGS = [
+    pytest.param({}, id="paper"),
+    pytest.param({"smooth_value": 0.3, "lowercase": True}, id="add-0.3-lowercase"),
+    pytest.param({"smooth_method": "exp"}, id="exp"),
+    pytest.param({"smooth_method": "exp", "effective_order": False}, id="exp-all-orders"),
+    pytest.param({"smooth_method": "floor", "effective_order": False}, id="floor-all-orders"),
+    pytest.param({"smooth_method": "floor", "smooth_value": 0.01}, id="floor-0.01"),
+    pytest.param({"smooth_method": "none"}, id="unsmoothed"),
+    pytest.param({"smooth_method": "none", "effective_order": False}, id="unsmoothed-all-orders"),
+    pytest.param({"tokenize": "none"}, id="untokenised"),
+    pytest.param({"tokenize": "char", "lowercase": True}, id="characters-lowercase"),
+]
+AS_WHOLE = [pytest.param({"tokenize": "intl"}, id="intl"), pytest.param({"tokenize": "zh"}, id="zh")]
+
+
+@pytest.fixture(autouse=True)
+def _quiet_library():
+    logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it advises against all orders, pair by pair
+
+
+def oracle(settings: dict, pairs) -> list[float]:
+    made = SentenceBleu(**settings).settings()
+    made["use_effective_order"] = made.pop("effective_order")
+    return [sacrebleu.sentence_bleu(hypothesis, [reference], **made).score / 100 for reference, hypothesis in pairs]
+
+
+@pytest.mark.parametrize("settings", SETTINGS + AS_WHOLE)
+def test_texts_score_as_sacrebleu_scores_them(settings):
+    rng = np.random.Generator(np.random.PCG64(7))
+    pairs = [param.values for param in PAIRS]
+    pairs += [(random_text(rng, 12), random_text(rng, 12)) for _ in range(100)]
+    assert SentenceBleu(**settings).score(pairs).tolist() == oracle(settings, pairs)
+
+
+@pytest.mark.parametrize(("reference", "hypothesis"), PAIRS)
+def test_masks_score_as_sacrebleu_scores_the_written_texts(reference, hypothesis):
+    requests = requests_of(reference, hypothesis)
+    found = SentenceBleu().score_masked(requests)
+    for request, scores in zip(requests, found, strict=True):
+        assert scores.tolist() == oracle({}, request.pairs()), request
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_masks_of_random_texts_score_as_sacrebleu_scores_them(settings):
+    rng = np.random.Generator(np.random.PCG64(11))
+    requests = []
+    for side, stand_in in [
+        ("hypothesis", "UNKWORDZ"),
+        ("ground_truth", None),
+        ("hypothesis", ""),
+        ("ground_truth", ","),
+    ]:
+        requests += [masked(random_text(rng, 14), random_text(rng, 14), side, stand_in, seed) for seed in range(4)]
+    found = SentenceBleu(**settings).score_masked(requests)
+    for request, scores in zip(requests, found, strict=True):
+        assert scores.tolist() == oracle(settings, request.pairs()), request
+
+
+@pytest.mark.parametrize("name", sentence_bleu._BY_WORD)
+def test_tokens_of_a_text_are_the_tokens_of_its_words(name):
+    rng = np.random.Generator(np.random.PCG64(3))
+    tokenizer, library = sentence_bleu._tokenizer(name, False), sentence_bleu._library_tokenizer(name)
+    texts = short_texts(" .,-5a&\N{NO-BREAK SPACE}", 4) + [random_text(rng, 15) for _ in range(500)]
+    for text in texts:
+        assert tokenizer.text(text) == tuple(library(text.rstrip()).split()), repr(text)
+
+
+@pytest.mark.parametrize("settings", AS_WHOLE)
+def test_tokenizers_that_look_at_the_ends_of_a_text_have_no_short_cut(settings):
+    tokenizer = sentence_bleu._library_tokenizer(settings["tokenize"])
+    assert tokenizer("5.").split() + tokenizer("a").split() != tokenizer("5. a").split()
+    assert SentenceBleu(**settings).score_masked([masked("a b", "a b", "hypothesis", None)]) is None
+
+
+def test_a_request_scores_the_same_alone_and_in_any_company():
+    requests = [request for param in PAIRS for request in requests_of(*param.values)]
+    together = SentenceBleu().score_masked(requests)
+    backwards = SentenceBleu().score_masked(requests[::-1])[::-1]
+    alone = [SentenceBleu().score_masked([request])[0] for request in requests[::9]]
+    assert [scores.tobytes() for scores in together] == [scores.tobytes() for scores in backwards]
+    assert [scores.tobytes() for scores in together[::9]] == [scores.tobytes() for scores in alone]
+
+
+def test_requests_with_written_texts_without_texts_and_without_words():
+    written = Request(Plan(("a", "b"), texts=["a b", "", "b"]), "hypothesis", "a b")
+    nothing = Request(Plan(("a",), keep=np.empty((0, 1), bool)), "ground_truth", "a")
+    wordless = Request(Plan((), keep=np.empty((2, 0), bool), replacement="UNKWORDZ"), "hypothesis", "a b")
+    for requests in ([written, nothing, wordless], [nothing], [wordless, nothing], []):
+        found = SentenceBleu().score_masked(requests)
+        assert [scores.tolist() for scores in found] == [oracle({}, request.pairs()) for request in requests]
+
+
+def test_real_segments_score_as_sacrebleu_scores_them_and_correlate_as_published_sentbleu_does(wmt17):
+    for pair, expected in zip(wmt17, (0.4305, 0.4159, 0.5631, 0.3806, 0.4729, 0.5464, 0.5146), strict=True):
+        pairs = list(zip(pair.ground_truths("reference"), pair.hypotheses, strict=True))
+        scores = SentenceBleu().score(pairs)
+        assert scores[::20].tolist() == oracle({}, pairs[::20])
+        assert np.corrcoef(scores, pair.human_scores)[0, 1] == pytest.approx(expected, abs=5e-5)
+        requests = [masked(*text, "ground_truth", "UNKWORDZ") for text in pairs[::80]]
+        for request, found in zip(requests, SentenceBleu().score_masked(requests), strict=True):
+            assert found.tolist() == oracle({}, request.pairs())
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        pytest.param({}, "BLEU|nrefs:1|case:mixed|eff:yes|tok:13a|smooth:add-k[1.00]|version:", id="paper"),
+        pytest.param(
+            {"tokenize": "intl", "smooth_method": "exp", "lowercase": True, "effective_order": False},
+            "BLEU|nrefs:1|case:lc|eff:no|tok:intl|smooth:exp|version:",
+            id="sacrebleu-corpus-defaults",
+        ),
+    ],
+)
+def test_signature_is_sacrebleus(settings, expected):
+    assert SentenceBleu(**settings).signature == expected + sacrebleu.__version__
+
+
+def test_a_default_given_is_the_default_left_out():
+    assert SentenceBleu(smooth_value=1.0).fingerprint() == SentenceBleu().fingerprint()
+    assert SentenceBleu(smooth_value=2.0).fingerprint() != SentenceBleu().fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        pytest.param({"smooth_value": 0.0}, "smooth_value=0: .*smooth_method=none", id="zero"),
+        pytest.param({"smooth_value": -1.0}, "smooth_value=-1: .*above 0", id="negative"),
+        pytest.param({"smooth_value": float("nan")}, "smooth_value=nan: .*above 0", id="nan"),
+        pytest.param({"smooth_method": "exp", "smooth_value": 1.0}, "takes no value", id="value-without-use"),
+        pytest.param({"tokenize": "13b"}, "tokenize: unknown value '13b'. Did you mean '13a'", id="tokenizer"),
+        pytest.param({"smooth_method": "add-one"}, "unknown value 'add-one'", id="smoothing"),
+    ],
+)
+def test_values_that_cannot_be_are_refused_with_the_way_out(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        build({"_target_": "bmx_grid.metrics.sentence_bleu.SentenceBleu", **settings}, Metric, "metric.sentence_bleu")
+
+
+@pytest.mark.parametrize("language", ["ja", "ko"])
+def test_a_tokenizer_without_its_libraries_says_how_to_get_them(monkeypatch, language):
+    module = pytest.importorskip(f"sacrebleu.tokenizers.tokenizer_{language}_mecab")
+    monkeypatch.setattr(module, "MeCab", None, raising=False)
+    sentence_bleu._library_tokenizer.cache_clear()
+    metric = SentenceBleu(tokenize=f"{language}-mecab")
+    for ask in (metric.check, lambda: metric.signature, lambda: metric.score([("a", "a")])):
+        with pytest.raises(UnavailableError, match=rf"pip install 'sacrebleu\[{language}\]'"):
+            ask()
