@@ -1,24 +1,12 @@
-"""Fixtures for all tests: real data when it is there, and small fakes that count what they are asked."""
+"""Fixtures for all tests: real data and published results where they are there."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-import signal
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
 
-import numpy as np
 import pytest
-
-from bmx_grid.configure import CONFIGS
-from bmx_grid.errors import UnavailableError
-from bmx_grid.identity import identity, runtime
-from bmx_grid.metrics.base import Metric, Pair
-
-ROOT = Path(__file__).resolve().parent.parent
+from fakes import ROOT
 
 
 @pytest.fixture(scope="session")
@@ -38,63 +26,3 @@ def authors_grid() -> Path:
     if not path.is_file():
         pytest.skip(f"the authors' published grid is not here (looked at {path})")
     return path
-
-
-@dataclass(frozen=True)
-class HashMetric(Metric):
-    """A cheap metric without meaning: a hash of both texts in [0, 1), every call noted in a file."""
-
-    salt: int = identity(0)
-    log: str = runtime("")
-
-    @property
-    def reads(self) -> Literal["source", "reference"]:
-        return "source"
-
-    @property
-    def signature(self) -> str:
-        return f"hash|salt:{self.salt}"
-
-    def score(self, pairs: Sequence[Pair]) -> np.ndarray:
-        if self.log:
-            with Path(self.log).open("a") as file:
-                file.write(f"{len(pairs)}\n")
-        texts = (f"{self.salt}\0{a}\0{b}".encode() for a, b in pairs)
-        numbers = [int.from_bytes(hashlib.blake2b(text, digest_size=6).digest(), "big") for text in texts]
-        return np.array(numbers, dtype=np.float64) / 2**48
-
-
-@dataclass(frozen=True)
-class BrokenMetric(HashMetric):
-    """Fails as a library behind a metric might."""
-
-    def score(self, pairs: Sequence[Pair]) -> np.ndarray:
-        raise ValueError("boom")
-
-
-@dataclass(frozen=True)
-class AbsentMetric(HashMetric):
-    """A metric whose model cannot be had."""
-
-    def check(self) -> None:
-        raise UnavailableError("the model 'x' is not here: get it with y")
-
-
-@dataclass(frozen=True)
-class KillerMetric(HashMetric):
-    """Ends its process as the kernel does when memory runs out."""
-
-    def score(self, pairs: Sequence[Pair]) -> np.ndarray:
-        os.kill(os.getpid(), signal.SIGKILL)
-        return np.empty(0)
-
-
-def composed(*overrides: str) -> dict[str, Any]:
-    """The configuration that the command line would compose, as plain values."""
-    from hydra import compose, initialize_config_dir
-    from omegaconf import OmegaConf
-
-    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
-        plain = OmegaConf.to_container(compose("config", overrides=list(overrides)), resolve=True)
-    assert isinstance(plain, dict)
-    return {str(key): value for key, value in plain.items()}

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from conftest import HashMetric
+from fakes import HashMetric
 
 from bmx_grid.errors import BmxError
 from bmx_grid.explain import count_texts, explain_pairs, explanation_identity, pair_key

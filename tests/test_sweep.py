@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from conftest import ROOT, composed
+from fakes import ROOT, composed
 
 from bmx_grid.app import run
 from bmx_grid.configure import ALLOWED_PACKAGES
@@ -21,7 +21,7 @@ SMALL = ("+sweep=quickstart", "executor=sequential", "tracking=none", "dataset.s
 
 @pytest.fixture(autouse=True)
 def _allow_fakes(monkeypatch):
-    monkeypatch.setenv(ALLOWED_PACKAGES, "conftest")
+    monkeypatch.setenv(ALLOWED_PACKAGES, "fakes")
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_sweep_writes_the_published_schema_one_row_a_grid_point(sweep, tmp_pat
 
 def test_the_second_run_scores_nothing_and_writes_the_same(sweep, tmp_path, capsys):
     calls = tmp_path / "calls"
-    metrics = {"hash": {"_target_": "conftest.HashMetric", "log": str(calls)}}
+    metrics = {"hash": {"_target_": "fakes.HashMetric", "log": str(calls)}}
     assert sweep("limit=6", metrics=metrics) == 0
     first = calls.read_text(), (tmp_path / "out" / "grid.parquet").read_bytes()
     capsys.readouterr()
@@ -66,7 +66,7 @@ def test_the_second_run_scores_nothing_and_writes_the_same(sweep, tmp_path, caps
 
 def test_a_longer_sweep_scores_only_what_is_new(sweep, tmp_path):
     calls = tmp_path / "calls"
-    metrics = {"hash": {"_target_": "conftest.HashMetric", "log": str(calls)}}
+    metrics = {"hash": {"_target_": "fakes.HashMetric", "log": str(calls)}}
     sweep("limit=6", "explainer=[erasure]", metrics=metrics)
     before = sum(map(int, calls.read_text().split()))
     sweep("limit=7", "explainer=[erasure]", metrics=metrics)
@@ -102,9 +102,9 @@ def test_dry_run_lists_every_setting_and_writes_nothing(sweep, tmp_path, capsys)
 
 def test_a_metric_that_fails_leaves_the_others_their_results(sweep, tmp_path, capsys):
     metrics = {
-        "broken": {"_target_": "conftest.BrokenMetric"},
-        "absent": {"_target_": "conftest.AbsentMetric"},
-        "hash": {"_target_": "conftest.HashMetric"},
+        "broken": {"_target_": "fakes.BrokenMetric"},
+        "absent": {"_target_": "fakes.AbsentMetric"},
+        "hash": {"_target_": "fakes.HashMetric"},
     }
     assert sweep("limit=4", "explainer=[erasure,random]", metrics=metrics) == 3
     shown = capsys.readouterr().out
@@ -116,13 +116,13 @@ def test_a_metric_that_fails_leaves_the_others_their_results(sweep, tmp_path, ca
 
 
 def test_on_error_stop_starts_nothing_after_the_first_failure(sweep, tmp_path):
-    metrics = {"broken": {"_target_": "conftest.BrokenMetric"}, "hash": {"_target_": "conftest.HashMetric"}}
+    metrics = {"broken": {"_target_": "fakes.BrokenMetric"}, "hash": {"_target_": "fakes.HashMetric"}}
     assert sweep("limit=4", "explainer=[erasure]", "on_error=stop", metrics=metrics) == 1
     assert not (tmp_path / "out" / "grid.parquet").exists()
 
 
 def test_a_worker_that_is_killed_fails_its_settings_with_a_way_out(sweep, tmp_path, capsys):
-    metrics = {"killer": {"_target_": "conftest.KillerMetric"}, "hash": {"_target_": "conftest.HashMetric"}}
+    metrics = {"killer": {"_target_": "fakes.KillerMetric"}, "hash": {"_target_": "fakes.HashMetric"}}
     assert sweep("limit=4", "executor=loky", "executor.n_jobs=2", "explainer=[erasure]", metrics=metrics) == 1
     assert "de-en · killer · erasure: a worker process was killed" in capsys.readouterr().out
     assert pq.read_table(tmp_path / "out" / "settings.parquet").column("metric").to_pylist() == ["hash"]
@@ -136,7 +136,8 @@ def test_reference_based_metrics_are_left_out_where_there_are_no_references(swee
     config = composed("executor=sequential", "tracking=none", *columns, "metric=[chrf,random]", "explainer=[erasure]")
     config |= {"output_dir": str(tmp_path / "out"), "cache_dir": str(tmp_path / "cache")}
     assert run(config) == 0
-    assert "left out: tabular · chrf: reads the reference, which tabular does not have for every segment" in capsys.readouterr().out
+    said = "left out: tabular · chrf: reads the reference, which tabular does not have for every segment"
+    assert said in capsys.readouterr().out
 
 
 def test_undefined_correlations_are_nan_and_counted(sweep, tmp_path):

@@ -44,4 +44,7 @@ class Explainer(Component):
 
     @abstractmethod
     def count_texts(self, n_words: int) -> int:
-        """How many texts `plan` asks for on a side of `n_words` words, before repeats are taken out."""
+        """How many texts `plan` asks for on a side of `n_words` words, before repeats are taken out.
+
+        Raises ExplainError where `plan` would: a sweep finds out before anything is scored.
+        """

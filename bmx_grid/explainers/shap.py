@@ -82,8 +82,12 @@ class Shap(Explainer):
         return permutation_values(plan.design, scores)
 
     def count_texts(self, n_words: int) -> int:
-        """2^n where exact, else 2 for the ends and 2 (n - 1) a permutation; more with backend="library"."""
+        """2^n where exact, else 2 for the ends and 2 (n - 1) a permutation; more with backend="library".
+
+        Raises ExplainError for a side too long for the algorithm.
+        """
         algorithm = self._algorithm(n_words)
+        self._check(n_words, algorithm)
         if self.backend == "library":
             return shap_library.count_texts(n_words, algorithm, self.max_evals)
         if algorithm == "exact":

@@ -21,6 +21,6 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
 @lru_cache(maxsize=2)
 def _controller(scipy_is_loaded: bool) -> Any:
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+    from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")

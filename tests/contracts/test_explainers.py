@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import HashMetric
+from fakes import HashMetric
 
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.explain import explain_pairs

@@ -1,0 +1,72 @@
+"""The README's commands work: each one is run, on a few segments, or checked against what it names."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from fakes import ROOT
+
+from bmx_grid.configure import options
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
+COMMANDS = [line.split("  #")[0].strip() for block in BLOCKS for line in block.splitlines() if line.strip()]
+SWEEPS = [one for one in COMMANDS if one.startswith("python -m bmx_grid ")]
+SMALL = ["limit=3", "tracking=none", "executor=sequential"]
+
+
+def run(arguments: list[str], cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    known = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    return subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, env=known, check=False)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """An empty folder with the table that the README calls my.tsv."""
+    sample = (ROOT / "bmx_grid" / "datasets" / "sample.tsv").read_text(encoding="utf-8")
+    (tmp_path / "my.tsv").write_text(sample, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", SWEEPS)
+def test_a_sweep_of_the_readme_runs(command, folder, request):
+    arguments = shlex.split(command)[1:]
+    if "DIR" in command or "sweep=paper" in command:
+        data = str(request.getfixturevalue("data_dir").resolve())
+        arguments = [one.replace("DIR", data) for one in arguments]
+        arguments += [] if "data_dir" in command else [f"data_dir={data}"]
+    if "--help" not in arguments:
+        arguments += SMALL
+    done = run(arguments, folder)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout
+
+
+@pytest.mark.parametrize("command", [one for one in COMMANDS if one not in SWEEPS])
+def test_every_other_command_names_what_exists(command, tmp_path):
+    words = shlex.split(command)
+    if words[0] == "make":
+        assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    elif words[:2] == ["pip", "install"]:
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        for extra in re.findall(r"\[(.*?)\]", command):
+            assert extra in project["optional-dependencies"]
+    elif words[:3] == ["python", "-m", "bmx_grid.datasets"]:
+        done = run([*words[1:3], words[3], "--help"], tmp_path)
+        assert done.returncode == 0, done.stderr
+    elif words[0] == "mlflow":
+        assert words[1:3] == ["ui", "--backend-store-uri"]
+    elif words[:2] == ["git", "clone"]:
+        pass
+    else:
+        pytest.fail(f"the README's command is not checked: {command}")
+
+
+@pytest.mark.parametrize("name", [*options("sweep"), "share_shifted", "plateau", "length_control", "n_undefined"])
+def test_the_readme_has_a_row_for(name):
+    assert re.search(rf"^\| `{name}` \|", README, flags=re.MULTILINE)
