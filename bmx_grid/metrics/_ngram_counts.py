@@ -19,6 +19,7 @@ Ints = NDArray[np.intp]
 
 _BLOCK_CELLS = 2**18  # mask cells that walk together: enough to hide the cost of a call, few enough for the cache
 _DENSE_TABLE = 2**22  # entries; branches of longer texts are searched for instead
+_STOP = -1  # stands after the last slot of every text
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +73,13 @@ def _walk(sides: Sequence[MaskedSide], orders: int) -> tuple[Ints, Ints]:
     slot_nodes, fixed, owner, column = _number_shared_tokens(sides)
     n_texts = np.array([len(side.visible) for side in sides])
     side_of_text = np.repeat(np.arange(len(sides)), n_texts)
-    rows, slots = zip(*(side.visible.nonzero() for side in sides), strict=True)
-    text = np.concatenate(rows) + np.repeat(np.cumsum(n_texts) - n_texts, [len(row) for row in rows])
-    walk = np.concatenate([nodes.take(slot) for nodes, slot in zip(slot_nodes, slots, strict=True)])
-    lengths = np.bincount(text, minlength=len(side_of_text)) - 1
+    shown = np.concatenate([side.visible.ravel() for side in sides])
+    walk = np.concatenate([np.tile(nodes, len(side.visible)) for nodes, side in zip(slot_nodes, sides, strict=True)])
+    walk = walk[shown]
+    stops = (walk == _STOP).nonzero()[0]
+    walk[stops] = 0
+    lengths = np.diff(stops, prepend=-1) - 1
+    text = np.repeat(np.arange(len(lengths)), lengths + 1)
 
     width = int(column.max()) + 1
     walk_column, fixed_column = column.take(walk), column.take(fixed)
@@ -113,7 +117,7 @@ def _number_shared_tokens(sides: Sequence[MaskedSide]) -> tuple[list[Ints], Ints
         nodes = dict(zip(shared, range(len(owner), len(owner) + len(shared)), strict=True))
         owner += [index] * len(shared)
         column += range(1, len(shared) + 1)
-        slot_nodes.append(np.array([*(nodes.get(token, 0) for token in side.tokens), 0], np.intp))
+        slot_nodes.append(np.array([*(nodes.get(token, 0) for token in side.tokens), _STOP], np.intp))
         fixed += [nodes.get(token, 0) for token in side.fixed]
         fixed.append(0)
     return slot_nodes, np.array(fixed, np.intp), np.array(owner, np.intp), np.array(column, np.intp)
