@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
+import warnings
 from pathlib import Path
+from typing import Any
 
 import hydra
 from omegaconf import DictConfig, OmegaConf
@@ -27,7 +29,7 @@ def compose_and_run(config: DictConfig) -> None:
 
     several = HydraConfig.get().mode == RunMode.MULTIRUN
     if several:
-        _give_own_folder(config, list(HydraConfig.get().overrides.task))
+        _give_own_name(config, list(HydraConfig.get().overrides.task))
     try:
         plain = OmegaConf.to_container(config, resolve=True)
         assert isinstance(plain, dict)
@@ -51,12 +53,23 @@ def main() -> None:
         _check_names(sys.argv[1:])
     except BmxError as error:
         _leave(error)
+    warnings.showwarning = _show_warning
     compose_and_run()
 
 
 def _leave(error: BmxError) -> None:
     print(f"error: {error}", file=sys.stderr)
     sys.exit(2)
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
+) -> None:
+    """Our own warnings in one plain line; those of libraries as Python prints them."""
+    if category is UserWarning and "bmx_grid" in filename:
+        print(f"warning: {message}", file=sys.stderr)
+    else:
+        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
 
 
 def _check_names(arguments: list[str]) -> None:
@@ -92,13 +105,17 @@ def _check_names(arguments: list[str]) -> None:
             raise ConfigError(unknown("key", key, keys))
 
 
-def _give_own_folder(config: DictConfig, overrides: list[str]) -> None:
-    """In a multirun, put each job's output into a sub-folder named by its overrides."""
-    if any(one.lstrip("+").startswith("output_dir=") for one in overrides):
-        return
-    named = [one for one in overrides if not one.startswith("+sweep=")]
-    folder = ",".join(named).replace(os.sep, "_") or "default"
-    config.output_dir = str(Path(config.output_dir) / folder)
+def _give_own_name(config: DictConfig, overrides: list[str]) -> None:
+    """In a multirun, name each job and its folder after the overrides that vary (all of them if that is unknown)."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    given = [one for one in sys.argv[1:] if "=" in one and not one.startswith("-")]
+    varied = {one.key_or_group for one in OverridesParser.create().parse_overrides(given) if one.is_sweep_override()}
+    own = [one for one in overrides if one.lstrip("+").partition("=")[0] in varied] or overrides
+    suffix = ",".join(own).replace(os.sep, "_")
+    output_dir = Path(config.output_dir)
+    config.name = f"{config.name},{suffix}"
+    config.output_dir = str(output_dir.with_name(f"{output_dir.name},{suffix}"))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +59,6 @@ def run(config: Mapping[str, Any]) -> int:
     from bmx_grid.plan import make_plan
     from bmx_grid.tracking import Tracker
 
-    warnings.showwarning = _show_warning
     settings = Settings.from_config(config)
     datasets = {name: build(node, DatasetReader, f"dataset.{name}") for name, node in _options(config, "dataset")}
     metrics = {name: build(node, Metric, f"metric.{name}") for name, node in _options(config, "metric")}
@@ -186,13 +184,3 @@ def _config_text(config: Mapping[str, Any]) -> str:
     import yaml
 
     return yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
-
-
-def _show_warning(
-    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
-) -> None:
-    """Our own warnings in one plain line; those of libraries as Python prints them."""
-    if category is UserWarning and "bmx_grid" in filename:
-        print(f"warning: {message}", file=sys.stderr)
-    else:
-        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
