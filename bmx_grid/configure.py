@@ -120,6 +120,8 @@ def convert(value: Any, hint: Any, where: str) -> Any:
     if origin is tuple and isinstance(value, list | tuple):
         inner = arguments[0] if arguments else Any
         return tuple(convert(item, inner, f"{where}[{index}]") for index, item in enumerate(value))
+    if isinstance(hint, type) and issubclass(hint, Component):
+        return build(_named(value, hint), hint, where)
     if dataclasses.is_dataclass(hint) and isinstance(hint, type) and isinstance(value, Mapping):
         return _fill(hint, value, where)
     if origin in (dict, collections.abc.Mapping):
@@ -130,6 +132,11 @@ def convert(value: Any, hint: Any, where: str) -> Any:
     elif isinstance(hint, type) and isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
         return value
     raise ConfigError(f"{where}: expected {_wanted(hint)}, got {value!r}.")
+
+
+def _named(value: Any, hint: type) -> Any:
+    """The settings of a part given by the name of an option ("lime"), or as they are."""
+    return load_option(hint.__name__.lower(), value) if isinstance(value, str) else value
 
 
 def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:

@@ -16,6 +16,9 @@ from bmx_grid.perturbation import Plan, Request, Side
 from bmx_grid.scoring import score_pairs, score_requests
 from bmx_grid.text import split_words
 
+SIDES: tuple[Side, Side] = ("ground_truth", "hypothesis")
+NO_WORDS = Plan((), keep=np.empty((0, 0), dtype=np.bool_))  # an empty side asks for nothing
+
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
@@ -55,11 +58,12 @@ def explain_pairs(metric: Metric, explainer: Explainer, pairs: Sequence[Pair], s
     Raises UnavailableError (metric) and ExplainError (explainer).
     """
     identity = canonical_json(explainer.fingerprint())
-    requests: list[Request] = []
-    for pair in pairs:
-        sides = (split_words(pair[0]), split_words(pair[1]))
-        requests.append(_request(explainer, sides[0], _generator(seed, identity, pair, "ground_truth"), pair, 0))
-        requests.append(_request(explainer, sides[1], _generator(seed, identity, pair, "hypothesis"), pair, 1))
+    sides = [(pair, side, split_words(pair[index])) for pair in pairs for index, side in enumerate(SIDES)]
+    worded = [(words, _generator(seed, identity, pair, side)) for pair, side, words in sides if words]
+    plans = iter(explainer.plan_many([words for words, _ in worded], [rng for _, rng in worded]))
+    requests = [
+        Request(next(plans) if words else NO_WORDS, side, pair[1 - SIDES.index(side)]) for pair, side, words in sides
+    ]
     base = score_pairs(metric, pairs)
     scores = score_requests(metric, requests)
     attributions = [
@@ -72,12 +76,7 @@ def explain_pairs(metric: Metric, explainer: Explainer, pairs: Sequence[Pair], s
     ]
 
 
-def _request(explainer: Explainer, words: tuple[str, ...], rng: np.random.Generator, pair: Pair, side: int) -> Request:
-    plan = explainer.plan(words, rng) if words else Plan((), keep=np.empty((0, 0), dtype=np.bool_))
-    return Request(plan, "hypothesis" if side else "ground_truth", pair[1 - side])
-
-
 def count_texts(explainer: Explainer, pair: Pair) -> int:
-    """How many texts explaining one pair asks for: itself, and the plans of its two sides."""
+    """How many texts explaining one pair asks for, at most: itself, and the plans of its two sides."""
     sizes = [len(split_words(text)) for text in pair]
     return 1 + sum(explainer.count_texts(size) for size in sizes if size > 0)

@@ -47,7 +47,12 @@ class Component:
 
     def fingerprint(self) -> dict[str, Any]:
         """Everything of this component that a result depends on, readable and canonical."""
-        return {"type": type(self).__name__, "version": self.VERSION, **self.settings(IDENTITY)}
+        values = {key: _fingerprinted(value) for key, value in self.settings(IDENTITY).items()}
+        return {"type": type(self).__name__, "version": self.VERSION, **values}
+
+
+def _fingerprinted(value: Any) -> Any:
+    return value.fingerprint() if isinstance(value, Component) else value
 
 
 def canonical_json(value: Any) -> str:

@@ -62,11 +62,19 @@ class SweepPlan:
     """All settings of a sweep.
 
     left_out: combinations that cannot be, with a sentence each. failed: those that should have been.
+    unavailable: metrics and explainers that cannot be had here, with the remedy; their settings are planned, and
+    fail when they are run unless they are cached.
     """
 
     settings: tuple[PlannedSetting, ...]
     left_out: tuple[Refused, ...]
     failed: tuple[Refused, ...]
+    unavailable: Mapping[str, str]
+
+    def obstacle(self, setting: Setting) -> str | None:
+        """Why a setting cannot be scored here, if so."""
+        names = (setting.metric_name, setting.explainer_name)
+        return next((self.unavailable[name] for name in names if name in self.unavailable), None)
 
     @property
     def n_texts(self) -> int:
@@ -91,7 +99,7 @@ def make_plan(
 ) -> SweepPlan:
     """Read the data and expand the sweep, metric by metric so that a model is loaded once. Scores nothing.
 
-    Data that cannot be read and metrics that cannot be had fail their own settings only.
+    Data that cannot be read fail their own settings only.
     """
     left_out: list[Refused] = []
     failed: list[Refused] = []
@@ -103,27 +111,34 @@ def make_plan(
     for segments in sets:
         _warn_of_empty_texts(segments)
     planned: list[PlannedSetting] = []
+    unavailable = _unavailable(metrics) | _unavailable(explainers)
     for metric_name, metric in metrics.items():
-        readable = [segments for segments in sets if segments.has(metric.reads)]
         lacking = [segments for segments in sets if not segments.has(metric.reads)]
         for dataset in dict.fromkeys(segments.dataset for segments in lacking):
             where = ", ".join(segments.language_pair for segments in lacking if segments.dataset == dataset)
             reason = f"reads the {metric.reads}, which {dataset} does not have for every segment ({where})"
             left_out.append(Refused(setting_label(dataset, metric_name), reason))
-        try:
-            metric.check()
-        except BmxError as error:
-            count = len(readable) * len(explainers)
-            failed.append(Refused(f"{metric_name} ({count} settings)", str(error)))
-            continue
-        for segments in readable:
+        for segments in sets:
+            if segments in lacking:
+                continue
             for explainer_name, explainer in explainers.items():
                 setting = _setting(segments, (metric_name, explainer_name), metric, explainer, cache_dir, seed)
                 try:
                     planned.append(_plan_setting(setting))
                 except BmxError as error:
                     failed.append(Refused(setting.label, str(error)))
-    return SweepPlan(tuple(planned), tuple(left_out), tuple(failed))
+    return SweepPlan(tuple(planned), tuple(left_out), tuple(failed), unavailable)
+
+
+def _unavailable(parts: Mapping[str, Metric] | Mapping[str, Explainer]) -> dict[str, str]:
+    """The reasons of the parts that cannot be had here, by their name."""
+    reasons = {}
+    for name, part in parts.items():
+        try:
+            part.check()
+        except BmxError as error:
+            reasons[name] = str(error)
+    return reasons
 
 
 def _setting(

@@ -78,8 +78,12 @@ def run_plan(
     """
     waiting: dict[int, list[list[Pair]]] = {}
     for index, planned in enumerate(plan.settings):
-        if planned.cached:
-            outcome = _finish(planned.setting, spec, fixed, seed, None)
+        obstacle = plan.obstacle(planned.setting)
+        if planned.cached or obstacle is not None:
+            if planned.cached:
+                outcome = _finish(planned.setting, spec, fixed, seed, None)
+            else:
+                outcome = Outcome(planned.setting.label, "failed", reason=obstacle or "")
             yield outcome
             if outcome.status == "failed" and stop_on_error:
                 return
@@ -95,9 +99,7 @@ def run_plan(
             for number, chunk in enumerate(waiting[index]):
                 # Looked at again for every chunk: settings that failed meanwhile get no more work.
                 if index in open_settings and number not in open_settings[index].done:
-                    yield delayed(_work)(
-                        index, number, setting.slot, setting.metric, setting.explainer, chunk, seed
-                    )
+                    yield delayed(_work)(index, number, setting.slot, setting.metric, setting.explainer, chunk, seed)
 
     one_by_one = False  # after a worker was killed: so that only the setting that kills workers fails
     while open_settings:

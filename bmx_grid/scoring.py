@@ -21,9 +21,7 @@ def score_pairs(metric: Metric, pairs: Sequence[Pair]) -> NDArray[np.float64]:
     order = np.fromiter((rows.setdefault(pair, len(rows)) for pair in pairs), dtype=np.intp, count=len(pairs))
     if not rows:
         return np.empty(0)
-    scores = np.asarray(metric.score(list(rows)), dtype=np.float64)
-    if scores.shape != (len(rows),):
-        raise BmxError(f"{metric.signature}: {len(rows)} pairs were scored, but {scores.shape} scores came back.")
+    scores = _checked(metric, metric.score(list(rows)), len(rows))
     if np.isnan(scores).any():
         worst = list(rows)[int(np.flatnonzero(np.isnan(scores))[0])]
         raise BmxError(f"{metric.signature}: no score for ground truth {worst[0]!r} and hypothesis {worst[1]!r}.")
@@ -40,5 +38,13 @@ def score_requests(metric: Metric, requests: Sequence[Request]) -> list[NDArray[
         flat = score_pairs(metric, [pair for pairs in rendered for pair in pairs])
         found = np.split(flat, np.cumsum([len(pairs) for pairs in rendered])[:-1])
     for index, one in zip(asked, found, strict=bool(asked)):
-        scores[index] = one
+        scores[index] = _checked(metric, one, len(requests[index].plan))
     return scores
+
+
+def _checked(metric: Metric, scores: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """`scores` as float64[count]. Raises BmxError when the metric hands back another number of scores."""
+    found = np.asarray(scores, dtype=np.float64)
+    if found.shape != (count,):
+        raise BmxError(f"{metric.signature}: {count} pairs were scored, but scores of shape {found.shape} came back.")
+    return found

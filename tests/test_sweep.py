@@ -106,10 +106,10 @@ def test_a_metric_that_fails_leaves_the_others_their_results(sweep, tmp_path, ca
         "absent": {"_target_": "fakes.AbsentMetric"},
         "hash": {"_target_": "fakes.HashMetric"},
     }
-    assert sweep("limit=4", "explainer=[erasure,random]", metrics=metrics) == 3
+    assert sweep("limit=4", "explainer=[erasure,random]", metrics=metrics) == 4
     shown = capsys.readouterr().out
     assert "sample · de-en · broken · erasure: ValueError: boom" in shown
-    assert "absent (2 settings): the model 'x' is not here: get it with y" in shown
+    assert "de-en · absent · random: the model 'x' is not here: get it with y" in shown
     assert "Traceback" not in shown
     assert "ValueError: boom" in (tmp_path / "out" / "errors.txt").read_text()
     assert set(pq.read_table(tmp_path / "out" / "settings.parquet").column("metric").to_pylist()) == {"hash"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -38,13 +39,20 @@ class Explainer(Component):
         Raises ExplainError when the side cannot be explained (too many words, say).
         """
 
+    def plan_many(self, sides: Sequence[tuple[str, ...]], rngs: Sequence[np.random.Generator]) -> list[Plan]:
+        """The plans of many sides, one generator each; for explainers that plan with a model, in batches."""
+        return [self.plan(words, rng) for words, rng in zip(sides, rngs, strict=True)]
+
+    def check(self) -> None:
+        """Raise UnavailableError, with the remedy, when this explainer cannot be had here. Plans nothing."""
+
     @abstractmethod
     def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """float64[n] attributions from the float64[K] scores of the plan's K texts."""
 
     @abstractmethod
     def count_texts(self, n_words: int) -> int:
-        """How many texts `plan` asks for on a side of `n_words` words, before repeats are taken out.
+        """How many texts `plan` asks for at most on a side of `n_words` words, before repeats are taken out.
 
         Raises ExplainError where `plan` would: a sweep finds out before anything is scored.
         """

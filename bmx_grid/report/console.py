@@ -87,6 +87,7 @@ def plan_table(plan: SweepPlan, n_points: int, n_boosted: int) -> str:
         by_metric[name] = by_metric.get(name, 0) + planned.n_texts
     lines += ["", *(f"left out: {one.label}: {one.reason}" for one in plan.left_out)]
     lines += [f"failed: {one.label}: {one.reason}" for one in plan.failed]
+    lines += [f"cannot be had here: {name}: {reason}" for name, reason in plan.unavailable.items()]
     count = len(plan.settings)
     n_cached = sum(planned.cached for planned in plan.settings)
     lines += [f"texts to score with {name}: {texts:,}" for name, texts in by_metric.items()]
