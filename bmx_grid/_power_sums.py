@@ -120,14 +120,15 @@ def _even_sums(logs: Floats, lengths: Ints, starts: Ints, exponents: Floats, ste
 def _powers(logs: Floats, first: float, step: float, count: int) -> Floats:
     """float64[count, words] exp((first + k * step) * logs) for k < count, by doubling.
 
-    Each doubling multiplies by a fresh exponential, so an entry is a product of at most log2(count) + 1 of
-    them and rounding does not grow with the exponent as it would along a chain of multiplications.
+    Each doubling multiplies by one more factor, every other one a fresh exponential and those between its
+    square, so that rounding does not grow with the exponent as it would along a chain of multiplications.
     """
     table = np.empty((count, len(logs)))
     np.exp(first * logs, out=table[0])
-    done = 1
+    done, fresh, factor = 1, True, logs
     while done < count:
         more = min(done, count - done)
-        np.multiply(table[:more], np.exp(done * step * logs), out=table[done : done + more])
-        done += more
+        factor = np.exp(done * step * logs) if fresh else np.square(factor, out=factor)
+        np.multiply(table[:more], factor, out=table[done : done + more])
+        done, fresh = done + more, not fresh
     return table

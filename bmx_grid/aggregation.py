@@ -47,7 +47,8 @@ class Aggregation(Component):
         """`aggregate` for p in ascending order."""
         packed = Packed.of(values)
         low, middle, high = int((p == -np.inf).sum()), int((p <= 0).sum()), int((p < np.inf).sum())
-        means = np.full((len(values), len(p)), np.nan)
+        means = np.empty((len(values), len(p)))
+        means[values.lengths == 0] = np.nan
         for first, last in packed.blocks():
             rows, lengths = packed.order[first:last], packed.lengths[first:last]
             ends = packed.offsets[first : last + 1] - packed.offsets[first]
@@ -83,13 +84,13 @@ class PowerMean(Aggregation):
 
     def _ratios(self, logs: Floats, lengths: Ints, sign: float, p: Floats) -> Floats:
         near = int(np.searchsorted(np.abs(p), NEAR_ZERO))
-        ratios = power_sums(logs, lengths, np.abs(p[near:]))
-        ratios /= lengths[:, None]
-        np.log(ratios, out=ratios)
-        ratios /= p[near:]
-        np.exp(ratios, out=ratios)
-        if near:
-            ratios = np.hstack([_means_near_zero(sign * logs, lengths, p[:near]), ratios])
+        ratios = np.empty((len(lengths), len(p)))
+        ratios[:, :near] = _means_near_zero(sign * logs, lengths, p[:near])
+        sums = power_sums(logs, lengths, np.abs(p[near:]))
+        sums /= lengths[:, None]
+        np.log(sums, out=sums)
+        sums /= p[near:]
+        np.exp(sums, out=ratios[:, near:])
         return ratios
 
 
@@ -132,6 +133,8 @@ def shift_positive(values: Ragged) -> tuple[Ragged, NDArray[np.bool_]]:
 
 def _means_near_zero(logs: Floats, lengths: Ints, p: Floats) -> Floats:
     """float64[R, Q] power means relative to the reference for small |p|, 0 included; logs: log(value / reference)."""
+    if not len(p):
+        return np.empty((len(lengths), 0))
     starts = np.cumsum(lengths) - lengths
     centre = np.add.reduceat(logs, starts) / lengths
     spread = logs - np.repeat(centre, lengths)

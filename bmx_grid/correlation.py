@@ -19,7 +19,7 @@ KINDS: tuple[str, ...] = get_args(Kind)
 
 FEWEST = 3  # two pairs correlate perfectly whatever they are
 CANCELLED = 1e-3  # share of the variance that must be left when base and mean cancel, to trust the moments
-BLOCK_POINTS = 1 << 16  # float64s of a block of segments that stays within a core's cache
+CENTRED = 1 / 400  # variance of the means, relative to their squared mean, below which they are centred first
 ROUNDED = 1e-4  # spread of the scores, relative to their size, from which their own rounding shows
 
 
@@ -93,17 +93,15 @@ def _pearson_grid(means: Floats, centre: Floats, base: Floats, human: Floats, w:
     human_unit = _unit(human[:, None])[:, 0]
     base_centre = float(base.mean())
     base_left = base - base_centre
-    with_human, with_base, own = np.zeros((3, len(centre)))
-    rows = min(len(base), max(1, BLOCK_POINTS // max(1, len(centre))))
-    ones, buffer = np.ones(rows), np.empty((rows, len(centre)))
-    for first in range(0, len(base), rows):
-        block = slice(first, first + rows)
-        mean_left = np.subtract(means[block], centre, out=buffer[: len(base) - first])
-        # One product with each vector: a product with all of them at once would copy mean_left first.
-        with_human += human_unit[block] @ mean_left
-        with_base += base_left[block] @ mean_left
-        np.square(mean_left, out=mean_left)
-        own += ones[: len(mean_left)] @ mean_left
+    # One product with each vector: a product with both at once would copy all means first.
+    with_human, with_base = human_unit @ means, base_left @ means
+    own, level = np.einsum("np,np->p", means, means), len(base) * centre**2
+    own -= level
+    close = ~(own > CENTRED * level)  # means that are close to each other lose digits unless they are centred first
+    if close.any():
+        left = means[:, close] - centre[close]
+        with_human[close], with_base[close] = human_unit @ left, base_left @ left
+        own[close] = np.einsum("np,np->p", left, left)
     share, rest = w[:, None], 1 - w[:, None]  # [W, P] from here on, for long inner loops
     parts = share**2 * (base_left @ base_left) + rest**2 * own
     variance = parts + 2 * share * rest * with_base
