@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -22,62 +21,43 @@ from bmx_grid.results import SettingResult
 from bmx_grid.tracked import names, parameters, points, step_scale, sweep_identity
 
 BATCH = 1000  # metrics a call: MLflow's limit
+TABLES = ("config.yaml", "grid.parquet", "settings.parquet", "settings.csv")  # kept with the parent run
 SQLITE = "sqlite:///"
 REMEDY = "name another store (tracking.uri=sqlite:///FILE or http://HOST:PORT) or run without one (tracking=none)"
 
 
-class Tracker(ABC):
-    """Watches a sweep from outside: start, then log for every result, then finish.
+class Tracker:
+    """Watches a sweep from outside: start, then log for every result, then finish. This one lets it pass.
 
     failure: why tracking was given up in mid-sweep, None while all is well. Results are never lost by it.
     """
 
     failure: str | None = None
 
-    @abstractmethod
     def start(self, name: str, config: str, output_dir: Path) -> None:
         """Open the sweep called `name`; `config` is its whole configuration as YAML.
 
         Raises BmxError when the store cannot be reached or written: nothing has been computed yet.
         """
 
-    @abstractmethod
     def wants_artifacts(self, result: SettingResult) -> bool:
         """Whether `log` would take this result's files: False when it has them already."""
+        return False
 
-    @abstractmethod
     def log(self, result: SettingResult, figure: Path, table: Path) -> None:
         """Record a result with its figure and its grid's Parquet file. Never raises for a store that is lost."""
 
-    @abstractmethod
     def finish(self, output_dir: Path, failed: Sequence[Refused]) -> None:
         """Close the sweep with the tables in `output_dir`. Never raises for a store that is lost."""
 
-    @abstractmethod
     def where(self) -> str:
-        """A line for the end of a sweep that says how to look at what was tracked, or nothing."""
+        """What to say at the end of a sweep of how to look at the runs, from its line break on; or nothing."""
+        return ""
 
 
 @dataclass
 class NoTracker(Tracker):
     """Tracks nothing, needs nothing."""
-
-    def start(self, name: str, config: str, output_dir: Path) -> None:
-        """Nothing to open."""
-
-    def wants_artifacts(self, result: SettingResult) -> bool:
-        """No."""
-        return False
-
-    def log(self, result: SettingResult, figure: Path, table: Path) -> None:
-        """Nothing to record."""
-
-    def finish(self, output_dir: Path, failed: Sequence[Refused]) -> None:
-        """Nothing to close."""
-
-    def where(self) -> str:
-        """Nowhere."""
-        return ""
 
 
 @dataclass
@@ -97,9 +77,8 @@ class MlflowTracker(Tracker):
     def __post_init__(self) -> None:
         if self.uri is not None and not self.uri.startswith((SQLITE, "http://", "https://")):
             raise ConfigError(
-                f"tracking.uri: '{self.uri}' is neither {SQLITE}FILE nor the http(s):// address of an MLflow server. "
-                "Files without a database are no longer supported by MLflow; other databases are reached "
-                "through a server."
+                f"tracking.uri: '{self.uri}' is neither {SQLITE}FILE nor the http(s):// address of an MLflow server; "
+                "plain folders are no longer supported by MLflow, and other databases are reached through a server."
             )
 
     def start(self, name: str, config: str, output_dir: Path) -> None:
@@ -127,8 +106,7 @@ class MlflowTracker(Tracker):
 
     def finish(self, output_dir: Path, failed: Sequence[Refused]) -> None:
         """Give the parent run its tables and status. A lost store is warned of once."""
-        names = ("config.yaml", "grid.parquet", "settings.parquet", "settings.csv")
-        self._try(lambda sweep: sweep.finish([output_dir / name for name in names], failed))
+        self._try(lambda sweep: sweep.finish([output_dir / name for name in TABLES], failed))
 
     def where(self) -> str:
         """How to open the runs in a browser."""
@@ -137,10 +115,9 @@ class MlflowTracker(Tracker):
         return f"\n  mlflow ui --backend-store-uri {self._address}"
 
     def _try(self, action: Callable[[_Sweep], None]) -> None:
-        if self._sweep is None:
-            return
         try:
-            action(self._sweep)
+            if self._sweep is not None:
+                action(self._sweep)
         except _store_errors() as error:
             self._sweep = None
             self.failure = f"MLflow's store {self._address} was lost: {_reason(error)}"
@@ -266,6 +243,8 @@ def _locked(address: str) -> Iterator[Path | None]:
         return
     from filelock import FileLock
 
+    if set("%?") & set(address):  # MLflow reads them as parts of an address and would open another file
+        raise StoreError(f"MLflow cannot use {address}: its path has a % or ? in it; {REMEDY}.")
     path = Path(address.removeprefix(SQLITE)).absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(path.parent / f".{path.name}.lock"):

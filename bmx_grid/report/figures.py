@@ -91,7 +91,7 @@ def _draw_lines(axes: Axes, result: SettingResult) -> None:
             marker=None if alone and len(p) > 1 else MARKERS[column % len(MARKERS)],
             markevery=((column * every) // max(len(result.w), 1), every),
             markersize=4.5,
-            label=f"w = {weight:g}" + (": metric alone" if alone else ""),
+            label=f"w = {weight:g}" + (" (metric)" if alone else ""),
         )
     if math.isfinite(result.fixed) and math.isfinite(result.fixed_p):
         style: dict[str, Any] = {
