@@ -110,9 +110,8 @@ class MlflowTracker(Tracker):
 
     def where(self) -> str:
         """How to open the runs in a browser."""
-        if not self._address.startswith(SQLITE):
-            return f"\n  MLflow experiment '{self.experiment}' at {self._address}"
-        return f"\n  mlflow ui --backend-store-uri {self._address}"
+        local = self._address.startswith(SQLITE)
+        return f"\n  mlflow ui --backend-store-uri {self._address}" if local else f"\n  MLflow at {self._address}"
 
     def _try(self, action: Callable[[_Sweep], None]) -> None:
         try:
@@ -276,9 +275,8 @@ def _prepare_sqlite(path: Path) -> None:
 
 def _quiet() -> None:
     """No telemetry, no messages of MLflow on the terminal, no minutes of retries; set before MLflow is imported."""
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    os.environ.setdefault("DO_NOT_TRACK", "true")
-    os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
+    for name in ("MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"):
+        os.environ.setdefault(name, "true")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     import mlflow  # noqa: F401  (it sets the levels of its loggers when imported)
 
