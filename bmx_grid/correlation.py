@@ -109,12 +109,12 @@ def _pearson_grid(means: Floats, centre: Floats, base: Floats, human: Floats, w:
     enough = np.maximum(CANCELLED * parts, len(base) * (ROUNDED * size) ** 2)
     direct = ~((variance > enough) & (variance < np.inf))
     variance[direct] = 1.0
-    result = (share * (base_left @ human_unit) + rest * with_human) / np.sqrt(variance)
+    result: Floats = (share * (base_left @ human_unit) + rest * with_human) / np.sqrt(variance)
     for column in np.flatnonzero(direct.any(axis=1)):
         again = direct[column]
         scores = w[column] * base[:, None] + (1 - w[column]) * means[:, again]
         result[column, again] = _pearson_columns(scores, human)
-    return np.minimum(np.maximum(result, -1.0), 1.0).T
+    return np.clip(result, -1.0, 1.0).T
 
 
 def _pearson_columns(scores: Floats, human: Floats) -> Floats:
