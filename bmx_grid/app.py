@@ -92,7 +92,7 @@ def _run(
     from bmx_grid.report.figures import draw_setting, is_current
     from bmx_grid.report.tables import sweep_table
     from bmx_grid.results import grid_table, settings_table, write_csv, write_parquet
-    from bmx_grid.runner import refused, run_plan
+    from bmx_grid.runner import Outcome, refused, run_plan
 
     start = time.perf_counter()
     out = settings.output_dir
@@ -109,7 +109,8 @@ def _run(
     for one in plan.failed:
         print(f"failed: {one.label}: {one.reason}", file=sys.stderr)
     tracker.start(settings.name, text, out)
-    outcomes = []
+    outcomes: list[Outcome] = []
+    said: set[str] = set()
     with Progress(plan.n_texts) as progress:
         for outcome in run_plan(
             plan,
@@ -121,7 +122,7 @@ def _run(
             progress=progress.advance,
         ):
             outcomes.append(outcome)
-            progress.say(setting_line(outcome, len(outcomes), len(plan.settings)))
+            progress.say(setting_line(outcome, len(outcomes), len(plan.settings), said))
             if outcome.result is not None:
                 stem = outcome.result.file_stem
                 figure, table = out / "figures" / f"{stem}.png", out / "settings" / f"{stem}.parquet"

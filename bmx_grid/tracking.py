@@ -132,6 +132,7 @@ class _Sweep:
     """An open parent run. `children` are the runs below it, by label and fingerprint of their setting."""
 
     client: Any
+    address: str
     experiment_id: str
     fingerprint: str
     parent: Any
@@ -156,7 +157,7 @@ class _Sweep:
         children = {
             (run.data.tags["setting"], run.data.tags["fingerprint"]): run for run in runs if "setting" in run.data.tags
         }
-        return cls(client, experiment_id, fingerprint, parent, children)
+        return cls(client, address, experiment_id, fingerprint, parent, children)
 
     def has(self, result: SettingResult) -> bool:
         """Whether the setting's run is there with everything in it."""
@@ -171,7 +172,9 @@ class _Sweep:
             return
         child = self.children.get((result.label, result.fingerprint))
         if child is None:
-            child = self._create(result)
+            with _locked(self.address):  # the same sweep in another process may be about to make this run
+                child = self._made_meanwhile(result) or self._create(result)
+            self.children[result.label, result.fingerprint] = child
         run_id, time = child.info.run_id, child.info.start_time
         entries, n_left_out = points(result)
         metrics = [Metric(key, value, time, step) for key, value, step in entries]
@@ -185,6 +188,11 @@ class _Sweep:
         self.client.set_terminated(run_id)
         self.client.set_tag(run_id, "complete", "true")
         child.data.tags["complete"] = "true"
+
+    def _made_meanwhile(self, result: SettingResult) -> Any:
+        wanted = f"tags.sweep = '{self.fingerprint}' and tags.fingerprint = '{result.fingerprint}'"
+        found = self.client.search_runs([self.experiment_id], wanted)
+        return next((run for run in found if run.data.tags["setting"] == result.label), None)
 
     def _create(self, result: SettingResult) -> Any:
         tags = {
@@ -200,7 +208,6 @@ class _Sweep:
         for (label, fingerprint), other in self.children.items():
             if label == result.label and fingerprint != result.fingerprint:
                 self.client.set_tag(other.info.run_id, "superseded_by", child.info.run_id)
-        self.children[result.label, result.fingerprint] = child
         return child
 
     def finish(self, tables: Sequence[Path], failed: Sequence[Refused]) -> None:

@@ -108,8 +108,9 @@ def test_a_metric_that_fails_leaves_the_others_their_results(sweep, tmp_path, ca
     }
     assert sweep("limit=4", "explainer=[erasure,random]", metrics=metrics) == 4
     shown = capsys.readouterr().out
-    assert "sample · de-en · broken · erasure: ValueError: boom" in shown
+    assert "sample · de-en · broken · erasure; sample · de-en · broken · random: ValueError: boom" in shown
     assert "de-en · absent · random: the model 'x' is not here: get it with y" in shown
+    assert "absent · random: failed: for the same reason" in shown
     assert "Traceback" not in shown
     assert "ValueError: boom" in (tmp_path / "out" / "errors.txt").read_text()
     assert set(pq.read_table(tmp_path / "out" / "settings.parquet").column("metric").to_pylist()) == {"hash"}

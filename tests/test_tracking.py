@@ -176,6 +176,24 @@ def test_a_repeated_sweep_adds_nothing(folder):
     assert {run.data.tags["texts"] for run in children} == {"800"}
 
 
+def test_the_same_sweep_twice_at_the_same_time_makes_each_run_once(folder):
+    result = make_result()
+    artifact = folder.parent / "artifact.txt"
+    artifact.write_text("x")
+    one, other = (MlflowTracker(experiment="tests") for _ in range(2))
+    for tracker in (one, other):
+        tracker.start("s", CONFIG, folder)
+    for tracker in (one, other):
+        assert tracker.wants_artifacts(result)
+        tracker.log(result, artifact, artifact)
+        tracker.finish(folder, [])
+        assert tracker.failure is None
+    parents, children = runs_of(folder)
+    assert (len(parents), len(children)) == (1, 1)
+    sent, _ = points(result)
+    assert n_points(folder) == len(sent)
+
+
 @pytest.mark.parametrize("call", range(7))
 def test_a_run_that_was_cut_off_is_completed_in_place(folder, monkeypatch, call):
     """Killed at the first, second, ... call to the store: the same points in the end, and one run."""

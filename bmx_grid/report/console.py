@@ -60,11 +60,13 @@ class Progress:
             print(line, flush=True)
 
 
-def setting_line(outcome: Outcome, number: int, total: int) -> str:
-    """One line for one finished setting."""
+def setting_line(outcome: Outcome, number: int, total: int, said: set[str]) -> str:
+    """One line for one finished setting. A reason that is already in `said` is not said again; a new one is added."""
     head = f"[{number:>{len(str(total))}}/{total}] {outcome.label}: "
     if outcome.result is None:
-        return f"{head}failed: {outcome.reason}"
+        reason = "for the same reason" if outcome.reason in said else outcome.reason
+        said.add(outcome.reason)
+        return f"{head}failed: {reason}"
     grid, seconds = outcome.result.grid, outcome.result.seconds
     best = f"best {grid.best:.4f} at w {grid.best_w:g}, p {grid.best_p:g}"
     cost = "cached" if outcome.status == "cached" else f"{outcome.result.n_texts:,} texts, {seconds:.1f} s"

@@ -32,8 +32,19 @@ def sweep_table(results: Iterable[SettingResult], failed: Sequence[Refused]) -> 
     if ordered:
         parts.append(_notes(ordered))
     if failed:
-        parts.append("\n".join([f"failed: {len(failed)}", *(f"  {one.label}: {one.reason}" for one in failed)]))
+        parts.append("\n".join([f"failed: {len(failed)}", *_failures(failed)]))
     return "\n\n".join(parts) or "no setting was run"
+
+
+def _failures(failed: Sequence[Refused]) -> list[str]:
+    """A line each, or one for all that failed for the same reason."""
+    by_reason: dict[str, list[str]] = {}
+    for one in failed:
+        by_reason.setdefault(one.reason, []).append(one.label)
+    return [
+        f"  {'; '.join(labels[:3])}{f' and {len(labels) - 3} more' if len(labels) > 3 else ''}: {reason}"
+        for reason, labels in by_reason.items()
+    ]
 
 
 def _dataset_table(name: str, results: Sequence[SettingResult]) -> str:
