@@ -26,6 +26,7 @@ CONFIGS = next(
     _HERE.parent / "configs",
 )
 ALLOWED_PACKAGES = "BMX_ALLOWED_PACKAGES"
+SEED = "${seed}"  # in a YAML file: the seed of whatever the option is part of
 
 Built = TypeVar("Built")
 
@@ -35,18 +36,18 @@ def options(group: str, folder: Path = CONFIGS) -> list[str]:
     return sorted(path.stem for path in (folder / group).glob("*.yaml"))
 
 
-def load_option(group: str, name: str) -> dict[str, Any]:
-    """The settings of one option as plain values, read from its YAML file.
+def load_option(group: str, name: str, seed: Any = SEED) -> dict[str, Any]:
+    """The settings of one option as plain values, read from its YAML file, with `seed` in place of `${seed}`.
 
-    Raises ConfigError with the closest name when there is no such option. Interpolations of
-    top-level keys (`${seed}`) are left as text.
+    Raises ConfigError with the closest name when there is no such option.
     """
     import yaml
 
     if name not in options(group):
         raise ConfigError(unknown(group, name, options(group)))
     loaded = yaml.safe_load((CONFIGS / group / f"{name}.yaml").read_text(encoding="utf-8"))
-    return dict(loaded[name] if set(loaded) == {name} else loaded)
+    settings = loaded[name] if set(loaded) == {name} else loaded
+    return {key: seed if value == SEED else value for key, value in settings.items()}
 
 
 def build(node: Any, expected: type[Built], where: str) -> Built:
@@ -70,7 +71,7 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
     for key, value in node.items():
         if key not in fields:
             raise ConfigError(f"{where}: {unknown('key', str(key), fields)}")
-        values[key] = convert(value, hints[key], f"{where}.{key}")
+        values[key] = convert(value, hints[key], f"{where}.{key}", node.get("seed", SEED))
     required = [name for name, item in fields.items() if name not in values and _required(item)]
     if required:
         raise ConfigError(f"{where}: {', '.join(required)} must be given.")
@@ -103,9 +104,10 @@ def _required(item: dataclasses.Field[Any]) -> bool:
     return item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
 
 
-def convert(value: Any, hint: Any, where: str) -> Any:
+def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
     """`value` as the annotated type `hint`, without surprises: 5 fits a float, "5" fits no number.
 
+    A component may be given by the name of an option; `seed` is then that of the part it belongs to.
     Raises ConfigError naming `where`, the value and what would fit.
     """
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
@@ -121,7 +123,7 @@ def convert(value: Any, hint: Any, where: str) -> Any:
         inner = arguments[0] if arguments else Any
         return tuple(convert(item, inner, f"{where}[{index}]") for index, item in enumerate(value))
     if isinstance(hint, type) and issubclass(hint, Component):
-        return build(_named(value, hint), hint, where)
+        return build(_named(value, hint, seed), hint, where)
     if dataclasses.is_dataclass(hint) and isinstance(hint, type) and isinstance(value, Mapping):
         return _fill(hint, value, where)
     if origin in (dict, collections.abc.Mapping):
@@ -134,9 +136,9 @@ def convert(value: Any, hint: Any, where: str) -> Any:
     raise ConfigError(f"{where}: expected {_wanted(hint)}, got {value!r}.")
 
 
-def _named(value: Any, hint: type) -> Any:
+def _named(value: Any, hint: type, seed: Any) -> Any:
     """The settings of a part given by the name of an option ("lime"), or as they are."""
-    return load_option(hint.__name__.lower(), value) if isinstance(value, str) else value
+    return load_option(hint.__name__.lower(), value, seed) if isinstance(value, str) else value
 
 
 def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:

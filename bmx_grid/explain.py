@@ -13,7 +13,7 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import canonical_json, digest
 from bmx_grid.metrics.base import Metric, Pair
 from bmx_grid.perturbation import Plan, Request, Side
-from bmx_grid.scoring import score_pairs, score_requests
+from bmx_grid.scoring import score_requests
 from bmx_grid.text import split_words
 
 SIDES: tuple[Side, Side] = ("ground_truth", "hypothesis")
@@ -64,19 +64,27 @@ def explain_pairs(metric: Metric, explainer: Explainer, pairs: Sequence[Pair], s
     requests = [
         Request(next(plans) if words else NO_WORDS, side, pair[1 - SIDES.index(side)]) for pair, side, words in sides
     ]
-    base = score_pairs(metric, pairs)
-    scores = score_requests(metric, requests)
+    # The pairs as they stand go with their perturbations, most of which hold them again: they are scored once.
+    whole = [Request(_unperturbed(words), "hypothesis", pair[0]) for pair, _, words in sides[1::2]]
+    scores = score_requests(metric, [*whole, *requests])
     attributions = [
         explainer.attribute(request.plan, score) if request.plan.words else np.empty(0)
-        for request, score in zip(requests, scores, strict=True)
+        for request, score in zip(requests, scores[len(whole) :], strict=True)
     ]
     return [
-        Explanation(pair_key(*pair), float(base[row]), *pair, attributions[2 * row], attributions[2 * row + 1])
+        Explanation(pair_key(*pair), float(scores[row][0]), *pair, attributions[2 * row], attributions[2 * row + 1])
         for row, pair in enumerate(pairs)
     ]
 
 
-def count_texts(explainer: Explainer, pair: Pair) -> int:
-    """How many texts explaining one pair asks for, at most: itself, and the plans of its two sides."""
+def _unperturbed(words: tuple[str, ...]) -> Plan:
+    return Plan(words, keep=np.ones((1, len(words)), dtype=np.bool_))
+
+
+def count_texts(metric: Metric, explainer: Explainer, pair: Pair, copies: int = 1) -> int:
+    """How many texts explaining `copies` versions of a pair asks for, at most: each, and the plans of its two sides.
+
+    Raises ExplainError when the explainer cannot explain the pair or the metric refuses that many texts.
+    """
     sizes = [len(split_words(text)) for text in pair]
-    return 1 + sum(explainer.count_texts(size) for size in sizes if size > 0)
+    return metric.count_texts(pair, copies * (1 + sum(explainer.count_texts(size) for size in sizes if size > 0)))

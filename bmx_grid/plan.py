@@ -184,7 +184,7 @@ def _plan_setting(setting: Setting) -> PlannedSetting:
     n_texts = 0
     for position in missing:
         try:
-            n_texts += count_texts(setting.explainer, setting.pairs[position])
+            n_texts += count_texts(setting.metric, setting.explainer, setting.pairs[position])
         except ExplainError as error:
             raise ExplainError(f"segment '{setting.segments.segments[position].id}': {error}") from error
     return PlannedSetting(setting, missing, n_texts)

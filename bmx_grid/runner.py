@@ -139,7 +139,7 @@ def _chunks(planned: PlannedSetting, chunk_texts: int) -> Iterator[list[Pair]]:
     for position in planned.missing:
         pair = planned.setting.pairs[position]
         chunk.append(pair)
-        size += count_texts(planned.setting.explainer, pair)
+        size += count_texts(planned.setting.metric, planned.setting.explainer, pair)
         if size >= chunk_texts:
             yield chunk
             chunk, size = [], 0
@@ -152,7 +152,7 @@ def _work(
 ) -> tuple[int, _ChunkEnd]:
     """One chunk, in a worker: explain, write, report. An error ends its setting, never the sweep."""
     start = time.perf_counter()
-    n_texts = sum(count_texts(explainer, pair) for pair in pairs)
+    n_texts = sum(count_texts(metric, explainer, pair) for pair in pairs)
     try:
         slot.add(explain_pairs(metric, explainer, pairs, seed))
     except BmxError as error:

@@ -75,8 +75,8 @@ def test_the_seed_is_identity_only_where_something_is_drawn():
 
 
 def test_texts_are_counted_before_anything_is_scored():
-    assert count_texts(Halves(), ("a b", "c d e")) == 13
-    assert count_texts(Halves(), ("", "c d e")) == 7
+    assert count_texts(HashMetric(), Halves(), ("a b", "c d e")) == 13
+    assert count_texts(HashMetric(), Halves(), ("", "c d e")) == 7
 
 
 def test_keys_tell_where_one_text_ends_and_the_other_begins():

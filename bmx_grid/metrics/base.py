@@ -46,6 +46,13 @@ class Metric(Component):
     def check(self) -> None:
         """Raise UnavailableError, with the remedy, when this metric cannot be had here. Scores nothing."""
 
+    def count_texts(self, pair: Pair, copies: int = 1) -> int:
+        """How many texts `copies` versions of `pair` come to, at most: more only for a metric built on another.
+
+        Raises ExplainError when they are above the metric's own limit: found before anything is scored.
+        """
+        return copies
+
     def score_masked(self, requests: Sequence[Request]) -> list[NDArray[np.float64]] | None:
         """Scores of masked texts without writing them out, float64[K] for each request of K >= 1 texts.
 
