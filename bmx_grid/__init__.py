@@ -1,7 +1,45 @@
 """Boost machine-translation metrics with explainability, over whole grids of settings.
 
-`python -m bmx_grid --help` is the command line; README.md shows it at work. Importing the
-package loads no model library: each room imports what it needs when it is used.
+`python -m bmx_grid --help` is the command line; README.md shows it at work. `load` gives one boosted
+metric for use in other programs. Importing the package loads no model library: each room imports what
+it needs when it is used.
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bmx_grid.scorer import Scorer
+
 __version__ = "0.1.0"
+__all__ = ["load"]
+
+
+def load(
+    metric: str | Mapping[str, Any],
+    explainer: str | Mapping[str, Any] | None = "lime",
+    *,
+    p: float | None = None,
+    w: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Scorer:
+    """A boosted metric that scores texts: s1 = w * s0 + (1 - w) * M_p of the explainer's attributions.
+
+    >>> scorer = load("chrf", explainer="erasure", settings={"metric.lowercase": True})
+    >>> scorer.reads
+    'reference'
+    >>> scorer.score(["the cat sat"], ["a cat sat"]).shape
+    (1,)
+
+    metric, explainer: names of options (configs/metric, configs/explainer), or mappings with a `_target_`; without
+        an explainer (None) the metric itself.
+    p, w: the paper's medians of the explainer unless given.
+    settings: further keys as `python -m bmx_grid.score --set` takes them: "metric.KEY", "explainer.KEY", "seed",
+        "side", "aggregation", "max_texts".
+    Raises ConfigError for what does not exist or fit, UnavailableError for what cannot be had here.
+    """
+    from bmx_grid.scorer import make_scorer
+
+    return make_scorer(metric, explainer, p, w, settings if settings is not None else {})
