@@ -65,9 +65,10 @@ class Sequential(Executor):
 
 @dataclass(frozen=True)
 class Dask(Executor):
-    """A Dask cluster: the scheduler at `address`, or one started on this machine."""
+    """A Dask cluster: the scheduler at `address`, or one started on this machine. timeout: seconds to wait for it."""
 
     address: str | None = runtime(None)
+    timeout: float = runtime(10.0)
 
     def _workers(self) -> int:
         return -1
@@ -81,7 +82,8 @@ class Dask(Executor):
         from joblib import parallel_config
 
         try:
-            client = distributed.Client(self.address, dashboard_address=None)  # type: ignore[no-untyped-call]
+            where = {"dashboard_address": None} if self.address is None else {"address": self.address, "timeout": self.timeout}
+            client = distributed.Client(**where)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
             raise UnavailableError(
                 f"executor.address={self.address}: no Dask scheduler answers there ({error}). "

@@ -15,6 +15,7 @@ from fakes import ROOT, composed
 
 from bmx_grid.app import run
 from bmx_grid.configure import ALLOWED_PACKAGES
+from bmx_grid.errors import UnavailableError
 
 SMALL = ("+sweep=quickstart", "executor=sequential", "tracking=none", "dataset.sample.language_pairs=[de-en]")
 
@@ -79,6 +80,7 @@ def test_a_longer_sweep_scores_only_what_is_new(sweep, tmp_path):
     [
         pytest.param(("executor.chunk_texts=50",), id="small chunks"),
         pytest.param(("executor=loky", "executor.n_jobs=2", "executor.chunk_texts=300"), id="two workers"),
+        pytest.param(("executor=dask", "executor.chunk_texts=300"), id="a Dask cluster"),
     ],
 )
 def test_chunks_and_workers_do_not_change_a_byte(sweep, tmp_path, overrides):
@@ -90,6 +92,11 @@ def test_chunks_and_workers_do_not_change_a_byte(sweep, tmp_path, overrides):
     sweep("limit=8", *overrides)
     assert attribution_files(tmp_path / "cache") == whole
     assert (tmp_path / "out" / "grid.parquet").read_bytes() == grid
+
+
+def test_a_dask_scheduler_that_does_not_answer_is_named(sweep):
+    with pytest.raises(UnavailableError, match=r"executor\.address=tcp://127\.0\.0\.1:9: no Dask scheduler answers"):
+        sweep("limit=3", "executor=dask", "executor.address=tcp://127.0.0.1:9", "executor.timeout=1")
 
 
 def test_dry_run_lists_every_setting_and_writes_nothing(sweep, tmp_path, capsys):
