@@ -120,10 +120,11 @@ def _hub_refuses(model: str, revision: str | None) -> str | None:
     from huggingface_hub.errors import HfHubHTTPError
 
     url = hf_hub_url(model, "config.json", revision=revision)
+    # OSError, and the base error of the HTTP library that the installed version of the hub's client uses
+    refusals: tuple[type[BaseException], ...] = HfHubHTTPError.__bases__
     try:
         get_hf_file_metadata(url, timeout=_HUB_WAITS_S)
-    # its bases: OSError, and the base error of the HTTP library that the installed version of the hub's client uses
-    except HfHubHTTPError.__bases__ as error:
+    except refusals as error:
         why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         return f"the hub does not give it ({url}: {why})"
     return None
