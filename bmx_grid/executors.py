@@ -82,8 +82,9 @@ class Dask(Executor):
         from joblib import parallel_config
 
         try:
-            where = {"dashboard_address": None} if self.address is None else {"address": self.address, "timeout": self.timeout}
-            client = distributed.Client(**where)  # type: ignore[no-untyped-call]
+            at = {"address": self.address, "timeout": self.timeout}
+            own = {"dashboard_address": None}
+            client = distributed.Client(**(own if self.address is None else at))  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
             raise UnavailableError(
                 f"executor.address={self.address}: no Dask scheduler answers there ({error}). "
