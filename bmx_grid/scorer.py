@@ -164,9 +164,11 @@ def _set(node: dict[str, Any], key: str, value: Any, seed: int) -> None:
 
 def _pairs(reads: Reads, ground_truths: Sequence[str], hypotheses: Sequence[str]) -> list[Pair]:
     for name, texts in ((f"{reads}s", ground_truths), ("hypotheses", hypotheses)):
-        wrong = texts if isinstance(texts, str) else next((one for one in texts if not isinstance(one, str)), None)
-        if wrong is not None:
-            raise DataError(f"{name}: expected a list of texts, got {wrong!r}.")
+        if isinstance(texts, str):
+            raise DataError(f"{name}: expected a list of texts, got the text {texts!r}.")
+        wrong = [(row, one) for row, one in enumerate(texts, start=1) if not isinstance(one, str)]
+        if wrong:
+            raise DataError(f"{name}: segment {wrong[0][0]} is {wrong[0][1]!r}, not a text (it may be empty).")
     if len(ground_truths) != len(hypotheses):
         raise DataError(
             f"{len(ground_truths)} {reads}s but {len(hypotheses)} hypotheses; every hypothesis needs its {reads}."
