@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from fakes import HashMetric
+from tiny_models import tiny_bert
 
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.explain import explain_pairs
@@ -27,8 +28,12 @@ SIDES = {
 
 
 @pytest.fixture(scope="module", params=options("explainer"))
-def explainer(request) -> Explainer:
-    return build(load_option("explainer", request.param), Explainer, f"explainer.{request.param}")
+def explainer(request, tmp_path_factory) -> Explainer:
+    """The option as it is; where it names a model, with a small one in its place."""
+    settings = load_option("explainer", request.param)
+    if "model" in settings:
+        settings |= {"model": str(tiny_bert(tmp_path_factory.mktemp("model"))), "revision": None}
+    return build(settings, Explainer, f"explainer.{request.param}")
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -52,7 +57,10 @@ def test_one_finite_float64_a_word(explainer, words):
 @pytest.mark.parametrize("words", SIDES.values(), ids=SIDES.keys())
 def test_the_plan_asks_for_as_many_texts_as_it_announced(explainer, words):
     plan = explainer.plan(words, generator())
-    assert len(plan) == len(plan.render()) == explainer.count_texts(len(words))
+    announced = explainer.count_texts(len(words))
+    assert len(plan) == len(plan.render())
+    # How many texts a model proposes is known at most.
+    assert len(plan) <= announced if hasattr(explainer, "model") else len(plan) == announced
 
 
 @pytest.mark.parametrize("words", SIDES.values(), ids=SIDES.keys())

@@ -1,0 +1,360 @@
+"""Input marginalization on small models: by hand where the probabilities are set, else against a plain loop."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from explaining import explained, generator, hash_scores
+from fakes import HashMetric
+from tiny_models import MAX_LENGTH, tiny_bert, tiny_gpt2, tiny_roberta, tiny_xlm_roberta
+
+from bmx_grid.errors import ConfigError, ExplainError, UnavailableError
+from bmx_grid.explain import explain_pairs
+from bmx_grid.explainers.input_marginalization import InputMarginalization
+from bmx_grid.explainers.masked_lm import load_masked_lm, window
+from bmx_grid.models import load_model
+
+SENTENCE = ("The", "cat", "sat", "on", "the", "mat", "yesterday", ".")
+SIDES = [
+    pytest.param(SENTENCE, id="a sentence"),
+    pytest.param(("cat",), id="one word"),
+    pytest.param(("no", "no", "no"), id="repeated words"),
+    pytest.param(("unforeseeable", "Katzenjammer", "x"), id="words of several pieces"),
+    pytest.param(("Кошка", "猫坐在垫子上。", "é"), id="other scripts"),
+    pytest.param(("a,b", "(c)", "..."), id="punctuation inside words"),
+]
+
+
+def saved(folder: Path, original: Path, change: Callable[[Any], None]) -> Path:
+    """A copy of the model in `original` with its network changed."""
+    from transformers import AutoModelForMaskedLM
+
+    network = AutoModelForMaskedLM.from_pretrained(original)
+    change(network)
+    shutil.copytree(original, folder)
+    network.save_pretrained(folder)
+    return folder
+
+
+def sharpened(network: Any) -> None:
+    """Untrained networks find all tokens alike: here some become likely, by what stands around the mask."""
+    for name, weights in network.named_parameters():
+        if "attention" in name and ("value.weight" in name or "output.dense.weight" in name):
+            weights.data *= 12
+        elif "transform.LayerNorm.weight" in name or "lm_head.layer_norm.weight" in name:
+            weights.data *= 40
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("bert")
+    return saved(root / "sharp", tiny_bert(root / "flat"), sharpened)
+
+
+@pytest.fixture(scope="module", params=["bert", "roberta", "xlm_roberta"])
+def any_model(request, bert, tmp_path_factory) -> Path:
+    if request.param == "bert":
+        return bert
+    make = {"roberta": tiny_roberta, "xlm_roberta": tiny_xlm_roberta}[request.param]
+    root = tmp_path_factory.mktemp(request.param)
+    return saved(root / "sharp", make(root / "flat"), sharpened)
+
+
+def marginalization(model: Path, **settings: Any) -> InputMarginalization:
+    return InputMarginalization(model=str(model), revision=None, device="cpu", **settings)
+
+
+def by_the_loop(model: Path, words: tuple[str, ...], delta: float, weights: str, no_candidate: str) -> np.ndarray:
+    """Appendix D word by word, the whole model for each, with transformers alone."""
+    import torch
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    tokenizer, network = AutoTokenizer.from_pretrained(model), AutoModelForMaskedLM.from_pretrained(model).eval()
+    attributions = []
+    for place in range(len(words)):
+        text = " ".join([*words[:place], tokenizer.mask_token, *words[place + 1 :]])
+        encoded = tokenizer(text, return_tensors="pt")
+        at = encoded["input_ids"][0].tolist().index(tokenizer.mask_token_id)
+        with torch.no_grad():
+            likely = network(**encoded).logits[0, at].double().softmax(-1).numpy()
+        candidates = []
+        for token in np.argsort(-likely):
+            name = tokenizer.decode([int(token)]).strip().removeprefix("##")
+            if int(token) in tokenizer.all_special_ids or not name or "\ufffd" in name:
+                continue
+            if likely[token] > delta or (no_candidate == "best" and not candidates):
+                candidates.append((name, likely[token]))
+            else:
+                break
+        found = np.array([probability for _, probability in candidates])
+        if weights == "paper_code" and candidates:
+            found = np.exp(found) / np.exp(found).sum()
+        scores = hash_scores(" ".join([*words[:place], name, *words[place + 1 :]]) for name, _ in candidates)
+        attributions.append(hash_scores([" ".join(words)])[0] - float(found @ scores))
+    return np.array(attributions)
+
+
+@pytest.mark.parametrize("weights", ["appendix", "paper_code"])
+@pytest.mark.parametrize("words", SIDES)
+def test_it_agrees_with_a_plain_loop(any_model, words, weights):
+    explainer = marginalization(any_model, weights=weights)
+    _, found = explained(explainer, words)
+    assert np.abs(found - by_the_loop(any_model, words, 0.05, weights, "best")).max() <= 1e-6
+
+
+@pytest.mark.parametrize("no_candidate", ["best", "zero"])
+@pytest.mark.parametrize(
+    "delta",
+    [
+        pytest.param(1e-4, id="nearly the whole vocabulary"),
+        pytest.param(0.2, id="few candidates"),
+        pytest.param(0.999, id="hardly ever a candidate"),
+    ],
+)
+def test_it_agrees_with_a_plain_loop_at_any_threshold(bert, delta, no_candidate):
+    explainer = marginalization(bert, delta=delta, no_candidate=no_candidate)
+    plan, found = explained(explainer, SENTENCE)
+    assert np.abs(found - by_the_loop(bert, SENTENCE, delta, "appendix", no_candidate)).max() <= 1e-6
+    assert len(plan) <= explainer.count_texts(len(SENTENCE))
+
+
+def test_candidates_depend_on_the_other_words(bert):
+    """Else the agreement above would hold for a model that ignores what it reads."""
+    here, there = (marginalization(bert).plan(words, generator(0)) for words in (("a", "cat"), ("a", "3.5 .")))
+    assert [text.split(" ")[0] for text in here.texts] != [text.split(" ")[0] for text in there.texts]
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory) -> tuple[Path, dict[str, float]]:
+    """A model with the same probabilities everywhere: .4 [UNK], .3 "cat", .15 a piece inside a word, .06 "."."""
+    import torch
+    from transformers import AutoTokenizer
+
+    root = tmp_path_factory.mktemp("known")
+    original = tiny_bert(root / "flat")
+    tokens = AutoTokenizer.from_pretrained(original).get_vocab()
+    piece = min(token for token in tokens if token.startswith("##") and len(token) == 4)
+    chosen = {"[UNK]": 0.4, "cat": 0.3, piece: 0.15, ".": 0.06}
+
+    def set_probabilities(network: Any) -> None:
+        head = network.cls.predictions
+        head.transform.LayerNorm.weight.data.zero_()
+        head.transform.LayerNorm.bias.data.zero_()
+        rest = (1 - sum(chosen.values())) / (len(tokens) - len(chosen))
+        likely = torch.full((len(tokens),), rest)
+        for token, probability in chosen.items():
+            likely[tokens[token]] = probability
+        head.bias.data = likely.log()
+        head.decoder.bias.data = likely.log()
+
+    return saved(root / "known", original, set_probabilities), {piece.removeprefix("##"): 0.15}
+
+
+def test_by_hand_the_appendix(known):
+    folder, pieces = known
+    (piece,) = pieces
+    plan = marginalization(folder).plan(("a", "b"), generator(0))
+    assert plan.render() == ["a b", "cat b", f"{piece} b", ". b", "a cat", f"a {piece}", "a ."]
+    scores = np.array([0.9, 0.5, 0.2, 1.0, 0.0, 0.8, 0.1])
+    found = marginalization(folder).attribute(plan, scores)
+    assert found == pytest.approx([0.9 - (0.15 + 0.03 + 0.06), 0.9 - (0.0 + 0.12 + 0.006)], abs=1e-6)
+
+
+def test_by_hand_the_papers_code(known):
+    explainer = marginalization(known[0], weights="paper_code")
+    plan = explainer.plan(("a",), generator(0))
+    a, b, c = np.exp([0.3, 0.15, 0.06])
+    expected = 0.9 - (0.5 * a + 0.2 * b + 1.0 * c) / (a + b + c)
+    assert explainer.attribute(plan, np.array([0.9, 0.5, 0.2, 1.0])) == pytest.approx([expected], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "texts", "expected"),
+    [
+        pytest.param({"no_candidate": "best"}, ["a", "cat"], 0.9 - 0.3 * 0.5, id="the best, by its probability"),
+        pytest.param({"no_candidate": "best", "weights": "paper_code"}, ["a", "cat"], 0.4, id="the best, alone: 1"),
+        pytest.param({"no_candidate": "zero"}, ["a"], 0.9, id="paper's code: the score itself"),
+    ],
+)
+def test_by_hand_without_a_candidate(known, settings, texts, expected):
+    explainer = marginalization(known[0], delta=0.35, **settings)
+    plan = explainer.plan(("a",), generator(0))
+    assert plan.render() == texts
+    assert explainer.attribute(plan, np.array([0.9, 0.5])[: len(texts)]) == pytest.approx([expected], abs=1e-6)
+
+
+def test_a_candidate_is_more_likely_than_delta_not_as_likely(known):
+    scarce, plenty = (marginalization(known[0], delta=delta).plan(("a",), generator(0)) for delta in (0.301, 0.299))
+    assert (len(scarce), len(plenty)) == (2, 2)
+    assert len(marginalization(known[0], delta=0.301, no_candidate="zero").plan(("a",), generator(0))) == 1
+    assert len(marginalization(known[0], delta=0.299, no_candidate="zero").plan(("a",), generator(0))) == 2
+
+
+def test_an_empty_word_is_not_masked_and_its_attribution_is_zero(bert):
+    plan, found = explained(marginalization(bert), ("two", "", "cat"))
+    assert found[1] == 0.0
+    assert found[0] != 0.0
+    assert found[2] != 0.0
+    assert all("  " in text for text in plan.texts)
+
+
+def test_a_side_of_empty_words_only_needs_no_model(bert):
+    _, found = explained(marginalization(bert), ("", ""))
+    assert found.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("words", [("[MASK]", "cat", "x[MASK]y"), ("x[MASK]y", "[MASK]", "[MASK]")])
+def test_the_masks_own_spelling_in_the_text_is_not_taken_for_the_mask(bert, words):
+    """Asked for through places: the n-th mask of the text is the masked word's."""
+    import torch
+
+    lm = load_masked_lm(str(bert), None, "float32", "cpu", 512)
+    found = lm.propose(words, range(len(words)), 3, 8192)
+    for place in range(len(words)):
+        text = " ".join([*words[:place], "[MASK]", *words[place + 1 :]])
+        before = " ".join(words[:place]).count("[MASK]")
+        encoded = lm.loaded.tokenizer(text, return_tensors="pt")
+        at = [i for i, token in enumerate(encoded["input_ids"][0].tolist()) if token == 4][before]
+        likely = lm.loaded.network(**encoded).logits[0, at].softmax(-1)
+        expected = torch.topk(likely[5:], 3).values
+        assert found.probabilities[place] == pytest.approx(expected.tolist(), abs=1e-6)
+
+
+def test_pairs_are_explained_alike_alone_and_together_to_the_bit(bert):
+    texts = ["The cat sat", "on", "Katzenjammer auf der Matte , und niemand sah ihn .", "a  b"]
+    pairs = [(one, other) for one in texts for other in texts if one != other]
+    explainer = marginalization(bert)
+    together = explain_pairs(HashMetric(), explainer, pairs, seed=3)
+    for pair, one in zip(pairs, together, strict=True):
+        alone = explain_pairs(HashMetric(), explainer, [pair], seed=4)[0]
+        assert alone.ground_truth.tobytes() == one.ground_truth.tobytes()
+        assert alone.hypothesis.tobytes() == one.hypothesis.tobytes()
+
+
+def test_small_passes_change_nothing_but_rounding(bert):
+    whole, pieces = (explained(marginalization(bert, batch_tokens=size), SENTENCE) for size in (8192, 1))
+    assert whole[0].render() == pieces[0].render()
+    assert np.abs(whole[1] - pieces[1]).max() <= 1e-6
+
+
+def test_equal_sides_are_read_once(bert, monkeypatch):
+    lm = load_masked_lm(str(bert), None, "float32", "cpu", 512)
+    asked = []
+    propose = lm.propose
+    monkeypatch.setattr(lm, "propose", lambda words, *rest: asked.append(words) or propose(words, *rest))
+    plans = marginalization(bert).plan_many([("a", "b"), ("c",), ("a", "b")], [generator(0)] * 3)
+    assert asked == [("a", "b"), ("c",)]
+    assert plans[0].texts == plans[2].texts
+
+
+@pytest.mark.parametrize(
+    ("at", "kept", "then"),
+    [
+        pytest.param(1, [0, 1, 2, 3, 4, 9], 1, id="at the start"),
+        pytest.param(3, [0, 1, 2, 3, 4, 9], 3, id="near the start"),
+        pytest.param(5, [0, 3, 4, 5, 6, 9], 3, id="in the middle"),
+        pytest.param(8, [0, 5, 6, 7, 8, 9], 4, id="at the end"),
+    ],
+)
+def test_the_window_holds_the_mask_and_the_special_tokens(at, kept, then):
+    special = [True, *[False] * 8, True]
+    assert window(list(range(10)), special, at, 6) == (kept, then)
+    assert window(list(range(10)), special, at, 10) == (list(range(10)), at)
+
+
+def test_sides_longer_than_the_model_are_read_in_windows_and_counted(bert):
+    load_masked_lm.cache_clear()
+    words = ("cat",) * (2 * MAX_LENGTH)
+    with pytest.warns(UserWarning, match=f"128 words has more than {MAX_LENGTH} tokens"):
+        _, found = explained(marginalization(bert), words)
+    assert np.isfinite(found).all()
+    lm = load_masked_lm(str(bert), None, "float32", "cpu", 512)
+    assert lm.windowed == len(words)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        explained(marginalization(bert), words)
+    # Far from both ends, every window looks the same.
+    proposals = lm.propose(words, [60, 70], 3, 8192)
+    assert proposals.texts[0] == proposals.texts[1]
+
+
+@pytest.mark.filterwarnings("ignore:.*more than 5 tokens")
+def test_what_max_length_hides_does_not_matter(bert):
+    near, far = ("cat", "sat", "on", "the", "mat", "."), ("cat", "sat", "on", "the", "mat", "dog")
+    short, long = (
+        [marginalization(bert, max_length=size).plan(words, generator(0)) for words in (near, far)] for size in (5, 512)
+    )
+    first = [[text.split(" ")[0] for text in plan.texts if text.split(" ")[1:4] == list(near[1:4])] for plan in short]
+    assert first[0] == first[1]
+    assert long[0].design[1].tobytes() != long[1].design[1].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        pytest.param({"delta": 0.0}, "delta: expected a probability above 0 and below 1, got 0.0", id="delta 0"),
+        pytest.param({"delta": 1.0}, "got 1.0", id="delta 1"),
+        pytest.param({"delta": float("nan")}, "got nan", id="delta NaN"),
+        pytest.param({"max_words": 0}, "max_words: expected at least 1, got 0", id="no words"),
+        pytest.param({"max_length": 2}, "max_length: expected at least 5, got 2", id="no room for words"),
+        pytest.param({"batch_tokens": 0}, "batch_tokens: expected at least 1, got 0", id="empty passes"),
+    ],
+)
+def test_values_that_cannot_be_used_are_refused(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        InputMarginalization(**settings)
+
+
+@pytest.mark.parametrize(
+    ("delta", "most"),
+    [
+        pytest.param(0.05, 19, id="19 tokens of more than .05, never 20"),
+        pytest.param(0.5, 1, id="one"),
+        pytest.param(0.3, 3, id="three"),
+        pytest.param(0.999, 1, id="the best at least"),
+    ],
+)
+def test_the_number_of_texts_is_known_before(delta, most):
+    assert InputMarginalization(delta=delta).count_texts(10) == 1 + 10 * most
+
+
+def test_more_words_than_allowed_are_refused_before_anything_is_loaded():
+    explainer = InputMarginalization(model="./nowhere", revision=None, max_words=2)
+    for refuse in (lambda: explainer.count_texts(3), lambda: explainer.plan(("a", "b", "c"), generator(0))):
+        with pytest.raises(ExplainError, match="a side of 3 words .*max_words=2"):
+            refuse()
+
+
+def test_a_model_that_is_not_there_is_refused_with_the_remedy(tmp_path):
+    with pytest.raises(UnavailableError, match="there is no folder"):
+        marginalization(tmp_path / "nothing").check()
+
+
+def test_a_model_that_masks_nothing_is_refused(tmp_path):
+    with pytest.raises(UnavailableError, match="gpt2"):
+        marginalization(tiny_gpt2(tmp_path / "gpt2")).plan(("a",), generator(0))
+
+
+def test_the_check_is_quiet_where_the_model_is(bert):
+    marginalization(bert).check()
+
+
+def test_another_model_in_the_same_folder_is_another_explainer(bert, tmp_path):
+    folder = shutil.copytree(bert, tmp_path / "model")
+    before = marginalization(folder).fingerprint()
+    assert marginalization(folder).fingerprint() == before
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "layer_norm_eps": 0.5}))
+    assert marginalization(folder).fingerprint() != before
+
+
+def test_models_are_shared_within_a_process(bert):
+    lm = load_masked_lm(str(bert), None, "float32", "cpu", 512)
+    assert lm.loaded is load_model("masked_lm", str(bert), None, device="cpu")
