@@ -20,10 +20,11 @@ LEVELS = [
     {"store", "boosting"},
     {"executors", "plan", "scorer"},
     {"runner"},
+    {"analysis"},
     {"report", "tracked"},
     {"tracking"},
     {"app"},
-    {"__main__", "datasets.__main__", "score", "__init__"},
+    {"__main__", "datasets.__main__", "analysis.__main__", "score", "__init__"},
 ]
 HEAVY = {"torch", "transformers", "lime", "shap", "scipy", "sklearn", "mlflow", "matplotlib", "numba", "pandas"}
 EDGE = {"hydra", "omegaconf", "mlflow"}

@@ -1,0 +1,134 @@
+"""A results table as arrays: every setting's grid of correlations, checked on the way in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.errors import DataError
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+FACTORS = ("dataset", "language_pair", "metric", "explainer")
+CONTROL = "random"  # the metric and the explainer without meaning: shown apart, never selected from
+
+
+class Setting(NamedTuple):
+    """What tells the rows of a table apart: data set x language pair x metric x explainer."""
+
+    dataset: str
+    language_pair: str
+    metric: str
+    explainer: str
+
+    @property
+    def label(self) -> str:
+        """The names in one readable line."""
+        return " ".join(self)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Something that a table holds and the analysis does not use.
+
+    reason: why, as a clause; count: how many; unit: of what ("settings", "rows", "points"); examples: the first few.
+    """
+
+    reason: str
+    count: int
+    unit: str
+    examples: tuple[str, ...]
+
+    def __str__(self) -> str:
+        shown = "; ".join(self.examples) + ("; …" if self.count > len(self.examples) else "")
+        return f"{self.count:,} {self.unit}: {self.reason} ({shown})"
+
+
+@dataclass(frozen=True, eq=False)
+class GridTable:
+    """S settings over one grid of P powers and W weights, sorted by data set, explainer, metric, language pair.
+
+    p: float64[P] and w: float64[W], ascending, without repeats; 1 is among w.
+    correlation: float64[S, P, W], NaN where undefined.
+    side: whose words were aggregated, "both" or "hypothesis".
+    left_out: what the table held beside; origin: the file, for messages.
+    """
+
+    settings: tuple[Setting, ...]
+    p: Floats
+    w: Floats
+    correlation: Floats
+    side: str
+    left_out: tuple[LeftOut, ...] = ()
+    origin: str = "the table"
+
+    def __post_init__(self) -> None:
+        expected = (len(self.settings), len(self.p), len(self.w))
+        if self.correlation.shape != expected:
+            raise ValueError(f"correlations of shape {self.correlation.shape} for {expected} settings, p, w")
+        if not (self.w == 1).any():
+            raise DataError(
+                f"{self.origin}: no row has w = 1, the metric alone, which every gain is measured against; "
+                "let 1 be among grid.w."
+            )
+
+    def __len__(self) -> int:
+        return len(self.settings)
+
+    @cached_property
+    def baseline(self) -> Floats:
+        """float64[S] correlation of the metric alone, from the first defined row with w = 1; NaN without one."""
+        alone = self.correlation[:, :, self.w == 1][:, :, 0]
+        first = np.argmax(~np.isnan(alone), axis=1)
+        return np.asarray(alone[np.arange(len(alone)), first], dtype=np.float64)
+
+    @cached_property
+    def boosted(self) -> Flags:
+        """bool[W] which weights are not the metric alone."""
+        return np.asarray(self.w != 1)
+
+    @cached_property
+    def gains(self) -> Floats:
+        """float64[S, P, W] correlation above the baseline of the setting."""
+        return np.asarray(self.correlation - self.baseline[:, None, None], dtype=np.float64)
+
+    @cached_property
+    def is_control(self) -> Flags:
+        """bool[S] settings of the random metric or the random explainer."""
+        return np.array([CONTROL in (one.metric, one.explainer) for one in self.settings], dtype=np.bool_)
+
+    @property
+    def n_boosted(self) -> int:
+        """Correlations with w other than 1."""
+        return len(self) * len(self.p) * int(self.boosted.sum())
+
+    def names(self, factor: str) -> NDArray[np.str_]:
+        """str[S] the settings' data sets, language pairs, metrics or explainers."""
+        return np.array([getattr(one, factor) for one in self.settings], dtype=np.str_)
+
+    def take(self, keep: Flags) -> GridTable:
+        """The settings where `keep`, bool[S], is true."""
+        settings = tuple(one for one, kept in zip(self.settings, keep, strict=True) if kept)
+        return GridTable(settings, self.p, self.w, self.correlation[keep], self.side, self.left_out, self.origin)
+
+    def where(self, **names: str) -> Flags:
+        """bool[S] settings with all these names: where(metric="chrf", explainer="lime")."""
+        found = np.ones(len(self), dtype=np.bool_)
+        for factor, name in names.items():
+            found &= self.names(factor) == name
+        return found
+
+    def factor_levels(self, factor: str) -> list[str]:
+        """The names of a factor that occur, sorted."""
+        return sorted({getattr(one, factor) for one in self.settings})
+
+
+def left_out(reason: str, unit: str, found: Sequence[str]) -> LeftOut:
+    """The record of what is left out, with the first three as examples."""
+    return LeftOut(reason, len(found), unit, tuple(found[:3]))
