@@ -29,11 +29,13 @@ _CLASSES: dict[Kind, str] = {
 _KEPT_LOADED = 4  # models a process holds: a metric's, its language model's, an explainer's, and one more
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class LoadedModel:
-    """A tokenizer and a network in evaluation mode, on its device.
+    """A tokenizer and a network in evaluation mode, on its device, and what this process learnt about them.
 
     max_length: tokens that a text may have at most, special tokens included.
+    texts_cut: texts seen so far that were longer than allowed.
+    most_tokens: padded tokens that still fit into memory at once, once that has run out; None before.
     """
 
     name: str
@@ -41,6 +43,8 @@ class LoadedModel:
     network: Any
     device: Any
     max_length: int
+    texts_cut: int = 0
+    most_tokens: int | None = None
 
     @property
     def on_cpu(self) -> bool:

@@ -1,0 +1,74 @@
+"""What all metrics on a pretrained encoder share: which model, in which precision, and where it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bmx_grid.errors import ConfigError
+from bmx_grid.identity import identity, runtime
+from bmx_grid.metrics.base import Metric, Pair, Reads
+from bmx_grid.model_files import check_model, content_digest
+from bmx_grid.models import Device, Dtype, LoadedModel, load_model
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeuralMetric(Metric):
+    """A metric on one pretrained encoder.
+
+    model: a hub id, a folder, or package:NAME/FOLDER (bmx_grid.model_files). revision: of a hub model.
+    ground_truth: which text it reads.
+    dtype: bfloat16 is faster and changes scores in the third decimal or so.
+    max_length: tokens a text may have, special tokens included; None for the model's own limit.
+    device: auto takes a GPU where there is one. batch_tokens: padded tokens a batch; None for what suits the device.
+    """
+
+    model: str = identity()
+    revision: str | None = identity(None)
+    ground_truth: Reads = identity("source")
+    dtype: Dtype = identity("float32")
+    max_length: int | None = identity(None)
+    device: Device = runtime("auto")
+    batch_tokens: int | None = runtime(None)
+
+    def __post_init__(self) -> None:
+        for name, value, least in (("max_length", self.max_length, 3), ("batch_tokens", self.batch_tokens, 1)):
+            if value is not None and value < least:
+                raise ConfigError(f"{name}={value}: must be at least {least}, or null for what suits the model.")
+
+    @property
+    def reads(self) -> Reads:
+        return self.ground_truth
+
+    @property
+    def signature(self) -> str:
+        values = self.fingerprint()
+        name = values.pop("type").lower()
+        content = values.pop("content")
+        if content is not None:
+            values["content"] = content[:12]
+        return "|".join([name, *(f"{key}:{value}" for key, value in values.items() if value is not None)])
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Settings, and the content of a local model: a folder can be overwritten in place."""
+        return {**super().fingerprint(), "content": content_digest(self.model)}
+
+    def check(self) -> None:
+        check_model(self.model, self.revision, self._layers())
+
+    def _layers(self) -> int | None:
+        """How many of the model's hidden layers are used; None for all."""
+        return None
+
+    def _loaded(self) -> LoadedModel:
+        return load_model(
+            "encoder", self.model, self.revision, layers=self._layers(), dtype=self.dtype, device=self.device
+        )
+
+
+def distinct_texts(pairs: list[Pair] | tuple[Pair, ...]) -> tuple[list[str], list[int], list[int]]:
+    """The different texts of all pairs, and the positions in them of each ground truth and each hypothesis."""
+    rows: dict[str, int] = {}
+    truths = [rows.setdefault(truth, len(rows)) for truth, _ in pairs]
+    hypotheses = [rows.setdefault(hypothesis, len(rows)) for _, hypothesis in pairs]
+    return list(rows), truths, hypotheses

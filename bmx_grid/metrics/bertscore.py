@@ -1,0 +1,70 @@
+"""BERTScore as bert-score computes it (Zhang et al., 2020; paper, appendix A)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.embedding import tokenize
+from bmx_grid.errors import ConfigError
+from bmx_grid.identity import identity
+from bmx_grid.metrics._neural import NeuralMetric, distinct_texts
+from bmx_grid.metrics._token_pairs import TokenVectors, score_token_pairs
+from bmx_grid.metrics.base import Pair
+
+_SPACE_FIRST = ("roberta", "gpt2")  # bert-score has their byte-level tokens begin with a blank
+
+
+@dataclass(frozen=True, kw_only=True)
+class BertScore(NeuralMetric):
+    """F1 of greedy matching between contextual token embeddings by cosine, without idf and without rescaling.
+
+    layer: the hidden layer whose output is compared; later layers are not computed.
+    Special tokens can be matched, but do not count in precision and recall themselves. A text without any other
+    token (the empty text) scores 0, as in bert-score. Blanks at both ends are removed.
+    A score is what bert-score gives the pair alone: in a batch it lets a shorter text's padding be matched, with
+    cosine 0, where every real cosine is below that.
+    """
+
+    layer: int = identity()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.layer < 1:
+            raise ConfigError(f"layer={self.layer}: hidden layers are counted from 1.")
+
+    def _layers(self) -> int | None:
+        return self.layer
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+        import torch
+
+        if not pairs:
+            return np.empty(0)
+        loaded = self._loaded()
+        texts, truths, hypotheses = distinct_texts(list(pairs))
+        before = " " if loaded.network.config.model_type in _SPACE_FIRST else ""
+        stripped = [text.strip() for text in texts]
+        ids = tokenize(loaded, [before + text if text else "" for text in stripped], self.max_length)
+        specials = torch.tensor(
+            [loaded.tokenizer.cls_token_id, loaded.tokenizer.sep_token_id, -1], device=loaded.device
+        )
+
+        def compare(truth: TokenVectors, hypothesis: TokenVectors) -> NDArray[np.float64]:
+            similar = truth.vectors @ hypothesis.vectors.transpose(1, 2)
+            # below every cosine, so that padding is never the best match
+            similar = similar.masked_fill(~(truth.mask[:, :, None] & hypothesis.mask[:, None, :]), -2.0)
+            counts = [~torch.isin(side.ids, specials) for side in (truth, hypothesis)]
+            best = [similar.amax(dim=2), similar.amax(dim=1)]
+            recall, precision = (
+                ((one * counted).sum(dim=1).double() / counted.sum(dim=1)).cpu().numpy()
+                for one, counted in zip(best, counts, strict=True)
+            )
+            with np.errstate(invalid="ignore", divide="ignore"):
+                f_scores: NDArray[np.float64] = 2 * precision * recall / (precision + recall)
+            return np.nan_to_num(f_scores, nan=0.0)
+
+        return score_token_pairs(loaded, ids, truths, hypotheses, compare, self.batch_tokens)
