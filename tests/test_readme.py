@@ -59,6 +59,12 @@ def test_every_other_command_names_what_exists(command, tmp_path):
     elif words[:3] == ["python", "-m", "bmx_grid.datasets"]:
         done = run([*words[1:3], words[3], "--help"], tmp_path)
         assert done.returncode == 0, done.stderr
+    elif words[:3] == ["python", "-m", "bmx_grid.score"]:
+        for name, text in (("R.txt", "a reference\n"), ("H.txt", "a hypothesis\n")):
+            (tmp_path / name).write_text(text)
+        done = run(words[1:], tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith("signature: boosted|")
     elif words[0] == "mlflow":
         assert words[1:3] == ["ui", "--backend-store-uri"]
     elif words[:2] == ["git", "clone"]:
