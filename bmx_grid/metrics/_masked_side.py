@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.metrics.base import Pair
-from bmx_grid.perturbation import Request
+from bmx_grid.perturbation import Plan, Request
 from bmx_grid.text import split_words
 
 Tokens = tuple[str, ...]
@@ -52,6 +52,11 @@ class Tokenizer:
         return tuple(self._tokenize(text))
 
 
+def reads_word_by_word(plan: Plan, tokenizer: Tokenizer) -> bool:
+    """Whether the tokens of every text of a plan with masks are those of its words and of its replacement."""
+    return tokenizer.by_word and "\n" not in (plan.replacement or "") and "\n" not in "".join(plan.words)
+
+
 def sides_of_pairs(pairs: Iterable[Pair], tokenizer: Tokenizer) -> list[MaskedSide]:
     """One side a pair: the hypothesis with nothing masked."""
     return [_shown(tokenizer.text(hypothesis), tokenizer.text(truth), True) for truth, hypothesis in pairs]
@@ -61,10 +66,9 @@ def sides_of_request(request: Request, tokenizer: Tokenizer) -> list[MaskedSide]
     """The request's masks over tokens, or one side a text where the texts must be written out first."""
     plan, is_hypothesis = request.plan, request.side == "hypothesis"
     fixed = tokenizer.text(request.other)
-    stand_in = plan.replacement or ""
-    if plan.keep is None or not tokenizer.by_word or "\n" in "".join((*plan.words, stand_in)):
+    if plan.keep is None or not reads_word_by_word(plan, tokenizer):
         return [_shown(tokenizer.text(text), fixed, is_hypothesis) for text in plan.render()]
-    instead = tokenizer.word(stand_in) if stand_in else ()
+    instead = tokenizer.word(plan.replacement) if plan.replacement else ()
     tokens: list[str] = []
     word_of_token: list[int] = []
     replaces: list[bool] = []

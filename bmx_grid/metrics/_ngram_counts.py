@@ -1,25 +1,17 @@
-"""How many n-grams masked texts share with a fixed text: clipped counts for thousands of masks at once.
-
-The n-grams of the fixed side form a trie whose nodes are numbered order by order. A masked text walks down
-from each of its tokens while the trie has a branch; most walks end after a few steps, so that every order
-looks at fewer places than the one before. All texts of a block walk together, as flat arrays.
-"""
+"""How many n-grams masked texts share with a fixed text: clipped counts for thousands of masks at once."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.metrics._masked_side import MaskedSide
-
-Ints = NDArray[np.intp]
+from bmx_grid.metrics._ngram_trie import STOP, Ints, NgramTrie
 
 _BLOCK_CELLS = 2**18  # mask cells that walk together: enough to hide the cost of a call, few enough for the cache
-_DENSE_TABLE = 2**22  # entries; branches of longer texts are searched for instead
-_STOP = -1  # stands after the last slot of every text
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,27 +20,49 @@ class NgramCounts:
 
     matches: int[P, orders] n-grams of the hypothesis in the reference, each at most as often as the
         reference holds it (Papineni et al., 2002, section 2.1).
-    hypothesis, reference: int[P, orders] n-grams of each order in each of them.
+    hypothesis, reference: int[P] tokens of each of them.
     """
 
     matches: Ints
     hypothesis: Ints
     reference: Ints
 
+    def distinct(self) -> tuple[NgramCounts, Ints]:
+        """The counts that differ, and int[P]: which of them each pair has. Masked texts share most of theirs."""
+        columns = [self.hypothesis, self.reference, *self.matches.T]
+        sizes = [int(column.max(initial=0)) + 1 for column in columns]
+        if math.prod(sizes) > np.iinfo(np.int64).max:
+            return self, np.arange(len(self.matches))
+        key = np.zeros(len(self.matches), np.int64)
+        for column, size in zip(columns, sizes, strict=True):
+            key *= size
+            key += column
+        _, chosen, row = np.unique(key, return_index=True, return_inverse=True)
+        return NgramCounts(self.matches[chosen], self.hypothesis[chosen], self.reference[chosen]), row
+
 
 def count_ngrams(sides: Sequence[MaskedSide], orders: int) -> NgramCounts:
     """Counts of 1- to `orders`-grams for all texts of all sides, in order."""
     found = [_walk(block, orders) for block in _blocks(sides)]
-    empty = np.empty((0, orders), np.intp)
-    matches = np.concatenate([empty, *(counts for counts, _ in found)])
-    masked = _totals(np.concatenate([empty[:, 0], *(lengths for _, lengths in found)]), orders)
+    matches = np.concatenate([np.empty((0, orders), np.intp), *(counts for counts, _ in found)])
+    masked = np.concatenate([np.empty(0, np.intp), *(lengths for _, lengths in found)])
     n_texts = [len(side.visible) for side in sides]
-    fixed = _totals(np.repeat(np.array([len(side.fixed) for side in sides], np.intp), n_texts), orders)
-    is_hypothesis = np.repeat(np.array([side.is_hypothesis for side in sides], np.bool_), n_texts)[:, None]
+    fixed = np.repeat(np.array([len(side.fixed) for side in sides], np.intp), n_texts)
+    is_hypothesis = np.repeat(np.array([side.is_hypothesis for side in sides], np.bool_), n_texts)
     return NgramCounts(matches, np.where(is_hypothesis, masked, fixed), np.where(is_hypothesis, fixed, masked))
 
 
-def _totals(lengths: Ints, orders: int) -> Ints:
+def join_counts(parts: Sequence[NgramCounts]) -> NgramCounts:
+    """One after the other."""
+    return NgramCounts(
+        np.concatenate([part.matches for part in parts]),
+        np.concatenate([part.hypothesis for part in parts]),
+        np.concatenate([part.reference for part in parts]),
+    )
+
+
+def ngrams_of(lengths: Ints, orders: int) -> Ints:
+    """int[P, orders]: how many n-grams of each order int[P] tokens make."""
     totals: Ints = np.maximum(lengths[:, None] - np.arange(orders), 0)
     return totals
 
@@ -65,72 +79,22 @@ def _blocks(sides: Sequence[MaskedSide]) -> Iterator[Sequence[MaskedSide]]:
 
 
 def _walk(sides: Sequence[MaskedSide], orders: int) -> tuple[Ints, Ints]:
-    """int[P, orders] clipped matches and int[P] lengths of the P masked texts of one block.
-
-    Node 0 is a token that the two sides do not share, or a branch that the trie does not have. `owner` says
-    which side a node of the present order belongs to, `column` which branch of its parent a token takes.
-    """
-    slot_nodes, fixed, owner, column = _number_shared_tokens(sides)
-    n_texts = np.array([len(side.visible) for side in sides])
-    side_of_text = np.repeat(np.arange(len(sides)), n_texts)
-    shown = np.concatenate([side.visible.ravel() for side in sides])
-    walk = np.concatenate([np.tile(nodes, len(side.visible)) for nodes, side in zip(slot_nodes, sides, strict=True)])
-    walk = walk[shown]
-    stops = (walk == _STOP).nonzero()[0]
+    """int[P, orders] clipped matches and int[P] lengths of the P masked texts of one block."""
+    trie = NgramTrie.of_sides([(side.tokens, side.fixed) for side in sides])
+    side_of_text = np.repeat(np.arange(len(sides)), [len(side.visible) for side in sides])
+    ends = np.cumsum([side.visible.shape[1] for side in sides])
+    own = [trie.tokens[end - side.visible.shape[1] : end] for side, end in zip(sides, ends.tolist(), strict=True)]
+    tiled = np.concatenate([np.tile(tokens, len(side.visible)) for tokens, side in zip(own, sides, strict=True)])
+    walk = tiled[np.concatenate([side.visible.ravel() for side in sides])]
+    stops = (walk == STOP).nonzero()[0]
     walk[stops] = 0
     lengths = np.diff(stops, prepend=-1) - 1
     text = np.repeat(np.arange(len(lengths)), lengths + 1)
-
-    width = int(column.max()) + 1
-    walk_column, fixed_column = column.take(walk), column.take(fixed)
-    places, fixed_places = walk.nonzero()[0], fixed.nonzero()[0]
-    nodes, fixed_nodes = walk.take(places), fixed.take(fixed_places)
     matches = np.zeros((len(side_of_text), orders), np.intp)
-    for order in range(1, orders + 1):
-        limits = np.bincount(fixed_nodes, minlength=len(owner))
-        per_side = np.bincount(owner[1:], minlength=len(sides))
-        matches[:, order - 1] = _clip(nodes, text.take(places), limits, per_side, side_of_text)
-        if order == orders or not len(places):
-            break
-        next_column = fixed_column.take(fixed_places + order)
-        alive = next_column.nonzero()[0]
-        fixed_places = fixed_places.take(alive)
-        keys, inverse = np.unique(fixed_nodes.take(alive) * width + next_column.take(alive), return_inverse=True)
-        fixed_nodes = inverse + 1
-        nodes = _branch(keys, len(owner) * width, nodes * width + walk_column.take(places + order))
-        owner = np.concatenate([owner[:1], owner.take(keys // width)])
-        alive = nodes.nonzero()[0]
-        places, nodes = places.take(alive), nodes.take(alive)
+    for order, step in enumerate(trie.walk(walk, orders)):
+        per_side = np.bincount(step.owner[1:], minlength=len(sides))
+        matches[:, order] = _clip(step.nodes, text.take(step.places), step.limits, per_side, side_of_text)
     return matches, lengths
-
-
-def _number_shared_tokens(sides: Sequence[MaskedSide]) -> tuple[list[Ints], Ints, Ints, Ints]:
-    """Number the tokens that a masked and its fixed side share: 1, 2, ... over the whole block.
-
-    Returns the numbers at each side's slots and stop; those of all fixed sides one after the other, with
-    stops; the side that owns each number (0, which nobody owns, is given to the first); its number within
-    that side.
-    """
-    slot_nodes, fixed, owner, column = [], [], [0], [0]
-    for index, side in enumerate(sides):
-        shared = set(side.tokens).intersection(side.fixed)
-        nodes = dict(zip(shared, range(len(owner), len(owner) + len(shared)), strict=True))
-        owner += [index] * len(shared)
-        column += range(1, len(shared) + 1)
-        slot_nodes.append(np.array([*(nodes.get(token, 0) for token in side.tokens), _STOP], np.intp))
-        fixed += [nodes.get(token, 0) for token in side.fixed]
-        fixed.append(0)
-    return slot_nodes, np.array(fixed, np.intp), np.array(owner, np.intp), np.array(column, np.intp)
-
-
-def _branch(keys: Ints, size: int, wanted: Ints) -> Ints:
-    """The node (1, 2, ...) that each of the `wanted` branches leads to, 0 where it is not among the sorted `keys`."""
-    if size <= _DENSE_TABLE:
-        table = np.zeros(size, np.intp)
-        table[keys] = np.arange(1, len(keys) + 1)
-        return table.take(wanted)
-    found = np.searchsorted(keys, wanted)
-    return np.where(np.append(keys, -1).take(found) == wanted, found + 1, 0)
 
 
 def _clip(nodes: Ints, text: Ints, limits: Ints, per_side: Ints, side_of_text: Ints) -> Ints:

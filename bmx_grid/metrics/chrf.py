@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
 from bmx_grid.metrics._masked_side import Tokenizer, sides_of_pairs, sides_of_request
-from bmx_grid.metrics._ngram_counts import Ints, NgramCounts, count_ngrams
+from bmx_grid.metrics._ngram_counts import NgramCounts, count_ngrams, ngrams_of
+from bmx_grid.metrics._ngram_trie import Ints
 from bmx_grid.metrics.base import Metric, Pair, Reads
 from bmx_grid.perturbation import Request
 
@@ -78,8 +79,8 @@ class Chrf(Metric):
     def _scores(self, counts: Sequence[NgramCounts]) -> NDArray[np.float64]:
         """float64[P] scores, by the floating-point operations of sacrebleu.CHRF in their order."""
         matches = np.concatenate([found.matches for found in counts], axis=1).T
-        reference = np.concatenate([found.reference for found in counts], axis=1).T
-        hypothesis = np.concatenate([found.hypothesis for found in counts], axis=1).T
+        reference = np.concatenate([ngrams_of(found.reference, found.matches.shape[1]) for found in counts], axis=1).T
+        hypothesis = np.concatenate([ngrams_of(found.hypothesis, found.matches.shape[1]) for found in counts], axis=1).T
         hypothesis = np.where(reference > 0, hypothesis, 0)
         precision, recall = _share(matches, hypothesis), _share(matches, reference)
         if self.eps_smoothing:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError, UnavailableError
 from bmx_grid.identity import identity
-from bmx_grid.metrics._masked_side import Tokenizer, sides_of_pairs, sides_of_request
-from bmx_grid.metrics._ngram_counts import NgramCounts, count_ngrams
+from bmx_grid.metrics._bit_ngrams import count_masked
+from bmx_grid.metrics._masked_side import Tokenizer, sides_of_pairs
+from bmx_grid.metrics._ngram_counts import NgramCounts, count_ngrams, ngrams_of
 from bmx_grid.metrics.base import Metric, Pair, Reads
 from bmx_grid.perturbation import Request
 
@@ -83,16 +84,18 @@ class SentenceBleu(Metric):
         if self.tokenize not in _BY_WORD:
             return None
         tokenizer = _tokenizer(self.tokenize, self.lowercase)
-        sides = [side for request in requests for side in sides_of_request(request, tokenizer)]
-        scores = self._scores(count_ngrams(sides, _ORDERS))
-        return np.split(scores, np.cumsum([len(request.plan) for request in requests])[:-1]) if requests else []
+        counts, rows = count_masked(requests, tokenizer, _ORDERS)
+        scores = self._scores(counts)
+        return [scores[place] for place in rows]
 
     def _scores(self, counts: NgramCounts) -> NDArray[np.float64]:
         """float64[P] scores, by the floating-point operations of sacrebleu.BLEU.compute_bleu in their order.
 
         Logarithms, exponentials and sums are Python's own, as in the library: NumPy's may differ in the last bit.
         """
-        correct, total = counts.matches.astype(np.float64), counts.hypothesis.astype(np.float64)
+        counts, row = counts.distinct()
+        correct = counts.matches.astype(np.float64)
+        total = ngrams_of(counts.hypothesis, _ORDERS).astype(np.float64)
         value = 0.0 if self.smooth_value is None else self.smooth_value
         if self.smooth_method == "add-k":
             correct[:, 1:] += value
@@ -111,13 +114,13 @@ class SentenceBleu(Metric):
         orders = (total > 0).sum(axis=1).clip(min=1) if self.effective_order else np.full(len(total), _ORDERS)
         logs[np.arange(_ORDERS) >= orders[:, None]] = 0.0
         sums = _each(sum, zip(*(column.tolist() for column in logs.T), strict=True), len(logs))
-        hypothesis, reference = counts.hypothesis[:, 0], counts.reference[:, 0]
+        hypothesis, reference = counts.hypothesis, counts.reference
         short = (hypothesis > 0) & (hypothesis < reference)
         ratio = np.divide(reference, hypothesis, out=np.ones(len(logs)), where=short)
         brevity = _each(math.exp, (1 - ratio).tolist(), len(logs))
         scores = brevity * _each(math.exp, (sums / orders).tolist(), len(logs))
         scores[~counts.matches.any(axis=1)] = 0.0
-        return scores / 100
+        return (scores / 100)[row]
 
 
 def _each(function: Callable[[Any], float], values: Iterable[Any], count: int) -> NDArray[np.float64]:

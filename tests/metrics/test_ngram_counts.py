@@ -6,9 +6,9 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from bmx_grid.metrics import _ngram_counts
+from bmx_grid.metrics import _ngram_counts, _ngram_trie
 from bmx_grid.metrics._masked_side import MaskedSide
-from bmx_grid.metrics._ngram_counts import count_ngrams
+from bmx_grid.metrics._ngram_counts import count_ngrams, ngrams_of
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.random import RandomMetric
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
@@ -42,7 +42,7 @@ def random_sides(vocabulary: int) -> list[MaskedSide]:
 )
 def test_counts_are_those_of_counting_one_by_one(monkeypatch, vocabulary, block_cells, dense_table):
     monkeypatch.setattr(_ngram_counts, "_BLOCK_CELLS", block_cells)
-    monkeypatch.setattr(_ngram_counts, "_DENSE_TABLE", dense_table)
+    monkeypatch.setattr(_ngram_trie, "_DENSE_TABLE", dense_table)
     sides = random_sides(vocabulary)
     expected = []
     for side in sides:
@@ -53,7 +53,8 @@ def test_counts_are_those_of_counting_one_by_one(monkeypatch, vocabulary, block_
                 counts = [grams(tokens, order) for tokens in both]
                 expected.append([(counts[0] & counts[1]).total(), counts[0].total(), counts[1].total()])
     found = count_ngrams(sides, 5)
-    assert np.stack([found.matches, found.hypothesis, found.reference], axis=-1).reshape(-1, 3).tolist() == expected
+    totals = [ngrams_of(lengths, 5) for lengths in (found.hypothesis, found.reference)]
+    assert np.stack([found.matches, *totals], axis=-1).reshape(-1, 3).tolist() == expected
 
 
 @pytest.mark.parametrize("metric", [SentenceBleu(), Chrf(word_order=2), RandomMetric(seed=4)], ids=repr)
