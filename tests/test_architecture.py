@@ -14,7 +14,7 @@ LEVELS = [
     {"errors", "identity", "text", "ragged"},
     {"files", "segments", "perturbation", "_power_sums", "_ordered", "configure", "model_files"},
     {"aggregation", "correlation", "models"},
-    {"datasets.base", "metrics.base", "explainers.base", "grid"},
+    {"datasets.base", "metrics.base", "embedding", "explainers.base", "grid"},
     {"datasets", "metrics", "explainers", "scoring", "results"},
     {"explain"},
     {"store", "boosting"},
