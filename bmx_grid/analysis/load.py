@@ -99,8 +99,8 @@ def from_arrow(table: pa.Table, side: str | None = None, origin: str = "the tabl
         records += _repeats(counts, cells, values, cube, settings, p, w, origin)
         present = counts.reshape(shape) > 0
     if present is not None and not present.all():
-        settings, p, w, cube, beside = common_grid(settings, p, w, cube, present, origin)
-        records += beside
+        settings, p, w, cube, apart = common_grid(settings, p, w, cube, present, origin)
+        records += apart
     found = GridTable(settings, p, w, cube, chosen, (), origin)
     return _checked(found, records)
 

@@ -29,7 +29,7 @@ def _head(analysis: Analysis) -> str:
         f"'{analysis.options.tie}' takes one",
     ]
     lines += [f"left out: {one}" for one in table.left_out]
-    return "\n".join(textwrap.fill(line, WIDTH, subsequent_indent="  ") for line in lines)
+    return "\n".join(_wrapped(line, "  ") for line in lines)
 
 
 def _explainers(analysis: Analysis) -> str:
@@ -45,11 +45,11 @@ def _explainers(analysis: Analysis) -> str:
     rows.append((*everything, _number(analysis.gain_baseline.all, ".4f")))
     origins = sorted(set(analysis.origins.values()))
     notes = (
-        "strict: medians over the settings that some (p, w) improves; better: gain above 1e-5; worse: 0 or less; max: the "
-        "largest gain; r: Pearson correlation of gain and baseline; evaluated at the grid point nearest to: "
+        "strict: medians over the settings that some (p, w) improves; better: gain above 1e-5; worse: 0 or less; max: "
+        "the largest gain; r: Pearson correlation of gain and baseline; evaluated at the grid point nearest to: "
         + "; ".join(origins)
     )
-    return f"{_table(rows)}\n{textwrap.fill(notes, WIDTH)}"
+    return f"{_table(rows)}\n{_wrapped(notes)}"
 
 
 def _factors(analysis: Analysis) -> str:
@@ -91,7 +91,7 @@ def _ridge(analysis: Analysis) -> str:
     named = [f"{name} {value:+.4f}" for (_, name), value in fit.coefficients.items()]
     ends = named if len(named) <= 6 else [*named[:3], "…", *named[-3:]]
     line = f"ridge regression of the gain: {', '.join(ends)}; intercept {_number(fit.intercept, '+.4f')}"
-    return textwrap.fill(f"{line}, R² {_number(fit.r2, '.2f')} over {fit.n} settings", WIDTH)
+    return _wrapped(f"{line}, R² {_number(fit.r2, '.2f')} over {fit.n} settings")
 
 
 def _controls(analysis: Analysis) -> str:
@@ -109,6 +109,11 @@ def _controls(analysis: Analysis) -> str:
 def _counts(found: GainSummary) -> tuple[str, ...]:
     counts = (str(found.better), str(found.worse), str(found.unchanged))
     return (*counts, _number(found.max_gain, "+.4f"), _number(found.mean_gain, "+.5f"))
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    """Lines of at most WIDTH characters; names and paths stay whole, so that they can be copied."""
+    return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:

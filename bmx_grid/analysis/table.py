@@ -46,8 +46,7 @@ class LeftOut:
     examples: tuple[str, ...]
 
     def __str__(self) -> str:
-        shown = "; ".join(self.examples) + ("; …" if self.count > len(self.examples) else "")
-        return f"{self.count:,} {self.unit}: {self.reason} ({shown})"
+        return f"{self.count:,} {self.unit}: {self.reason} (e.g. {'; '.join(self.examples)})"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,82 @@
+"""Settings at given points: which grid point is used, how gains are counted."""
+
+import numpy as np
+import pytest
+from some_tables import P, flat, lime, peaked, table
+
+from bmx_grid.analysis.fixed import evaluate, gains_at, grid_point
+from bmx_grid.analysis.gains import summarise
+from bmx_grid.analysis.medians import Point
+
+TABLE = lime([peaked(-1.0)])
+
+
+@pytest.mark.parametrize(
+    ("p", "w", "used"),
+    [
+        pytest.param(-1.0, 0.5, (-1.0, 0.5), id="on the grid"),
+        pytest.param(-0.95, 0.5, (-1.0, 0.5), id="halfway: the lower"),
+        pytest.param(0.25, 0.5, (0.2, 0.5), id="halfway above 0: the lower"),
+        pytest.param(-0.94, 0.5, (-0.9, 0.5), id="nearest"),
+        pytest.param(-1.0, 0.25, (-1.0, 0.0), id="w halfway: the lower"),
+        pytest.param(-1.0, 0.8, (-1.0, 1.0), id="w nearest"),
+        pytest.param(2.0, 0.5, None, id="p beyond the grid"),
+        pytest.param(-2.1, 0.5, None, id="p before the grid"),
+        pytest.param(float("nan"), 0.5, None, id="no p"),
+    ],
+)
+def test_the_nearest_grid_point_is_used(p, w, used):
+    found = grid_point(TABLE, Point(p, w))
+    assert found == (None if used is None else (int(np.flatnonzero(used[0] == P)[0]), int(used[1] * 2)))
+    gain = gains_at(TABLE, Point(p, w))[0]
+    if used is None:
+        assert np.isnan(gain)
+    else:
+        assert gain == TABLE.correlation[0, found[0], found[1]] - 0.5
+
+
+def test_each_explainer_has_its_point():
+    surfaces = {("d", "a", "m", name): peaked(-1.0) for name in ("lime", "shap", "erasure")}
+    found = evaluate(table(surfaces), {"lime": Point(-1.0, 0.5), "shap": Point(-0.5, 0.5)})
+    by = found.by["explainer"]
+    assert by["lime"].mean_gain == pytest.approx(0.1)
+    assert by["shap"].mean_gain == pytest.approx(0.05)
+    assert (by["erasure"].n, by["erasure"].undefined) == (0, 1)
+    assert (found.all.n, found.all.undefined, found.all.better) == (2, 1, 2)
+    assert found.correlation[np.isfinite(found.gain)].tolist() == pytest.approx([0.6, 0.55])
+
+
+def test_gains_are_counted_apart_by_every_factor():
+    surfaces = {
+        ("d", "a", "m", "lime"): peaked(-1.0),
+        ("d", "b", "m", "lime"): flat(),
+        ("e", "a", "n", "lime"): peaked(-1.0, gain=5e-6, baseline=0.3),
+    }
+    found = evaluate(table(surfaces), {"lime": Point(-1.0, 0.5)}).by_explainer["lime"]
+    counts = {
+        factor: {name: (s.better, s.worse, s.unchanged) for name, s in by.items()} for factor, by in found.items()
+    }
+    assert counts == {
+        "dataset": {"d": (1, 1, 0), "e": (0, 0, 1)},
+        "language_pair": {"a": (1, 0, 1), "b": (0, 1, 0)},
+        "metric": {"m": (1, 1, 0), "n": (0, 0, 1)},
+    }
+    assert found["metric"]["n"].positive == 1
+    assert found["metric"]["n"].mean_baseline == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("gain", "counts"),
+    [
+        pytest.param(0.0, (0, 1, 0), id="no gain is worse, as in the paper"),
+        pytest.param(-0.0, (0, 1, 0), id="minus zero"),
+        pytest.param(1e-5, (0, 0, 1), id="1e-5 is not better"),
+        pytest.param(1.1e-5, (1, 0, 0), id="above 1e-5"),
+        pytest.param(-1e-9, (0, 1, 0), id="hardly worse"),
+        pytest.param(float("nan"), (0, 0, 0), id="undefined"),
+    ],
+)
+def test_borders_of_better_and_worse(gain, counts):
+    found = summarise(np.array([gain]), np.array([0.5]))
+    assert (found.better, found.worse, found.unchanged) == counts
+    assert found.n + found.undefined == 1

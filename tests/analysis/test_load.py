@@ -1,0 +1,233 @@
+"""Results tables from files and rows, and everything that can be wrong with them."""
+
+import gzip
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import csv
+from some_results import make_result
+from some_tables import P, W, flat, peaked, random_surfaces, rows, table
+
+from bmx_grid.analysis.load import from_arrow, load_table
+from bmx_grid.errors import DataError, DataMissingError
+from bmx_grid.results import grid_table
+
+SURFACES = random_surfaces(0)
+ONE = ("d1", "a", "m1", "lime")
+
+
+def without(arrow, mask):
+    return arrow.filter(pc.invert(mask))
+
+
+def of(arrow, names):
+    return pc.and_(
+        pc.and_(pc.equal(arrow["dataset"], names[0]), pc.equal(arrow["language_pair"], names[1])),
+        pc.and_(pc.equal(arrow["metric"], names[2]), pc.equal(arrow["explainer"], names[3])),
+    )
+
+
+def replaced(arrow, column, values):
+    return arrow.set_column(arrow.column_names.index(column), column, values)
+
+
+@pytest.mark.parametrize("order", ["as written", "shuffled", "w slowest"])
+def test_rows_in_any_order_become_the_same_arrays(order):
+    arrow = rows(SURFACES)
+    if order == "shuffled":
+        arrow = arrow.take(np.random.default_rng(1).permutation(arrow.num_rows))
+    elif order == "w slowest":
+        arrow = arrow.sort_by([("w", "descending"), ("p", "descending")])
+    found = from_arrow(arrow)
+    assert np.array_equal(found.p, P)
+    assert np.array_equal(found.w, W)
+    assert sorted(SURFACES) == sorted(tuple(one) for one in found.settings)
+    for row, one in enumerate(found.settings):
+        assert np.array_equal(found.correlation[row], SURFACES[tuple(one)])
+        assert found.baseline[row] == SURFACES[tuple(one)][0, -1]
+    assert found.left_out == ()
+
+
+def test_a_sweeps_table_is_read_back(tmp_path):
+    results = [make_result(seed, language_pair=pair) for seed, pair in enumerate(("cs-en", "de-en"))]
+    pq.write_table(grid_table(results), tmp_path / "grid.parquet")
+    found = load_table(tmp_path)
+    assert [one.language_pair for one in found.settings] == ["cs-en", "de-en"]
+    assert np.array_equal(found.correlation, np.stack([one.grid.correlation for one in results]))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+def test_files_hold_the_same(tmp_path, suffix):
+    arrow = rows(SURFACES)
+    file = tmp_path / f"t{suffix}"
+    if suffix == ".parquet":
+        pq.write_table(arrow, file, row_group_size=50)
+    else:
+        csv.write_csv(arrow, tmp_path / "t.csv")
+        if suffix == ".csv.gz":
+            file.write_bytes(gzip.compress((tmp_path / "t.csv").read_bytes()))
+    assert np.array_equal(load_table(file).correlation, from_arrow(arrow).correlation)
+
+
+def test_powers_with_the_rounding_of_a_loop_are_those_of_the_grid():
+    noisy = np.array([-2.0 + 0.1 * step for step in range(len(P))])
+    assert not np.array_equal(noisy, P)
+    assert np.array_equal(table({ONE: flat()}, p=noisy).p, P)
+
+
+ARROW = rows(SURFACES)
+FIRST = of(ARROW, ONE)
+
+
+@pytest.mark.parametrize(
+    ("arrow", "message"),
+    [
+        pytest.param(ARROW.drop_columns(["side", "p"]), "no column side, p; a results table has", id="columns missing"),
+        pytest.param(ARROW.slice(0, 0), "no rows", id="empty"),
+        pytest.param(without(ARROW, pc.equal(ARROW["w"], 1.0)), "no row has w = 1", id="no baseline at all"),
+        pytest.param(
+            ARROW.filter(FIRST).slice(1),
+            r"none of 1 settings has all points .*d1 a m1 lime: 1 of 120 points missing, first w = 0, p = -2",
+            id="one setting with a hole",
+        ),
+        pytest.param(
+            replaced(ARROW, "side", pa.array(["hypothesis"] * 3 + ["both"] * (ARROW.num_rows - 3))),
+            r"sides both \(1,437 rows\) and hypothesis \(3 rows\); choose one with side=",
+            id="two sides",
+        ),
+        pytest.param(
+            replaced(ARROW, "side", pa.array(["bothe"] * ARROW.num_rows)), "unknown side 'bothe'", id="unknown side"
+        ),
+        pytest.param(
+            replaced(ARROW, "metric", pa.array(["m", None] * (ARROW.num_rows // 2))),
+            "row 2 has no metric",
+            id="no name",
+        ),
+        pytest.param(
+            replaced(ARROW, "correlation", pa.array(["high"] * ARROW.num_rows)),
+            "column correlation holds string, not numbers",
+            id="words for numbers",
+        ),
+        pytest.param(
+            replaced(ARROW, "correlation", pa.array([0.1, 1.5] + [0.0] * (ARROW.num_rows - 2))),
+            r"row 2 has the correlation 1.5, which is not within \[-1, 1\]",
+            id="no correlation",
+        ),
+        pytest.param(
+            replaced(ARROW, "p", pa.array([0.0, float("inf")] + [0.0] * (ARROW.num_rows - 2))),
+            "row 2 has no finite p",
+            id="infinite p",
+        ),
+        pytest.param(
+            replaced(ARROW, "w", pa.array([0.0, 1.0, None] + [0.0] * (ARROW.num_rows - 3))),
+            "row 3 has no finite w",
+            id="no w",
+        ),
+        pytest.param(
+            replaced(ARROW, "w", pc.multiply(ARROW["w"], 100.0)), r"w = 50 is outside \[0, 1\]", id="w in percent"
+        ),
+        pytest.param(
+            pa.concat_tables([ARROW, replaced(ARROW.slice(0, 2), "correlation", pa.array([0.9, 0.9]))]),
+            r"2 rows contradict others, first d1 a m1 lime at w = 0, p = -2: [-.\d]+ \(row 1\) and 0.9; keep the rows",
+            id="contradicting rows",
+        ),
+        pytest.param(
+            replaced(pa.concat_tables([ARROW] * 5), "p", pa.array(np.arange(5.0 * ARROW.num_rows))),
+            "share no grid",
+            id="no common grid",
+        ),
+        pytest.param(
+            replaced(ARROW, "correlation", pa.array([float("nan")] * ARROW.num_rows)),
+            r"no setting is left to analyse\. Left out: 12 settings: the correlation at w = 1.* undefined",
+            id="only NaN",
+        ),
+    ],
+)
+def test_what_cannot_be_analysed_is_named(arrow, message):
+    with pytest.raises(DataError, match=message):
+        from_arrow(arrow)
+
+
+def test_files_that_are_not_there_or_no_table(tmp_path):
+    with pytest.raises(DataMissingError, match=r"no results table .*grid\.parquet"):
+        load_table(tmp_path)
+    (tmp_path / "t.parquet").write_text("PAR1 and then not")
+    with pytest.raises(DataError, match=r"t\.parquet: not a readable"):
+        load_table(tmp_path / "t.parquet")
+    (tmp_path / "t.csv").write_text("a,b\n1\n")
+    with pytest.raises(DataError, match=r"t\.csv: not a readable"):
+        load_table(tmp_path / "t.csv")
+
+
+def test_one_side_of_two_is_taken_and_the_other_counted():
+    both, hypothesis = rows({ONE: peaked(-1.0)}), rows({ONE: peaked(1.0)}, side="hypothesis")
+    found = from_arrow(pa.concat_tables([both, hypothesis]), side="hypothesis")
+    assert found.side == "hypothesis"
+    assert found.p[np.argmax(found.correlation[0].max(axis=1))] == 1.0
+    assert [str(one) for one in found.left_out] == ["120 rows: another side than hypothesis (e.g. both: 120)"]
+    with pytest.raises(DataError, match="no row of side 'hypothesis'"):
+        from_arrow(both, side="hypothesis")
+
+
+@pytest.mark.parametrize(
+    ("mask", "expected"),
+    [
+        pytest.param(
+            pc.and_(FIRST, pc.equal(ARROW["w"], 1.0)),
+            "1 settings: no rows with w = 1, the metric alone (e.g. d1 a m1 lime: 40 of 120 points missing, "
+            "first w = 1, p = -2)",
+            id="a setting without w = 1",
+        ),
+        pytest.param(
+            pc.and_(FIRST, pc.equal(ARROW["p"], 0.3)),
+            "1 settings: holes in the p x w grid that most settings fill (e.g. d1 a m1 lime: 3 of 120 points missing, "
+            "first w = 0, p = 0.3)",
+            id="a hole",
+        ),
+    ],
+)
+def test_a_setting_with_holes_is_left_out_and_named(mask, expected):
+    found = from_arrow(without(ARROW, mask))
+    assert len(found) == len(SURFACES) - 1
+    assert ONE not in found.settings
+    assert [str(one) for one in found.left_out] == [expected]
+
+
+def test_points_beside_the_grid_of_most_settings_are_left_out():
+    wider = rows({("d9", "a", "m", "lime"): np.pad(flat(), ((0, 5), (0, 0)), mode="edge")}, p=np.arange(-20, 25) / 10)
+    found = from_arrow(pa.concat_tables([ARROW, wider]))
+    assert len(found) == len(SURFACES) + 1
+    assert np.array_equal(found.p, P)
+    assert [str(one) for one in found.left_out] == [
+        "15 points: beside the grid that most settings share (e.g. d9 a m lime: 15)"
+    ]
+
+
+def test_rows_given_twice_count_once():
+    found = from_arrow(pa.concat_tables([ARROW, ARROW.slice(0, 7)]))
+    assert np.array_equal(found.correlation, from_arrow(ARROW).correlation)
+    assert [(one.count, one.unit) for one in found.left_out] == [(7, "rows")]
+
+
+def test_undefined_points_are_counted_and_settings_without_a_baseline_left_out():
+    holes, dead, wobbly = peaked(-1.0), flat(), flat()
+    holes[3, 1] = holes[5, 2] = np.nan
+    dead[:, 2] = np.nan
+    wobbly[7, 2] += 0.01
+    found = table({("d", name, "m", "lime"): one for name, one in zip("abc", (holes, dead, wobbly), strict=True)})
+    assert [one.language_pair for one in found.settings] == ["a"]
+    assert found.baseline[0] == 0.5
+    assert [(one.count, one.unit, one.examples) for one in found.left_out] == [
+        (1, "settings", ("d b m lime",)),
+        (1, "settings", ("d c m lime",)),
+        (2, "points", ("d a m lime: 2",)),
+    ]
+
+
+def test_nulls_are_undefined_correlations():
+    values = pa.array([None, *ARROW["correlation"].to_pylist()[1:]])
+    found = from_arrow(replaced(ARROW, "correlation", values))
+    assert int(np.isnan(found.correlation).sum()) == 1
