@@ -23,11 +23,11 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # so that a checkout needs no installation
 
-from bmx_grid.analysis.as_json import plain  # noqa: E402
-from bmx_grid.analysis.load import load_table  # noqa: E402
-from bmx_grid.analysis.run import Options, analyse  # noqa: E402
-from bmx_grid.analysis.table import FACTORS, GridTable  # noqa: E402
-from bmx_grid.errors import BmxError  # noqa: E402
+from bmx_grid.analysis.as_json import plain
+from bmx_grid.analysis.load import load_table
+from bmx_grid.analysis.run import Options, analyse
+from bmx_grid.analysis.table import FACTORS, GridTable
+from bmx_grid.errors import BmxError
 
 EXACT = 1e-9  # of the differences themselves: 0.7072 against 0.7073 is a difference of 1e-4, not a little more
 AGREES, DIFFERS, ABSENT = "agrees", "DIFFERS", "not here"

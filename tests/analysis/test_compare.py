@@ -29,7 +29,7 @@ def test_other_values_differ_and_absent_ones_are_said(compare, tmp_path, capsys)
     pq.write_table(rows({("mqm21", pair, "xbertscore", "lime"): peaked(-1.4, gain=0.055) for pair in "abcd"}), held_out)
     assert compare.main(["--paper", str(main), str(held_out)]) == 1
     told = {line[:49].strip(): line for line in capsys.readouterr().out.splitlines()}
-    assert told["settings"].endswith("2   -428.00000  DIFFERS")
+    assert told["settings"].endswith(" 2  -428.00000  DIFFERS")
     assert told["median p, LIME"].endswith("agrees")
     assert told["median p, Erasure"].endswith("not here: not in this table")
     assert told["newstest21 MQM, LIME, improved (of 4)"].endswith("agrees")
