@@ -1,0 +1,136 @@
+"""Sides a second for the candidates of Input Marginalization: a pass a side against a pass a word.
+
+    python benchmarks/input_marginalization.py [--words 10 25 40] [--layers 2] [--sides 3] [--rounds 3]
+
+A BERT of bert-base-multilingual-cased's width and vocabulary (119,547 tokens) with random weights and few layers.
+    word by word           the whole model for each masked text, as a script with transformers would do it
+    side by side           ours: all masked texts of a side in one pass, the vocabulary layer at the masks only
+    mixed                  the masked texts of all sides, sorted by length, in passes of 8192 tokens: what it would
+                           gain to give up results that are the same in any batch
+All ways take turns in each round; medians over rounds, one process, one run. On a CPU it is the time of the CPU
+that counts, which other work on the machine disturbs less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from bmx_grid.explainers.input_marginalization import InputMarginalization
+from bmx_grid.explainers.masked_lm import MaskedLM, load_masked_lm
+
+VOCABULARY = 119_547
+COUNT = 19  # candidates above 0.05
+BATCH_TOKENS = 8192
+
+
+def wide_bert(folder: Path, layers: int) -> Path:
+    """A random BERT, and a tokenizer of one word in four cut into two pieces."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
+
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokens = [*specials, "##ed", *(f"w{number}" for number in range(VOCABULARY - 6))]
+    made = Tokenizer(models.WordPiece({token: index for index, token in enumerate(tokens)}, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+    PreTrainedTokenizerFast(
+        tokenizer_object=made, model_max_length=512, **{f"{key}_token": value for key, value in names.items()}
+    ).save_pretrained(folder)
+    torch.manual_seed(0)
+    BertForMaskedLM(BertConfig(vocab_size=VOCABULARY, num_hidden_layers=layers)).save_pretrained(folder)
+    return folder
+
+
+def sides(count: int, n: int) -> list[tuple[str, ...]]:
+    """`count` sides of n words."""
+    rng = np.random.Generator(np.random.PCG64(0))
+    ends = np.where(rng.random((count, n)) < 0.25, "ed", "")
+    numbers = rng.integers(100_000, size=(count, n))
+    return [
+        tuple(f"w{number}{end}" for number, end in zip(*row, strict=True)) for row in zip(numbers, ends, strict=True)
+    ]
+
+
+def word_by_word(lm: MaskedLM, texts: list[tuple[str, ...]]) -> None:
+    """One text a pass, all logits."""
+    import torch
+
+    tokenizer, network = lm.loaded.tokenizer, lm.loaded.network
+    for words in texts:
+        for place in range(len(words)):
+            text = " ".join([*words[:place], tokenizer.mask_token, *words[place + 1 :]])
+            encoded = tokenizer(text, return_tensors="pt").to(lm.loaded.device)
+            at = int((encoded["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0])
+            with torch.inference_mode():
+                network(**encoded).logits[0, at].softmax(-1).topk(COUNT)
+
+
+def mixed(lm: MaskedLM, texts: list[tuple[str, ...]]) -> None:
+    """Masked texts of all sides by length, as many a pass as fit."""
+    import torch
+
+    rows = [one for words in texts for one in zip(*lm._encode(words, range(len(words))), strict=True)]
+    rows.sort(key=lambda one: len(one[0]))
+    start = 0
+    while start < len(rows):
+        step = max(1, BATCH_TOKENS // len(rows[min(start + BATCH_TOKENS // 8, len(rows) - 1)][0]))
+        part = rows[start : start + step]
+        width = max(len(ids) for ids, _ in part)
+        ids = torch.tensor([one + [0] * (width - len(one)) for one, _ in part])
+        with torch.inference_mode():
+            lm._best(ids, (ids != 0).long(), [at for _, at in part], COUNT)
+        start += step
+
+
+def main() -> None:
+    """Time all ways in turn and print medians."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--words", type=int, nargs="+", default=[10, 25, 40], help="words a side")
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--sides", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--device", default="auto")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        model = str(wide_bert(Path(folder), arguments.layers))
+        lm = load_masked_lm(model, None, "float32", arguments.device, 512)
+        explainer = InputMarginalization(model=model, revision=None, device=arguments.device)
+        clock = time.process_time if lm.loaded.on_cpu else time.perf_counter
+        start = clock()
+        lm.propose(("w1",), [0], COUNT, BATCH_TOKENS)
+        print(f"{lm.loaded.device}; first call (spelling of {VOCABULARY} tokens): {clock() - start:.1f} s")
+        print(f"{'words':>5}  {'way':<14} {'s a side':>9} {'sides/s':>8} {'against word by word':>21}")
+        for n in arguments.words:
+            texts = sides(arguments.sides, n)
+            rngs = [np.random.default_rng(0)] * len(texts)
+            ways: dict[str, Callable[[], object]] = {
+                "word by word": lambda texts=texts: word_by_word(lm, texts[:1]),
+                "side by side": lambda texts=texts, rngs=rngs: explainer.plan_many(texts, rngs),
+                "mixed": lambda texts=texts: mixed(lm, texts),
+            }
+            done = {"word by word": 1}
+            times: dict[str, list[float]] = {name: [] for name in ways}
+            for _ in range(arguments.rounds):
+                for name, call in ways.items():
+                    start = clock()
+                    call()
+                    times[name].append((clock() - start) / done.get(name, len(texts)))
+            base = statistics.median(times["word by word"])
+            for name, found in times.items():
+                median = statistics.median(found)
+                print(f"{n:>5}  {name:<14} {median:>9.3f} {1 / median:>8.2f} {base / median:>20.1f}x")
+
+
+if __name__ == "__main__":
+    main()
