@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+# Before any library reads them: no test asks a model hub, and tiny networks are slower on several threads.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
+import tiny_models
 from fakes import ROOT
 
 
@@ -26,3 +33,10 @@ def authors_grid() -> Path:
     if not path.is_file():
         pytest.skip(f"the authors' published grid is not here (looked at {path})")
     return path
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory) -> Callable[[str], str]:
+    """Folder of a tiny random model by its architecture: bert, roberta, xlm_roberta or gpt2; made once."""
+    folder = tmp_path_factory.mktemp("models")
+    return functools.cache(lambda name: str(getattr(tiny_models, f"tiny_{name}")(folder / name)))

@@ -1,0 +1,122 @@
+"""XMoverScore: the transport against other solvers, the score against a plain computation from hidden states."""
+
+import numpy as np
+import pytest
+from neural import EMPTY, NAMES, PAIRS
+
+from bmx_grid.errors import ConfigError, UnavailableError
+from bmx_grid.metrics.xmoverscore import XMoverScore, moved_distance
+from bmx_grid.models import load_model
+
+pytestmark = pytest.mark.filterwarnings("ignore:model '.*tokens:UserWarning")
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (5, 5), (9, 4), (13, 17)])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_optimum_is_that_of_a_linear_programme(shape, seed):
+    from scipy.optimize import linprog
+
+    n, m = shape
+    cost = np.random.Generator(np.random.PCG64(seed)).random(shape)
+    rows = np.kron(np.eye(n), np.ones(m))
+    columns = np.kron(np.ones(n), np.eye(m))
+    solved = linprog(
+        cost.ravel(), A_eq=np.vstack([rows, columns]), b_eq=[*np.full(n, 1 / n), *np.full(m, 1 / m)], method="highs"
+    )
+    assert moved_distance(cost, 0.0) == pytest.approx(solved.fun, abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 6, 30])
+def test_equal_sizes_are_an_assignment(n):
+    from scipy.optimize import linear_sum_assignment
+
+    cost = np.random.Generator(np.random.PCG64(n)).random((n, n))
+    expected = cost[linear_sum_assignment(cost)].mean()
+    # all flows are equal, so that none is below the others and nothing is left out
+    assert [moved_distance(cost, dropout) for dropout in (0.0, 0.3)] == pytest.approx([expected] * 2, abs=1e-12)
+
+
+def test_the_smallest_flows_are_left_out():
+    # Along a line: 1/2 and 1/2 onto 1/5 x 5. Flows 4 x 1/5 and twice 1/10 (the middle pile is split).
+    cost = np.abs(np.array([0.0, 1.0])[:, None] - np.array([0.0, 0.1, 0.5, 0.9, 1.0])[None, :])
+    whole = (0.1 + 0.1) / 5 + (0.5 + 0.5) / 10
+    assert moved_distance(cost, 0.0) == pytest.approx(whole)
+    # 30 % of 6 flows is 1: the smallest, which both halves of the split pile equal, so that both stay
+    assert moved_distance(cost, 0.3) == pytest.approx(whole)
+    # 50 % is 3: the third smallest is 1/5, so that what is below it goes
+    assert moved_distance(cost, 0.5) == pytest.approx((0.1 + 0.1) / 5)
+
+
+@pytest.mark.parametrize(("shape", "expected"), [((0, 0), 0.0), ((0, 3), 2.0), ((3, 0), 2.0)])
+def test_empty_problems_do_not_reach_the_solver(shape, expected):
+    assert moved_distance(np.empty(shape), 0.3) == expected
+
+
+def plain_score(model, truth: str, hypothesis: str, layer: int) -> float:
+    """The published steps for one pair, with floats where the metric has whole numbers."""
+    import ot
+    import torch
+
+    vectors = []
+    for text in (truth, hypothesis):
+        ids = model.tokenizer(text, return_tensors="pt", truncation=True, max_length=64)
+        with torch.inference_mode():
+            states = model.network(**ids, output_hidden_states=True).hidden_states[layer][0].double()
+        vectors.append((states / states.norm(dim=-1, keepdim=True)).numpy())
+    cost = np.linalg.norm(vectors[0][:, None] - vectors[1][None], axis=-1)
+    flow = ot.emd(np.full(len(cost), 1 / len(cost)), np.full(cost.shape[1], 1 / cost.shape[1]), cost)
+    moved = np.sort(flow[flow > 1e-9])
+    flow[flow < moved[max(int(len(moved) * 0.3), 1) - 1] - 1e-9] = 0
+    return 1 - float((flow * cost).sum())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equals_the_published_steps(tiny_model, name):
+    # texts without double blanks or blanks at the ends: tokenizers of other make than BERT's see those
+    pairs = [pair for pair in PAIRS if all(text == " ".join(text.split()) for text in pair)]
+    model = load_model("encoder", tiny_model(name), device="cpu")
+    expected = [plain_score(model, *pair, layer=2) for pair in pairs]
+    found = XMoverScore(model=tiny_model(name), layer=2, device="cpu").score(pairs)
+    assert found.tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_same_text_twice_scores_one_and_empty_texts_score_less(tiny_model):
+    metric = XMoverScore(model=tiny_model("bert"), layer=2)
+    assert metric.score([("The cat .", "The cat ."), ("", "")]).tolist() == pytest.approx([1, 1], abs=1e-5)
+    assert (metric.score([pair for pair in EMPTY if "cat" in pair]) < 1).all()
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 40, 100_000])
+def test_the_budget_does_not_change_scores(tiny_model, batch_tokens):
+    pairs = [*PAIRS, *EMPTY]
+    options = {"model": tiny_model("bert"), "layer": 2, "language_model": tiny_model("gpt2")}
+    expected = [XMoverScore(**options).score([pair])[0] for pair in pairs]
+    found = XMoverScore(**options, batch_tokens=batch_tokens).score(pairs)
+    assert found.tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_language_model_adds_its_mean_log_likelihood(tiny_model):
+    import torch
+
+    pairs = PAIRS[:9]
+    options = {"model": tiny_model("bert"), "layer": 2, "device": "cpu"}
+    gpt2 = load_model("causal_lm", tiny_model("gpt2"), device="cpu")
+    losses = []
+    for _, hypothesis in pairs:
+        ids = gpt2.tokenizer(hypothesis, return_tensors="pt")["input_ids"]
+        with torch.inference_mode():
+            losses.append(float(gpt2.network(ids, labels=ids).loss) if ids.shape[1] > 1 else 0.0)
+    plain = XMoverScore(**options).score(pairs)
+    found = XMoverScore(**options, language_model=tiny_model("gpt2"), language_model_weight=0.1).score(pairs)
+    assert found.tolist() == pytest.approx((plain - 0.1 * np.array(losses)).tolist(), abs=1e-5)
+
+
+def test_a_language_model_that_cannot_be_had_is_refused_before_scoring(tiny_model):
+    with pytest.raises(UnavailableError, match="no-such-model"):
+        XMoverScore(model=tiny_model("bert"), layer=2, language_model="./no-such-model").check()
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0])
+def test_a_share_outside_its_range_is_refused(share):
+    with pytest.raises(ConfigError, match="flow_dropout"):
+        XMoverScore(model="m", layer=1, flow_dropout=share)

@@ -1,0 +1,89 @@
+"""Batches by token budget, memory that runs out, texts that are too long."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from bmx_grid.embedding import in_batches, padded, token_budget, tokenize
+from bmx_grid.models import LoadedModel, load_model
+
+
+def a_model() -> LoadedModel:
+    import torch
+
+    return LoadedModel("fake", tokenizer=None, network=None, device=torch.device("cpu"), max_length=64)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "budget", "expected"),
+    [
+        pytest.param([3, 9, 5, 5, 1], 10, [[1], [2, 3], [0, 4]], id="longest-first-padded-to-the-longest"),
+        pytest.param([30, 2, 2], 10, [[0], [1, 2]], id="an-item-above-the-budget-goes-alone"),
+        pytest.param([0, 0], 1, [[0], [1]], id="items-without-tokens"),
+        pytest.param([], 10, [], id="nothing"),
+    ],
+)
+def test_batches_hold_the_budget_of_padded_tokens(lengths, budget, expected):
+    seen = []
+    in_batches(lambda batch: seen.append(batch.tolist()), np.array(lengths, dtype=np.int64), a_model(), budget)
+    assert seen == expected
+
+
+def test_memory_that_runs_out_halves_the_batch_and_goes_on():
+    import torch
+
+    model, seen, failed = a_model(), [], []
+
+    def work(batch):
+        if len(batch) * 4 > 20:
+            failed.append(len(batch))
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        seen.extend(batch.tolist())
+
+    in_batches(work, np.full(40, 4), model, 160)
+    assert sorted(seen) == list(range(40))
+    assert failed == [40, 20, 10]
+    assert token_budget(model, 160) == 20  # learnt: the next call does not try again
+    in_batches(work, np.full(40, 4), model, 160)
+    assert failed == [40, 20, 10]
+
+
+def test_memory_too_small_for_one_text_is_an_error():
+    import torch
+
+    def work(batch):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with pytest.raises(torch.OutOfMemoryError):
+        in_batches(work, np.array([4, 4]), a_model(), 100)
+
+
+def test_padding():
+    rows, mask = padded([[5, 6, 7], [], [8]], 1)
+    assert rows.tolist() == [[5, 6, 7], [1, 1, 1], [8, 1, 1]]
+    assert mask.tolist() == [[True] * 3, [False] * 3, [True, False, False]]
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "xlm_roberta"])
+def test_long_texts_are_cut_counted_and_warned_of_once(tiny_model, name):
+    model = load_model("encoder", tiny_model(name), layers=1)
+    model.texts_cut = 0
+    texts = ["cat " * 500, "The cat", "dog " * 500]
+    with pytest.warns(UserWarning, match="2 of 3 texts have more than 64 tokens"):
+        ids = tokenize(model, texts, None)
+    assert [len(one) for one in ids][::2] == [64, 64]
+    assert ids[0][-1] == model.tokenizer.sep_token_id
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tokenize(model, texts, 1_000)
+    assert model.texts_cut == 4
+    assert max(len(one) for one in tokenize(model, texts, 5)) == 5
+
+
+def test_a_text_of_just_the_limit_is_not_cut(tiny_model):
+    model = load_model("encoder", tiny_model("bert"), layers=1)
+    before = model.texts_cut
+    ids = tokenize(model, [". " * 62], None)
+    assert len(ids[0]) == 64
+    assert model.texts_cut == before

