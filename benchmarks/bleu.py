@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,20 +21,22 @@ from pathlib import Path
 import numpy as np
 import sacrebleu
 
-from bmx_grid.configure import build, load_option
-from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.explainers.base import Explainer
-from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.explainers.lime import Lime
-from bmx_grid.explainers.shap import Shap
-from bmx_grid.metrics.base import Metric, Pair
-from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.metrics.sentence_bleu import SentenceBleu
-from bmx_grid.perturbation import Request
-from bmx_grid.text import split_words
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bmx_grid.configure import build, load_option  # noqa: E402
+from bmx_grid.datasets.base import DatasetReader  # noqa: E402
+from bmx_grid.explainers.base import Explainer  # noqa: E402
+from bmx_grid.explainers.erasure import Erasure  # noqa: E402
+from bmx_grid.explainers.lime import Lime  # noqa: E402
+from bmx_grid.explainers.shap import Shap  # noqa: E402
+from bmx_grid.metrics.base import Metric, Pair  # noqa: E402
+from bmx_grid.metrics.chrf import Chrf  # noqa: E402
+from bmx_grid.metrics.sentence_bleu import SentenceBleu  # noqa: E402
+from bmx_grid.perturbation import Request  # noqa: E402
+from bmx_grid.text import split_words  # noqa: E402
 
 LIBRARY_TEXTS = 1500  # texts a round that sacreBLEU scores, spread over all requests
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def read_pairs(data_dir: Path, count: int) -> tuple[str, list[Pair]]:

@@ -22,14 +22,13 @@ from bmx_grid.perturbation import Request
 Bits = NDArray[np.uint64]
 
 _WIDTH = 64  # tokens that a text may have
-_BLOCK_TEXTS = 2**13  # counted together: enough to hide the cost of a call, few enough for the cache
 
 
 @dataclass(frozen=True, eq=False)
 class _BitSide:
     """K masked texts whose n-grams stay where they are, or go. Bit i stands for token i of the whole text.
 
-    keep: bool[K, tokens]. first: bits of the tokens that begin a word.
+    tokens: of the whole text. keep: bool[K, tokens]. first: bits of the tokens that begin a word.
     instead: how many tokens stand for a hidden word.
     """
 
@@ -44,21 +43,20 @@ class _BitSide:
 def count_masked(requests: Sequence[Request], tokenizer: Tokenizer, orders: int) -> tuple[NgramCounts, list[slice]]:
     """Counts of 1- to `orders`-grams for all texts of all requests, and the rows that are each request's."""
     sides = [_bit_side(request, tokenizer) for request in requests]
-    by_bits = [index for index, side in enumerate(sides) if side is not None]
     walked = [index for index, side in enumerate(sides) if side is None]
-    counts = [_count(block, orders) for block in _blocks([side for side in sides if side is not None])]
-    counts.append(
-        count_ngrams([side for index in walked for side in sides_of_request(requests[index], tokenizer)], orders)
-    )
+    counts = _count([side for side in sides if side is not None], orders)
+    if walked:
+        masked_sides = [side for index in walked for side in sides_of_request(requests[index], tokenizer)]
+        counts = join_counts(counts, count_ngrams(masked_sides, orders))
     rows, stop = [slice(0)] * len(requests), 0
-    for index in (*by_bits, *walked):
+    for index in (*(index for index, side in enumerate(sides) if side is not None), *walked):
         start, stop = stop, stop + len(requests[index].plan)
         rows[index] = slice(start, stop)
-    return join_counts(counts), rows
+    return counts, rows
 
 
 def _bit_side(request: Request, tokenizer: Tokenizer) -> _BitSide | None:
-    """None where n-grams move, or tokens are too many."""
+    """None where n-grams may move, and where there are more tokens than bits."""
     plan = request.plan
     if plan.keep is None or not reads_word_by_word(plan, tokenizer):
         return None
@@ -67,33 +65,22 @@ def _bit_side(request: Request, tokenizer: Tokenizer) -> _BitSide | None:
     if len(tokens) > _WIDTH:
         return None
     instead = tokenizer.word(plan.replacement) if plan.replacement else ()
-    in_place = instead and all(own) and set(instead).isdisjoint(fixed)
+    none_empty = all(own)
+    in_place = none_empty and instead and set(instead).isdisjoint(fixed)
     if not in_place and not plan.keep.all():
         return None
-    keep, lengths = plan.keep, np.fromiter(map(len, own), np.intp, len(own))
-    if (lengths == 1).all():
-        first = (1 << len(own)) - 1
-    else:
-        keep = keep.take(np.repeat(np.arange(len(own)), lengths), axis=1)
-        first = sum(1 << place for place in set((np.cumsum(lengths) - lengths)[lengths > 0].tolist()))
+    keep, first = plan.keep, (1 << len(tokens)) - 1
+    if len(tokens) > len(own) or not none_empty:
+        word_of_token = [word for word, its_own in enumerate(own) for _ in its_own]
+        keep = keep.take(np.array(word_of_token, np.intp), axis=1)
+        first = sum(1 << word_of_token.index(word) for word, its_own in enumerate(own) if its_own)
     return _BitSide(tokens, fixed, keep, first, len(instead), request.side == "hypothesis")
 
 
-def _blocks(sides: Sequence[_BitSide]) -> Iterator[Sequence[_BitSide]]:
-    start = texts = 0
-    for stop, side in enumerate(sides):
-        if texts and texts + len(side.keep) > _BLOCK_TEXTS:
-            yield sides[start:stop]
-            start, texts = stop, 0
-        texts += len(side.keep)
-    if start < len(sides):
-        yield sides[start:]
-
-
 def _count(sides: Sequence[_BitSide], orders: int) -> NgramCounts:
-    n_texts = [len(side.keep) for side in sides]
-    ends = np.cumsum(n_texts).tolist()
-    rows = [slice(end - size, end) for end, size in zip(ends, n_texts, strict=True)]
+    n_texts = np.array([len(side.keep) for side in sides], np.intp)
+    ends = np.cumsum(n_texts)
+    rows = list(map(slice, (ends - n_texts).tolist(), ends.tolist()))
     kept = _pack(sides, rows)
     matches = np.zeros((orders, len(kept)), np.intp)
     runs = kept
@@ -115,7 +102,7 @@ def _count(sides: Sequence[_BitSide], orders: int) -> NgramCounts:
 
 def _pack(sides: Sequence[_BitSide], rows: Sequence[slice]) -> Bits:
     """uint64[P], bit i: whether token i stays."""
-    spaced = np.zeros((rows[-1].stop, _WIDTH), np.bool_)
+    spaced = np.zeros((sum(len(side.keep) for side in sides), _WIDTH), np.bool_)
     for side, place in zip(sides, rows, strict=True):
         spaced[place, : len(side.tokens)] = side.keep
     return np.packbits(spaced.ravel(), bitorder="little").view("<u8").astype(np.uint64, copy=False)
@@ -141,7 +128,5 @@ def _shared_ngrams(sides: Sequence[_BitSide], orders: int) -> Iterator[tuple[Bit
         clipped = too_often.take(step.nodes)
         np.add.at(per_node, step.nodes[clipped], bits[clipped])
         nodes = too_often.nonzero()[0]
-        yield (
-            known,
-            list(zip(step.owner[nodes].tolist(), per_node[nodes], step.limits[nodes].tolist(), strict=True)),
-        )
+        owners, limits = step.owner.take(nodes).tolist(), step.limits.take(nodes).tolist()
+        yield known, list(zip(owners, per_node.take(nodes), limits, strict=True))

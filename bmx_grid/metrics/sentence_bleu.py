@@ -109,7 +109,7 @@ class SentenceBleu(Metric):
             total[missed] *= 2.0 ** np.cumsum(missed, axis=1)[missed]
         seen = (total > 0) & (correct > 0)
         precisions = np.divide(correct, total, out=np.ones_like(correct), where=seen)
-        logs = _each(math.log, precisions.ravel().tolist(), precisions.size).reshape(precisions.shape)
+        logs = _each_distinct(math.log, precisions)
         logs[~seen] = _LOG_OF_ZERO
         orders = (total > 0).sum(axis=1).clip(min=1) if self.effective_order else np.full(len(total), _ORDERS)
         logs[np.arange(_ORDERS) >= orders[:, None]] = 0.0
@@ -117,7 +117,7 @@ class SentenceBleu(Metric):
         hypothesis, reference = counts.hypothesis, counts.reference
         short = (hypothesis > 0) & (hypothesis < reference)
         ratio = np.divide(reference, hypothesis, out=np.ones(len(logs)), where=short)
-        brevity = _each(math.exp, (1 - ratio).tolist(), len(logs))
+        brevity = _each_distinct(math.exp, 1 - ratio)
         scores = brevity * _each(math.exp, (sums / orders).tolist(), len(logs))
         scores[~counts.matches.any(axis=1)] = 0.0
         return (scores / 100)[row]
@@ -125,6 +125,11 @@ class SentenceBleu(Metric):
 
 def _each(function: Callable[[Any], float], values: Iterable[Any], count: int) -> NDArray[np.float64]:
     return np.fromiter(map(function, values), np.float64, count)
+
+
+def _each_distinct(function: Callable[[float], float], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    found, place = np.unique(values, return_inverse=True)
+    return _each(function, found.tolist(), len(found))[place]
 
 
 @functools.cache
@@ -146,6 +151,11 @@ def _library_tokenizer(name: str) -> Callable[[str], str]:
 @functools.cache
 def _tokenizer(name: str, lowercase: bool) -> Tokenizer:
     library = _library_tokenizer(name)
-    return Tokenizer(
-        lambda text: library((text.lower() if lowercase else text).rstrip()).split(), by_word=name in _BY_WORD
-    )
+
+    def tokens(text: str) -> Sequence[str]:
+        text = text.lower() if lowercase else text
+        if name == "13a" and text.isalnum():
+            return (text,)  # 13a parts words at signs only; asking the library about each new word takes longest
+        return library(text.rstrip()).split()
+
+    return Tokenizer(tokens, by_word=name in _BY_WORD)

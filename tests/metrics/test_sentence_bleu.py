@@ -1,6 +1,7 @@
 """Sentence BLEU against sacreBLEU: not close to it, equal to it."""
 
 import logging
+import sys
 
 import numpy as np
 import pytest
@@ -79,6 +80,12 @@ def test_tokens_of_a_text_are_the_tokens_of_its_words(name):
     texts = short_texts(" .,-5a&\N{NO-BREAK SPACE}", 4) + [random_text(rng, 15) for _ in range(500)]
     for text in texts:
         assert tokenizer.text(text) == tuple(library(text.rstrip()).split()), repr(text)
+
+
+def test_13a_leaves_letters_and_digits_of_all_scripts_together():
+    word = "".join(character for character in map(chr, range(sys.maxunicode + 1)) if character.isalnum())
+    assert sentence_bleu._library_tokenizer("13a")(word).split() == [word]
+    assert sentence_bleu._tokenizer("13a", False).word(word) == (word,)
 
 
 @pytest.mark.parametrize("settings", AS_WHOLE)
