@@ -106,7 +106,7 @@ def by_the_loop(model: Path, words: tuple[str, ...], delta: float, weights: str,
 def test_it_agrees_with_a_plain_loop(any_model, words, weights):
     explainer = marginalization(any_model, weights=weights)
     _, found = explained(explainer, words)
-    assert np.abs(found - by_the_loop(any_model, words, 0.05, weights, "best")).max() <= 1e-6
+    assert np.abs(found - by_the_loop(any_model, words, 0.05, weights, "best")).max() <= 5e-6
 
 
 @pytest.mark.parametrize("no_candidate", ["best", "zero"])
@@ -121,7 +121,7 @@ def test_it_agrees_with_a_plain_loop(any_model, words, weights):
 def test_it_agrees_with_a_plain_loop_at_any_threshold(bert, delta, no_candidate):
     explainer = marginalization(bert, delta=delta, no_candidate=no_candidate)
     plan, found = explained(explainer, SENTENCE)
-    assert np.abs(found - by_the_loop(bert, SENTENCE, delta, "appendix", no_candidate)).max() <= 1e-6
+    assert np.abs(found - by_the_loop(bert, SENTENCE, delta, "appendix", no_candidate)).max() <= 5e-6
     assert len(plan) <= explainer.count_texts(len(SENTENCE))
 
 
