@@ -53,6 +53,8 @@ def plain(analysis: Analysis) -> Plain:
         "beating_medians": _by_pair(analysis.beating_medians),
         "fixed": _fixed(analysis),
         "fixed_by": {factor: _summaries(groups) for factor, groups in analysis.fixed.by.items()},
+        "best_explainer": analysis.best_explainer,
+        "averages": _averages(analysis),
         "ridge": _ridge(analysis.ridge),
         "gain_baseline_pearson": {"all": analysis.gain_baseline.all, **analysis.gain_baseline.by_explainer},
         "leave_one_out": _held_out(analysis.leave_one_out),
@@ -110,6 +112,13 @@ def _by_pair(medians: Mapping[tuple[str, str], Median]) -> Plain:
     found: Plain = {}
     for (metric, explainer), one in medians.items():
         found.setdefault(metric, {})[explainer] = dataclasses.asdict(one)
+    return found
+
+
+def _averages(analysis: Analysis) -> Plain:
+    found: Plain = {}
+    for (dataset, metric), one in analysis.averages.items():
+        found.setdefault(dataset, {})[metric] = dataclasses.asdict(one)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bmx_grid.analysis.averages import Average, averages
 from bmx_grid.analysis.baseline import GainBaseline, gain_baseline
 from bmx_grid.analysis.best import BestPoints, Tie, best_points
 from bmx_grid.analysis.density import Densities, gain_densities
@@ -52,6 +53,7 @@ class Analysis:
         above 0 only; metric_medians: by (metric, explainer); beating_medians: by (metric, explainer), over all points
         that beat the baseline.
     fixed: `real` at the points asked for; origins: by explainer, where the point comes from, in words.
+    averages: by (data set, metric), means over language pairs at the fixed and the best points of `real`.
     ridge, gain_baseline: of the gains of `fixed`. densities: of grid gains, and of the gains of `fixed`.
     leave_one_out, nested: by factor ("dataset", "language_pair", "metric") and explainer.
     """
@@ -66,6 +68,7 @@ class Analysis:
     beating_medians: Mapping[tuple[str, str], Median]
     fixed: FixedEvaluation
     origins: Mapping[str, str]
+    averages: Mapping[tuple[str, str], Average]
     ridge: RidgeFit
     gain_baseline: GainBaseline
     densities: Densities
@@ -77,6 +80,24 @@ class Analysis:
     def n_tied(self) -> int:
         """Settings of `real` that no (p, w) with w other than 1 improves."""
         return int(self.best.ties_baseline[~self.table.is_control].sum())
+
+    @property
+    def is_held_out(self) -> bool:
+        """Whether every fixed point was given or chosen on another table: nothing was selected where it is judged."""
+        return self.options.select_from is not None or set(self.options.fixed) >= set(self.origins)
+
+    @property
+    def best_explainer(self) -> str | None:
+        """The explainer with the largest share of better settings at its fixed point.
+
+        Of equal shares the larger mean gain, then the first name. None without a defined gain.
+        """
+        found = [(name, one) for name, one in self.fixed.by["explainer"].items() if one.n > 0]
+        return (
+            min(found, key=lambda item: (-item[1].better / item[1].n, -item[1].mean_gain, item[0]))[0]
+            if found
+            else None
+        )
 
 
 def analyse(table: GridTable, options: Options | None = None) -> Analysis:
@@ -101,6 +122,7 @@ def analyse(table: GridTable, options: Options | None = None) -> Analysis:
         beating_medians=beating_medians(real),
         fixed=fixed,
         origins=origins,
+        averages=averages(real, fixed.correlation, real_best.correlation),
         ridge=fit_ridge(real, fixed.gain),
         gain_baseline=gain_baseline(real, fixed.gain),
         densities=gain_densities(table, every.gain),

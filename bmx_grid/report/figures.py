@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import struct
 import textwrap
+from collections.abc import Sequence
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmx_grid.files import replacing
 from bmx_grid.results import SettingResult
@@ -17,7 +20,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Floats = NDArray[np.float64]
+
 VERSION = 1  # raise when the drawing changes, so that older figures are drawn again
+PNG = b"\x89PNG\r\n\x1a\n"
 KEY = "Fingerprint"  # of the PNG's text that says which result it shows
 # Okabe and Ito's colours, told apart by colour-blind readers; dashes and markers tell lines apart without colour.
 COLOURS = ("#D55E00", "#E69F00", "#009E73", "#56B4E9", "#0072B2", "#CC79A7")
@@ -50,49 +56,53 @@ def draw_setting(result: SettingResult, path: Path) -> None:
 def is_current(path: Path, fingerprint: str) -> bool:
     """Whether `path` is a whole figure, drawn by this code, of the result with this fingerprint.
 
-    Reads the PNG's chunks by itself: a sweep in which nothing is new needs no drawing library.
+    Reads the PNG's chunks by itself, checksums included: a sweep in which nothing is new needs no drawing library.
     """
     expected = KEY.encode() + b"\0" + _stamp(fingerprint).encode()
     try:
-        with path.open("rb") as file:
-            if file.read(8) != b"\x89PNG\r\n\x1a\n":
-                return False
-            while len(head := file.read(8)) == 8:
-                size, kind = struct.unpack(">I4s", head)
-                if kind == b"IDAT":
-                    return False
-                if kind == b"tEXt" and file.read(size) == expected:
-                    file.seek(-12, 2)
-                    return file.read(12) == b"\0\0\0\0IEND\xaeB`\x82"
-                file.seek(size + 4 if kind != b"tEXt" else 4, 1)
+        content = path.read_bytes()
     except OSError:  # not there, or not to be read: the drawing that follows says what is wrong
         return False
-    return False
+    place, kind, found = len(PNG), b"", False
+    while content.startswith(PNG) and place + 12 <= len(content) and kind != b"IEND":
+        size, kind = struct.unpack_from(">I4s", content, place)
+        inside = content[place + 8 : place + 8 + size]
+        if content[place + 8 + size : place + 12 + size] != struct.pack(">I", zlib.crc32(kind + inside)):
+            return False
+        found |= kind == b"tEXt" and inside == expected
+        place += size + 12
+    return found and kind == b"IEND" and place == len(content)
 
 
 def _stamp(fingerprint: str) -> str:
     return f"{VERSION}:{fingerprint}"
 
 
-def _draw_lines(axes: Axes, result: SettingResult) -> None:
-    """The lines, ascending in w, so that the metric alone lies on top; the best point and the fixed one."""
-    p = np.asarray(result.p, dtype=np.float64)
+def draw_curves(axes: Axes, p: Floats, w: Sequence[float], correlation: Floats) -> None:
+    """A line over p for each w, ascending in w, so that the metric alone (w = 1, black) lies on top.
+
+    p: float64[P]; correlation: float64[P, W], NaN leaves a gap.
+    """
     finite = np.isfinite(p)
     every = max(len(p) // 10, 1)
-    for column, weight in enumerate(result.w):
-        curve = result.grid.correlation[finite, column]
+    for column, weight in enumerate(w):
         alone = weight == 1
         axes.plot(
             p[finite],
-            curve,
+            correlation[finite, column],
             color="black" if alone else COLOURS[column % len(COLOURS)],
             linestyle="-" if alone else DASHES[column % len(DASHES)],
             linewidth=1.8 if alone else 1.4,
             marker=None if alone and len(p) > 1 else MARKERS[column % len(MARKERS)],
-            markevery=((column * every) // max(len(result.w), 1), every),
+            markevery=((column * every) // max(len(w), 1), every),
             markersize=4.5,
             label=f"w = {weight:g}" + (" (metric)" if alone else ""),
         )
+
+
+def _draw_lines(axes: Axes, result: SettingResult) -> None:
+    """The curves; the best point and the fixed one."""
+    draw_curves(axes, np.asarray(result.p, dtype=np.float64), result.w, result.grid.correlation)
     if math.isfinite(result.fixed) and math.isfinite(result.fixed_p):
         style: dict[str, Any] = {
             "color": "black",

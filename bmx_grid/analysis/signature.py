@@ -1,0 +1,39 @@
+"""What an analysis rests on, in one line that travels with every figure and table."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from bmx_grid.analysis.run import Analysis
+from bmx_grid.analysis.table import GridTable
+
+
+def signature(analysis: Analysis) -> str:
+    """table:FILE|sha256:…|settings:430|p:-30:29.9:600|w:0,…,1|side:both|tie:first|points:lime(w0.4,p-1.4),…
+
+    sha256: of the names and correlations as they were read, so that two files of one name are told apart.
+    points: the grid points that fixed numbers are read at.
+    """
+    table = analysis.table
+    points = ",".join(f"{name}(w{at.w:g},p{at.p:g})" for name, at in sorted(analysis.fixed.used.items()))
+    source = analysis.options.select_from
+    parts = {
+        "table": "/".join(Path(table.origin).parts[-2:]),
+        "sha256": _digest(table),
+        "settings": str(len(table)),
+        "p": f"{table.p[0]:g}:{table.p[-1]:g}:{len(table.p)}",
+        "w": ",".join(f"{weight:g}" for weight in table.w),
+        "side": table.side,
+        "tie": analysis.options.tie,
+        "points": points or "none",
+        **({} if source is None else {"select.from": f"{'/'.join(Path(source.origin).parts[-2:])}@{_digest(source)}"}),
+    }
+    return "|".join(f"{key}:{value}" for key, value in parts.items())
+
+
+def _digest(table: GridTable) -> str:
+    found = hashlib.sha256(repr((table.settings, table.side)).encode())
+    for numbers in (table.p, table.w, table.correlation):
+        found.update(numbers.tobytes())
+    return found.hexdigest()[:12]
