@@ -1,75 +1,74 @@
-"""`python -m bmx_grid`, also installed as `bmx-grid`: Hydra composes the sweep, `app.run` runs it."""
+"""`python -m bmx_grid`, also installed as `bmx-grid`: Hydra composes the sweep, `app.run` runs it.
+
+Hydra is imported inside, so that the first thing in place is the answer to Ctrl-C.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
-import warnings
 from pathlib import Path
-from typing import Any
-
-import hydra
-from omegaconf import DictConfig, OmegaConf
+from typing import TYPE_CHECKING
 
 from bmx_grid.configure import CONFIGS, options
 from bmx_grid.errors import BmxError, ConfigError, unknown
+from bmx_grid.terminal import command
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 GROUPS = ("dataset", "metric", "explainer", "grid", "aggregation", "executor", "tracking", "sweep")
 
 
-@hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name="config")
-def compose_and_run(config: DictConfig) -> None:
+def main() -> None:
+    """The command line; leaves with status 1 when something failed, 2 for a mistake, 130 after Ctrl-C."""
+    sys.exit(command(_main))
+
+
+def _main() -> int:
+    _check_names(sys.argv[1:])
+    if {"--help", "-h", "--hydra-help", "--cfg", "-c", "--info", "-i"} & {one.partition("=")[0] for one in sys.argv}:
+        # Hydra prints these by itself; whoever stops reading (`| head`) ends the process quietly.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    import hydra
+
+    hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name="config")(_compose_and_run)()
+    return 0
+
+
+def _compose_and_run(config: DictConfig) -> None:
     """Run one composed sweep and leave with a status that says whether anything failed."""
     from hydra.core.hydra_config import HydraConfig
     from hydra.errors import CompactHydraException
     from hydra.types import RunMode
 
+    several = HydraConfig.get().mode == RunMode.MULTIRUN
+    if not several:
+        # Past Hydra, which would print a traceback for what `command` answers in one sentence.
+        sys.exit(command(lambda: 1 if _run(config) > 0 else 0))
+    _give_own_name(config, list(HydraConfig.get().overrides.task))
+    try:
+        n_failed = _run(config)
+    except BmxError as error:  # Hydra goes on with the other jobs and reports this one
+        raise CompactHydraException(f"error: {error}") from error
+    if n_failed > 0:
+        raise CompactHydraException(f"{n_failed} part(s) of {config.name} failed; the table above says why.")
+
+
+def _run(config: DictConfig) -> int:
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
     from bmx_grid.app import run
 
-    several = HydraConfig.get().mode == RunMode.MULTIRUN
-    if several:
-        _give_own_name(config, list(HydraConfig.get().overrides.task))
     try:
         plain = OmegaConf.to_container(config, resolve=True)
-        assert isinstance(plain, dict)
-        n_failed = run({str(key): value for key, value in plain.items()})
-    except BmxError as error:
-        if several:  # Hydra goes on with the other jobs and reports this one
-            raise CompactHydraException(f"error: {error}") from error
-        _leave(error)
-    except KeyboardInterrupt:
-        print("\nInterrupted. Finished chunks are kept: the same command goes on from here.", file=sys.stderr)
-        sys.exit(130)
-    if n_failed > 0:
-        if several:
-            raise CompactHydraException(f"{n_failed} part(s) of {config.name} failed; the table above says why.")
-        sys.exit(1)
-
-
-def main() -> None:
-    """The command line."""
-    try:
-        _check_names(sys.argv[1:])
-    except BmxError as error:
-        _leave(error)
-    warnings.showwarning = _show_warning
-    compose_and_run()
-
-
-def _leave(error: BmxError) -> None:
-    print(f"error: {error}", file=sys.stderr)
-    sys.exit(2)
-
-
-def _show_warning(
-    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
-) -> None:
-    """Our own warnings in one plain line; those of libraries as Python prints them."""
-    if category is UserWarning and "bmx_grid" in filename:
-        print(f"warning: {message}", file=sys.stderr)
-    else:
-        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"the configuration cannot be resolved: {' '.join(str(error).split())}") from error
+    assert isinstance(plain, dict)
+    return run({str(key): value for key, value in plain.items()})
 
 
 def _check_names(arguments: list[str]) -> None:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bmx_grid.configure import build, convert
 from bmx_grid.errors import ConfigError
-from bmx_grid.files import write_text
+from bmx_grid.files import remove_abandoned, write_text
+from bmx_grid.segments import check_name
+from bmx_grid.terminal import say
+
+if TYPE_CHECKING:
+    from bmx_grid.results import SettingResult
+    from bmx_grid.runner import Outcome
 
 
 @dataclass(frozen=True)
@@ -63,8 +69,8 @@ def run(config: Mapping[str, Any]) -> int:
     datasets = {name: build(node, DatasetReader, f"dataset.{name}") for name, node in _options(config, "dataset")}
     metrics = {name: build(node, Metric, f"metric.{name}") for name, node in _options(config, "metric")}
     explainers = {name: build(node, Explainer, f"explainer.{name}") for name, node in _options(config, "explainer")}
-    executor = build(config["executor"], Executor, "executor")
-    tracker = build(config["tracking"], Tracker, "tracking")
+    executor = build(_one(config, "executor"), Executor, "executor")
+    tracker = build(_one(config, "tracking"), Tracker, "tracking")
     spec, fixed = _grid(config)
     plan = make_plan(
         datasets,
@@ -79,7 +85,7 @@ def run(config: Mapping[str, Any]) -> int:
         from bmx_grid.report.console import plan_table
 
         boosted = sum(weight != 1 for weight in spec.w)
-        print(plan_table(plan, len(spec.p) * len(spec.w), len(spec.p) * boosted))
+        say(plan_table(plan, len(spec.p) * len(spec.w), len(spec.p) * boosted))
         return len(plan.failed)
     return _run(config, settings, plan, spec, fixed, executor, tracker)
 
@@ -91,8 +97,8 @@ def _run(
     from bmx_grid.report.console import Progress, setting_line
     from bmx_grid.report.figures import draw_setting, is_current
     from bmx_grid.report.tables import sweep_table
-    from bmx_grid.results import grid_table, settings_table, write_csv, write_parquet
-    from bmx_grid.runner import Outcome, refused, run_plan
+    from bmx_grid.results import grid_table, write_parquet
+    from bmx_grid.runner import refused, run_plan
 
     start = time.perf_counter()
     out = settings.output_dir
@@ -100,63 +106,92 @@ def _run(
     write_text(out / "config.yaml", text)
     n_cached = sum(planned.cached for planned in plan.settings)
     n_points = len(spec.p) * len(spec.w)
-    print(
+    say(
         f"{settings.name}: {len(plan.settings)} settings ({n_cached} cached), {n_points:,} grid points each, "
         f"{plan.n_texts:,} texts to score"
     )
     for one in plan.left_out:
-        print(f"left out: {one.label}: {one.reason}")
+        say(f"left out: {one.label}: {one.reason}")
     for one in plan.failed:
         print(f"failed: {one.label}: {one.reason}", file=sys.stderr)
+    for folder in (out, out / "figures", out / "settings", out.parent):
+        remove_abandoned(folder)
     tracker.start(settings.name, text, out)
     outcomes: list[Outcome] = []
     said: set[str] = set()
-    with Progress(plan.n_texts) as progress:
-        for outcome in run_plan(
-            plan,
-            spec,
-            fixed=fixed,
-            executor=executor,
-            seed=settings.seed,
-            stop_on_error=settings.on_error == "stop",
-            progress=progress.advance,
-        ):
-            outcomes.append(outcome)
-            progress.say(setting_line(outcome, len(outcomes), len(plan.settings), said))
-            if outcome.result is not None:
-                stem = outcome.result.file_stem
-                figure, table = out / "figures" / f"{stem}.png", out / "settings" / f"{stem}.parquet"
-                if not is_current(figure, outcome.result.fingerprint):
-                    draw_setting(outcome.result, figure)
-                if tracker.wants_artifacts(outcome.result):
-                    write_parquet(grid_table([outcome.result]), table)
-                tracker.log(outcome.result, figure, table)
-    results = [outcome.result for outcome in outcomes if outcome.result is not None]
-    failed = refused(outcomes, plan)
+    failed: list[Refused] = []
+    try:
+        with Progress(plan.n_texts) as progress:
+            for outcome in run_plan(
+                plan,
+                spec,
+                fixed=fixed,
+                executor=executor,
+                seed=settings.seed,
+                stop_on_error=settings.on_error == "stop",
+                progress=progress.advance,
+            ):
+                outcomes.append(outcome)
+                progress.say(setting_line(outcome, len(outcomes), len(plan.settings), said))
+                if outcome.result is not None:
+                    stem = outcome.result.file_stem
+                    figure, table = out / "figures" / f"{stem}.png", out / "settings" / f"{stem}.parquet"
+                    if not is_current(figure, outcome.result.fingerprint):
+                        draw_setting(outcome.result, figure)
+                    if tracker.wants_artifacts(outcome.result):
+                        write_parquet(grid_table([outcome.result]), table)
+                    tracker.log(outcome.result, figure, table)
+        failed = refused(outcomes, plan)
+        results = [outcome.result for outcome in outcomes if outcome.result is not None]
+        written = _write(out, results, outcomes)
+    except BaseException as error:
+        failed.append(Refused(settings.name, f"stopped by {type(error).__name__}"))
+        raise
+    finally:
+        tracker.finish(out, failed)
+    if tracker.failure is not None:
+        failed.append(Refused("tracking", tracker.failure))
+    say(sweep_table(results, failed))
+    scored = sum(result.n_texts for result in results)
+    say(f"{scored:,} texts scored in {time.perf_counter() - start:.1f} s; written to {out}/:")
+    say(f"  {', '.join(written)}{tracker.where()}")
+    return len(failed)
+
+
+def _write(out: Path, results: Sequence[SettingResult], outcomes: Sequence[Outcome]) -> list[str]:
+    """Write the tables of a sweep; the names of all that is in its folder. Raises StoreError."""
+    from bmx_grid.results import grid_table, settings_table, write_csv, write_parquet
+
+    written = ["config.yaml"]
     if results:
         write_parquet(grid_table(results), out / "grid.parquet")
         rows = settings_table(results)
         write_parquet(rows, out / "settings.parquet")
         write_csv(rows, out / "settings.csv")
-    tracker.finish(out, failed)
-    if tracker.failure is not None:
-        failed.append(Refused("tracking", tracker.failure))
+        written = ["grid.parquet", "settings.parquet", "settings.csv", "config.yaml", "figures/*.png"]
     details = [f"{outcome.label}\n{outcome.details}" for outcome in outcomes if outcome.details]
     if details:
         write_text(out / "errors.txt", "\n".join(details))
-    print(sweep_table(results, failed))
-    scored = sum(result.n_texts for result in results)
-    print(f"{scored:,} texts scored in {time.perf_counter() - start:.1f} s; written to {out}/:")
-    print("  grid.parquet, settings.parquet, settings.csv, config.yaml, figures/*.png" + tracker.where())
-    return len(failed)
+        written.append("errors.txt")
+    return written
 
 
 def _options(config: Mapping[str, Any], group: str) -> list[tuple[str, Any]]:
     """The chosen options of a list group, in order. Raises ConfigError when there is none."""
-    chosen = config[group]
+    chosen = config.get(group)
     if not isinstance(chosen, Mapping) or not chosen:
         raise ConfigError(f"{group}: choose at least one, as {group}=[NAME,…].")
+    for name in chosen:
+        check_name(group, str(name), f"{group}.{name}")
     return [(str(name), node) for name, node in chosen.items()]
+
+
+def _one(config: Mapping[str, Any], group: str) -> Mapping[str, Any]:
+    """The one chosen option of a group, or a key with keys below it. Raises ConfigError when it is not there."""
+    node = config.get(group)
+    if not isinstance(node, Mapping):
+        raise ConfigError(f"{group}: expected keys below it, got {node!r}; leave its default in place.")
+    return node
 
 
 def _grid(config: Mapping[str, Any]) -> tuple[Any, dict[str, tuple[float, float]]]:
@@ -164,17 +199,17 @@ def _grid(config: Mapping[str, Any]) -> tuple[Any, dict[str, tuple[float, float]
     from bmx_grid.aggregation import Aggregation
     from bmx_grid.grid import GridSpec, p_values
 
-    node = config["grid"]
-    aggregation = build(config["aggregation"], Aggregation, "aggregation")
-    ends = {key: convert(node["p"][key], float, f"grid.p.{key}") for key in ("start", "stop", "step")}
+    node = _one(config, "grid")
+    aggregation = build(_one(config, "aggregation"), Aggregation, "aggregation")
+    ends = {key: convert(_one(node, "p").get(key), float, f"grid.p.{key}") for key in ("start", "stop", "step")}
     spec = GridSpec(
         p=tuple(p_values(**ends).tolist()),
-        w=convert(node["w"], tuple[float, ...], "grid.w"),
-        side=convert(node["side"], Literal["both", "hypothesis"], "grid.side"),
+        w=convert(node.get("w"), tuple[float, ...], "grid.w"),
+        side=convert(node.get("side"), Literal["both", "hypothesis"], "grid.side"),
         aggregation=aggregation,
-        correlation=convert(node["correlation"], Literal["pearson", "spearman", "kendall"], "grid.correlation"),
+        correlation=convert(node.get("correlation"), Literal["pearson", "spearman", "kendall"], "grid.correlation"),
     )
-    fixed = convert(node["fixed"], dict[str, dict[str, float]], "grid.fixed")
+    fixed = convert(node.get("fixed"), dict[str, dict[str, float]], "grid.fixed")
     for name, point in fixed.items():
         if set(point) != {"w", "p"}:
             raise ConfigError(f"grid.fixed.{name}: expected {{w: …, p: …}}, got {dict(point)!r}.")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import os
 import sys
-import warnings
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,10 +13,11 @@ from typing import Any
 
 from bmx_grid.configure import options
 from bmx_grid.datasets.lines import check_aligned, decode_lines, read_bytes
-from bmx_grid.errors import BmxError, ConfigError, DataError
+from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.explain import Explanation
 from bmx_grid.report.console import Progress
 from bmx_grid.scorer import Scored, Scorer, make_scorer
+from bmx_grid.terminal import command
 from bmx_grid.text import split_words
 
 EPILOG = """One segment a line, in UTF-8, split at line feeds only; - is standard input, gzip is recognised.
@@ -44,19 +43,12 @@ GZIP = b"\x1f\x8b"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Score the files; the exit status (see EPILOG)."""
     parsed = _parser().parse_args(arguments)
-    with warnings.catch_warnings():
-        warnings.showwarning = _show_warning
-        try:
-            print(_run(parsed), flush=True)
-        except BmxError as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 2
-        except BrokenPipeError:  # whoever reads the output, `head` say, has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        except KeyboardInterrupt:
-            print("stopped", file=sys.stderr)
-            return 130
-    return 0
+
+    def work() -> int:
+        print(_run(parsed))
+        return 0
+
+    return command(work)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -173,14 +165,6 @@ def _words(explanation: Explanation) -> dict[str, list[tuple[str, float]]]:
         "hypothesis": (explanation.hypothesis_text, explanation.hypothesis),
     }
     return {side: list(zip(split_words(text), values.tolist(), strict=True)) for side, (text, values) in sides.items()}
-
-
-def _show_warning(
-    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
-) -> None:
-    """Our own warnings in one plain line; those of libraries as Python prints them."""
-    own = category is UserWarning and "bmx_grid" in filename
-    sys.stderr.write(f"warning: {message}\n" if own else warnings.formatwarning(message, category, filename, lineno))
 
 
 FORMATS = {"text": _text, "json": _json, "tsv": _tsv}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,8 @@ from numpy.typing import NDArray
 
 from bmx_grid.errors import DataError
 from bmx_grid.identity import digest
+
+NAME = re.compile(r"\w[\w+.,() -]{0,79}")  # of data sets and language pairs, which name files
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class SegmentSet:
 
     def __post_init__(self) -> None:
         where = self.origin or f"{self.dataset} {self.language_pair}"
+        check_name("data set", self.dataset, where)
+        check_name("language pair", self.language_pair, where)
         if len(self.segments) != len(self.human_scores):
             raise DataError(f"{where}: {len(self.segments)} segments but {len(self.human_scores)} human scores.")
         if np.isinf(self.human_scores).any():
@@ -96,3 +101,12 @@ class SegmentSet:
             for s, score in zip(self.segments, self.human_scores, strict=True)
         ]
         return digest([self.dataset, self.language_pair, rows])
+
+
+def check_name(kind: str, name: str, where: str) -> None:
+    """Refuse names that cannot be part of file names. Raises DataError naming `where`, the name and what fits."""
+    if not NAME.fullmatch(name):
+        raise DataError(
+            f"{where}: the {kind} {name[:60]!r} cannot name files; use letters, digits and any of '-_+.,() ', at most "
+            "80 characters, with a letter or digit first."
+        )

@@ -74,9 +74,18 @@ class Slot:
         _write(self.parts / f"{name}.parquet", _table(rows), self.identity)
 
     def merge(self) -> None:
-        """Move all finished chunks into the file. Safe beside other processes doing the same."""
+        """Move all finished chunks into the file. Safe beside other processes doing the same. Raises StoreError."""
         if not self.parts.is_dir():
             return
+        try:
+            self._merge()
+        except OSError as error:
+            raise StoreError(
+                f"cannot merge {self.parts} into {self.path}: {error.strerror or error}. Mend the folder's "
+                "permissions, or choose another cache_dir."
+            ) from error
+
+    def _merge(self) -> None:
         from filelock import FileLock
 
         with FileLock(self.path.with_suffix(".lock")):
@@ -86,7 +95,8 @@ class Slot:
                 _write(self.path, _union(tables), self.identity)
             for path in taken:
                 path.unlink(missing_ok=True)
-            remove_abandoned(self.parts)
+            for folder in (self.parts, self.path.parent):
+                remove_abandoned(folder)
             # Another process may be writing its next chunk here: then the folder stays.
             with suppress(OSError):
                 self.parts.rmdir()
@@ -204,6 +214,8 @@ def _read(path: Path, identity: str) -> Any:
     import pyarrow.parquet as pq
 
     try:
+        if path.is_dir():
+            raise StoreError(f"{path} is a folder where a file should be; take it away, or choose another cache_dir.")
         table = pq.read_table(path, page_checksum_verification=True, partitioning=None).combine_chunks()
         header = json.loads((table.schema.metadata or {})[b"bmx_grid"])
         version = int(header["version"])

@@ -20,6 +20,7 @@ from bmx_grid.plan import Refused
 from bmx_grid.results import SettingResult
 from bmx_grid.tracked import names, parameters, points, step_scale, sweep_identity
 
+LOCK_SECONDS = 60  # for another sweep to make its run
 BATCH = 1000  # metrics a call: MLflow's limit
 TABLES = ("config.yaml", "grid.parquet", "settings.parquet", "settings.csv")  # kept with the parent run
 SQLITE = "sqlite:///"
@@ -247,14 +248,21 @@ def _locked(address: str) -> Iterator[Path | None]:
     if not address.startswith(SQLITE):
         yield None
         return
-    from filelock import FileLock
+    from filelock import FileLock, Timeout
 
     if set("%?") & set(address):  # MLflow reads them as parts of an address and would open another file
         raise StoreError(f"MLflow cannot use {address}: its path has a % or ? in it; {REMEDY}.")
     path = Path(address.removeprefix(SQLITE)).absolute()
+    if path.name == ":memory:" or (path.exists() and not path.is_file()):
+        raise StoreError(f"MLflow cannot use {address}: it is no file that could be kept; {REMEDY}.")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(path.parent / f".{path.name}.lock"):
-        yield path
+    try:
+        with FileLock(path.parent / f".{path.name}.lock", timeout=LOCK_SECONDS):
+            yield path
+    except Timeout as error:
+        raise StoreError(
+            f"MLflow cannot use {address}: its lock was not free for {LOCK_SECONDS} s, or cannot be made; {REMEDY}."
+        ) from error
 
 
 def _prepare_sqlite(path: Path) -> None:
@@ -273,7 +281,7 @@ def _prepare_sqlite(path: Path) -> None:
             database.execute("BEGIN IMMEDIATE")
             database.rollback()
         return
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(prefix=".mlflow-", dir=path.parent) as folder:
         fresh = Path(folder) / path.name
         MlflowClient(tracking_uri=f"{SQLITE}{fresh}").search_experiments(max_results=1)
         with replacing(path) as part, closing(sqlite3.connect(fresh)) as made, closing(sqlite3.connect(part)) as copy:
@@ -288,7 +296,7 @@ def _quiet() -> None:
     import mlflow  # noqa: F401  (it sets the levels of its loggers when imported)
 
     for name in ("mlflow", "alembic"):
-        logging.getLogger(name).setLevel(logging.ERROR)
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _store_errors() -> tuple[type[Exception], ...]:

@@ -12,7 +12,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 # From the ground up; a module imports from lower levels only. Files of one level do not know each other.
 LEVELS = [
     {"errors", "identity", "text", "ragged"},
-    {"files", "segments", "perturbation", "_power_sums", "_ordered", "configure", "model_files"},
+    {"files", "terminal", "segments", "perturbation", "_power_sums", "_ordered", "configure", "model_files"},
     {"aggregation", "correlation", "models"},
     {"datasets.base", "metrics.base", "embedding", "explainers.base", "grid"},
     {"datasets", "metrics", "explainers", "scoring", "results"},

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ SAMPLE = ("executor=sequential", "tracking=none", "dataset.sample.language_pairs
     ("argument", "message"),
     [
         pytest.param("metric=[chfr]", "unknown metric 'chfr'. Did you mean 'chrf'? There are: ", id="metric"),
-        pytest.param("metric=[chrf,bleurt]", "unknown metric 'bleurt'. There are: ", id="second of a list"),
+        pytest.param("metric=[chrf,zzz]", "unknown metric 'zzz'. There are: ", id="second of a list"),
         pytest.param("explainer=[limes]", "unknown explainer 'limes'. Did you mean 'lime'?", id="explainer"),
         pytest.param("dataset=[wmt71]", "unknown dataset 'wmt71'. Did you mean 'wmt17'?", id="data set"),
         pytest.param("+sweep=quick", "unknown sweep 'quick'. Did you mean 'quickstart'?", id="sweep"),
@@ -80,6 +81,10 @@ def test_options_of_a_folder_of_the_users_are_known(tmp_path):
         pytest.param(["dataset.sample.language_pairs=[de-fr]"], "unknown language pair 'de-fr'", id="language pair"),
         pytest.param(["+metric.chrf={}"], "expected an option with a `_target_`", id="no target"),
         pytest.param(["~metric.sentence_bleu"], "metric: choose at least one", id="no metric"),
+        pytest.param(["metric=[]"], "metric: choose at least one", id="an empty list"),
+        pytest.param(["grid.p=null"], "p: expected keys below it, got None", id="no p"),
+        pytest.param(["grid.p=3"], "p: expected keys below it, got 3", id="a number for p"),
+        pytest.param(["~executor"], "executor: expected keys below it", id="no executor"),
     ],
 )
 def test_values_that_cannot_be_are_refused_before_anything_is_written(overrides, message, tmp_path):
@@ -113,6 +118,30 @@ def test_data_that_cannot_be_used_fail_with_the_place_and_the_way_out(rows, mess
     shown = capsys.readouterr()
     assert message in shown.out + shown.err
     assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        pytest.param({"hypothesis": "a \ud800 b"}, "lone surrogate", id="half a character"),
+        pytest.param({"score": 10**400}, "not a finite number", id="a number beyond float64"),
+        pytest.param({"language_pair": "../../../x"}, "cannot name files", id="a path for a language pair"),
+        pytest.param({"language_pair": "/etc/x"}, "cannot name files", id="an absolute path"),
+        pytest.param({"language_pair": "de/en"}, "cannot name files", id="a slash"),
+        pytest.param({"language_pair": "x" * 300}, "cannot name files", id="a name of 300 characters"),
+        pytest.param({"language_pair": ""}, "cannot name files", id="an empty name"),
+    ],
+)
+def test_hostile_records_are_refused_by_name_and_write_nothing(record, message, tmp_path, capsys):
+    rows = [{"source": f"s {n}", "hypothesis": f"h {n}", "score": n, "language_pair": "de-en"} for n in range(4)]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(json.dumps(row | record) for row in rows), encoding="utf-8")
+    chosen = ["executor=sequential", "tracking=none", "metric=[random]", "dataset=[tabular]"]
+    folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", f"dataset.tabular.path={path}"]
+    assert run(composed(*chosen, *folders)) == 1
+    shown = capsys.readouterr()
+    assert message in shown.out + shown.err
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["mine.jsonl", "out"]
 
 
 @pytest.mark.parametrize(
@@ -183,6 +212,7 @@ def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         pytest.param(["+sweep=quickstart", "limit=0"], 2, id="bad value"),
         pytest.param(["+sweep=wmt17", "data_dir=nowhere", "tracking=none"], 1, id="missing data"),
         pytest.param(["grid.q=1"], 1, id="unknown key below a group"),
+        pytest.param(["data_dir=${oc.env:NO_SUCH_VARIABLE}"], 2, id="an interpolation that leads nowhere"),
     ],
 )
 def test_mistakes_end_with_a_status_and_without_traceback(arguments, status, tmp_path):
@@ -190,6 +220,44 @@ def test_mistakes_end_with_a_status_and_without_traceback(arguments, status, tmp
     assert done.returncode == status
     assert done.stderr
     assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("more", [["dry_run=true"], ["limit=3"], ["--help"]], ids=["dry run", "sweep", "help"])
+def test_a_reader_that_stops_reading_is_no_error(more, tmp_path):
+    chosen = ["+sweep=quickstart", "metric=[chrf]", "explainer=[erasure]", "executor=sequential", "tracking=none"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    started = subprocess.Popen(
+        [sys.executable, "-u", "-m", "bmx_grid", *chosen, *more],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    started.stdout.close()
+    errors = started.stderr.read()
+    assert started.wait(60) in (0, -signal.SIGPIPE)
+    assert "Traceback" not in errors
+    assert (tmp_path / "outputs" / "quickstart" / "grid.parquet").is_file() == (more == ["limit=3"])
+
+
+def test_an_output_without_unicode_is_no_obstacle(tmp_path):
+    chosen = ["+sweep=quickstart", "metric=[chrf]", "explainer=[erasure]", "executor=sequential", "tracking=none"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
+    started = [sys.executable, "-m", "bmx_grid", *chosen, "limit=3"]
+    done = subprocess.run(started, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_files_that_a_killed_run_left_are_removed(tmp_path):
+    finished = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    out = tmp_path / "out"
+    out.mkdir()
+    left = [out / f".grid.parquet.{files._HOST}.{int(finished.stdout)}.0.part", out / ".mine.other-host.1.0.part"]
+    for path in left:
+        path.write_text("half")
+    assert run(composed(*SAMPLE, f"output_dir={out}", f"cache_dir={tmp_path / 'cache'}")) == 0
+    assert [path.exists() for path in left] == [False, True]
 
 
 def test_a_multirun_gives_every_job_its_own_folder(tmp_path):

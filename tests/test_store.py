@@ -166,6 +166,26 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
         place.add(ROWS[:2])
 
 
+def test_a_folder_in_the_place_of_a_chunk_or_file_is_named(tmp_path):
+    place = fill(tmp_path, [[0]])
+    (place.parts / "0.parquet").mkdir(parents=True)
+    for act in (place.merge, lambda: place.missing(KEYS)):
+        with pytest.raises(StoreError, match="is a folder where a file should be"):
+            act()
+
+
+def test_a_merge_that_cannot_write_says_so(tmp_path, monkeypatch):
+    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en")
+    place.add(ROWS[:2])
+
+    def refuse(*_):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(store.Slot, "_merge", refuse)
+    with pytest.raises(StoreError, match=r"cannot merge .*: Read-only file system.* cache_dir"):
+        place.merge()
+
+
 def _fill_in_chunks(folder: str, start: int) -> None:
     for index in range(start, start + 25, 5):
         fill(Path(folder), [list(range(index, index + 5))])

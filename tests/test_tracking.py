@@ -280,6 +280,8 @@ def test_one_search_a_sweep(folder, monkeypatch):
         pytest.param("sqlite:///{here}/file/mlflow.db", id="a file where a folder should be"),
         pytest.param("sqlite:///{here}/folder", id="a folder where the file should be"),
         pytest.param("sqlite:///{here}/text.db", id="not a database"),
+        pytest.param("sqlite:///:memory:", id="no file"),
+        pytest.param("sqlite:////dev/null", id="a device"),
         pytest.param("sqlite:///{here}/100%/mlflow.db", id="a name that MLflow reads as another"),
         pytest.param("http://127.0.0.1:{port}", id="a server that does not answer"),
     ],

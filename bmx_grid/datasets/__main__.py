@@ -16,6 +16,7 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.download import check, download
 from bmx_grid.errors import BmxError, ConfigError, unknown
 from bmx_grid.segments import SegmentSet
+from bmx_grid.terminal import command
 
 EPILOG = """settings:
   data_dir=DIR           the folder of the data sets (default: $BMX_DATA_DIR, or data)
@@ -170,19 +171,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("settings", nargs="*", metavar="NAME | KEY=VALUE", help="data sets, and settings (below)")
     parsed = parser.parse_args(arguments)
-    try:
-        status = COMMANDS[parsed.command][0](Settings(parsed.settings))
-        sys.stdout.flush()
-        return status
-    except BmxError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1 if parsed.command == "download" and not isinstance(error, ConfigError) else 2
-    except BrokenPipeError:  # whoever reads the output, `head` say, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        print("stopped; the same command goes on from here", file=sys.stderr)
-        return 130
+
+    def work() -> int:
+        try:
+            return COMMANDS[parsed.command][0](Settings(parsed.settings))
+        except BmxError as error:
+            if parsed.command != "download" or isinstance(error, ConfigError):
+                raise
+            print(f"error: {error}", file=sys.stderr)
+            return 1
+
+    return command(work)
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ def _jsonl(lines: list[str], where: str) -> Table:
             continue
         try:
             record = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"{where}, line {row}: not JSON ({error}): {line[:80]!r}") from error
         if not isinstance(record, dict):
             raise DataError(f"{where}, line {row}: expected an object with named fields, got {line[:80]!r}")

@@ -138,6 +138,11 @@ def _texts(table: Table, name: str, path: Path) -> list[str]:
             value = str(value)
         if not isinstance(value, str):
             raise DataError(f"{path}, {place}: the column '{name}' holds {value!r}; write a text (it may be empty).")
+        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+            raise DataError(
+                f"{path}, {place}: the column '{name}' holds half of a character (a lone surrogate) in "
+                f"{value[:60]!r}; write the whole character, or take it out."
+            )
         texts.append(value)
     return texts
 
@@ -149,11 +154,11 @@ def _score(value: Any, where: str, name: str) -> float:
     try:
         # float() would take "1_000" and True for numbers.
         number = math.inf if isinstance(value, bool) or "_" in str(value) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.inf
     if math.isinf(number):
         raise DataError(
-            f"{where}: the score {value!r} in column '{name}' is not a finite number; "
+            f"{where}: the score {str(value)[:60]!r} in column '{name}' is not a finite number; "
             "write a number like -0.25, or leave it empty for a segment that nobody rated."
         )
     return number

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from bmx_grid.plan import SweepPlan
 from bmx_grid.runner import Outcome
+from bmx_grid.terminal import say
 
 LINE_EVERY = 30.0  # seconds between progress lines where output is not a terminal
 
@@ -57,7 +58,7 @@ class Progress:
         if self._bar is not None:
             self._bar.write(line, file=sys.stdout)
         else:
-            print(line, flush=True)
+            say(line)
 
 
 def setting_line(outcome: Outcome, number: int, total: int, said: set[str]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import struct
 import textwrap
-from collections.abc import Sequence
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 

@@ -1,0 +1,61 @@
+"""The commands' manners on a terminal, a pipe or a file: odd encodings, gone readers, plain warnings."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from bmx_grid.errors import BmxError
+
+
+def command(work: Callable[[], int]) -> int:
+    """Run a command's work and return its exit status: 2 with one sentence for a mistake, 130 for Ctrl-C.
+
+    What the output's encoding lacks is written as an escape, and a reader that has gone (`| head`) is no error.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    before = warnings.showwarning
+    warnings.showwarning = _show_warning
+    try:
+        status = work()
+        sys.stdout.flush()
+        return status
+    except BmxError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        _mute()
+        return 0
+    except KeyboardInterrupt:
+        print("\nInterrupted. What was finished is kept: the same command goes on from here.", file=sys.stderr)
+        return 130
+    finally:
+        warnings.showwarning = before
+
+
+def say(line: str) -> None:
+    """Print a line at once; once nobody reads any more, print nothing, and let the work go on."""
+    try:
+        print(line, flush=True)
+    except BrokenPipeError:
+        _mute()
+
+
+def _mute() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
+) -> None:
+    """Our own warnings in one plain line; those of libraries as Python prints them."""
+    if category is UserWarning and "bmx_grid" in filename:
+        print(f"warning: {message}", file=sys.stderr)
+    else:
+        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
