@@ -11,7 +11,7 @@ import numpy as np
 from bmx_grid.metrics._masked_side import MaskedSide
 from bmx_grid.metrics._ngram_trie import STOP, Ints, NgramTrie
 
-_BLOCK_CELLS = 2**18  # mask cells that walk together: enough to hide the cost of a call, few enough for the cache
+_BLOCK_CELLS = 2**16  # mask cells that walk together: enough to hide the cost of a call, few enough to reuse memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +33,9 @@ class NgramCounts:
         sizes = [int(column.max(initial=0)) + 1 for column in columns]
         if math.prod(sizes) > np.iinfo(np.int64).max:
             return self, np.arange(len(self.matches))
-        key = np.zeros(len(self.matches), np.int64)
-        for column, size in zip(columns, sizes, strict=True):
-            key *= size
-            key += column
-        _, chosen, row = np.unique(key, return_index=True, return_inverse=True)
-        return NgramCounts(self.matches[chosen], self.hypothesis[chosen], self.reference[chosen]), row
+        keys, row = np.unique(np.ravel_multi_index(tuple(columns), sizes), return_inverse=True)
+        hypothesis, reference, *matches = np.unravel_index(keys, sizes)
+        return NgramCounts(np.stack(matches, axis=1), hypothesis, reference), row
 
 
 def count_ngrams(sides: Sequence[MaskedSide], orders: int) -> NgramCounts:
@@ -52,7 +49,7 @@ def count_ngrams(sides: Sequence[MaskedSide], orders: int) -> NgramCounts:
     return NgramCounts(matches, np.where(is_hypothesis, masked, fixed), np.where(is_hypothesis, fixed, masked))
 
 
-def join_counts(parts: Sequence[NgramCounts]) -> NgramCounts:
+def join_counts(*parts: NgramCounts) -> NgramCounts:
     """One after the other."""
     return NgramCounts(
         np.concatenate([part.matches for part in parts]),
@@ -84,8 +81,8 @@ def _walk(sides: Sequence[MaskedSide], orders: int) -> tuple[Ints, Ints]:
     side_of_text = np.repeat(np.arange(len(sides)), [len(side.visible) for side in sides])
     ends = np.cumsum([side.visible.shape[1] for side in sides])
     own = [trie.tokens[end - side.visible.shape[1] : end] for side, end in zip(sides, ends.tolist(), strict=True)]
-    tiled = np.concatenate([np.tile(tokens, len(side.visible)) for tokens, side in zip(own, sides, strict=True)])
-    walk = tiled[np.concatenate([side.visible.ravel() for side in sides])]
+    shown = np.concatenate([side.visible.ravel() for side in sides])
+    walk = np.concatenate([np.tile(tokens, len(side.visible)) for tokens, side in zip(own, sides, strict=True)])[shown]
     stops = (walk == STOP).nonzero()[0]
     walk[stops] = 0
     lengths = np.diff(stops, prepend=-1) - 1
