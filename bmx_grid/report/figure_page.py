@@ -67,8 +67,10 @@ def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # the places are found; the second file needs no second search
     paths = [folder / f"{stem}.pdf", folder / f"{stem}.png"]
+    words = " ".join(text.get_text().replace("\n", " ") for text in figure.texts)  # for readers who do not see it
+    metadata = {"Software": None, "Title": stem, "Description": words}
     with replacing(paths[1]) as part:
-        canvas.print_png(part, metadata={"Software": None, "Title": stem}, pil_kwargs={"compress_level": 3})
+        canvas.print_png(part, metadata=metadata, pil_kwargs={"compress_level": 3})
     vector: Any = FigureCanvasPdf(figure)
     with replacing(paths[0]) as part:
         # No date inside, so that the same results give the same file.

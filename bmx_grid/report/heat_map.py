@@ -40,8 +40,8 @@ def heat_maps(analysis: Analysis) -> dict[str, Any]:
                 "gains": gains,
             }
         )
-    gains = np.where(table.is_control, -np.inf, np.where(np.isnan(best.gain), 0.0, best.gain))
-    return {"p": table.p.tolist(), "w": table.w.tolist(), "first": int(np.argmax(gains)), "settings": found}
+    promise = np.where(table.is_control, -np.inf, np.where(np.isnan(best.gain), 0.0, best.gain))
+    return {"p": table.p.tolist(), "w": table.w.tolist(), "first": int(np.argmax(promise)), "settings": found}
 
 
 def fixed_correlations(analysis: Analysis) -> Floats:

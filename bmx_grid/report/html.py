@@ -7,7 +7,6 @@ import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,13 @@ import numpy as np
 
 from bmx_grid import __version__
 from bmx_grid.analysis.run import Analysis
+from bmx_grid.analysis.signature import signature
 from bmx_grid.errors import StoreError
 from bmx_grid.files import write_text
 from bmx_grid.report.answers import Table, answers, headline, number, numeric_columns, signed, value
 from bmx_grid.report.examples import RULE, Example, Side, strengths
 from bmx_grid.report.heat_map import fixed_correlations, heat_maps
+from bmx_grid.report.pictures import Picture
 
 VERSION = 1  # raise when the page changes, so that older pages are written again
 HERE = Path(__file__).parent
@@ -30,15 +31,6 @@ NAMES = ("data set", "language pair", "metric", "explainer")
 NUMBERS = ("baseline", "best", "gain", "w", "p", "plateau", "fixed", "fixed gain", "held-out gain")
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A figure: its title, what it shows in words (caption, also read out), and its file (.png or .svg)."""
-
-    title: str
-    caption: str
-    file: Path
-
-
 def write_report(
     analysis: Analysis,
     path: Path,
@@ -46,14 +38,14 @@ def write_report(
     figures: Sequence[Picture],
     tables: Sequence[Table],
     examples: Sequence[Example] = (),
-    signatures: Sequence[str] = (),
+    facts: Sequence[tuple[str, str]] = (),
     date: str | None = None,
     fingerprint: str = "",
 ) -> None:
     """Write the page of an analysis to `path` in one step.
 
-    figures and tables are shown in their order; examples: segments with attributions; signatures: the settings of
-    metrics and explainers behind the numbers, a line each; date: when, as it shall be shown.
+    figures and tables are shown in their order; examples: segments with attributions; facts: what else is to be
+    said of what was run, as (name, words); date: when, as it shall be shown.
     fingerprint: what `is_current` is asked for later.
     Raises StoreError when a figure cannot be read or the page cannot be written.
     """
@@ -72,9 +64,8 @@ def write_report(
         script=(HERE / "report.js").read_text(encoding="utf-8"),
         stamp=_stamp(fingerprint),
         title=f"BMX analysis of {_short(analysis.table.origin)}",
-        facts=_facts(analysis, date),
+        facts=[*_facts(analysis), *facts, *([("date", date)] if date is not None else [])],
         left_out=[str(one) for one in analysis.table.left_out],
-        signatures=list(dict.fromkeys(signatures)),
         headline=headline(analysis),
         answers=[_table(one) for one in answers(analysis)],
         grids=heat_maps(analysis),
@@ -83,7 +74,7 @@ def write_report(
         settings=_settings(analysis),
         rule=RULE,
         examples=[_example(one) for one in examples],
-        figures=[{"title": one.title, "caption": one.caption, "source": _embedded(one.file)} for one in figures],
+        figures=[(one, _embedded(one.file)) for one in figures],
         tables=[_table(one) for one in tables],
         anchor=anchor,
     )
@@ -114,7 +105,7 @@ def _short(origin: str) -> str:
     return "/".join(Path(origin).parts[-2:])
 
 
-def _facts(analysis: Analysis, date: str | None) -> list[tuple[str, str]]:
+def _facts(analysis: Analysis) -> list[tuple[str, str]]:
     table, options = analysis.table, analysis.options
     names = {factor: table.factor_levels(factor) for factor in ("dataset", "language_pair", "metric", "explainer")}
     p, w = table.p, table.w
@@ -132,8 +123,7 @@ def _facts(analysis: Analysis, date: str | None) -> list[tuple[str, str]]:
     if options.fixed:
         given = (f"{name} ({value(point.w)}, {value(point.p)})" for name, point in options.fixed.items())
         facts.append(("(w, p) given", ", ".join(given)))
-    facts.append(("versions", ", ".join(_versions())))
-    return [*facts, ("date", date)] if date is not None else facts
+    return [*facts, ("signature", signature(analysis)), ("versions", ", ".join(_versions()))]
 
 
 def _versions() -> list[str]:

@@ -1,0 +1,95 @@
+"""What an analysis leaves in a folder: analysis.json, figures, tables and report.html."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bmx_grid.analysis.as_json import to_json
+from bmx_grid.analysis.load import from_arrow
+from bmx_grid.analysis.medians import Point
+from bmx_grid.analysis.run import Analysis, Options, analyse
+from bmx_grid.analysis.table import CONTROL
+from bmx_grid.errors import DataError
+from bmx_grid.files import write_text
+from bmx_grid.grid import GridSpec
+from bmx_grid.identity import digest
+from bmx_grid.plan import SweepPlan
+from bmx_grid.report.examples import choose_examples
+from bmx_grid.report.html import is_current, write_report
+from bmx_grid.report.paper_figures import draw_all
+from bmx_grid.report.pictures import pictures
+from bmx_grid.results import SettingResult, grid_table
+
+FEWEST = 2  # settings that are no controls: of one alone there is nothing to select over
+REPORT, NUMBERS = "report.html", "analysis.json"
+
+
+@dataclass(frozen=True, eq=False)
+class SweepAnalysis:
+    """The analysis of a sweep, and the files that hold it; without one, `note` says why in a sentence."""
+
+    analysis: Analysis | None
+    files: tuple[Path, ...]
+    note: str
+
+
+def analyse_sweep(
+    results: Sequence[SettingResult],
+    plan: SweepPlan,
+    spec: GridSpec,
+    fixed: Mapping[str, tuple[float, float]],
+    output_dir: Path,
+) -> SweepAnalysis:
+    """Analyse the finished settings of a sweep and write analysis.json, figures, tables and report.html.
+
+    fixed: (w, p) by explainer, evaluated beside the medians. Figures and page are not drawn again when these results
+    made them. Raises StoreError when a file cannot be written.
+    """
+    real = [result for result in results if CONTROL not in result.names]
+    if len(real) < FEWEST:
+        needed = f"at least {FEWEST} settings without the random metric and explainer; {len(real)} finished here"
+        return SweepAnalysis(None, (), f"no analysis: it needs {needed}.")
+    try:
+        table = from_arrow(grid_table(results), origin=str(output_dir / "grid.parquet"))
+    except DataError as error:
+        return SweepAnalysis(None, (), f"no analysis: {error}")
+    explainers = {result.explainer for result in real}
+    points = {name: Point(p=p, w=w) for name, (w, p) in fixed.items() if name in explainers}
+    analysis = analyse(table, Options(fixed=points))
+    fingerprint = digest([sorted(result.fingerprint for result in results), str(sorted(points.items()))])
+    if is_current(output_dir / REPORT, fingerprint) and (output_dir / NUMBERS).is_file():
+        return SweepAnalysis(analysis, (output_dir / NUMBERS, output_dir / REPORT), "")
+    files = write_numbers(analysis, output_dir)
+    drawn = draw_all(analysis, output_dir / "figures")
+    examples = choose_examples(results, plan, spec)
+    write_report(
+        analysis,
+        output_dir / REPORT,
+        figures=pictures(drawn),
+        tables=[],
+        examples=examples,
+        facts=_facts(results, spec),
+        date=today(),
+        fingerprint=fingerprint,
+    )
+    return SweepAnalysis(analysis, (*files, *drawn, output_dir / REPORT), "")
+
+
+def write_numbers(analysis: Analysis, folder: Path) -> list[Path]:
+    """Write folder/analysis.json. Raises StoreError."""
+    write_text(folder / NUMBERS, to_json(analysis))
+    return [folder / NUMBERS]
+
+
+def today() -> str:
+    """The day, as pages show it."""
+    return datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+
+
+def _facts(results: Sequence[SettingResult], spec: GridSpec) -> list[tuple[str, str]]:
+    signatures = {f"{result.metric} · {result.explainer}": result.signature for result in results}
+    facts = [("correlation", spec.correlation), ("aggregation", type(spec.aggregation).__name__)]
+    return [*facts, *sorted(signatures.items())]
