@@ -26,25 +26,36 @@ class Table:
 def headline(analysis: Analysis) -> list[str]:
     """What was found, in a few sentences."""
     real, fixed = analysis.real, analysis.fixed.all
+    little = f", {fixed.unchanged} gain no more than 0.00001" if fixed.unchanged else ""
     sentences = [
-        f"At one fixed (w, p) for each explainer {fixed.better} of {fixed.n} settings get better and {fixed.worse} "
-        f"worse; {fixed.unchanged} gain something, but no more than 0.00001. The mean gain is "
+        f"At one fixed (w, p) for each explainer ({'; '.join(sorted(set(analysis.origins.values())))}) {fixed.better} "
+        f"of {fixed.n} settings get better and {fixed.worse} worse{little}. The mean gain is "
         f"{signed(fixed.mean_gain, 5)}."
     ]
     if fixed.undefined:
         sentences.append(f"The gain of {fixed.undefined} further settings is undefined there.")
-    held = [
-        f"{name} {signed(one.in_sample.mean_gain, 5)} in-sample, {signed(one.summary.mean_gain, 5)} held-out"
-        for name, one in analysis.leave_one_out["dataset"].items()
-        if one.folds
-    ]
-    if held:
-        sentences.append(f"Mean gain when the data set judged on takes no part in choosing (w, p): {'; '.join(held)}.")
+    factor = held_out_factor(analysis)
+    if factor is not None:
+        held = [
+            f"{name} {signed(one.in_sample.mean_gain, 5)} in-sample, {signed(one.summary.mean_gain, 5)} held-out"
+            for name, one in analysis.leave_one_out[factor].items()
+            if one.folds
+        ]
+        sentences.append(
+            f"Mean gain at medians of this table, and when the {spelled(factor)} judged on takes no part in choosing "
+            f"them: {'; '.join(held)}."
+        )
     sentences.append(
         f"No (w, p) with w other than 1 improves {analysis.n_tied} of the {len(real)} settings: their best is the "
         "metric alone (w = 1)."
     )
     return sentences
+
+
+def held_out_factor(analysis: Analysis) -> str | None:
+    """The factor whose held-out gains stand for all: the first that has several names; None without one."""
+    found = analysis.leave_one_out.items()
+    return next((factor for factor, held in found if any(one.folds for one in held.values())), None)
 
 
 def answers(analysis: Analysis) -> list[Table]:
@@ -60,11 +71,19 @@ def _explainers(analysis: Analysis) -> Table:
         point = analysis.fixed.used.get(name)
         at = ("n/a", "n/a") if point is None else (value(point.w), value(point.p))
         correlation = number(analysis.gain_baseline.by_explainer[name], 4)
-        rows.append((name, *at, analysis.origins[name], *_counts(found), correlation))
+        rows.append((name, *at, _origin(analysis, name), *_counts(found), correlation))
     total = ("all", "", "", "", *_counts(analysis.fixed.all), number(analysis.gain_baseline.all, 4))
     note = f"{MEANING}; r(gain, baseline): Pearson correlation over settings"
     header = ("explainer", "w", "p", "where (w, p) comes from", *COUNTS, "r(gain, baseline)")
     return Table("Gains at fixed (w, p)", header, (*rows, total), note)
+
+
+def _origin(analysis: Analysis, explainer: str) -> str:
+    """Where its point comes from, and what was asked for when the nearest grid point is another."""
+    asked, used = analysis.fixed.points.get(explainer), analysis.fixed.used.get(explainer)
+    moved = asked is not None and used is not None and not math.isnan(used.p) and (asked.p, asked.w) != (used.p, used.w)
+    told = f": w {value(asked.w)}, p {value(asked.p)}; nearest grid point taken" if asked is not None and moved else ""
+    return analysis.origins[explainer] + told
 
 
 def _held_out(analysis: Analysis) -> Table:
@@ -78,7 +97,7 @@ def _held_out(analysis: Analysis) -> Table:
             cells = [f"{one.in_sample.better}/{one.in_sample.n}", signed(one.in_sample.mean_gain, 5)]
             cells += [f"{held.better}/{held.n}", signed(held.mean_gain, 5), signed(one.optimism, 5)]
             cells += [f"{nested.better}/{nested.n}", signed(nested.mean_gain, 5)]
-            rows.append((f"{factor.replace('_', ' ')}, {name}", *cells))
+            rows.append((f"{spelled(factor)}, {name}", *cells))
     numbers = (
         "in-sample better",
         "mean gain",
@@ -107,7 +126,7 @@ def _factors(analysis: Analysis) -> Table:
                 one = analysis.fixed.by_explainer[explainer][factor].get(name)
                 told = "" if one is None else f"{one.positive}/{one.n} ({signed(one.mean_gain, 4)})"
                 cells.append(told)
-            rows.append((f"{factor.replace('_', ' ')} {name}", *cells))
+            rows.append((f"{spelled(factor)} {name}", *cells))
     note = "settings with a gain above 0 at the fixed (w, p), of how many; mean gain"
     return Table("By data set, language pair and metric", ("", *explainers), tuple(rows), note)
 
@@ -132,7 +151,7 @@ def _medians(analysis: Analysis) -> Table:
 
 def _ridge(analysis: Analysis) -> Table:
     fit = analysis.ridge
-    rows = [(name, factor.replace("_", " "), signed(one, 4)) for (factor, name), one in fit.coefficients.items()]
+    rows = [(name, spelled(factor), signed(one, 4)) for (factor, name), one in fit.coefficients.items()]
     note = (
         f"alpha {fit.alpha:g}, intercept {signed(fit.intercept, 4)}, R² {number(fit.r2, 2)}, over {fit.n} settings; "
         "what each adds to the gain, largest first"
@@ -150,6 +169,11 @@ def _controls(analysis: Analysis) -> Table:
 def _counts(found: GainSummary) -> tuple[str, ...]:
     counts = (str(found.n), str(found.better), str(found.worse), str(found.unchanged))
     return (*counts, signed(found.mean_gain, 5), signed(found.max_gain, 4))
+
+
+def spelled(factor: str) -> str:
+    """The name of a factor in a sentence."""
+    return {"dataset": "data set", "language_pair": "language pair"}.get(factor, factor)
 
 
 def number(given: float, digits: int) -> str:

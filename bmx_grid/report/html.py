@@ -18,7 +18,17 @@ from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
 from bmx_grid.errors import StoreError
 from bmx_grid.files import write_text
-from bmx_grid.report.answers import Table, answers, headline, number, numeric_columns, signed, value
+from bmx_grid.report.answers import (
+    Table,
+    answers,
+    headline,
+    held_out_factor,
+    number,
+    numeric_columns,
+    signed,
+    spelled,
+    value,
+)
 from bmx_grid.report.examples import RULE, Example, Side, strengths
 from bmx_grid.report.heat_map import fixed_correlations, heat_maps
 from bmx_grid.report.pictures import Picture
@@ -72,6 +82,7 @@ def write_report(
         columns=(*NAMES, *NUMBERS),
         n_names=len(NAMES),
         settings=_settings(analysis),
+        held_out=spelled(held_out_factor(analysis) or "dataset"),
         rule=RULE,
         examples=[_example(one) for one in examples],
         figures=[(one, _embedded(one.file)) for one in figures],
@@ -112,7 +123,7 @@ def _facts(analysis: Analysis) -> list[tuple[str, str]]:
     facts = [
         ("results", table.origin),
         ("settings", f"{len(table):,}, of which {len(analysis.real):,} are no controls (random metric or explainer)"),
-        *((factor.replace("_", " "), f"{len(found)}: {', '.join(found)}") for factor, found in names.items()),
+        *((spelled(factor), f"{len(found)}: {', '.join(found)}") for factor, found in names.items()),
         ("grid", f"{len(p):,} p from {value(p[0])} to {value(p[-1])}; w {', '.join(value(one) for one in w)}"),
         ("correlations with w ≠ 1", f"{table.n_boosted:,}"),
         ("undefined correlations", f"{int(np.isnan(table.correlation[:, :, table.boosted]).sum()):,}"),
@@ -151,7 +162,7 @@ def _settings(analysis: Analysis) -> list[tuple[tuple[str, ...], list[tuple[str,
     table, best = analysis.table, analysis.best
     fixed = fixed_correlations(analysis)
     held = np.full(len(table), np.nan)
-    for explainer, one in analysis.leave_one_out["dataset"].items():
+    for explainer, one in analysis.leave_one_out[held_out_factor(analysis) or "dataset"].items():
         held[~table.is_control & table.where(explainer=explainer)] = one.gain
     found = []
     for row, setting in enumerate(table.settings):
@@ -177,19 +188,19 @@ def _example(example: Example) -> Mapping[str, Any]:
     return {
         "title": f"{' · '.join(example.names)}: segment {example.segment}",
         "told": (
-            f"{'Rises' if moved > 0 else 'Falls'} by {abs(moved):g} ranks at w = {value(example.w)}, "
-            f"p = {value(example.p)}: {told} its rank by human score."
+            f"{'Rises' if moved > 0 else 'Falls'} by {_ranks(abs(moved))} of {example.n} at w = {value(example.w)}, "
+            f"p = {value(example.p)}, {told} its rank by human score: metric {number(example.score, 4)} (rank "
+            f"{example.score_rank:g}), boosted {number(example.boosted, 4)} (rank {example.boosted_rank:g}), human "
+            f"{example.human:.4g} (rank {example.human_rank:g})."
         ),
-        "scores": [
-            ("metric, s0", number(example.score, 4), f"{example.score_rank:g}"),
-            ("boosted, s1", number(example.boosted, 4), f"{example.boosted_rank:g}"),
-            ("human", number(example.human, 4), f"{example.human_rank:g}"),
-        ],
-        "n": example.n,
         "sides": [
             _side(side, strength) for side, strength in zip(example.sides, strengths(example.sides), strict=True)
         ],
     }
+
+
+def _ranks(count: float) -> str:
+    return f"{count:g} rank" if count == 1 else f"{count:g} ranks"
 
 
 def _side(side: Side, strength: Sequence[float] | np.ndarray[Any, Any]) -> Mapping[str, Any]:
