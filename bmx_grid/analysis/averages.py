@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmx_grid.analysis.table import Floats, GridTable
+from bmx_grid.analysis.table import Flags, Floats, GridTable
 
 
 @dataclass(frozen=True)
@@ -16,13 +16,15 @@ class Average:
     that all numbers of a row rest on the same pairs.
 
     baseline: of the metric alone, each pair as its first explainer has it; fixed, best: by explainer, at its fixed
-    point and at each pair's own best point.
+    point and at each pair's own best point; fixed_gain, best_gain: above the explainer's own baselines.
     """
 
     n: int
     baseline: float
     fixed: Mapping[str, float]
+    fixed_gain: Mapping[str, float]
     best: Mapping[str, float]
+    best_gain: Mapping[str, float]
 
 
 def averages(table: GridTable, fixed: Floats, best: Floats) -> dict[tuple[str, str], Average]:
@@ -34,15 +36,18 @@ def averages(table: GridTable, fixed: Floats, best: Floats) -> dict[tuple[str, s
             rows = table.where(dataset=dataset, metric=metric)
             pairs = table.names("language_pair")[rows]
             _, first = np.unique(pairs, return_index=True)
-            own = {name: rows & table.where(explainer=name) for name in sorted(set(table.names("explainer")[rows]))}
+            explainers = sorted(set(table.names("explainer")[rows].tolist()))
+            own = {name: rows & table.where(explainer=name) for name in explainers}
             found[dataset, metric] = Average(
                 n=len(first),
                 baseline=float(table.baseline[rows][first].mean()),
-                fixed={str(name): _mean(fixed[of], len(first)) for name, of in own.items()},
-                best={str(name): _mean(best[of], len(first)) for name, of in own.items()},
+                fixed=_means(fixed, own, len(first)),
+                fixed_gain=_means(fixed - table.baseline, own, len(first)),
+                best=_means(best, own, len(first)),
+                best_gain=_means(best - table.baseline, own, len(first)),
             )
     return found
 
 
-def _mean(values: Floats, expected: int) -> float:
-    return float(values.mean()) if len(values) == expected else float("nan")
+def _means(values: Floats, rows: Mapping[str, Flags], expected: int) -> dict[str, float]:
+    return {name: float(values[of].mean()) if of.sum() == expected else float("nan") for name, of in rows.items()}
