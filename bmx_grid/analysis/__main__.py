@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bmx_grid.analysis.as_json import to_json
 from bmx_grid.analysis.best import Tie
 from bmx_grid.analysis.load import load_table
 from bmx_grid.analysis.medians import Point
@@ -15,7 +14,7 @@ from bmx_grid.analysis.run import Options, analyse
 from bmx_grid.analysis.summary import summary
 from bmx_grid.configure import convert
 from bmx_grid.errors import BmxError, ConfigError, unknown
-from bmx_grid.files import write_text
+from bmx_grid.report.analysis_files import write_analysis
 
 HELP = """usage: python -m bmx_grid.analysis results=PATH [KEY=VALUE …]
 
@@ -23,7 +22,9 @@ Selection of (p, w), evaluation, regression and densities of a results table: th
 Parquet or CSV file of the columns dataset, language_pair, metric, explainer, side, w, p, correlation.
 
   results=PATH            the table, or the output folder of a sweep
-  output_dir=DIR          where analysis.json is written (default: the folder of the table)
+  output_dir=DIR          where analysis.json, figures/ and report.html are written (default: the folder of the table)
+  figures=true|false      draw the figures (default: true)
+  report=true|false       write report.html, one page with everything, to be opened in a browser (default: true)
   tie=first|mildest       which of several best points counts: the first, p ascending and w fastest (the paper's), or of
                           those within 1e-5 the one with the largest w, then p nearest 1; then settings that nothing
                           improves take no part (default: first)
@@ -35,7 +36,8 @@ Parquet or CSV file of the columns dataset, language_pair, metric, explainer, si
 
 exit status: 0 done; 2 a mistake in the command or in the table."""
 
-KEYS = ("results", "output_dir", "tie", "select.from", "fixed.EXPLAINER.w", "fixed.EXPLAINER.p", "side", "tracking")
+POINT = ("fixed.EXPLAINER.w", "fixed.EXPLAINER.p")
+KEYS = ("results", "output_dir", "figures", "report", "tie", "select.from", *POINT, "side", "tracking")
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Arguments:
     output_dir: Path
     options: Options
     side: str | None
+    figures: bool
+    report: bool
 
     @classmethod
     def parse(cls, arguments: Sequence[str]) -> Arguments:
@@ -74,7 +78,14 @@ class Arguments:
             select_from=None if source is None else load_table(Path(source).expanduser(), side),
             fixed=points,
         )
-        return cls(results, Path(folder).expanduser(), options, side)
+        figures, report = (_flag(key, given.get(key, "true")) for key in ("figures", "report"))
+        return cls(results, Path(folder).expanduser(), options, side, figures, report)
+
+
+def _flag(key: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ConfigError(f"{key}={text}: expected true or false.")
+    return text.lower() == "true"
 
 
 def _points(given: dict[str, str]) -> dict[str, Point]:
@@ -106,13 +117,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if name not in table.factor_levels("explainer"):
                 raise ConfigError(unknown("explainer", name, table.factor_levels("explainer")))
         analysis = analyse(table, parsed.options)
-        path = parsed.output_dir / "analysis.json"
-        write_text(path, to_json(analysis))
+        files = write_analysis(analysis, parsed.output_dir, figures=parsed.figures, report=parsed.report)
     except BmxError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(summary(analysis))
-    print(f"\nwritten: {path}")
+    figures = [path for path in files if path.parent != parsed.output_dir]
+    told = [str(path) for path in files if path.parent == parsed.output_dir]
+    if figures:
+        told.append(f"{len({path.stem for path in figures})} figures in {figures[0].parent}/")
+    print("\nwritten: " + "\n         ".join(told))
     return 0
 
 

@@ -17,7 +17,7 @@ from bmx_grid.files import write_text
 from bmx_grid.grid import GridSpec
 from bmx_grid.identity import digest
 from bmx_grid.plan import SweepPlan
-from bmx_grid.report.examples import choose_examples
+from bmx_grid.report.examples import Example, choose_examples
 from bmx_grid.report.html import is_current, write_report
 from bmx_grid.report.paper_figures import draw_all
 from bmx_grid.report.pictures import pictures
@@ -62,31 +62,46 @@ def analyse_sweep(
     fingerprint = digest([sorted(result.fingerprint for result in results), str(sorted(points.items()))])
     if is_current(output_dir / REPORT, fingerprint) and (output_dir / NUMBERS).is_file():
         return SweepAnalysis(analysis, (output_dir / NUMBERS, output_dir / REPORT), "")
-    files = write_numbers(analysis, output_dir)
-    drawn = draw_all(analysis, output_dir / "figures")
-    examples = choose_examples(results, plan, spec)
+    files = write_analysis(
+        analysis,
+        output_dir,
+        examples=choose_examples(results, plan, spec),
+        facts=_facts(results, spec),
+        fingerprint=fingerprint,
+    )
+    return SweepAnalysis(analysis, tuple(files), "")
+
+
+def write_analysis(
+    analysis: Analysis,
+    folder: Path,
+    *,
+    figures: bool = True,
+    report: bool = True,
+    examples: Sequence[Example] = (),
+    facts: Sequence[tuple[str, str]] = (),
+    fingerprint: str = "",
+) -> list[Path]:
+    """Write folder/analysis.json, figures/ and report.html, dated today; the paths, in this order.
+
+    examples, facts, fingerprint: as for `write_report`. Raises StoreError when a file cannot be written.
+    """
+    write_text(folder / NUMBERS, to_json(analysis))
+    drawn = draw_all(analysis, folder / "figures") if figures else []
+    if not report:
+        return [folder / NUMBERS, *drawn]
+    date = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     write_report(
         analysis,
-        output_dir / REPORT,
+        folder / REPORT,
         figures=pictures(drawn),
         tables=[],
         examples=examples,
-        facts=_facts(results, spec),
-        date=today(),
+        facts=facts,
+        date=date,
         fingerprint=fingerprint,
     )
-    return SweepAnalysis(analysis, (*files, *drawn, output_dir / REPORT), "")
-
-
-def write_numbers(analysis: Analysis, folder: Path) -> list[Path]:
-    """Write folder/analysis.json. Raises StoreError."""
-    write_text(folder / NUMBERS, to_json(analysis))
-    return [folder / NUMBERS]
-
-
-def today() -> str:
-    """The day, as pages show it."""
-    return datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    return [folder / NUMBERS, *drawn, folder / REPORT]
 
 
 def _facts(results: Sequence[SettingResult], spec: GridSpec) -> list[tuple[str, str]]:
