@@ -102,6 +102,10 @@ def _run(
 
     start = time.perf_counter()
     out = settings.output_dir
+    if not plan.settings:
+        left = [Refused(one.label, f"left out: it {one.reason}") for one in plan.left_out]
+        say(sweep_table([], [*plan.failed, *left]))
+        return len(plan.failed) + len(left)
     text = _config_text(config)
     write_text(out / "config.yaml", text)
     n_cached = sum(planned.cached for planned in plan.settings)

@@ -84,7 +84,7 @@ class Dask(Executor):
         try:
             at = {"address": self.address, "timeout": self.timeout}
             own = {"dashboard_address": None}
-            client = distributed.Client(**(own if self.address is None else at))  # type: ignore[no-untyped-call]
+            client = distributed.Client(**(own if self.address is None else at))
         except (OSError, ValueError) as error:
             raise UnavailableError(
                 f"executor.address={self.address}: no Dask scheduler answers there ({error}). "

@@ -78,8 +78,9 @@ class GridResult:
 
     correlation: float64[P, W], NaN where undefined; the column w = 1 is the baseline for every p.
     baseline: correlation of the base score.
-    best, best_p, best_w: the highest correlation and where it stands; of equal ones the first with p ascending
-        and w running fastest (the paper's rule). NaN when no point is defined.
+    best, best_p, best_w: the highest correlation and where it stands; of those within 1e-12 of it, which rounding
+        cannot tell apart, the first with p ascending and w running fastest (the paper's rule). NaN when no point is
+        defined.
     plateau: number of points within 1e-12 of the best, itself included; 0 when there is none.
     n_segments: segments handed in; n_rated: those with a human score; n_used: those every correlation rests on.
         The rest of the rated have no word on the aggregated side, or no finite base score or attributions.
@@ -122,7 +123,7 @@ def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis:
     best, best_p, best_w = float("nan"), float("nan"), float("nan")
     defined = ~np.isnan(grid)
     if defined.any():
-        row, column = np.unravel_index(np.nanargmax(grid), grid.shape)
+        row, column = np.unravel_index(np.argmax(grid >= np.nanmax(grid) - TIE), grid.shape)
         best, best_p, best_w = float(grid[row, column]), spec.p[row], spec.w[column]
     return GridResult(
         correlation=grid,

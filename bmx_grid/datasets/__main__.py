@@ -62,7 +62,7 @@ class Settings:
             raise ConfigError(unknown("data set", name, [*options("dataset"), "all"]))
         node = load_option("dataset", name)
         for key, value in self.others.items():
-            _set(node, key, value)
+            _set(node, key.removeprefix(f"dataset.{name}."), value)
         if self.language_pairs:
             node["language_pairs"] = list(self.language_pairs)
         return build(node, DatasetReader, f"dataset.{name}")

@@ -84,11 +84,13 @@ def _notes(results: Sequence[SettingResult]) -> str:
         lines.append(f"fixed: at the (w, p) given for the explainer: {told}")
     lines.append("shifted: segments with an attribution <= 0; for p <= -1 their mean says little beyond the word count")
     if any(result.grid.plateau > 1 for result in results):
-        lines.append("plateau: how many grid points share the best correlation; the first of them is shown")
+        lines.append("plateau: how many grid points share the best correlation (to 1e-12); the first of them is shown")
     undefined = [result for result in results if result.grid.n_undefined > 0]
     if undefined:
         total = sum(result.grid.n_undefined for result in undefined)
-        lines.append(f"n/a: {total:,} grid points are undefined, in {len(undefined)} of {len(results)} settings")
+        lines.append(f"undefined: {total:,} grid points, in {len(undefined)} of {len(results)} settings")
+    if any(not math.isfinite(result.fixed_p) for result in results):
+        lines.append("n/a: undefined, or no fixed (w, p) is given for the explainer")
     return "\n".join(textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
 
 
@@ -99,7 +101,10 @@ def _cell(text: str, width: int, left: bool) -> str:
 
 
 def _number(value: float, form: str) -> str:
-    return format(value, form) if math.isfinite(value) else "n/a"
+    if not math.isfinite(value):
+        return "n/a"
+    text = format(value, form)
+    return text.replace("-", "+") if text.startswith("-0.") and float(text) == 0 else text
 
 
 def _decimal(value: float) -> str:

@@ -7,7 +7,6 @@ import pytest
 
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.errors import UnavailableError
-from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import canonical_json
 from bmx_grid.metrics.base import Metric
 from bmx_grid.perturbation import Plan, Request
@@ -90,7 +89,3 @@ def test_it_travels_to_worker_processes_in_a_small_parcel(metric):
     parcel = pickle.dumps(metric)
     assert len(parcel) < 10_000
     assert pickle.loads(parcel) == metric
-
-
-def test_it_is_no_explainer(metric):
-    assert not isinstance(metric, Explainer)
