@@ -70,7 +70,7 @@ def test_undefined_numbers_are_said_and_counted():
     result = dataclasses.replace(with_grid(make_result(), **nothing, plateau=0, n_undefined=1234), fixed=np.nan)
     table = sweep_table([result, make_result(language_pair="zh-en")], [])
     assert row(table, "de-en", "chrf", "lime") == ["n/a"] * 8
-    assert "1,234 grid points are undefined, in 1 of 2 settings" in table
+    assert "undefined: 1,234 grid points, in 1 of 2 settings" in table
     assert "nan" not in table
 
 
