@@ -28,13 +28,13 @@ def gains_of_all_points(analysis: Analysis) -> Figure:
     found = analysis.densities.grid["explainer"]
     shown = {name: one for name, one in found.items() if len(one.x) > 0}
     labels = {
-        name: f"{name}: {number(one.share_positive, '.1%')} above 0\n(n = {one.n:,}, mean {number(one.mean, '+.3f')})"
+        name: f"{name}\n{number(one.share_positive, '.1%')} above 0, mean {number(one.mean, '+.3f')}"
         for name, one in found.items()
     }
     about = (
         "Gaussian kernel density (Scott's bandwidth) of the gain, correlation of the boosted metric minus that of the "
         "metric alone, over every (p, w) with w other than 1 of every setting, the random metric's included. "
-        "The black line is no change."
+        f"The black line is no change. n: {', '.join(f'{name} {one.n:,}' for name, one in found.items())}."
     )
     figure, (axes,) = page(3.6, [about + _cut(shown), source(analysis)])
     _lines(axes, found, labels)
@@ -55,7 +55,8 @@ def gains_by(analysis: Analysis, explainer: str, factor: str, names: Sequence[st
     labels = {name: f"{name} (n = {one.n}, baseline {number(one.mean_baseline, '.3f')})" for name, one in found.items()}
     about = (
         f"Gain of {explainer} by {WORDS[factor]}: Gaussian kernel density (Scott's bandwidth), strokes are the "
-        f"settings, baseline is their mean correlation without {explainer}, the black line is no change. "
+        f"settings in the order of the legend, baseline is their mean correlation without {explainer}, the "
+        "black line is no change. "
         f"{points_in_words(analysis, [explainer])}"
     )
     if names is not None and len(found) < len(every):
@@ -71,8 +72,8 @@ def gains_by(analysis: Analysis, explainer: str, factor: str, names: Sequence[st
         return _in_rows(found, gains, [about, source(analysis)], title)
     figure, (axes,) = page(3.4, [about, source(analysis)])
     _lines(axes, found, labels)
-    _strokes(axes, gains)
     _dress(axes, found, title)
+    _strokes(axes, gains)
     return figure
 
 
@@ -108,22 +109,21 @@ def _lines(axes: Axes, found: Mapping[str, Density], labels: Mapping[str, str]) 
 
 
 def _strokes(axes: Axes, gains: Mapping[str, Floats]) -> None:
-    """A short stroke below the axis for each setting, a level for each name."""
+    """A short stroke below the densities for each setting, a level for each name."""
+    top = axes.get_ylim()[1]
     for at, values in enumerate(gains.values()):
         defined = values[~np.isnan(values)]
-        level = -0.035 - 0.04 * at
         axes.plot(
             defined,
-            np.full(len(defined), level),
+            np.full(len(defined), -0.045 * top * (at + 1)),
             marker="|",
-            markersize=6,
+            markersize=5,
             linestyle="none",
             color=COLOURS[at % len(COLOURS)],
-            transform=axes.get_xaxis_transform(),
-            clip_on=False,
         )
-    axes.tick_params(axis="x", pad=6 + 8.5 * len(gains))
-    axes.spines["bottom"].set_position(("axes", 0))
+    axes.axhline(0, color="black", linewidth=0.6)
+    axes.set_yticks([tick for tick in axes.get_yticks() if 0 <= tick <= top])
+    axes.set_ylim(-0.045 * top * (len(gains) + 1), top)
 
 
 def _dress(axes: Axes, shown: Mapping[str, Density], title: str) -> None:

@@ -17,6 +17,8 @@ from bmx_grid.report.figures import draw_curves
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+LEAST_REACH = 0.005  # of the second frame, above and below the metric alone
+
 
 def rows_to_draw(analysis: Analysis, asked: Sequence[str] = ()) -> list[int]:
     """Rows of the table: the setting with the largest best gain, the one with the smallest, then those asked for.
@@ -64,20 +66,25 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
         parts.append(f"Fixed {point(at)}, {origin}: {fixed:.4f}, gain {fixed - baseline:+.4f}.")
     undefined = int(np.isnan(correlation).sum())
     caption = [" ".join(parts) + undefined_in_words(undefined, "points"), source(analysis)]
-    figure, (axes,) = page(3.6, caption)
-    draw_curves(axes, table.p, table.w.tolist(), correlation)
-    if math.isfinite(fixed) and at is not None:
-        mark: dict[str, Any] = {"marker": "x", "markersize": 8, "markeredgewidth": 1.8, "linestyle": "none"}
-        axes.plot([at.p], [fixed], color="black", label="fixed (w, p)", zorder=9, **mark)
-    if math.isfinite(best.p[row]) and math.isfinite(top):
-        mark = {"marker": "*", "markersize": 13, "markeredgecolor": "black", "linestyle": "none"}
-        axes.plot([best.p[row]], [top], color="#FFD700", label="best (w, p)", zorder=10, **mark)
+    figure, (whole, near) = page(3.3, caption, columns=2)
+    for axes in (whole, near):
+        draw_curves(axes, table.p, table.w.tolist(), correlation)
+        if math.isfinite(fixed) and at is not None:
+            mark: dict[str, Any] = {"marker": "x", "markersize": 7, "markeredgewidth": 1.8, "linestyle": "none"}
+            axes.plot([at.p], [fixed], color="black", label="fixed (w, p)", zorder=9, **mark)
+        if math.isfinite(best.p[row]) and math.isfinite(top):
+            mark = {"marker": "*", "markersize": 11, "markeredgecolor": "black", "linestyle": "none"}
+            axes.plot([best.p[row]], [top], color="#FFD700", label="best (w, p)", zorder=10, **mark)
+        axes.set_xlabel("p of the power mean")
+        axes.grid(True, color="#DDDDDD", linewidth=0.6)
+        axes.margins(x=0.01)
     if undefined == correlation.size:
-        empty(axes, "no defined correlation")
-    axes.set_title(" · ".join(setting), loc="left")
-    axes.set_xlabel("p of the power mean")
-    axes.set_ylabel("correlation with human scores")
-    axes.grid(True, color="#DDDDDD", linewidth=0.6)
-    axes.margins(x=0.01)
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8, handlelength=2.8)
+        empty(whole, "no defined correlation")
+    if math.isfinite(baseline):
+        reach = max(float(best.gain[row]), LEAST_REACH) if math.isfinite(best.gain[row]) else LEAST_REACH
+        near.set_ylim(baseline - 2 * reach, baseline + 1.5 * reach)
+    whole.set_title(" · ".join(setting), loc="left")
+    near.set_title("near the metric alone", loc="right")
+    whole.set_ylabel("correlation with human scores")
+    near.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=7.5, handlelength=2.8)
     return figure

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 WIDTH = 7.0  # inches: the text width of a page
 DPI = 160
 SMALL = 7.0  # points, of captions
-CAPTION_WIDTH = 116  # characters of that size that fit
+CAPTION_WIDTH = 126  # characters of that size that fit
 
 STYLE: Any = {
     "font.size": 8.5,
@@ -40,8 +40,8 @@ def style() -> Iterator[None]:
         yield
 
 
-def page(height: float, caption: Sequence[str], columns: int = 1) -> tuple[Figure, list[Axes]]:
-    """A figure of `columns` axes beside each other, `height` inches high, with its caption below them.
+def page(height: float, caption: Sequence[str], *, columns: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:
+    """A figure of `rows` times `columns` axes, `height` inches high in all, with its caption below them.
 
     caption: paragraphs. Axes make room for their legends and labels by themselves.
     """
@@ -54,8 +54,8 @@ def page(height: float, caption: Sequence[str], columns: int = 1) -> tuple[Figur
     share = below / (height + below)
     engine.set(rect=(0, share, 1, 1 - share), w_pad=0.08, h_pad=0.06)
     figure.text(0.012, 5 / 72 / (height + below), "\n".join(lines), va="bottom", fontsize=SMALL, linespacing=1.3)
-    axes = figure.subplots(1, columns, squeeze=False)
-    return figure, list(axes[0])
+    axes = figure.subplots(rows, columns, squeeze=False)
+    return figure, list(axes.ravel())
 
 
 def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
@@ -100,5 +100,9 @@ def broken(name: str, width: int = 13) -> str:
 
 
 def _wrapped(paragraph: str) -> list[str]:
-    # A signature has no blanks; it is broken where it is full.
-    return textwrap.wrap(paragraph, CAPTION_WIDTH, break_on_hyphens=False) or [""]
+    """Lines that fit. A signature has no blanks; it is broken after | and after a point."""
+    if " " in paragraph:
+        return textwrap.wrap(paragraph, CAPTION_WIDTH, break_on_hyphens=False)
+    spaced = paragraph.replace("|", "| ").replace("),", "), ")
+    lines = textwrap.wrap(spaced, CAPTION_WIDTH, break_on_hyphens=False)
+    return [line.replace("| ", "|").replace("), ", "),") for line in lines]

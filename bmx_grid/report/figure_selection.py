@@ -36,7 +36,7 @@ def best_boxes(analysis: Analysis) -> Figure:
         f"'{best.tie}' takes one. Box: quartiles; whiskers: 1.5 times the box; Md: median. {analysis.n_tied} of "
         f"{len(real)} settings are improved by no (w, p)."
     ) + undefined_in_words(undefined, "settings have no best point,")
-    figure, frames = page(3.3, [about, source(analysis)], columns=2)
+    figure, frames = page(1.0 + 0.42 * max(len(names), 2), [about, source(analysis)], columns=2)
     for axes, symbol, values in zip(frames, ("w", "p"), (best.w, best.p), strict=True):
         groups = []
         for name in names:
@@ -44,9 +44,9 @@ def best_boxes(analysis: Analysis) -> Figure:
             groups.append(own[~np.isnan(own)])
         _boxes(axes, names, groups, symbol)
         for at, name in enumerate(names):
-            median = getattr(analysis.medians[name], symbol)
-            axes.annotate(f"Md {number(median, 'g')}", (at, 1.01), xycoords=("data", "axes fraction"), ha="center")
-        axes.set_title(f"best {symbol}", loc="left", pad=16)
+            words = f"Md {number(getattr(analysis.medians[name], symbol), 'g')}"
+            axes.annotate(words, (1.01, -at), xycoords=("axes fraction", "data"), va="center", annotation_clip=False)
+        axes.set_title(f"best {symbol}", loc="left")
         if not any(len(group) > 0 for group in groups):
             empty(axes, "no best point")
     return figure
@@ -71,15 +71,15 @@ def better_when_left_out(analysis: Analysis) -> Figure:
     """The counts of Figure 6 with points chosen without the data set, language pair or metric they are judged on."""
     about = (
         "Settings that got better and not better when the median point of an explainer is chosen on all data sets "
-        "(language pairs, metrics) but the one it is applied to. Dashed: better with points chosen on all of them."
+        "(language pairs, metrics) but the one it is applied to. In brackets: better with points chosen on all of them."
     )
-    figure, frames = page(3.0, [about, source(analysis)], columns=len(analysis.leave_one_out))
+    figure, frames = page(
+        1.85 * len(analysis.leave_one_out), [about, source(analysis)], rows=len(analysis.leave_one_out)
+    )
     for axes, (factor, found) in zip(frames, analysis.leave_one_out.items(), strict=True):
         held = {name: one for name, one in found.items() if one.folds}
-        _counts(axes, {name: one.summary for name, one in held.items()}, legend=axes is frames[-1])
-        for at, one in enumerate(held.values()):
-            places = [at - 1.7 * BAR, at - 0.3 * BAR]
-            axes.plot(places, [one.in_sample.better] * 2, color="black", linestyle=(0, (2, 1)), linewidth=1.3)
+        summaries = {name: one.summary for name, one in held.items()}
+        _counts(axes, summaries, [one.in_sample.better for one in held.values()], legend=axes is frames[0])
         axes.set_title(f"{FACTOR_WORDS[factor]} left out", loc="left")
         if not held:
             axes.clear()
@@ -128,6 +128,7 @@ def ridge_bars(analysis: Analysis, ends: int | None = None) -> Figure:
     axes.tick_params(axis="y", length=0)
     axes.axvline(0, color="black", linewidth=1.0)
     axes.margins(x=0.14)
+    axes.set_ylim(min(places, default=0) - 0.7, 0.7)
     axes.set_xlabel("coefficient (gain in correlation)")
     axes.set_title("What goes with a larger or smaller gain", loc="left")
     if shown:
@@ -142,24 +143,28 @@ def _boxes(axes: Axes, names: Sequence[str], groups: Sequence[Any], symbol: str)
     if kept:
         axes.boxplot(
             [group for _, group in kept],
-            positions=[at for at, _ in kept],
-            widths=0.5,
+            positions=[-at for at, _ in kept],
+            widths=0.55,
+            orientation="horizontal",
             patch_artist=True,
             manage_ticks=False,
             boxprops={"facecolor": "#9CC7E3", "edgecolor": "black"},
-            medianprops={"color": "#D55E00", "linewidth": 2.4},
+            medianprops={"color": "#D55E00", "linewidth": 2.6, "solid_capstyle": "butt"},
             flierprops={"marker": "o", "markersize": 3, "markerfacecolor": "none", "markeredgecolor": "#555555"},
         )
-    labels = [f"{broken(name)}\n(n = {len(group)})" for name, group in zip(names, groups, strict=True)]
-    axes.set_xticks(range(len(names)), labels, fontsize=7.5)
-    axes.set_xlim(-0.6, max(len(names) - 0.4, 0.6))
-    axes.set_ylabel(symbol)
-    axes.grid(True, axis="y", color="#DDDDDD", linewidth=0.6)
+    labels = [f"{broken(name, 20)}\n(n = {len(group)})" for name, group in zip(names, groups, strict=True)]
+    axes.set_yticks([-at for at in range(len(names))], labels)
+    axes.tick_params(axis="y", length=0, labelleft=symbol == "w")
+    axes.set_ylim(-len(names) + 0.4, 0.6)
+    axes.set_xlabel(symbol)
+    axes.grid(True, axis="x", color="#DDDDDD", linewidth=0.6)
     axes.set_axisbelow(True)
 
 
-def _counts(axes: Axes, found: Mapping[str, GainSummary], *, legend: bool = True) -> None:
-    """Bars of better, unchanged and worse beside each other, with their numbers."""
+def _counts(
+    axes: Axes, found: Mapping[str, GainSummary], in_sample: Sequence[int] | None = None, *, legend: bool = True
+) -> None:
+    """Bars of better, unchanged and worse beside each other, with their numbers; in brackets better in-sample."""
     from matplotlib.ticker import MaxNLocator
 
     for at, (kind, colour, hatch) in enumerate(COUNTS):
@@ -167,12 +172,15 @@ def _counts(axes: Axes, found: Mapping[str, GainSummary], *, legend: bool = True
         places = [place + (at - 1) * BAR for place in range(len(heights))]
         bars = axes.bar(places, heights, width=BAR, color=colour, hatch=hatch, edgecolor="black", linewidth=0.6)
         bars.set_label(NAMED[kind])
-        axes.bar_label(bars, fontsize=7.5, padding=1.5)
+        told = [str(height) for height in heights]
+        if kind == "better" and in_sample is not None:
+            told = [f"{height} ({other})" for height, other in zip(heights, in_sample, strict=True)]
+        axes.bar_label(bars, told, fontsize=7.5, padding=1.5)
     labels = [f"{broken(name)}\n(n = {one.n})" for name, one in found.items()]
     axes.set_xticks(range(len(labels)), labels, fontsize=7.5)
     axes.set_xlim(-0.6, max(len(labels) - 0.4, 0.6))
     axes.set_ylabel("settings")
-    axes.margins(y=0.1)
+    axes.margins(y=0.14)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     if legend:
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)

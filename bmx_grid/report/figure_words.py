@@ -22,7 +22,7 @@ def point(at: Point | None) -> str:
     """(w, p) as it is written in captions."""
     if at is None or math.isnan(at.p):
         return "(no point)"
-    return f"(w {at.w:g}, p {at.p:g})"
+    return f"(w\u00a0{at.w:g},\u00a0p\u00a0{at.p:g})"  # never broken over two lines
 
 
 def undefined_in_words(count: int, what: str) -> str:

@@ -13,6 +13,7 @@ from typing import Literal
 Format = Literal["txt", "md", "tex", "csv"]
 GAP = "  "
 WIDTH = 120  # characters a line of notes
+FITTING = 7  # columns that fit a line of a page
 # What LaTeX reads as commands, and characters that need text mode.
 LATEX = str.maketrans(
     {
@@ -113,12 +114,14 @@ def as_markdown(table: Table) -> str:
 
 
 def as_latex(table: Table) -> str:
-    """A table environment of the package booktabs; \\textbf is the best, a raised + an improvement."""
+    """A table environment of booktabs, a wide one shrunk to the line; bold is the best, a raised + an improvement."""
+    wide = len(table.header) > FITTING
     columns = "l" * table.names + "r" * (len(table.header) - table.names)
     lines = [
-        r"% needs \usepackage{booktabs}",
+        r"% needs \usepackage{booktabs,graphicx}",
         r"\begin{table}",
         r"\centering\small",
+        *[r"\resizebox{\linewidth}{!}{%"] * wide,
         rf"\begin{{tabular}}{{{columns}}}",
     ]
     lines += [r"\toprule", _latex_row(latex(name) for name in table.header)]
@@ -127,7 +130,7 @@ def as_latex(table: Table) -> str:
     caption = " ".join(latex(text) for text in (f"{table.title}.", *table.notes[:-1]))
     lines += [
         r"\bottomrule",
-        r"\end{tabular}",
+        r"\end{tabular}" + "}" * wide,
         rf"\caption{{{caption}}}",
         rf"\label{{tab:{table.stem}}}",
         r"\end{table}",
@@ -169,8 +172,9 @@ def _markdown(cell: Cell) -> str:
 def _latex(cell: Cell) -> str:
     shown = latex(cell.shown)
     if isinstance(cell.value, int | float) and shown.startswith(("-", "+")):
-        shown = f"${shown}$"  # a minus, not a hyphen
-    shown = rf"\textbf{{{shown}}}" if cell.best and shown else shown
+        shown = rf"$\mathbf{{{shown}}}$" if cell.best else f"${shown}$"  # a minus, not a hyphen
+    elif cell.best and shown:
+        shown = rf"\textbf{{{shown}}}"
     return shown + r"\textsuperscript{+}" * cell.improved
 
 

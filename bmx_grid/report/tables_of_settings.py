@@ -28,7 +28,7 @@ def datasets(analysis: Analysis, segments: SegmentCounts | None = None) -> Table
         shared = [pair is not None and times.count(pair) > 1 for pair in found]
         body.append((Cell("language pairs" if at == 0 else ""), *map(_bold, found, shared)))
     below: list[Row] = [(Cell("settings"), *(Cell(int(table.where(dataset=name).sum()), ",") for name in sets))]
-    notes = ["Bold: language pairs of several data sets."]
+    notes = ["Bold (*): language pairs of several data sets."]
     if segments is None:
         notes.append("A results table does not say how many segments it rests on.")
     else:
@@ -118,7 +118,7 @@ def _results(analysis: Analysis, dataset: str, *, with_best: bool) -> Table:
     notes = [
         "Correlation with human scores: baseline, the metric alone; fixed, at the point of the explainer"
         + ("; best, at each setting's own best point, chosen where it is judged." if with_best else "."),
-        "Bold: the highest of baseline and fixed" + (", and of best" if with_best else "") + "; +: above the "
+        "Bold (*): the highest of baseline and fixed" + (", and of best" if with_best else "") + "; +: above the "
         "explainer's own baseline by more than 1e-5 (baselines of explainers may differ slightly; shown is that of "
         "the first). Average: over all language pairs, n/a where one is undefined or was not run.",
         points_in_words(analysis, explainers),
