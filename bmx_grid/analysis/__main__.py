@@ -22,7 +22,8 @@ Selection of (p, w), evaluation, regression and densities of a results table: th
 Parquet or CSV file of the columns dataset, language_pair, metric, explainer, side, w, p, correlation.
 
   results=PATH            the table, or the output folder of a sweep
-  output_dir=DIR          where analysis.json, figures/ and report.html are written (default: the folder of the table)
+  output_dir=DIR          where analysis.json, tables/, figures/ and report.html are written (default: the
+                          folder of the table)
   figures=true|false      draw the figures (default: true)
   report=true|false       write report.html, one page with everything, to be opened in a browser (default: true)
   tie=first|mildest       which of several best points counts: the first, p ascending and w fastest (the paper's), or of
@@ -122,10 +123,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(summary(analysis))
-    figures = [path for path in files if path.parent != parsed.output_dir]
     told = [str(path) for path in files if path.parent == parsed.output_dir]
-    if figures:
-        told.append(f"{len({path.stem for path in figures})} figures in {figures[0].parent}/")
+    for kind in ("tables", "figures"):
+        stems = {path.stem for path in files if path.parent == parsed.output_dir / kind}
+        told += [f"{parsed.output_dir / kind}/: {len(stems)} {kind}"] if stems else []
     print("\nwritten: " + "\n         ".join(told))
     return 0
 

@@ -20,7 +20,9 @@ from bmx_grid.plan import SweepPlan
 from bmx_grid.report.examples import Example, choose_examples
 from bmx_grid.report.html import is_current, write_report
 from bmx_grid.report.paper_figures import draw_all
+from bmx_grid.report.paper_tables import paper_tables, write_tables
 from bmx_grid.report.pictures import pictures
+from bmx_grid.report.tables_of_settings import SegmentCounts
 from bmx_grid.results import SettingResult, grid_table
 
 FEWEST = 2  # settings that are no controls: of one alone there is nothing to select over
@@ -67,6 +69,7 @@ def analyse_sweep(
         output_dir,
         examples=choose_examples(results, plan, spec),
         facts=_facts(results, spec),
+        segments={(one.dataset, one.language_pair): one.grid.n_segments for one in results},
         fingerprint=fingerprint,
     )
     return SweepAnalysis(analysis, tuple(files), "")
@@ -80,28 +83,31 @@ def write_analysis(
     report: bool = True,
     examples: Sequence[Example] = (),
     facts: Sequence[tuple[str, str]] = (),
+    segments: SegmentCounts | None = None,
     fingerprint: str = "",
 ) -> list[Path]:
-    """Write folder/analysis.json, figures/ and report.html, dated today; the paths, in this order.
+    """Write folder/analysis.json, tables/, figures/ and report.html, dated today; the paths, in this order.
 
-    examples, facts, fingerprint: as for `write_report`. Raises StoreError when a file cannot be written.
+    segments: their number by (data set, language pair); examples, facts, fingerprint: as for `write_report`.
+    Raises StoreError when a file cannot be written.
     """
     write_text(folder / NUMBERS, to_json(analysis))
+    tables = write_tables(analysis, folder / "tables", segments)
     drawn = draw_all(analysis, folder / "figures") if figures else []
     if not report:
-        return [folder / NUMBERS, *drawn]
+        return [folder / NUMBERS, *tables, *drawn]
     date = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     write_report(
         analysis,
         folder / REPORT,
         figures=pictures(drawn),
-        tables=[],
+        tables=paper_tables(analysis, segments),
         examples=examples,
         facts=facts,
         date=date,
         fingerprint=fingerprint,
     )
-    return [folder / NUMBERS, *drawn, folder / REPORT]
+    return [folder / NUMBERS, *tables, *drawn, folder / REPORT]
 
 
 def _facts(results: Sequence[SettingResult], spec: GridSpec) -> list[tuple[str, str]]:

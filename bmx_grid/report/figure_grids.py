@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bmx_grid.analysis.medians import Point
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.report.figure_page import empty, page
@@ -56,7 +57,7 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
     if math.isfinite(best.p[row]):
         shared = f", {best.plateau[row]:,} points within 1e-5 of the highest below w = 1"
         parts.append(
-            f"Best, rule '{best.tie}': {number(top, '.4f')} at (w {best.w[row]:g}, p {best.p[row]:g}), gain "
+            f"Best, rule '{best.tie}': {number(top, '.4f')} at {point(Point(best.p[row], best.w[row]))}, gain "
             f"{number(float(best.gain[row]), '+.4f')}{shared}."
         )
     else:
@@ -83,8 +84,8 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
     if math.isfinite(baseline):
         reach = max(float(best.gain[row]), LEAST_REACH) if math.isfinite(best.gain[row]) else LEAST_REACH
         near.set_ylim(baseline - 2 * reach, baseline + 1.5 * reach)
-    whole.set_title(" · ".join(setting), loc="left")
-    near.set_title("near the metric alone", loc="right")
+    figure.suptitle(" · ".join(setting), x=0.012, ha="left", fontsize=9.5)
+    near.set_title("near the metric alone", loc="left", fontsize=8.5)
     whole.set_ylabel("correlation with human scores")
     near.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=7.5, handlelength=2.8)
     return figure

@@ -18,20 +18,11 @@ from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
 from bmx_grid.errors import StoreError
 from bmx_grid.files import write_text
-from bmx_grid.report.answers import (
-    Table,
-    answers,
-    headline,
-    held_out_factor,
-    number,
-    numeric_columns,
-    signed,
-    spelled,
-    value,
-)
 from bmx_grid.report.examples import RULE, Example, Side, strengths
+from bmx_grid.report.headline import controls, headline, held_out_factor, number, overview, signed, spelled, value
 from bmx_grid.report.heat_map import fixed_correlations, heat_maps
 from bmx_grid.report.pictures import Picture
+from bmx_grid.report.table_formats import Cell, Table
 
 VERSION = 1  # raise when the page changes, so that older pages are written again
 HERE = Path(__file__).parent
@@ -77,7 +68,7 @@ def write_report(
         facts=[*_facts(analysis), *facts, *([("date", date)] if date is not None else [])],
         left_out=[str(one) for one in analysis.table.left_out],
         headline=headline(analysis),
-        answers=[_table(one) for one in answers(analysis)],
+        overview=[_table(one) for one in (overview(analysis), controls(analysis)) if one is not None],
         grids=heat_maps(analysis),
         columns=(*NAMES, *NUMBERS),
         n_names=len(NAMES),
@@ -148,13 +139,22 @@ def _versions() -> list[str]:
 
 
 def _table(table: Table) -> Mapping[str, Any]:
+    """Cells are text, whether they are numbers, and their marks; columns are numeric where no cell is a text."""
+    rows = [[(_shown(cell), cell.best, cell.improved) for cell in row] for row in table.rows]
+    texts = [any(isinstance(cell.value, str) for cell in column) for column in zip(*table.rows, strict=True)]
     return {
         "title": table.title,
+        "name": anchor(table.stem),
         "header": table.header,
-        "rows": table.rows,
-        "note": table.note,
-        "numeric": numeric_columns(table),
+        "rows": rows,
+        "last": {sum(map(len, table.groups[: at + 1])) for at in range(len(table.groups))},
+        "numeric": [not text for text in texts] or [False] * len(table.header),
+        "notes": table.notes,
     }
+
+
+def _shown(cell: Cell) -> str:
+    return cell.shown if isinstance(cell.value, str) else cell.shown.replace("-", "−")
 
 
 def _settings(analysis: Analysis) -> list[tuple[tuple[str, ...], list[tuple[str, float | None]]]]:

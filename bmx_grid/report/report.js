@@ -40,6 +40,7 @@
     const gains = gainsOf(setting);
     const limit = Math.max(setting.most, LEAST);
     const width = canvas.clientWidth;
+    if (width < 100) return; // not laid out yet; a resize follows
     const rowHeight = Math.max(8, Math.min(38, 300 / w.length));
     const height = Math.round(rowHeight * w.length + 52);
     canvas.style.height = `${height}px`;
