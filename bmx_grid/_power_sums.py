@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,10 +19,12 @@ from bmx_grid.ragged import Ragged
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-BLOCK_WORDS = 4096  # both tables of a block and its sums stay within a core's cache
+BLOCK_WORDS = (
+    8000  # few blocks, for each costs as much as 500 words; no power of two, whose rows would share cache lines
+)
 EVEN_AT_LEAST = 8  # below this many exponents two tables cost more than they save
 PIECE_WORDS = 64  # a matrix product adds one by one; longer rows are added up in pieces, for the digits
-SMALL_EXPONENT = 1.0  # up to here a mean multiplies the sum's rounding by 1/p: these sums are taken pairwise
+SMALL_EXPONENT = 0.5  # up to here a mean multiplies the sum's rounding by 1/p: these sums are taken pairwise
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +65,7 @@ def equal_runs(lengths: Ints) -> list[tuple[int, int]]:
     """The runs of equal numbers in an array, as (first, past the last)."""
     if not len(lengths):
         return []
-    bounds = [0, *(np.flatnonzero(np.diff(lengths)) + 1).tolist(), len(lengths)]
+    bounds = [0, *(np.flatnonzero(lengths[1:] != lengths[:-1]) + 1).tolist(), len(lengths)]
     return list(itertools.pairwise(bounds))
 
 
@@ -73,10 +76,10 @@ def power_sums(logs: Floats, lengths: Ints, exponents: Floats) -> Floats:
     overflows, ascending in each row, so that small terms are added before large ones; lengths: int64[R]
     words a row, all >= 1, equal ones side by side; exponents: float64[E], ascending, at least -1.
     """
-    starts = np.cumsum(lengths) - lengths
     step = even_step(exponents)
     if step is not None:
-        return _even_sums(logs, lengths, starts, exponents, step)
+        return even_power_sums(logs, lengths, exponents, step)
+    starts = np.cumsum(lengths) - lengths
     sums = np.empty((len(lengths), len(exponents)))
     for column, exponent in enumerate(exponents):
         sums[:, column] = np.add.reduceat(np.exp(exponent * logs), starts)
@@ -88,47 +91,83 @@ def even_step(exponents: Floats) -> float | None:
     if len(exponents) < EVEN_AT_LEAST:
         return None
     step = float(exponents[-1] - exponents[0]) / (len(exponents) - 1)
-    off = np.abs(exponents - (exponents[0] + step * np.arange(len(exponents))))
+    nearest = int(np.argmin(np.abs(exponents)))  # `even_power_sums` counts from there
+    off = np.abs(exponents - (exponents[nearest] + step * (np.arange(len(exponents)) - nearest)))
     even = (off <= 4 * np.finfo(np.float64).eps * np.maximum(np.abs(exponents), step)).all()
     return step if step > 0 and even else None
 
 
-def _even_sums(logs: Floats, lengths: Ints, starts: Ints, exponents: Floats, step: float) -> Floats:
-    """`power_sums` for evenly spaced exponents."""
+def even_power_sums(logs: Floats, lengths: Ints, exponents: Floats, step: float) -> Floats:
+    """`power_sums` for evenly spaced exponents: column k of row a is (the exponent nearest 0) + (a*width + k)*step.
+
+    Both tables are laid around that exponent, where rounding tells most: there a coarse factor is 1.
+    """
+    starts = np.cumsum(lengths) - lengths
     count = len(exponents)
-    width = math.isqrt(count - 1) + 1
-    height = -(-count // width)
-    fine = _powers(logs, 0.0, step, width)
-    coarse = _powers(logs, float(exponents[0]), step * width, height)
+    nearest, width = int(np.argmin(np.abs(exponents))), math.isqrt(count)
+    left = nearest if nearest < width else width // 2
+    below, above = -(-(nearest - left) // width), (count - nearest + left - 1) // width
+    height = below + 1 + above
+    tables = _scratch.rows(height + width, len(logs))
+    coarse, fine = tables[:height], tables[height:]
+    _powers(logs, step * width, below, out=coarse)
+    _powers(logs, step, left, out=fine)
+    if exponents[nearest] != 0:
+        fine *= np.exp(exponents[nearest] * logs)
     sums = np.empty((len(lengths), height, width))
     for first, last in equal_runs(lengths):
         length = int(lengths[first])
         words = slice(int(starts[first]), int(starts[last - 1]) + length)
-        left = coarse[:, words].reshape(height, last - first, length).transpose(1, 0, 2)
-        right = fine[:, words].reshape(width, last - first, length).transpose(1, 2, 0)
-        np.matmul(left[:, :, :PIECE_WORDS], right[:, :PIECE_WORDS], out=sums[first:last])
+        rows = coarse[:, words].reshape(-1, last - first, length).swapaxes(0, 1)
+        columns = fine[:, words].reshape(-1, last - first, length).transpose(1, 2, 0)
+        np.matmul(rows[:, :, :PIECE_WORDS], columns[:, :PIECE_WORDS], out=sums[first:last])
         for piece in range(PIECE_WORDS, length, PIECE_WORDS):
             reach = piece + PIECE_WORDS
-            sums[first:last] += np.matmul(left[:, :, piece:reach], right[:, piece:reach])
-    flat = sums.reshape(len(lengths), height * width)[:, :count]
-    small = min(int(np.searchsorted(exponents, SMALL_EXPONENT, side="right")), width)
-    if small:
-        flat[:, :small] = np.add.reduceat(coarse[0] * fine[:small], starts, axis=1).T
-    return flat
+            sums[first:last] += np.matmul(rows[:, :, piece:reach], columns[:, piece:reach])
+    skipped = left + below * width - nearest
+    small = skipped + np.searchsorted(exponents, [-SMALL_EXPONENT, np.nextafter(SMALL_EXPONENT, np.inf)])
+    for row in range(small[0] // width, -(-small[1] // width)):
+        inside = slice(max(small[0] - row * width, 0), min(small[1] - row * width, width))
+        terms = fine[inside] if row == below else coarse[row] * fine[inside]
+        sums[:, row, inside] = np.add.reduceat(terms, starts, axis=1).T
+    return sums.reshape(len(lengths), -1)[:, skipped : skipped + count]
 
 
-def _powers(logs: Floats, first: float, step: float, count: int) -> Floats:
-    """float64[count, words] exp((first + k * step) * logs) for k < count, by doubling.
+def _powers(logs: Floats, step: float, below: int, out: Floats) -> None:
+    """Fill float64[below + 1 + above, words] with exp(k * step * logs), k from -below to above.
 
-    Each doubling multiplies by one more factor, every other one a fresh exponential and those between its
-    square, so that rounding does not grow with the exponent as it would along a chain of multiplications.
+    From k = 0 away by doubling, and reciprocals on the shorter side. Each doubling multiplies by one more factor,
+    every other one a fresh exponential and those between its square, so that rounding does not grow with k as it
+    would along a chain of multiplications.
     """
-    table = np.empty((count, len(logs)))
-    np.exp(first * logs, out=table[0])
+    above = len(out) - 1 - below
+    table, short, sign = (out, below, 1.0) if above >= below else (out[::-1], above, -1.0)
+    table[short] = 1.0
+    rest = table[short + 1 :]
+    if len(rest):
+        np.exp(sign * step * logs, out=rest[0])
     done, fresh, factor = 1, True, logs
-    while done < count:
-        more = min(done, count - done)
-        factor = np.exp(done * step * logs) if fresh else np.square(factor, out=factor)
-        np.multiply(table[:more], factor, out=table[done : done + more])
+    while done < len(rest):
+        more = min(done, len(rest) - done)
+        factor = np.exp(sign * done * step * logs) if fresh else np.square(factor, out=factor)
+        np.multiply(rest[:more], factor, out=rest[done : done + more])
         done, fresh = done + more, not fresh
-    return table
+    np.divide(1.0, rest[:short][::-1], out=table[:short])
+
+
+class _Scratch(threading.local):
+    """Memory for the tables of a block, one for each thread.
+
+    Kept between calls: handed back to the system and asked for anew, it would cost more than the arithmetic done in it.
+    """
+
+    memory: Floats = np.empty(0)
+
+    def rows(self, count: int, words: int) -> Floats:
+        """float64[count, words] with anything in it, until the next call."""
+        if len(self.memory) < count * words:
+            self.memory = np.empty(count * words)
+        return self.memory[: count * words].reshape(count, words)
+
+
+_scratch = _Scratch()

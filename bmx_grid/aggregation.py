@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid._power_sums import Packed, power_sums
+from bmx_grid._power_sums import Packed, even_power_sums, even_step, power_sums
 from bmx_grid.errors import DataError
 from bmx_grid.identity import Component
 from bmx_grid.ragged import Ragged
@@ -18,6 +18,7 @@ Ints = NDArray[np.int64]
 
 OFFSET = 1e-9  # paper section 3.4: added to every attribution, so that none is zero
 NEAR_ZERO = 0.05  # |p| below this goes through expm1, where log(mean(x^p)) / p would lose digits
+SAFE_LOG = 450.0  # exp of 1.5 times this (a table reaches that far beyond a short p grid) is still finite
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class Aggregation(Component):
 
     def _ascending(self, values: Ragged, p: Floats) -> Floats:
         """`aggregate` for p in ascending order."""
-        packed = Packed.of(values)
-        low, middle, high = int((p == -np.inf).sum()), int((p <= 0).sum()), int((p < np.inf).sum())
+        packed, step = Packed.of(values), even_step(p[np.isfinite(p)])
+        low, high = int((p == -np.inf).sum()), int((p < np.inf).sum())
         means = np.empty((len(values), len(p)))
         means[values.lengths == 0] = np.nan
         for first, last in packed.blocks():
@@ -56,17 +57,21 @@ class Aggregation(Component):
             least, most = ordered[ends[:-1]], ordered[ends[1:] - 1]
             means[rows, :low] = least[:, None]
             means[rows, high:] = most[:, None]
-            if middle > low:
-                descending = ordered[np.repeat(ends[:-1] + ends[1:] - 1, lengths) - np.arange(len(ordered))]
-                logs = -np.log(descending / np.repeat(least, lengths))
-                ratios = self._ratios(logs, lengths, -1.0, p[low:middle][::-1])
-                ratios *= least[:, None]
-                means[rows, low:middle] = ratios[:, ::-1]
-            if high > middle:
-                logs = np.log(ordered / np.repeat(most, lengths))
-                ratios = self._ratios(logs, lengths, 1.0, p[middle:high])
-                ratios *= most[:, None]
-                means[rows, middle:high] = ratios
+            means[rows, low:high] = self._finite(ordered, lengths, p[low:high], step)
+        return means
+
+    def _finite(self, ordered: Floats, lengths: Ints, p: Floats, step: float | None) -> Floats:
+        """float64[R, Q] means of R rows, ascending values in each, for finite p in ascending order."""
+        ends = np.cumsum(lengths)
+        least, most = ordered[ends - lengths], ordered[ends - 1]
+        means, middle = np.empty((len(lengths), len(p))), int(np.searchsorted(p, 0, side="right"))
+        if middle > 0:
+            descending = ordered[np.repeat(2 * ends - lengths - 1, lengths) - np.arange(len(ordered))]
+            logs = -np.log(descending / np.repeat(least, lengths))
+            means[:, :middle] = self._ratios(logs, lengths, -1.0, p[:middle][::-1])[:, ::-1] * least[:, None]
+        if middle < len(p):
+            logs = np.log(ordered / np.repeat(most, lengths))
+            means[:, middle:] = self._ratios(logs, lengths, 1.0, p[middle:]) * most[:, None]
         return means
 
     @abstractmethod
@@ -81,6 +86,33 @@ class Aggregation(Component):
 @dataclass(frozen=True)
 class PowerMean(Aggregation):
     """The power mean M_p = (mean of x^p)^(1/p) of the paper; M_0 is the geometric mean, its limit."""
+
+    def _finite(self, ordered: Floats, lengths: Ints, p: Floats, step: float | None) -> Floats:
+        """All p from one set of sums, relative to the middle of the row, where no power can overflow.
+
+        The root divides a sum's rounding by p, so a reference far from the largest term costs a power mean no digits.
+        """
+        ends = np.cumsum(lengths)
+        least, most = ordered[ends - lengths], ordered[ends - 1]
+        narrow = (np.log(most) - np.log(least)) * np.abs(p).max(initial=0) <= 2 * SAFE_LOG
+        if step is None or not narrow.any():
+            return super()._finite(ordered, lengths, p, step)
+        if not narrow.all():
+            means = np.empty((len(lengths), len(p)))
+            for rows, way in ((narrow, self._finite), (~narrow, super()._finite)):
+                means[rows] = way(ordered[np.repeat(rows, lengths)], lengths[rows], p, step)
+            return means
+        centre = least * (np.sqrt(most) / np.sqrt(least))  # for equal words the very word
+        logs = np.log(ordered / np.repeat(centre, lengths))
+        means = even_power_sums(logs, lengths, p, step)
+        means /= lengths[:, None]
+        np.log(means, out=means)
+        near = np.abs(p) < NEAR_ZERO
+        means /= np.where(near, 1.0, p)
+        np.exp(means, out=means)
+        means[:, near] = _means_near_zero(logs, lengths, p[near])
+        means *= centre[:, None]
+        return means
 
     def _ratios(self, logs: Floats, lengths: Ints, sign: float, p: Floats) -> Floats:
         near = int(np.searchsorted(np.abs(p), NEAR_ZERO))
@@ -137,14 +169,12 @@ def _means_near_zero(logs: Floats, lengths: Ints, p: Floats) -> Floats:
         return np.empty((len(lengths), 0))
     starts = np.cumsum(lengths) - lengths
     centre = np.add.reduceat(logs, starts) / lengths
-    spread = logs - np.repeat(centre, lengths)
-    means = np.empty((len(lengths), len(p)))
-    for column, power in enumerate(p):
-        if power == 0:
-            means[:, column] = np.exp(centre)
-        else:
-            excess = np.add.reduceat(np.expm1(power * spread), starts) / lengths
-            means[:, column] = np.exp(centre + np.log1p(excess) / power)
+    means = np.tile(np.exp(centre)[:, None], len(p))
+    if p.any():
+        spread = logs - np.repeat(centre, lengths)
+        for column in np.flatnonzero(p):
+            excess = np.add.reduceat(np.expm1(p[column] * spread), starts) / lengths
+            means[:, column] = np.exp(centre + np.log1p(excess) / p[column])
     return means
 
 
