@@ -32,6 +32,7 @@ class Settings:
     seed: int
     dry_run: bool
     on_error: Literal["continue", "stop"]
+    analysis: bool
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Settings:
@@ -50,6 +51,7 @@ class Settings:
             seed=seed,
             dry_run=convert(config["dry_run"], bool, "dry_run"),
             on_error=convert(config["on_error"], Literal["continue", "stop"], "on_error"),
+            analysis=convert(config["analysis"], bool, "analysis"),
         )
 
 
@@ -93,7 +95,9 @@ def run(config: Mapping[str, Any]) -> int:
 def _run(
     config: Mapping[str, Any], settings: Settings, plan: Any, spec: Any, fixed: Any, executor: Any, tracker: Any
 ) -> int:
+    from bmx_grid.analysis.as_json import numbers
     from bmx_grid.plan import Refused
+    from bmx_grid.report.analysis_files import analyse_sweep
     from bmx_grid.report.console import Progress, setting_line
     from bmx_grid.report.figures import draw_setting, is_current
     from bmx_grid.report.tables import sweep_table
@@ -148,6 +152,13 @@ def _run(
         failed = refused(outcomes, plan)
         results = [outcome.result for outcome in outcomes if outcome.result is not None]
         written = _write(out, results, outcomes)
+        note = ""
+        if settings.analysis and results:
+            found = analyse_sweep(results, plan, spec, fixed, out)
+            note = found.note
+            if found.analysis is not None:
+                tracker.record(numbers(found.analysis), found.files)
+                written += ["analysis.json", "report.html", "tables/"]
     except BaseException as error:
         failed.append(Refused(settings.name, f"stopped by {type(error).__name__}"))
         raise
@@ -159,6 +170,8 @@ def _run(
     scored = sum(result.n_texts for result in results)
     say(f"{scored:,} texts scored in {time.perf_counter() - start:.1f} s; written to {out}/:")
     say(f"  {', '.join(written)}{tracker.where()}")
+    if note:
+        say(note)
     return len(failed)
 
 

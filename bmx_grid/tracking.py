@@ -6,9 +6,12 @@ Only the main process tracks. A repeated sweep finds its runs by their tags and 
 from __future__ import annotations
 
 import logging
+import math
 import os
+import re
+import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,6 +53,9 @@ class Tracker:
 
     def finish(self, output_dir: Path, failed: Sequence[Refused]) -> None:
         """Close the sweep with the tables in `output_dir`. Never raises for a store that is lost."""
+
+    def record(self, numbers: Mapping[str, float], files: Sequence[Path]) -> None:
+        """Give the sweep the results of its analysis. Never raises for a store that is lost."""
 
     def where(self) -> str:
         """What to say at the end of a sweep of how to look at the runs, from its line break on; or nothing."""
@@ -108,6 +114,10 @@ class MlflowTracker(Tracker):
     def finish(self, output_dir: Path, failed: Sequence[Refused]) -> None:
         """Give the parent run its tables and status. A lost store is warned of once."""
         self._try(lambda sweep: sweep.finish([output_dir / name for name in TABLES], failed))
+
+    def record(self, numbers: Mapping[str, float], files: Sequence[Path]) -> None:
+        """Numbers as metrics of the parent run, files as its artifacts. A lost store is warned of once."""
+        self._try(lambda sweep: sweep.record(numbers, files))
 
     def where(self) -> str:
         """How to open the runs in a browser."""
@@ -176,9 +186,9 @@ class _Sweep:
             with _locked(self.address):  # the same sweep in another process may be about to make this run
                 child = self._made_meanwhile(result) or self._create(result)
             self.children[result.label, result.fingerprint] = child
-        run_id, time = child.info.run_id, child.info.start_time
+        run_id, started = child.info.run_id, child.info.start_time
         entries, n_left_out = points(result)
-        metrics = [Metric(key, value, time, step) for key, value, step in entries]
+        metrics = [Metric(key, value, started, step) for key, value, step in entries]
         params = [Param(key, value) for key, value in parameters(result).items() if key not in child.data.params]
         tags = {"non_finite": n_left_out, "seconds": f"{result.seconds:.3f}", "texts": result.n_texts}
         self.client.log_batch(run_id, params=params, tags=[RunTag(key, str(value)) for key, value in tags.items()])
@@ -210,6 +220,20 @@ class _Sweep:
             if label == result.label and fingerprint != result.fingerprint:
                 self.client.set_tag(other.info.run_id, "superseded_by", child.info.run_id)
         return child
+
+    def record(self, numbers: Mapping[str, float], files: Sequence[Path]) -> None:
+        """What a repeated sweep finds unchanged is not sent again."""
+        from mlflow.entities import Metric
+
+        run_id, now = self.parent.info.run_id, int(time.time() * 1000)
+        legal = {re.sub(r"[^\w\-. :/]", "_", name): value for name, value in numbers.items() if math.isfinite(value)}
+        news = [
+            Metric(name, value, now, 0) for name, value in legal.items() if self.parent.data.metrics.get(name) != value
+        ]
+        for first in range(0, len(news), BATCH):
+            self.client.log_batch(run_id, metrics=news[first : first + BATCH])
+        for path in files:
+            self.client.log_artifact(run_id, str(path), "figures" if path.parent.name == "figures" else None)
 
     def finish(self, tables: Sequence[Path], failed: Sequence[Refused]) -> None:
         """Tables, a description and the status of the parent; each replaces what an earlier run left."""

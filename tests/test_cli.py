@@ -17,7 +17,7 @@ from bmx_grid.__main__ import _check_names
 from bmx_grid.app import run
 from bmx_grid.errors import BmxError, ConfigError
 
-SAMPLE = ("executor=sequential", "tracking=none", "dataset.sample.language_pairs=[de-en]", "limit=4")
+SAMPLE = ("executor=sequential", "tracking=none", "analysis=false", "dataset.sample.language_pairs=[de-en]", "limit=4")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ GOOD = [f"quelle {n}\treference {n} words\thypothesis {n % 3} words\t{n}" for n 
     ],
 )
 def test_data_that_cannot_be_used_fail_with_the_place_and_the_way_out(rows, message, tmp_path, capsys):
-    chosen = ["executor=sequential", "tracking=none", "metric=[chrf]", "explainer=[shap]"]
+    chosen = ["executor=sequential", "tracking=none", "analysis=false", "metric=[chrf]", "explainer=[shap]"]
     folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"]
     assert run(composed(*chosen, *folders, *own_table(tmp_path, rows))) == 1
     shown = capsys.readouterr()
@@ -136,7 +136,7 @@ def test_hostile_records_are_refused_by_name_and_write_nothing(record, message, 
     rows = [{"source": f"s {n}", "hypothesis": f"h {n}", "score": n, "language_pair": "de-en"} for n in range(4)]
     path = tmp_path / "mine.jsonl"
     path.write_text("\n".join(json.dumps(row | record) for row in rows), encoding="utf-8")
-    chosen = ["executor=sequential", "tracking=none", "metric=[random]", "dataset=[tabular]"]
+    chosen = ["executor=sequential", "tracking=none", "analysis=false", "metric=[random]", "dataset=[tabular]"]
     folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", f"dataset.tabular.path={path}"]
     assert run(composed(*chosen, *folders)) == 1
     shown = capsys.readouterr()
@@ -156,7 +156,13 @@ def test_hostile_records_are_refused_by_name_and_write_nothing(record, message, 
 )
 @pytest.mark.filterwarnings("ignore:.*have an empty text")
 def test_unusual_data_give_results_with_what_is_undefined_counted(rows, n_rated, defined, tmp_path):
-    chosen = ["executor=sequential", "tracking=none", "metric=[chrf]", "explainer=[lime,shap,erasure,random]"]
+    chosen = [
+        "executor=sequential",
+        "tracking=none",
+        "analysis=false",
+        "metric=[chrf]",
+        "explainer=[lime,shap,erasure,random]",
+    ]
     folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"]
     assert run(composed(*chosen, *folders, *own_table(tmp_path, rows))) == 0
     for row in pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist():
@@ -166,7 +172,7 @@ def test_unusual_data_give_results_with_what_is_undefined_counted(rows, n_rated,
 
 
 def test_an_empty_text_is_warned_of(tmp_path):
-    chosen = ["executor=sequential", "tracking=none", "metric=[chrf]", "explainer=[erasure]"]
+    chosen = ["executor=sequential", "tracking=none", "analysis=false", "metric=[chrf]", "explainer=[erasure]"]
     folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"]
     with pytest.warns(UserWarning, match="1 of 7 segments have an empty text"):
         run(composed(*chosen, *folders, *own_table(tmp_path, [*GOOD, "wort\tword\t\t3"])))
@@ -224,7 +230,14 @@ def test_mistakes_end_with_a_status_and_without_traceback(arguments, status, tmp
 
 @pytest.mark.parametrize("more", [["dry_run=true"], ["limit=3"], ["--help"]], ids=["dry run", "sweep", "help"])
 def test_a_reader_that_stops_reading_is_no_error(more, tmp_path):
-    chosen = ["+sweep=quickstart", "metric=[chrf]", "explainer=[erasure]", "executor=sequential", "tracking=none"]
+    chosen = [
+        "+sweep=quickstart",
+        "metric=[chrf]",
+        "explainer=[erasure]",
+        "executor=sequential",
+        "tracking=none",
+        "analysis=false",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     started = subprocess.Popen(
         [sys.executable, "-u", "-m", "bmx_grid", *chosen, *more],
@@ -242,7 +255,14 @@ def test_a_reader_that_stops_reading_is_no_error(more, tmp_path):
 
 
 def test_an_output_without_unicode_is_no_obstacle(tmp_path):
-    chosen = ["+sweep=quickstart", "metric=[chrf]", "explainer=[erasure]", "executor=sequential", "tracking=none"]
+    chosen = [
+        "+sweep=quickstart",
+        "metric=[chrf]",
+        "explainer=[erasure]",
+        "executor=sequential",
+        "tracking=none",
+        "analysis=false",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
     started = [sys.executable, "-m", "bmx_grid", *chosen, "limit=3"]
     done = subprocess.run(started, cwd=tmp_path, env=environment, capture_output=True, text=True)
@@ -261,7 +281,7 @@ def test_files_that_a_killed_run_left_are_removed(tmp_path):
 
 
 def test_a_multirun_gives_every_job_its_own_folder(tmp_path):
-    chosen = ["metric=[chrf]", "explainer=[lime]", "limit=3", "executor=sequential", "tracking=none"]
+    chosen = ["metric=[chrf]", "explainer=[lime]", "limit=3", "executor=sequential", "tracking=none", "analysis=false"]
     done = command("--multirun", "+sweep=quickstart", *chosen, "explainer.lime.num_samples=20,30", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = sorted(path.parent.name for path in (tmp_path / "outputs").glob("*/grid.parquet"))
@@ -269,7 +289,7 @@ def test_a_multirun_gives_every_job_its_own_folder(tmp_path):
 
 
 def test_a_failed_job_of_a_multirun_leaves_the_others_and_a_status(tmp_path):
-    chosen = ["metric=[chrf]", "explainer=[erasure]", "executor=sequential", "tracking=none"]
+    chosen = ["metric=[chrf]", "explainer=[erasure]", "executor=sequential", "tracking=none", "analysis=false"]
     done = command("--multirun", "+sweep=quickstart", *chosen, "limit=0,3", cwd=tmp_path)
     assert done.returncode == 1
     assert "limit must be at least 1" in done.stderr

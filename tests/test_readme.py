@@ -17,7 +17,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
 COMMANDS = [line.split("  #")[0].strip() for block in BLOCKS for line in block.splitlines() if line.strip()]
 SWEEPS = [one for one in COMMANDS if one.startswith("python -m bmx_grid ")]
-SMALL = ["limit=3", "tracking=none", "executor=sequential"]
+SMALL = ["limit=3", "tracking=none", "executor=sequential", "analysis=false"]
 
 
 def run(arguments: list[str], cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -1,5 +1,6 @@
 """Whole sweeps: what is written, what is reused, what failure and killing leave behind."""
 
+import json
 import os
 import random
 import signal
@@ -17,7 +18,15 @@ from bmx_grid.app import run
 from bmx_grid.configure import ALLOWED_PACKAGES
 from bmx_grid.errors import UnavailableError
 
-SMALL = ("+sweep=quickstart", "executor=sequential", "tracking=none", "dataset.sample.language_pairs=[de-en]")
+SMALL = (
+    "+sweep=quickstart",
+    "metric=[sentence_bleu,chrf,random]",
+    "explainer=[erasure,lime,shap,random]",
+    "executor=sequential",
+    "tracking=none",
+    "analysis=false",
+    "dataset.sample.language_pairs=[de-en]",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +61,18 @@ def test_a_sweep_writes_the_published_schema_one_row_a_grid_point(sweep, tmp_pat
     for name in ("config.yaml", "settings.parquet", "settings.csv"):
         assert (tmp_path / "out" / name).stat().st_size > 0
     assert len(list((tmp_path / "out" / "figures").glob("*.png"))) == 12
+
+
+def test_a_sweep_ends_with_its_analysis_and_the_same_sweep_keeps_it(sweep, tmp_path, capsys):
+    more = ("limit=6", "analysis=true", "metric=[sentence_bleu,chrf]", "explainer=[erasure,lime]")
+    assert sweep(*more) == 0
+    page = tmp_path / "out" / "report.html"
+    before = page.read_bytes(), page.stat().st_mtime_ns
+    assert json.loads((tmp_path / "out" / "analysis.json").read_text())["n_settings"] == 4
+    assert sweep(*more) == 0
+    assert (page.read_bytes(), page.stat().st_mtime_ns) == before
+    assert sweep("limit=6", "analysis=true", "metric=[chrf]", "explainer=[erasure]") == 0
+    assert "no analysis: it needs at least 2 settings" in capsys.readouterr().out
 
 
 def test_the_second_run_scores_nothing_and_writes_the_same(sweep, tmp_path, capsys):
@@ -141,7 +162,14 @@ def test_reference_based_metrics_are_left_out_where_there_are_no_references(swee
     rows = "".join(f"quelle {n}\thypothesis {n % 3}\t{n}\n" for n in range(5))
     table.write_text("source\thypothesis\tscore\n" + rows)
     columns = ("dataset=[tabular]", f"dataset.tabular.path={table}", "dataset.tabular.language_pairs=[de-en]")
-    config = composed("executor=sequential", "tracking=none", *columns, "metric=[chrf,random]", "explainer=[erasure]")
+    config = composed(
+        "executor=sequential",
+        "tracking=none",
+        "analysis=false",
+        *columns,
+        "metric=[chrf,random]",
+        "explainer=[erasure]",
+    )
     config |= {"output_dir": str(tmp_path / "out"), "cache_dir": str(tmp_path / "cache")}
     assert run(config) == 0
     said = "left out: tabular · chrf: reads the reference, which tabular does not have for every segment"
@@ -161,7 +189,7 @@ MOMENTS = int(os.environ.get("BMX_KILLS", "4"))
 def test_killed_at_random_moments_and_resumed_the_files_are_the_same(tmp_path):
     def command(folder: Path) -> list[str]:
         chosen = ("dataset.sample.language_pairs=[de-en,fr-en]", "metric=[sentence_bleu]", "explainer=[lime,shap]")
-        small = ("tracking=none", "executor.n_jobs=2", "executor.chunk_texts=1000")
+        small = ("tracking=none", "analysis=false", "executor.n_jobs=2", "executor.chunk_texts=1000")
         folders = (f"output_dir={folder / 'out'}", f"cache_dir={folder / 'cache'}")
         return [sys.executable, "-m", "bmx_grid", "+sweep=quickstart", *chosen, *small, *folders]
 

@@ -55,8 +55,8 @@ def tiny_bert(folder: Path) -> Path:
     return _saved(folder, tokenizer, network)
 
 
-def tiny_roberta(folder: Path) -> Path:
-    """A RoBERTa with a masked-language-model head (byte-level BPE)."""
+def tiny_roberta(folder: Path, **shape: int) -> Path:
+    """A RoBERTa with a masked-language-model head (byte-level BPE); `shape` changes its configuration."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaForMaskedLM
@@ -72,7 +72,8 @@ def tiny_roberta(folder: Path) -> Path:
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, model_max_length=MAX_LENGTH, **_ROBERTA_SPECIALS)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(2)
-        network = RobertaForMaskedLM(RobertaConfig(vocab_size=len(tokenizer), **_ROBERTA_CONFIG, **_SMALL))
+        config = RobertaConfig(**{"vocab_size": len(tokenizer), **_ROBERTA_CONFIG, **_SMALL, **shape})
+        network = RobertaForMaskedLM(config)
     return _saved(folder, tokenizer, network)
 
 

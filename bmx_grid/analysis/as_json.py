@@ -6,7 +6,7 @@ import dataclasses
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,22 @@ def to_json(analysis: Analysis) -> str:
         else:
             lines.append(f" {_compact(key)}: {_compact(value)}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def numbers(analysis: Analysis) -> dict[str, float]:
+    """The selection, its evaluation and the regression as flat names and numbers, for a tracking server."""
+    whole = plain(analysis)
+    chosen = ("n_settings", "medians", "strict_medians", "fixed", "ridge", "gain_baseline_pearson", "leave_one_out")
+    return dict(_leaves("", {name: whole[name] for name in chosen}))
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, float]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name != "by":
+                yield from _leaves(f"{path}/{name}" if path else str(name), inner)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path, float(value)
 
 
 def plain(analysis: Analysis) -> Plain:

@@ -1,0 +1,360 @@
+"""The page of an analysis: self-contained, complete, safe against hostile names, and true to the numbers."""
+
+import base64
+import datetime
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from analysis.some_tables import P, W, flat, peaked, random_surfaces, table
+from scipy.stats import rankdata
+from some_results import make_result
+
+from bmx_grid.analysis.run import Options, analyse
+from bmx_grid.errors import StoreError
+from bmx_grid.grid import boosted_scores
+from bmx_grid.report.analysis_files import analyse_sweep, write_analysis
+from bmx_grid.report.examples import Example, Side, _ranks, choose_examples, strengths
+from bmx_grid.report.heat_map import LEVELS, UNDEFINED, heat_maps
+from bmx_grid.report.html import is_current, write_report
+from bmx_grid.report.pictures import Picture, pictures
+from bmx_grid.report.table_formats import Cell, Table
+
+HOSTILE = "<script>alert(1)</script>\"'&</td>"
+VOID = {"meta", "link", "input", "img", "br", "hr"}
+
+
+class Page(HTMLParser):
+    """What a browser would make of a page: tags in order, texts by the tag around them, and tags left open."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.text, self.tags, self.texts, self.open, self.ids = text, [], [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self.ids += [value for name, value in attributes if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, f"</{tag}> closes another tag"
+
+    def handle_data(self, data):
+        if data.strip():
+            self.texts.append((self.open[-1] if self.open else "", data.strip()))
+
+    def having(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    @property
+    def grids(self):
+        (found,) = [text for tag, text in self.texts if tag == "script" and text.startswith("{")]
+        return json.loads(found)
+
+
+def written(tmp_path, analysis=None, **parts):
+    analysis = analyse(table(random_surfaces(0))) if analysis is None else analysis
+    path = tmp_path / "report.html"
+    write_report(analysis, path, **{"figures": [], "tables": [], **parts})
+    page = Page(path.read_text(encoding="utf-8"))
+    assert page.open == []
+    return page
+
+
+def example(words=("a", "b"), names=("d", "de-en", "m", "lime"), segment="7"):
+    sides = (
+        Side("source", words, np.linspace(-1.0, 0.5, len(words))),
+        Side("hypothesis", (), np.empty(0)),
+    )
+    return Example(segment, names, 0.4, -1.4, sides, 0.5, 0.25, 70.0, 3.0, 1.0, 2.0, 9)
+
+
+def test_a_page_needs_no_network_and_no_other_file(tmp_path):
+    page = written(tmp_path, examples=[example()])
+    links = [value for _, attributes in page.tags for name, value in attributes.items() if name in ("src", "href")]
+    assert links
+    assert all(link.startswith(("#", "data:")) for link in links)
+    assert not re.search(r"url\(|@import|https?://|fetch\(|XMLHttp", page.text)
+    (policy,) = [one["content"] for one in page.having("meta") if "http-equiv" in one]
+    assert policy.startswith("default-src 'none'")
+
+
+def test_links_inside_the_page_lead_somewhere_and_ids_are_unique(tmp_path):
+    made = Table("results_a", "A table", ("pair", "r"), (((Cell("de-en"), Cell(0.5, ".2f")),),), ("note",))
+    page = written(tmp_path, tables=[made], examples=[example()])
+    assert len(set(page.ids)) == len(page.ids)
+    targets = {one["href"][1:] for one in page.having("a")}
+    assert {"heat-map", "settings", "words", "tables", "what-was-run", "table-results-a"} <= targets <= set(page.ids)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"examples": [example(words=(HOSTILE, "b"))]}, id="words"),
+        pytest.param({"examples": [example(names=("d", HOSTILE, "m", "lime"))]}, id="names-of-an-example"),
+        pytest.param({"examples": [example(segment=HOSTILE)]}, id="segment-id"),
+        pytest.param({"facts": [(HOSTILE, HOSTILE)]}, id="facts"),
+        pytest.param({"date": HOSTILE}, id="date"),
+        pytest.param(
+            {"tables": [Table("t", HOSTILE, (HOSTILE,), (((Cell(HOSTILE, best=True, improved=True),),),), (HOSTILE,))]},
+            id="table",
+        ),
+    ],
+)
+def test_hostile_text_is_shown_and_never_run(tmp_path, parts):
+    page = written(tmp_path, **parts)
+    assert len(page.having("script")) == 2
+    assert any(HOSTILE in text for _, text in page.texts)
+    assert "alert(1)" not in "".join(text for tag, text in page.texts if tag in ("script", "style"))
+
+
+def test_hostile_names_of_settings_stay_text_in_the_table_and_in_the_data(tmp_path):
+    surfaces = {(HOSTILE, HOSTILE, HOSTILE, name): peaked(0.5) for name in ("lime", HOSTILE)}
+    page = written(tmp_path, analyse(table(surfaces)))
+    assert len(page.having("script")) == 2
+    assert {tuple(one["names"]) for one in page.grids["settings"]} == set(surfaces)
+    assert ("td", HOSTILE) in page.texts
+
+
+def test_half_characters_do_not_stop_a_page(tmp_path):
+    page = written(tmp_path, examples=[example(words=("a\ud800", "b"))])
+    assert any("a?" in text or "a\ufffd" in text for _, text in page.texts)
+
+
+def decoded(grids, at):
+    """The gains of a setting as the page decodes them: float64[P, W], w = 1 is 0."""
+    one = grids["settings"][at]
+    whole = np.frombuffer(base64.b64decode(one["gains"]), dtype="<i2").reshape(len(grids["p"]), -1)
+    found = np.zeros((len(grids["p"]), len(grids["w"])))
+    found[:, np.array(grids["w"]) != 1] = np.where(whole == UNDEFINED, np.nan, whole * one["step"])
+    return found
+
+
+def test_the_heat_map_holds_every_gain_to_half_a_step(tmp_path):
+    surfaces = random_surfaces(1)
+    holed = peaked(0.5)
+    holed[3, 0] = np.nan
+    surfaces["d9", "a", "m1", "lime"] = holed
+    analysis = analyse(table(surfaces))
+    grids = heat_maps(analysis)
+    assert (grids["p"], grids["w"]) == (P.tolist(), W.tolist())
+    for at, one in enumerate(grids["settings"]):
+        gains = analysis.table.gains[at]
+        np.testing.assert_allclose(decoded(grids, at), gains, rtol=0, atol=one["step"] / 2 + 1e-12)
+        assert one["step"] <= np.nanmax(np.abs(gains)) / LEVELS + 1e-18
+        assert one["best"] == [analysis.best.w[at], analysis.best.p[at], analysis.best.correlation[at]]
+
+
+def test_a_setting_that_changes_nothing_has_gains_of_zero():
+    analysis = analyse(table({("d", "a", "m", "lime"): flat(0.5, 0.5), ("d", "b", "m", "lime"): peaked(0.5)}))
+    assert not decoded(heat_maps(analysis), 0).any()
+
+
+def test_controls_have_no_fixed_point_and_are_not_shown_first():
+    surfaces = {("d", "a", "random", "lime"): peaked(0.5, gain=0.4), ("d", "a", "m", "lime"): peaked(0.5)}
+    grids = heat_maps(analyse(table(surfaces)))
+    fixed = {one["names"][2]: one["fixed"] for one in grids["settings"]}
+    assert fixed["random"] is None
+    assert fixed["m"] is not None
+    assert grids["settings"][grids["first"]]["names"][2] == "m"
+
+
+def test_every_setting_has_a_row_whose_numbers_sort_and_undefined_ones_are_empty(tmp_path):
+    surfaces = {("d", "a", "random", "lime"): flat(), ("d", "a", "m", "lime"): peaked(0.5)}
+    analysis = analyse(table(surfaces))
+    page = written(tmp_path, analysis)
+    keys = [one["data-v"] for one in page.having("td") if "data-v" in one]
+    assert len(keys) == 2 * 9
+    numbers = np.array([float(key) if key else np.nan for key in keys]).reshape(2, 9)
+    np.testing.assert_array_equal(numbers[:, 0], analysis.table.baseline)
+    np.testing.assert_array_equal(numbers[:, 2], analysis.best.gain)
+    control = [one.metric for one in analysis.table.settings].index("random")
+    assert np.isnan(numbers[control, 6:]).all()  # fixed, its gain, held-out gain
+
+
+def test_the_headline_counts(tmp_path):
+    surfaces = {
+        ("d", pair, "m", "lime"): surface for pair, surface in zip("abc", [peaked(0.5)] * 2 + [flat()], strict=True)
+    }
+    analysis = analyse(table(surfaces), Options())
+    told = " ".join(text for tag, text in written(tmp_path, analysis).texts if tag == "p")
+    assert "2 of 3 settings get better and 1 worse" in told
+    assert "No (w, p) with w other than 1 improves 1 of the 3 settings" in told
+
+
+def test_a_picture_is_embedded_with_its_caption_as_words(tmp_path):
+    from PIL import Image, PngImagePlugin
+
+    info = PngImagePlugin.PngInfo()
+    info.add_text("Description", "Gains <b>by</b> explainer · 1")
+    Image.new("RGB", (2, 2)).save(tmp_path / "fig4_gain_density.png", pnginfo=info)
+    (tmp_path / "fig4_gain_density.pdf").write_bytes(b"%PDF")
+    found = pictures([tmp_path / "fig4_gain_density.pdf", tmp_path / "fig4_gain_density.png"])
+    assert [one.title for one in found] == ["Figure 4: gain density"]
+    (image,) = written(tmp_path, figures=found).having("img")
+    assert image["alt"] == "Figure 4: gain density. Gains <b>by</b> explainer · 1"
+    kind, content = image["src"].split(",")
+    assert kind == "data:image/png;base64"
+    assert base64.b64decode(content) == (tmp_path / "fig4_gain_density.png").read_bytes()
+
+
+@pytest.mark.parametrize(("name", "told"), [("absent.png", "cannot read"), ("a.gif", "not '.gif'")])
+def test_a_picture_that_cannot_be_shown_is_named(tmp_path, name, told):
+    with pytest.raises(StoreError, match=rf"{name}.*{told}|{told}.*{name}"):
+        written(tmp_path, figures=[Picture("a", "b", tmp_path / name)])
+
+
+def test_words_carry_their_sign_without_colour_and_strength_within_the_segment(tmp_path):
+    page = written(tmp_path, examples=[example(words=("low", "mid", "high"))])
+    words = [one for one in page.having("span") if "word" in one.get("class", "").split()][2:]  # after the legend
+    assert [one["class"] for one in words] == ["word down", "word down", "word up"]
+    assert [one["style"] for one in words] == ["--s:1.00", "--s:0.25", "--s:0.50"]
+    assert {("small", "−1"), ("small", "−0.25"), ("small", "+0.5")} <= set(page.texts)
+    assert ("em", "no words") in page.texts
+
+
+def test_strength_is_relative_to_both_sides_and_undefined_attributions_have_none():
+    sides = [Side("a", ("x", "y"), np.array([-4.0, np.nan])), Side("b", ("z",), np.array([1.0]))]
+    assert [one.tolist() for one in strengths(sides)] == [[1.0, 0.0], [0.25]]
+    assert strengths([Side("a", ("x",), np.array([0.0]))])[0].tolist() == [0.0]
+
+
+def test_ranks_are_those_of_scipy():
+    scores = np.random.default_rng(0).integers(0, 5, size=40).astype(float)
+    np.testing.assert_array_equal(_ranks(scores), rankdata(-scores))
+
+
+def test_everything_of_an_analysis_is_written_once_and_shown(tmp_path):
+    analysis = analyse(table(random_surfaces(2)))
+    files = write_analysis(analysis, tmp_path)
+    assert len(set(files)) == len(files)
+    assert all(path.is_file() for path in files)
+    page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert len(page.having("img")) == sum(path.suffix == ".png" for path in files)
+    assert all(one["alt"].count(" ") > 5 for one in page.having("img"))
+    assert len([name for name in page.ids if name.startswith("table-")]) == sum(path.suffix == ".csv" for path in files)
+    told = dict(zip([t for k, t in page.texts if k == "dt"], [t for k, t in page.texts if k == "dd"], strict=True))
+    assert told["date"] == datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    assert "Python" in told["versions"]
+    assert told["signature"].startswith("table:")
+
+
+class TestSweep:
+    """The analysis at the end of a sweep."""
+
+    def go(self, results, folder, spec=None, fixed=None):
+        from bmx_grid.grid import GridSpec
+        from bmx_grid.plan import SweepPlan
+
+        return analyse_sweep(results, SweepPlan((), (), (), {}), spec or GridSpec(), fixed or {}, folder)
+
+    @pytest.mark.parametrize(
+        ("results", "told"),
+        [
+            pytest.param([], "0 finished", id="nothing"),
+            pytest.param([make_result()], "1 finished", id="one"),
+            pytest.param([make_result(), make_result(1, explainer="random")], "1 finished", id="one-beside-a-control"),
+            pytest.param(
+                [make_result(seed, language_pair=str(seed), w=(0.0, 0.4)) for seed in range(3)],
+                "w = 1",
+                id="no-baseline",
+            ),
+        ],
+    )
+    def test_what_cannot_be_analysed_is_said_and_nothing_written(self, tmp_path, results, told):
+        found = self.go(results, tmp_path)
+        assert found.analysis is None
+        assert found.note.startswith("no analysis: ")
+        assert told in found.note
+        assert list(tmp_path.iterdir()) == []
+
+    def test_the_same_results_are_drawn_once_and_others_again(self, tmp_path):
+        results = [make_result(seed, language_pair=f"l{seed}") for seed in range(3)]
+        fixed = {"lime": (0.4, -1.4), "shap": (0.6, -0.95)}
+        first = self.go(results, tmp_path, fixed=fixed)
+        assert {path.name for path in first.files} >= {"analysis.json", "report.html"}
+        assert set(first.analysis.options.fixed) == {"lime"}
+        page = tmp_path / "report.html"
+        before = page.stat().st_mtime_ns
+        again = self.go(results, tmp_path, fixed=fixed)
+        assert page.stat().st_mtime_ns == before
+        assert again.analysis.n_tied == first.analysis.n_tied
+        self.go([*results, make_result(4, language_pair="l4")], tmp_path, fixed=fixed)
+        assert page.stat().st_mtime_ns > before
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory):
+    """A finished sweep of two language pairs, and what analyses it: results, plan, spec, fixed points."""
+    from bmx_grid.datasets.sample import Sample
+    from bmx_grid.executors import Sequential
+    from bmx_grid.explainers.erasure import Erasure
+    from bmx_grid.explainers.random import RandomExplainer
+    from bmx_grid.grid import GridSpec
+    from bmx_grid.metrics.chrf import Chrf
+    from bmx_grid.plan import make_plan
+    from bmx_grid.runner import run_plan
+
+    folder = tmp_path_factory.mktemp("sweep")
+    explainers = {"erasure": Erasure(), "random": RandomExplainer()}
+    plan = make_plan(
+        {"sample": Sample(language_pairs=("de-en", "en-de"))},
+        {"chrf": Chrf()},
+        explainers,
+        data_dir=folder,
+        cache_dir=folder / "cache",
+        limit=15,
+        seed=0,
+    )
+    spec, fixed = GridSpec(p=(-1.0, 0.0, 1.0), w=(0.0, 0.5, 1.0)), {"erasure": (0.5, -1.0)}
+    options = {"executor": Sequential(), "seed": 0, "stop_on_error": True, "progress": lambda n: None}
+    return [one.result for one in run_plan(plan, spec, fixed=fixed, **options)], plan, spec, fixed
+
+
+def test_examples_are_the_segments_that_move_most_ranks(sweep):
+    results, plan, spec, _ = sweep
+    found = choose_examples(results, plan, spec)
+    assert {one.names[3] for one in found} == {"erasure"}
+    gains = {one.names: one.fixed_gain for one in results if one.explainer == "erasure"}
+    assert {one.names for one in found} == {max(gains, key=gains.__getitem__)}
+    (setting,) = [one.setting for one in plan.settings if one.setting.label == " · ".join(found[0].names)]
+    stored = setting.slot.load(setting.keys)
+    boosted = boosted_scores(
+        spec.aggregation, spec.side, -1.0, 0.5, stored.base_scores, stored.ground_truth, stored.hypothesis
+    )
+    moved = rankdata(-stored.base_scores) - rankdata(-boosted)
+    ids = [one.id for one in setting.segments.segments]
+    assert [moved[ids.index(one.segment)] for one in found] == [moved.max(), moved.min()]
+    for one in found:
+        row = ids.index(one.segment)
+        segment = setting.segments.segments[row]
+        assert [" ".join(side.words) for side in one.sides] == [segment.reference, segment.hypothesis]
+        np.testing.assert_array_equal(one.sides[1].attributions, stored.hypothesis[row])
+        assert (one.score, one.boosted, one.human) == (
+            stored.base_scores[row],
+            boosted[row],
+            setting.segments.human_scores[row],
+        )
+        assert (one.w, one.p, one.n) == (0.5, -1.0, len(ids))
+
+
+def test_a_finished_sweep_is_shown_with_its_words_signatures_and_segments(sweep, tmp_path):
+    results, plan, spec, fixed = sweep
+    found = analyse_sweep(results, plan, spec, fixed, tmp_path)
+    assert found.note == ""
+    page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert len(page.having("article")) == 2
+    told = " ".join(text for _, text in page.texts)
+    assert all(one.signature in told for one in results)
+    assert ("td", "30") in page.texts  # segments of the sample, in Table 1
+
+
+def test_a_foreign_or_missing_page_is_not_current(tmp_path):
+    (tmp_path / "other.html").write_bytes(b"\xff\xfe")
+    assert not is_current(tmp_path / "other.html", "a")
+    assert not is_current(tmp_path / "absent.html", "a")
