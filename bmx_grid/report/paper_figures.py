@@ -27,14 +27,14 @@ def draw_all(analysis: Analysis, folder: Path, settings: Sequence[str] = ()) -> 
     Raises ConfigError for an unknown label, StoreError when a file cannot be written.
     """
     paths = []
-    for stem, draw in _figures(analysis, settings):
+    for stem, draw in paper_figures(analysis, settings):
         with style():
             paths += save(draw(), folder, stem)
     return paths
 
 
-def _figures(analysis: Analysis, settings: Sequence[str]) -> Iterator[tuple[str, Callable[[], Figure]]]:
-    """File name without suffix, and how it is drawn."""
+def paper_figures(analysis: Analysis, settings: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], Figure]]]:
+    """File name without suffix, and how it is drawn (inside `figure_page.style`), of every figure of `draw_all`."""
     grids, counts, metrics = ("fig11", "fig10", "fig9") if analysis.is_held_out else ("fig3", "fig6", "fig13")
     for row in rows_to_draw(analysis, settings):
         name = "_".join(analysis.table.settings[row]).replace("/", "-")
