@@ -13,14 +13,21 @@ from scipy.stats import rankdata
 from some_results import make_result
 
 from bmx_grid.analysis.run import Options, analyse
+from bmx_grid.datasets.sample import Sample
 from bmx_grid.errors import StoreError
-from bmx_grid.grid import boosted_scores
+from bmx_grid.executors import Sequential
+from bmx_grid.explainers.erasure import Erasure
+from bmx_grid.explainers.random import Random
+from bmx_grid.grid import GridSpec, boosted_scores
+from bmx_grid.metrics.chrf import Chrf
+from bmx_grid.plan import SweepPlan, make_plan
 from bmx_grid.report.analysis_files import analyse_sweep, write_analysis
 from bmx_grid.report.examples import Example, Side, _ranks, choose_examples, strengths
 from bmx_grid.report.heat_map import LEVELS, UNDEFINED, heat_maps
 from bmx_grid.report.html import is_current, write_report
 from bmx_grid.report.pictures import Picture, pictures
 from bmx_grid.report.table_formats import Cell, Table
+from bmx_grid.runner import run_plan
 
 HOSTILE = "<script>alert(1)</script>\"'&</td>"
 VOID = {"meta", "link", "input", "img", "br", "hr"}
@@ -248,9 +255,6 @@ class TestSweep:
     """The analysis at the end of a sweep."""
 
     def go(self, results, folder, spec=None, fixed=None):
-        from bmx_grid.grid import GridSpec
-        from bmx_grid.plan import SweepPlan
-
         return analyse_sweep(results, SweepPlan((), (), (), {}), spec or GridSpec(), fixed or {}, folder)
 
     @pytest.mark.parametrize(
@@ -291,19 +295,10 @@ class TestSweep:
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory):
     """A finished sweep of two language pairs, and what analyses it: results, plan, spec, fixed points."""
-    from bmx_grid.datasets.sample import Sample
-    from bmx_grid.executors import Sequential
-    from bmx_grid.explainers.erasure import Erasure
-    from bmx_grid.explainers.random import RandomExplainer
-    from bmx_grid.grid import GridSpec
-    from bmx_grid.metrics.chrf import Chrf
-    from bmx_grid.plan import make_plan
-    from bmx_grid.runner import run_plan
-
     folder = tmp_path_factory.mktemp("sweep")
-    explainers = {"erasure": Erasure(), "random": RandomExplainer()}
+    explainers = {"erasure": Erasure(), "random": Random()}
     plan = make_plan(
-        {"sample": Sample(language_pairs=("de-en", "en-de"))},
+        {"sample": Sample(name="sample", language_pairs=("de-en", "en-de"))},
         {"chrf": Chrf()},
         explainers,
         data_dir=folder,
@@ -311,7 +306,7 @@ def sweep(tmp_path_factory):
         limit=15,
         seed=0,
     )
-    spec, fixed = GridSpec(p=(-1.0, 0.0, 1.0), w=(0.0, 0.5, 1.0)), {"erasure": (0.5, -1.0)}
+    spec, fixed = GridSpec(p=(-1.0, 0.0, 1.0), w=(0.0, 0.5, 1.0)), {"erasure": (0.0, 1.0)}
     options = {"executor": Sequential(), "seed": 0, "stop_on_error": True, "progress": lambda n: None}
     return [one.result for one in run_plan(plan, spec, fixed=fixed, **options)], plan, spec, fixed
 
@@ -325,7 +320,7 @@ def test_examples_are_the_segments_that_move_most_ranks(sweep):
     (setting,) = [one.setting for one in plan.settings if one.setting.label == " · ".join(found[0].names)]
     stored = setting.slot.load(setting.keys)
     boosted = boosted_scores(
-        spec.aggregation, spec.side, -1.0, 0.5, stored.base_scores, stored.ground_truth, stored.hypothesis
+        spec.aggregation, spec.side, 1.0, 0.0, stored.base_scores, stored.ground_truth, stored.hypothesis
     )
     moved = rankdata(-stored.base_scores) - rankdata(-boosted)
     ids = [one.id for one in setting.segments.segments]
@@ -340,7 +335,7 @@ def test_examples_are_the_segments_that_move_most_ranks(sweep):
             boosted[row],
             setting.segments.human_scores[row],
         )
-        assert (one.w, one.p, one.n) == (0.5, -1.0, len(ids))
+        assert (one.w, one.p, one.n) == (0.0, 1.0, len(ids))
 
 
 def test_a_finished_sweep_is_shown_with_its_words_signatures_and_segments(sweep, tmp_path):
