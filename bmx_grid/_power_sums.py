@@ -19,11 +19,9 @@ from bmx_grid.ragged import Ragged
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-BLOCK_WORDS = (
-    8000  # few blocks, for each costs as much as 500 words; no power of two, whose rows would share cache lines
-)
+BLOCK_WORDS = 7000  # each block costs as much as 500 words; no power of two, whose rows share a cache's lines
 EVEN_AT_LEAST = 8  # below this many exponents two tables cost more than they save
-PIECE_WORDS = 64  # a matrix product adds one by one; longer rows are added up in pieces, for the digits
+PIECE_WORDS = 96  # a matrix product adds one by one; longer rows are added up in pieces, for the digits
 SMALL_EXPONENT = 0.5  # up to here a mean multiplies the sum's rounding by 1/p: these sums are taken pairwise
 
 
@@ -98,9 +96,11 @@ def even_step(exponents: Floats) -> float | None:
 
 
 def even_power_sums(logs: Floats, lengths: Ints, exponents: Floats, step: float) -> Floats:
-    """`power_sums` for evenly spaced exponents: column k of row a is (the exponent nearest 0) + (a*width + k)*step.
+    """`power_sums` for exponents of either sign, `step` apart, and logs of either sign, if their products are moderate.
 
-    Both tables are laid around that exponent, where rounding tells most: there a coarse factor is 1.
+    |exponent * log| may reach 450: the tables reach beyond a short grid by up to half of it, and exp(709) is the last
+    finite one. Both tables are laid around the exponent nearest 0, where a mean multiplies rounding by most: there
+    the coarse factor is 1.
     """
     starts = np.cumsum(lengths) - lengths
     count = len(exponents)

@@ -18,7 +18,7 @@ Ints = NDArray[np.int64]
 
 OFFSET = 1e-9  # paper section 3.4: added to every attribution, so that none is zero
 NEAR_ZERO = 0.05  # |p| below this goes through expm1, where log(mean(x^p)) / p would lose digits
-SAFE_LOG = 450.0  # exp of 1.5 times this (a table reaches that far beyond a short p grid) is still finite
+SAFE_LOG = 450.0  # what `even_power_sums` bears
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import mpmath
 import numpy as np
 import pytest
@@ -54,6 +56,13 @@ ROWS = [
     pytest.param(log_uniform(40), np.array([-1.4, 0.3, 7.77]), id="a few uneven p"),
     pytest.param(log_uniform(40), np.linspace(-0.02, 0.02, 41), id="a fine grid around 0"),
     pytest.param(log_uniform(40) * 100, GRID[::7], id="scores to 100"),
+    pytest.param(log_uniform(40) ** 5, GRID[(GRID < -0.5) | (GRID > 0.5)][::23], id="too wide for sums of both signs"),
+    pytest.param(np.concatenate([[1e-9], np.full(94, 0.9)]), GRID[290:311], id="95 words, the most added one by one"),
+    pytest.param(shifted_row(97), np.arange(-150, 150) / 5 + 0.07, id="an even grid without 0"),
+    pytest.param(shifted_row(97), np.arange(1, 300) / 10, id="positive p alone"),
+    pytest.param(shifted_row(97), np.arange(-300, 4) / 10, id="negative p and a few positive"),
+    pytest.param(shifted_row(97), np.arange(-300, 300)[::7] / 1000, id="steps so small that many p are near 0"),
+    pytest.param(log_uniform(97), np.linspace(-30, 30, 10), id="as few p as an even grid may have, nearly"),
 ]
 
 
@@ -115,6 +124,22 @@ def test_a_mean_depends_on_its_row_alone_and_not_on_word_order(mean):
     whole = mean.aggregate(Ragged.from_rows(rows), GRID)
     turned = mean.aggregate(Ragged.from_rows([rng.permutation(row) for row in rows[40:10:-1]]), GRID)
     assert np.array_equal(turned, whole[40:10:-1])
+
+
+def test_rows_too_wide_for_sums_of_both_signs_change_nothing_for_the_others():
+    rows = [log_uniform(n) ** power for n in (5, 5, 30, 30) for power in (1, 6)]
+    together = PowerMean().aggregate(Ragged.from_rows(rows), GRID)
+    assert np.array_equal(together, [PowerMean().aggregate(Ragged.from_rows([row]), GRID)[0] for row in rows])
+    assert np.isfinite(together).all()
+
+
+def test_threads_do_not_share_their_tables():
+    work = [Ragged.from_rows([log_uniform(n + k) for n in range(1, 200)]) for k in range(4)]
+    alone = [PowerMean().aggregate(rows, GRID) for rows in work]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(3):
+            together = pool.map(lambda rows: PowerMean().aggregate(rows, GRID), work)
+            assert all(map(np.array_equal, together, alone))
 
 
 def test_p_in_any_order_gives_the_same_columns():
