@@ -76,8 +76,8 @@ def controls(analysis: Analysis) -> Table | None:
     """What settings without meaning gain; None when the table has no such settings."""
     found = (("random explainer", analysis.controls.explainer), ("random metric", analysis.controls.metric))
     rows = tuple((Cell(name), *_counts(one.all)) for name, one in found if one is not None)
-    notes = ("What is gained by chance: left out of everything above.", MEANING)
-    return Table("controls", "Controls", ("control", *COUNTS), (rows,), notes) if rows else None
+    note = "What is gained by chance: left out of everything above."
+    return Table("controls", "Controls", ("control", *COUNTS), (rows,), (note,)) if rows else None
 
 
 def _origin(analysis: Analysis, explainer: str) -> str:
