@@ -57,7 +57,9 @@ ROWS = [
     pytest.param(log_uniform(40), np.linspace(-0.02, 0.02, 41), id="a fine grid around 0"),
     pytest.param(log_uniform(40) * 100, GRID[::7], id="scores to 100"),
     pytest.param(log_uniform(40) ** 5, GRID[(GRID < -0.5) | (GRID > 0.5)][::23], id="too wide for sums of both signs"),
-    pytest.param(np.concatenate([[1e-9], np.full(94, 0.9)]), GRID[290:311], id="95 words, the most added one by one"),
+    pytest.param(
+        np.concatenate([[1e-9], np.full(95, 0.39)]), GRID[290:311], id="as many words as are added one by one"
+    ),
     pytest.param(shifted_row(97), np.arange(-150, 150) / 5 + 0.07, id="an even grid without 0"),
     pytest.param(shifted_row(97), np.arange(1, 300) / 10, id="positive p alone"),
     pytest.param(shifted_row(97), np.arange(-300, 4) / 10, id="negative p and a few positive"),
