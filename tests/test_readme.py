@@ -65,9 +65,15 @@ def test_every_other_command_names_what_exists(command, tmp_path):
         done = run(words[1:], tmp_path)
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("signature: boosted|")
+    elif words[:3] == ["python", "-m", "bmx_grid.analysis"]:
+        sweep = ["+sweep=quickstart", *SMALL, "metric=[chrf]", "explainer=[erasure,lime]"]
+        assert run(["-m", "bmx_grid", *sweep], tmp_path).returncode == 0
+        done = run(words[1:], tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "analysis" / "report.html").is_file()
     elif words[0] == "mlflow":
         assert words[1:3] == ["ui", "--backend-store-uri"]
-    elif words[:2] == ["git", "clone"]:
+    elif words[:3] == ["python3", "-m", "venv"]:
         pass
     else:
         pytest.fail(f"the README's command is not checked: {command}")
