@@ -281,7 +281,7 @@ def test_one_search_a_sweep(folder, monkeypatch):
         pytest.param("sqlite:///{here}/folder", id="a folder where the file should be"),
         pytest.param("sqlite:///{here}/text.db", id="not a database"),
         pytest.param("sqlite:///:memory:", id="no file"),
-        pytest.param("sqlite:////dev/null", id="a device"),
+        pytest.param("sqlite:///{here}/pipe", id="a pipe"),
         pytest.param("sqlite:///{here}/100%/mlflow.db", id="a name that MLflow reads as another"),
         pytest.param("http://127.0.0.1:{port}", id="a server that does not answer"),
     ],
@@ -290,6 +290,7 @@ def test_a_store_that_cannot_be_used_is_named_with_the_way_out(tmp_path, address
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
     (tmp_path / "text.db").write_text("no database at all" * 100)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
