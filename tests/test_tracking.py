@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import shutil
 import socket
 import subprocess
