@@ -13,8 +13,9 @@ from bmx_grid.analysis.medians import Point
 from bmx_grid.analysis.run import Options, analyse
 from bmx_grid.analysis.summary import summary
 from bmx_grid.configure import convert
-from bmx_grid.errors import BmxError, ConfigError, unknown
+from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.report.analysis_files import write_analysis
+from bmx_grid.terminal import command
 
 HELP = """usage: python -m bmx_grid.analysis results=PATH [KEY=VALUE …]
 
@@ -107,21 +108,20 @@ def _points(given: dict[str, str]) -> dict[str, Point]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    return command(lambda: _main(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def _main(given: list[str]) -> int:
     if not given or {"-h", "--help"} & set(given):
         print(HELP)
         return 0 if given else 2
-    try:
-        parsed = Arguments.parse(given)
-        table = load_table(parsed.results, parsed.side)
-        for name in parsed.options.fixed:
-            if name not in table.factor_levels("explainer"):
-                raise ConfigError(unknown("explainer", name, table.factor_levels("explainer")))
-        analysis = analyse(table, parsed.options)
-        files = write_analysis(analysis, parsed.output_dir, figures=parsed.figures, report=parsed.report)
-    except BmxError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    parsed = Arguments.parse(given)
+    table = load_table(parsed.results, parsed.side)
+    for name in parsed.options.fixed:
+        if name not in table.factor_levels("explainer"):
+            raise ConfigError(unknown("explainer", name, table.factor_levels("explainer")))
+    analysis = analyse(table, parsed.options)
+    files = write_analysis(analysis, parsed.output_dir, figures=parsed.figures, report=parsed.report)
     print(summary(analysis))
     told = [str(path) for path in files if path.parent == parsed.output_dir]
     for kind in ("tables", "figures"):
