@@ -24,6 +24,7 @@ from bmx_grid.results import SettingResult
 from bmx_grid.tracked import names, parameters, points, step_scale, sweep_identity
 
 LOCK_SECONDS = 60  # for another sweep to make its run
+FOLDERS = ("figures", "tables")  # of an analysis; kept as folders of artifacts
 BATCH = 1000  # metrics a call: MLflow's limit
 TABLES = ("config.yaml", "grid.parquet", "settings.parquet", "settings.csv")  # kept with the parent run
 SQLITE = "sqlite:///"
@@ -233,7 +234,7 @@ class _Sweep:
         for first in range(0, len(news), BATCH):
             self.client.log_batch(run_id, metrics=news[first : first + BATCH])
         for path in files:
-            self.client.log_artifact(run_id, str(path), "figures" if path.parent.name == "figures" else None)
+            self.client.log_artifact(run_id, str(path), path.parent.name if path.parent.name in FOLDERS else None)
 
     def finish(self, tables: Sequence[Path], failed: Sequence[Refused]) -> None:
         """Tables, a description and the status of the parent; each replaces what an earlier run left."""

@@ -177,6 +177,25 @@ def test_a_repeated_sweep_adds_nothing(folder):
     assert {run.data.tags["texts"] for run in children} == {"800"}
 
 
+def test_the_analysis_is_with_the_parent_run_once(folder):
+    (folder / "tables").mkdir(parents=True)
+    files = [folder / "analysis.json", folder / "tables" / "ridge.md"]
+    for path in files:
+        path.write_text("{}")
+    numbers = {"medians/lime/p": -1.4, "ridge/a+b (c)": 0.5, "undefined": float("nan")}
+    for _ in range(2):
+        tracker = MlflowTracker(experiment="tests")
+        tracker.start("s", CONFIG, folder)
+        tracker.record(numbers, files)
+        tracker.finish(folder, [])
+        assert tracker.failure is None
+    (parent,), _ = runs_of(folder)
+    assert parent.data.metrics == {"medians/lime/p": -1.4, "ridge/a_b _c_": 0.5}
+    assert n_points(folder) == 2
+    names = {one.path for one in client(folder).list_artifacts(parent.info.run_id)}
+    assert {"analysis.json", "tables"} <= names
+
+
 def test_the_same_sweep_twice_at_the_same_time_makes_each_run_once(folder):
     result = make_result()
     artifact = folder.parent / "artifact.txt"
