@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-VERSION = 1  # raise when the drawing changes, so that older figures are drawn again
+VERSION = 2  # raise when the drawing changes, so that older figures are drawn again
 PNG = b"\x89PNG\r\n\x1a\n"
 KEY = "Fingerprint"  # of the PNG's text that says which result it shows
 # Okabe and Ito's colours, told apart by colour-blind readers; dashes and markers tell lines apart without colour.
@@ -151,7 +151,10 @@ def _caption(result: SettingResult) -> list[str]:
     if grid.n_undefined > 0:
         parts.append(f"{grid.n_undefined:,} points undefined")
     lines = textwrap.wrap("; ".join(parts), CAPTION_WIDTH)
-    return lines + textwrap.wrap(result.signature, CAPTION_WIDTH, max_lines=4, placeholder=" …")
+    # Lines break between settings, not inside one.
+    spaced = result.signature.replace("|", "| ")
+    wrapped = textwrap.wrap(spaced, CAPTION_WIDTH, max_lines=4, placeholder=" …", break_on_hyphens=False)
+    return lines + [line.replace("| ", "|") for line in wrapped]
 
 
 def _number(value: float, sign: str = "") -> str:
