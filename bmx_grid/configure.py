@@ -78,11 +78,6 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
     return cls(**values)
 
 
-def component_parameters(component: Component) -> dict[str, Any]:
-    """All readable settings of a component, identity and runtime."""
-    return {**component.settings("identity"), **component.settings("runtime")}
-
-
 def _allowed_class(target: str, where: str) -> type:
     module_name, _, class_name = target.rpartition(".")
     allowed = ["bmx_grid", *filter(None, os.environ.get(ALLOWED_PACKAGES, "").split(","))]

@@ -12,6 +12,7 @@ from bmx_grid.errors import BmxError, DataMissingError, ExplainError
 from bmx_grid.explain import count_texts, explanation_identity, pair_key
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric, Pair
+from bmx_grid.results import setting_label
 from bmx_grid.segments import SegmentSet
 from bmx_grid.store import Slot, slot
 
@@ -82,11 +83,6 @@ class SweepPlan:
         return sum(planned.n_texts for planned in self.settings)
 
 
-def setting_label(*names: str) -> str:
-    """The names of a setting in one readable line."""
-    return " · ".join(names)
-
-
 def make_plan(
     datasets: Mapping[str, DatasetReader],
     metrics: Mapping[str, Metric],
@@ -121,8 +117,13 @@ def make_plan(
         for segments in sets:
             if segments in lacking:
                 continue
+            pairs = tuple(zip(segments.ground_truths(metric.reads), segments.hypotheses, strict=True))
+            keys = tuple(pair_key(*pair) for pair in pairs)
             for explainer_name, explainer in explainers.items():
-                setting = _setting(segments, (metric_name, explainer_name), metric, explainer, cache_dir, seed)
+                names = (metric_name, explainer_name)
+                identity = explanation_identity(metric, explainer, seed)
+                place = slot(cache_dir, names, identity, segments.dataset, segments.language_pair)
+                setting = Setting(segments, *names, metric, explainer, pairs, keys, place)
                 try:
                     planned.append(_plan_setting(setting))
                 except BmxError as error:
@@ -139,23 +140,6 @@ def _unavailable(parts: Mapping[str, Metric] | Mapping[str, Explainer]) -> dict[
         except BmxError as error:
             reasons[name] = str(error)
     return reasons
-
-
-def _setting(
-    segments: SegmentSet, names: tuple[str, str], metric: Metric, explainer: Explainer, cache_dir: Path, seed: int
-) -> Setting:
-    pairs = tuple(zip(segments.ground_truths(metric.reads), segments.hypotheses, strict=True))
-    identity = explanation_identity(metric, explainer, seed)
-    return Setting(
-        segments=segments,
-        metric_name=names[0],
-        explainer_name=names[1],
-        metric=metric,
-        explainer=explainer,
-        pairs=pairs,
-        keys=tuple(pair_key(*pair) for pair in pairs),
-        slot=slot(cache_dir, names, identity, segments.dataset, segments.language_pair),
-    )
 
 
 def _read(

@@ -58,7 +58,7 @@ class SettingResult:
     @property
     def label(self) -> str:
         """The names in one readable line."""
-        return " · ".join(self.names)
+        return setting_label(*self.names)
 
     @property
     def file_stem(self) -> str:
@@ -74,6 +74,11 @@ class SettingResult:
     def fixed_gain(self) -> float:
         """Correlation at the fixed point above the baseline; NaN when either is undefined."""
         return self.fixed - self.grid.baseline
+
+
+def setting_label(*names: str) -> str:
+    """The names of a setting, or of a part of a sweep, in one readable line."""
+    return " · ".join(names)
 
 
 def grid_table(results: Iterable[SettingResult]) -> pa.Table:

@@ -23,7 +23,7 @@ from bmx_grid.plan import PlannedSetting, Refused, Setting, SweepPlan
 from bmx_grid.results import SettingResult
 from bmx_grid.store import Slot
 
-VERSION = 1  # of what `finish` computes beside the grid itself; part of a result's fingerprint
+VERSION = 1  # of what `evaluate` computes beside the grid itself; part of a result's fingerprint
 WORKER_KILLED = (
     "a worker process was killed; most often memory ran out. What was finished is kept: run the same command "
     "again with fewer processes (executor.n_jobs=1)."
@@ -40,6 +40,14 @@ class Outcome:
     result: SettingResult | None = None
     reason: str = ""
     details: str = ""
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Pairs for one job, and the texts they ask for at most."""
+
+    pairs: Sequence[Pair]
+    n_texts: int
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,7 @@ def run_plan(
     progress is told the number of texts of every chunk that ends. With stop_on_error nothing new is
     started after a failure. Finished chunks are on disk whatever happens to this process.
     """
-    waiting: dict[int, list[list[Pair]]] = {}
+    waiting: dict[int, list[_Chunk]] = {}
     for index, planned in enumerate(plan.settings):
         obstacle = plan.obstacle(planned.setting)
         if planned.cached or obstacle is not None:
@@ -133,7 +141,7 @@ def run_plan(
             one_by_one = True
 
 
-def _chunks(planned: PlannedSetting, chunk_texts: int) -> Iterator[list[Pair]]:
+def _chunks(planned: PlannedSetting, chunk_texts: int) -> Iterator[_Chunk]:
     chunk: list[Pair] = []
     size = 0
     for position in planned.missing:
@@ -141,20 +149,20 @@ def _chunks(planned: PlannedSetting, chunk_texts: int) -> Iterator[list[Pair]]:
         chunk.append(pair)
         size += count_texts(planned.setting.metric, planned.setting.explainer, pair)
         if size >= chunk_texts:
-            yield chunk
+            yield _Chunk(chunk, size)
             chunk, size = [], 0
     if chunk:
-        yield chunk
+        yield _Chunk(chunk, size)
 
 
 def _work(
-    index: int, number: int, slot: Slot, metric: Metric, explainer: Explainer, pairs: Sequence[Pair], seed: int
+    index: int, number: int, slot: Slot, metric: Metric, explainer: Explainer, chunk: _Chunk, seed: int
 ) -> tuple[int, _ChunkEnd]:
     """One chunk, in a worker: explain, write, report. An error ends its setting, never the sweep."""
     start = time.perf_counter()
-    n_texts = sum(count_texts(metric, explainer, pair) for pair in pairs)
+    n_texts = chunk.n_texts
     try:
-        slot.add(explain_pairs(metric, explainer, pairs, seed))
+        slot.add(explain_pairs(metric, explainer, chunk.pairs, seed))
     except BmxError as error:
         return number, _ChunkEnd(index, n_texts, time.perf_counter() - start, str(error))
     except Exception as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +97,10 @@ class SegmentSet:
 
     def fingerprint(self) -> str:
         """SHA-256 of texts, ids and human scores, in order."""
+        return self._digest
+
+    @cached_property  # every setting on these segments asks for it
+    def _digest(self) -> str:
         rows = [
             (s.id, s.source, s.reference, s.hypothesis, None if np.isnan(score) else float(score).hex())
             for s, score in zip(self.segments, self.human_scores, strict=True)

@@ -204,8 +204,12 @@ def test_a_full_disk_fails_the_setting_and_keeps_what_was_finished(tmp_path, mon
     assert not list((tmp_path / "cache").rglob("*.part"))
 
 
-def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+QUIET = ("executor=sequential", "tracking=none", "analysis=false")
+QUICK = ("+sweep=quickstart", "metric=[chrf]", "explainer=[erasure]", *QUIET)
+
+
+def command(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     return subprocess.run(
         [sys.executable, "-m", "bmx_grid", *arguments], cwd=cwd, env=environment, capture_output=True, text=True
     )
@@ -230,17 +234,9 @@ def test_mistakes_end_with_a_status_and_without_traceback(arguments, status, tmp
 
 @pytest.mark.parametrize("more", [["dry_run=true"], ["limit=3"], ["--help"]], ids=["dry run", "sweep", "help"])
 def test_a_reader_that_stops_reading_is_no_error(more, tmp_path):
-    chosen = [
-        "+sweep=quickstart",
-        "metric=[chrf]",
-        "explainer=[erasure]",
-        "executor=sequential",
-        "tracking=none",
-        "analysis=false",
-    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     started = subprocess.Popen(
-        [sys.executable, "-u", "-m", "bmx_grid", *chosen, *more],
+        [sys.executable, "-u", "-m", "bmx_grid", *QUICK, *more],
         cwd=tmp_path,
         env=environment,
         stdout=subprocess.PIPE,
@@ -255,17 +251,7 @@ def test_a_reader_that_stops_reading_is_no_error(more, tmp_path):
 
 
 def test_an_output_without_unicode_is_no_obstacle(tmp_path):
-    chosen = [
-        "+sweep=quickstart",
-        "metric=[chrf]",
-        "explainer=[erasure]",
-        "executor=sequential",
-        "tracking=none",
-        "analysis=false",
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
-    started = [sys.executable, "-m", "bmx_grid", *chosen, "limit=3"]
-    done = subprocess.run(started, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    done = command(*QUICK, "limit=3", cwd=tmp_path, PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
 
 

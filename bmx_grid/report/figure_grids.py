@@ -14,6 +14,7 @@ from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.report.figure_page import empty, page
 from bmx_grid.report.figure_words import number, point, source, undefined_in_words
 from bmx_grid.report.figures import draw_curves
+from bmx_grid.results import setting_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,7 +85,7 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
     if math.isfinite(baseline):
         reach = max(float(best.gain[row]), LEAST_REACH) if math.isfinite(best.gain[row]) else LEAST_REACH
         near.set_ylim(baseline - 2 * reach, baseline + 1.5 * reach)
-    figure.suptitle(" · ".join(setting), x=0.012, ha="left", fontsize=9.5)
+    figure.suptitle(setting_label(*setting), x=0.012, ha="left", fontsize=9.5)
     near.set_title("near the metric alone", loc="left", fontsize=8.5)
     whole.set_ylabel("correlation with human scores")
     near.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=7.5, handlelength=2.8)
