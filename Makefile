@@ -4,6 +4,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# Packages are installed uncompiled, which halves the set-up: the first import of each must keep what it compiles.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test lint bench wheel clean
 
 run: $(READY)
