@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from bmx_grid.models import LoadedModel
 
 Ints = NDArray[np.int64]
-TokenIds = list[list[int]]
+TokenIds = list[NDArray[np.int32]]
 CPU_BATCH_TOKENS = 2_048  # on a CPU larger batches are slower: their activations leave the cache
 GPU_BATCH_TOKENS = 32_768
-_TEXTS_AT_ONCE = 4_096  # through the tokenizer, whose own records are many times larger than the ids
+_TEXTS_AT_ONCE = 256  # through the tokenizer, whose own records are many times larger than the ids
 
 
 def token_budget(loaded: LoadedModel, batch_tokens: int | None) -> int:
@@ -26,7 +26,7 @@ def token_budget(loaded: LoadedModel, batch_tokens: int | None) -> int:
 
 
 def tokenize(loaded: LoadedModel, texts: Sequence[str], max_length: int | None, *, specials: bool = True) -> TokenIds:
-    """Token ids of each text, cut after `max_length` tokens (None or more than the model's limit: that limit).
+    """int32[L] token ids of each text, cut after `max_length` tokens (None or more than the model's limit: that limit).
 
     Texts that are cut are counted in `loaded.texts_cut`; the first ones are warned of.
     """
@@ -36,7 +36,8 @@ def tokenize(loaded: LoadedModel, texts: Sequence[str], max_length: int | None, 
         part = list(texts[start : start + _TEXTS_AT_ONCE])
         found += _ids(loaded, part, specials, truncation=True, max_length=limit)
     full = [text for text, ids in zip(texts, found, strict=True) if len(ids) == limit]
-    cut = sum(len(ids) > limit for ids in _ids(loaded, full, specials, truncation=False)) if full else 0
+    parts = [full[start : start + _TEXTS_AT_ONCE] for start in range(0, len(full), _TEXTS_AT_ONCE)]
+    cut = sum(len(ids) > limit for part in parts for ids in _ids(loaded, part, specials, truncation=False))
     if cut > 0 and loaded.texts_cut == 0:
         warnings.warn(
             f"model '{loaded.name}': {cut} of {len(texts)} texts have more than {limit} tokens; they are scored "
@@ -57,8 +58,7 @@ def _ids(loaded: LoadedModel, texts: list[str], specials: bool, **options: Any) 
         verbose=False,
         **options,
     )
-    ids: TokenIds = encoded["input_ids"]
-    return ids
+    return [np.array(one, dtype=np.int32) for one in encoded["input_ids"]]
 
 
 def in_batches(work: Callable[[Ints], None], lengths: Ints, loaded: LoadedModel, batch_tokens: int | None) -> None:
@@ -66,7 +66,9 @@ def in_batches(work: Callable[[Ints], None], lengths: Ints, loaded: LoadedModel,
 
     lengths: int64[n] tokens of each item. Items come sorted, the longest first, so that a batch is padded little
     and memory that is too small shows at once: then the budget is halved, for this model and from now on, and the
-    same items are tried again. Raises torch.OutOfMemoryError when not even one item fits.
+    same items are tried again. A batch that is a quarter full ends before items that are an eighth shorter: where
+    lengths are far apart, padding costs more than a smaller batch. Raises torch.OutOfMemoryError when not even one
+    item fits.
     """
     import torch
 
@@ -74,7 +76,9 @@ def in_batches(work: Callable[[Ints], None], lengths: Ints, loaded: LoadedModel,
     start = 0
     while start < len(order):
         longest = max(int(lengths[order[start]]), 1)
-        batch = order[start : start + max(token_budget(loaded, batch_tokens) // longest, 1)]
+        most = max(token_budget(loaded, batch_tokens) // longest, 1)
+        alike = int(np.searchsorted(-lengths[order[start:]], -longest * 7 / 8, side="right"))
+        batch = order[start : start + min(most, max(alike, most // 4, 1))]
         try:
             work(batch)
         except torch.OutOfMemoryError:

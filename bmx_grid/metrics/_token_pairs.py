@@ -108,20 +108,21 @@ def score_token_pairs(
 
             in_batches(work, (lengths[kept] + lengths[passing])[chosen[same]], loaded, batch_tokens)
 
-    for window in _windows(kept, lengths, _WINDOW * token_budget(loaded, batch_tokens)):
+    def score_window(window: Ints) -> None:
         held = _Held(loaded, ids, np.unique(kept[window]), batch_tokens)
         here = held.rows(passing[window]) >= 0
         compare_held(window[here], held, held)
         rest = window[~here]
         texts, text_of_pair = np.unique(passing[rest], return_inverse=True)
 
-        def pass_by(
-            batch: Ints, held: _Held = held, rest: Ints = rest, texts: Ints = texts, text_of_pair: Ints = text_of_pair
-        ) -> None:
+        def pass_by(batch: Ints) -> None:
             chosen = rest[np.isin(text_of_pair, batch)]
             compare_held(chosen, held, _Held(loaded, ids, texts[batch], batch_tokens))
 
         in_batches(pass_by, lengths[texts], loaded, batch_tokens)
+
+    for window in _windows(kept, lengths, _WINDOW * token_budget(loaded, batch_tokens)):
+        score_window(window)  # a function, so that one window's vectors are gone before the next one's are made
     return scores
 
 

@@ -18,7 +18,9 @@ def a_model() -> LoadedModel:
 @pytest.mark.parametrize(
     ("lengths", "budget", "expected"),
     [
-        pytest.param([3, 9, 5, 5, 1], 10, [[1], [2, 3], [0, 4]], id="longest-first-padded-to-the-longest"),
+        pytest.param([9, 10, 9, 10], 20, [[1, 3], [0, 2]], id="longest-first-padded-to-the-longest"),
+        pytest.param([16, 8, 8, 8], 64, [[0], [1, 2, 3]], id="a-quarter-full-ends-before-much-shorter-items"),
+        pytest.param([16, 8, 8, 8], 256, [[0, 1, 2, 3]], id="less-than-a-quarter-full-goes-on"),
         pytest.param([30, 2, 2], 10, [[0], [1, 2]], id="an-item-above-the-budget-goes-alone"),
         pytest.param([0, 0], 1, [[0], [1]], id="items-without-tokens"),
         pytest.param([], 10, [], id="nothing"),
