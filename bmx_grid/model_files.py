@@ -15,7 +15,9 @@ import functools
 import hashlib
 import importlib.util
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 from bmx_grid.errors import UnavailableError
 
@@ -23,6 +25,7 @@ _PACKAGE = "package:"
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "spm.model")
 _HUB_WAITS_S = 10.0
+_COMMIT = re.compile("[0-9a-f]{40}")
 
 
 def model_folder(model: str) -> Path | None:
@@ -33,6 +36,10 @@ def model_folder(model: str) -> Path | None:
     if model.startswith(_PACKAGE):
         package, _, inside = model.removeprefix(_PACKAGE).partition("/")
         spec = importlib.util.find_spec(package) if package.isidentifier() else None
+        if spec is not None and not spec.submodule_search_locations:
+            raise UnavailableError(
+                f"model '{model}': '{package}' is a module without folders; set `model` to a folder."
+            )
         if spec is None or not spec.submodule_search_locations:
             distribution = package.replace("_", "-")
             raise UnavailableError(
@@ -45,11 +52,40 @@ def model_folder(model: str) -> Path | None:
     return None
 
 
-def content_digest(model: str) -> str | None:
-    """SHA-256 over the files of a local model that a result depends on; None for a hub id (its revision says it).
+def model_identity(model: str, revision: str | None) -> dict[str, str | None]:
+    """What tells a model from all others with its name: the commit of a hub model, the content of a folder.
 
-    A folder can be overwritten in place, so its name alone would let another model's results pass for this one's.
-    None too when the folder is not there.
+    A branch of the hub moves and a folder can be overwritten in place, so that their names alone would let another
+    model's results pass for this one's. A folder has no revision.
+    """
+    try:
+        if model_folder(model) is not None:
+            return {"revision": None, "content": content_digest(model)}
+    except UnavailableError:
+        return {"revision": revision, "content": None}
+    return {"revision": commit(model, revision), "content": None}
+
+
+def commit(model: str, revision: str | None) -> str | None:
+    """The commit that the revision of a hub model stands for: in the local cache if it is there, else on the hub.
+
+    `revision` itself where neither can tell: such a model cannot be had either.
+    """
+    if revision is not None and _COMMIT.fullmatch(revision):
+        return revision
+    try:
+        cached = _cached(model, revision, "config.json")
+    except UnavailableError:
+        return revision
+    if cached is not None:
+        return cached.parent.name  # …/snapshots/COMMIT/config.json
+    return revision if hub_is_closed() else _ask_hub(model, revision)[0] or revision
+
+
+def content_digest(model: str) -> str | None:
+    """16 digits of the SHA-256 over the files of a local model that a result depends on.
+
+    None for a hub id, and when the folder is not there.
     """
     try:
         folder = model_folder(model)
@@ -62,7 +98,7 @@ def content_digest(model: str) -> str | None:
         if path.is_file() and (path.suffix in (".json", ".txt", ".model") or path.name.endswith(".safetensors")):
             state = path.stat()
             parts.append((path.name, _file_digest(path, state.st_size, state.st_mtime_ns)))
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 @functools.cache
@@ -84,14 +120,26 @@ def check_model(model: str, revision: str | None = None, layers: int | None = No
         config: Path | None = folder / "config.json"
     else:
         config = _cached(model, revision, "config.json")
-        if config is None or not any(_cached(model, revision, name) for name in _WEIGHTS):
-            why = "the hub is not asked (HF_HUB_OFFLINE)" if hub_is_closed() else _hub_refuses(model, revision)
+        parts = (("config.json",), _WEIGHTS, _TOKENIZERS)
+        lacking = [names[0] for names in parts if not any(_cached(model, revision, name) for name in names)]
+        if lacking:
+            why = "the hub is not asked (HF_HUB_OFFLINE)" if hub_is_closed() else _ask_hub(model, revision)[1]
             if why is not None:
-                raise UnavailableError(absent(model, revision, f"it is not in the cache, and {why}"))
-    if layers is not None and config is not None:
-        has = json.loads(config.read_text(encoding="utf-8")).get("num_hidden_layers")
-        if has is not None and layers > has:
+                raise UnavailableError(absent(model, revision, f"{', '.join(lacking)}: not in the cache, and {why}"))
+    if config is not None:
+        has = _read_config(model, config).get("num_hidden_layers")
+        if layers is not None and isinstance(has, int) and layers > has:
             raise UnavailableError(f"model '{model}' has {has} hidden layers, so there is no layer {layers}.")
+
+
+def _read_config(model: str, path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UnavailableError(f"model '{model}': {path} cannot be read ({error}); get the model again.") from error
+    if not isinstance(found, dict):
+        raise UnavailableError(f"model '{model}': {path} is no configuration (a JSON object); get the model again.")
+    return found
 
 
 def _check_folder(model: str, folder: Path) -> None:
@@ -111,8 +159,8 @@ def hub_is_closed() -> bool:
 
 
 @functools.cache
-def _hub_refuses(model: str, revision: str | None) -> str | None:
-    """Why the hub will not give this model, asked once per process; None when it has it.
+def _ask_hub(model: str, revision: str | None) -> tuple[str | None, str | None]:
+    """The commit of this model on the hub, or why the hub will not give it; asked once per process.
 
     One plain request: the hub's client would retry for 46 seconds where there is no network.
     """
@@ -123,11 +171,10 @@ def _hub_refuses(model: str, revision: str | None) -> str | None:
     # OSError, and the base error of the HTTP library that the installed version of the hub's client uses
     refusals: tuple[type[BaseException], ...] = HfHubHTTPError.__bases__
     try:
-        get_hf_file_metadata(url, timeout=_HUB_WAITS_S)
+        return get_hf_file_metadata(url, timeout=_HUB_WAITS_S).commit_hash, None
     except refusals as error:
         why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        return f"the hub does not give it ({url}: {why})"
-    return None
+        return None, f"the hub does not give it ({url}: {why})"
 
 
 def _cached(model: str, revision: str | None, name: str) -> Path | None:

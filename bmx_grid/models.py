@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bmx_grid.errors import UnavailableError
-from bmx_grid.model_files import absent, check_model, content_digest, hub_is_closed, model_folder
+from bmx_grid.model_files import absent, check_model, commit, hub_is_closed, model_folder
 
-__all__ = ["Device", "Dtype", "Kind", "LoadedModel", "check_model", "content_digest", "load_model"]
+__all__ = ["Device", "Dtype", "Kind", "LoadedModel", "check_model", "load_model"]
 
 Kind = Literal["encoder", "masked_lm", "causal_lm"]
 Dtype = Literal["float32", "bfloat16"]
@@ -67,6 +67,8 @@ def load_model(
     Raises UnavailableError naming model, revision, the place looked at and the way out.
     """
     check_model(model, revision, layers)
+    if model_folder(model) is None:
+        revision = commit(model, revision)  # of the model whose identity the results bear
     return _load(kind, model, revision, layers, dtype, _chosen_device(device))
 
 
@@ -121,6 +123,7 @@ def _read(kind: Kind, model: str, place: str, revision: str | None, dtype: Dtype
             if place != model or model_folder(model) is not None:
                 raise UnavailableError(f"model '{model}' cannot be loaded from {place}: {why}") from error
             raise UnavailableError(absent(model, revision, why)) from error
+    _check_kind(kind, model, tokenizer, network)
     lacking = sorted(key for key in report["missing_keys"] if kind != "encoder" or not key.startswith("pooler."))
     if lacking:
         raise UnavailableError(
@@ -128,6 +131,29 @@ def _read(kind: Kind, model: str, place: str, revision: str | None, dtype: Dtype
             f"({len(lacking)} missing, {lacking[0]} the first): name a model of that architecture."
         )
     return tokenizer, network
+
+
+def _check_kind(kind: Kind, model: str, tokenizer: Any, network: Any) -> None:
+    """Refuse models that load, but not as what they are needed for. Raises UnavailableError."""
+    config = network.config
+    made_for = getattr(config, "architectures", None) or []
+    if kind == "causal_lm" and not any(name.endswith(("LMHeadModel", "ForCausalLM")) for name in made_for):
+        raise UnavailableError(
+            f"model '{model}' is a {', '.join(made_for) or config.model_type}, which does not predict a token from "
+            "those before it: name a causal language model such as gpt2."
+        )
+    special = [name for name in ("pad", "cls", "sep") if getattr(tokenizer, f"{name}_token_id", None) is None]
+    if kind != "causal_lm" and special:
+        raise UnavailableError(
+            f"model '{model}' (a {config.model_type}): its tokenizer has no {', '.join(special)} token; name an "
+            "encoder such as BERT, RoBERTa or XLM-R."
+        )
+    known = network.get_input_embeddings().num_embeddings
+    if len(tokenizer) > known:
+        raise UnavailableError(
+            f"model '{model}': its tokenizer has {len(tokenizer):,} tokens and its network {known:,}: they do not "
+            "belong together; get the tokenizer that was published with the weights."
+        )
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from bmx_grid.errors import ConfigError, ExplainError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.masked_lm import MaskedLM, load_masked_lm
 from bmx_grid.identity import identity, runtime
-from bmx_grid.model_files import check_model, content_digest
+from bmx_grid.model_files import check_model, model_identity
 from bmx_grid.models import Device, Dtype
 from bmx_grid.perturbation import Plan
 from bmx_grid.text import join_words
@@ -53,7 +53,7 @@ class InputMarginalization(Explainer):
     Raises ConfigError for values that cannot be used.
     """
 
-    model: str = identity("google-bert/bert-base-multilingual-cased")
+    model: str = identity("bert-base-multilingual-cased")
     revision: str | None = identity("3f076fdb1ab68d5b2880cb87a0886f315b8146f8")
     dtype: Dtype = identity("float32")
     max_length: int = identity(512)
@@ -80,9 +80,8 @@ class InputMarginalization(Explainer):
         check_model(self.model, self.revision)
 
     def fingerprint(self) -> dict[str, Any]:
-        """A folder is not named by its path alone: what lies in it is part of the identity."""
-        content = content_digest(self.model)
-        return {**super().fingerprint(), **({} if content is None else {"content": content})}
+        """Settings, with the commit of a hub model and the content of a local one."""
+        return {**super().fingerprint(), **model_identity(self.model, self.revision)}
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """The side as it stands, then for each word in turn the side with each of its candidates, likeliest first."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.embedding import Ints, in_batches, padded
 from bmx_grid.errors import UnavailableError
 from bmx_grid.models import Device, Dtype, LoadedModel, load_model
 from bmx_grid.text import join_words
@@ -51,32 +52,27 @@ class MaskedLM:
         import torch
 
         ids, masks = self._encode(words, places)
-        width = max(len(row) for row in ids)
-        padded = torch.full((len(ids), width), self.loaded.tokenizer.pad_token_id or 0)
-        attended = torch.zeros((len(ids), width), dtype=torch.long)
-        for row, one in enumerate(ids):
-            padded[row, : len(one)] = torch.tensor(one)
-            attended[row, : len(one)] = 1
-        step = max(1, batch_tokens // width)
+        rows, attended = padded(ids, self.loaded.tokenizer.pad_token_id)
         passes = []
-        with torch.inference_mode():
-            for start in range(0, len(ids), step):
-                rows = slice(start, start + step)
-                passes.append(self._best(padded[rows], attended[rows], masks[rows], count))
+
+        def work(batch: Ints) -> None:
+            chosen = torch.from_numpy(rows[batch]), torch.from_numpy(attended[batch]).long()
+            passes.append(self._best(*chosen, np.array(masks)[batch], count))
+
+        with torch.inference_mode():  # every row is as wide as the widest: they come in order
+            in_batches(work, np.full(len(ids), rows.shape[1]), self.loaded, batch_tokens)
         best = [token for tokens, _ in passes for token in tokens.tolist()]
         texts = [[self._texts[token] for token in row] for row in best]
         return Proposals(texts, np.concatenate([probabilities for _, probabilities in passes]))
 
-    def _best(
-        self, ids: Any, attended: Any, masks: Sequence[int], count: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _best(self, ids: Any, attended: Any, masks: Ints, count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The `count` likeliest candidates of each row at its mask, and their probabilities."""
         import torch
 
         network, device = self.loaded.network, self.loaded.device
         inputs = {"input_ids": ids.to(device), "attention_mask": attended.to(device)}
         rows = torch.arange(len(ids), device=device)
-        places = torch.tensor(masks, device=device)
+        places = torch.from_numpy(masks).to(device)
         # The head is by far the widest layer (120,000 outputs a token): only where a word is masked.
         head = getattr(network, "cls", None) or getattr(network, "lm_head", None)
         if head is None:

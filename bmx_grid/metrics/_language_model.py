@@ -13,10 +13,11 @@ from bmx_grid.models import LoadedModel
 _LOGITS = 8  # a token's logits are that many times larger than its hidden states, or more
 
 
-def mean_log_likelihood(loaded: LoadedModel, texts: Sequence[str], batch_tokens: int | None) -> NDArray[np.float64]:
-    """float64[n] mean natural logarithm of the probability of each token after the first, given those before.
+def normalised_likelihood(loaded: LoadedModel, texts: Sequence[str], batch_tokens: int | None) -> NDArray[np.float64]:
+    """float64[n] in [0, 1]: exp(l)^(1/n), where l is the mean log-probability of each of the n tokens but the first.
 
-    A text of less than two tokens scores 0, as in XMoverScore's code.
+    That is one over the perplexity, drawn to 1 by the length, as the authors of BMX add it to XMoverScore (the
+    original XMoverScore adds l itself). A text of less than two tokens scores 0, as there.
     """
     import torch
 
@@ -33,7 +34,8 @@ def mean_log_likelihood(loaded: LoadedModel, texts: Sequence[str], batch_tokens:
             logits = loaded.network(input_ids=tokens, attention_mask=there.long()).logits[:, :-1].float()
         likely = logits.gather(2, tokens[:, 1:, None])[:, :, 0] - logits.logsumexp(dim=2)
         total = (likely.double() * there[:, 1:]).sum(dim=1).cpu().numpy()
-        found[scored[batch]] = total / (lengths[scored[batch]] - 1)
+        mean = total / (lengths[scored[batch]] - 1)
+        found[scored[batch]] = np.exp(mean / lengths[scored[batch]])
 
     in_batches(score, lengths[scored], loaded, max(token_budget(loaded, batch_tokens) // _LOGITS, 1))
     return found

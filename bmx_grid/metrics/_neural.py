@@ -8,7 +8,7 @@ from typing import Any
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity, runtime
 from bmx_grid.metrics.base import Metric, Pair, Reads
-from bmx_grid.model_files import check_model, content_digest
+from bmx_grid.model_files import check_model, model_identity
 from bmx_grid.models import Device, Dtype, LoadedModel, load_model
 
 
@@ -44,14 +44,19 @@ class NeuralMetric(Metric):
     def signature(self) -> str:
         values = self.fingerprint()
         name = values.pop("type").lower()
-        content = values.pop("content")
-        if content is not None:
-            values["content"] = content[:12]
         return "|".join([name, *(f"{key}:{value}" for key, value in values.items() if value is not None)])
 
+    @property
+    def slow(self) -> bool:
+        return True
+
+    @property
+    def texts_cut(self) -> int:
+        return self._loaded().texts_cut
+
     def fingerprint(self) -> dict[str, Any]:
-        """Settings, and the content of a local model: a folder can be overwritten in place."""
-        return {**super().fingerprint(), "content": content_digest(self.model)}
+        """Settings, with the commit of a hub model and the content of a local one."""
+        return {**super().fingerprint(), **model_identity(self.model, self.revision)}
 
     def check(self) -> None:
         check_model(self.model, self.revision, self._layers())

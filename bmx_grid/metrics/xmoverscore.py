@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from bmx_grid.embedding import tokenize
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
-from bmx_grid.metrics._language_model import mean_log_likelihood
+from bmx_grid.metrics._language_model import normalised_likelihood
 from bmx_grid.metrics._neural import NeuralMetric, distinct_texts
 from bmx_grid.metrics._token_pairs import TokenVectors, score_token_pairs
 from bmx_grid.metrics.base import Pair
-from bmx_grid.model_files import check_model, content_digest
+from bmx_grid.model_files import check_model, model_identity
 from bmx_grid.models import load_model
 
 
@@ -27,10 +27,13 @@ class XMoverScore(NeuralMetric):
     layer: the hidden layer whose output is compared.
     flow_dropout: of the flows that are not 0, that share is left out of the sum, the smallest ones, but never
         flows as large as the largest of that share (so with equal weights and sizes nothing is left out).
-    language_model: adds `language_model_weight` times the mean log-likelihood of the hypothesis; None for none,
+    language_model: adds `language_model_weight` times `normalised_likelihood` of the hypothesis; None for none,
         as in the paper's text. The authors' code adds 0.1 times that of GPT-2.
-    The empty text consists of its two special tokens.
+    The empty text consists of its two special tokens. Texts are taken as they are: the authors' code detokenises
+    both and restores the case of the hypothesis first, which the paper does not say.
     """
+
+    VERSION = 2
 
     layer: int = identity()
     flow_dropout: float = identity(0.3)
@@ -49,10 +52,11 @@ class XMoverScore(NeuralMetric):
         return self.layer
 
     def fingerprint(self) -> dict[str, object]:
-        """Settings, and the content of local models."""
+        """Settings, with the commits of hub models and the contents of local ones."""
         found = super().fingerprint()
         if self.language_model is not None:
-            found["language_model_content"] = content_digest(self.language_model)
+            named = model_identity(self.language_model, self.language_model_revision)
+            found |= {f"language_model_{key}": value for key, value in named.items()}
         return found
 
     def check(self) -> None:
@@ -64,6 +68,11 @@ class XMoverScore(NeuralMetric):
         if not pairs:
             return np.empty(0)
         loaded = self._loaded()
+        language_model = None
+        if self.language_model is not None:  # loaded first: if it cannot be, nothing is scored in vain
+            language_model = load_model(
+                "causal_lm", self.language_model, self.language_model_revision, dtype=self.dtype, device=self.device
+            )
         texts, truths, hypotheses = distinct_texts(list(pairs))
         ids = tokenize(loaded, texts, self.max_length)
 
@@ -81,13 +90,10 @@ class XMoverScore(NeuralMetric):
             return np.array(found)
 
         scores = score_token_pairs(loaded, ids, truths, hypotheses, compare, self.batch_tokens)
-        if self.language_model is not None:
-            model = load_model(
-                "causal_lm", self.language_model, self.language_model_revision, dtype=self.dtype, device=self.device
-            )
+        if language_model is not None:
             said = sorted(set(hypotheses))
             likely = np.zeros(len(texts))
-            likely[said] = mean_log_likelihood(model, [texts[row] for row in said], self.batch_tokens)
+            likely[said] = normalised_likelihood(language_model, [texts[row] for row in said], self.batch_tokens)
             scores += self.language_model_weight * likely[hypotheses]
         return scores
 

