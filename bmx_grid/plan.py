@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.errors import BmxError, DataMissingError, ExplainError
+from bmx_grid.errors import BmxError, ConfigError, DataMissingError, ExplainError
 from bmx_grid.explain import count_texts, explanation_identity, pair_key
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric, Pair
@@ -92,11 +93,20 @@ def make_plan(
     cache_dir: Path,
     limit: int | None,
     seed: int,
+    leave_out: Sequence[str] = (),
 ) -> SweepPlan:
     """Read the data and expand the sweep, metric by metric so that a model is loaded once. Scores nothing.
 
-    Data that cannot be read fail their own settings only.
+    leave_out: patterns of settings that are not wanted, "DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER" with * for any.
+    Data that cannot be read fail their own settings only. Raises ConfigError for what is no such pattern.
     """
+    unwanted = dict.fromkeys(leave_out, 0)
+    for pattern in unwanted:
+        if pattern.count("/") != 3:
+            raise ConfigError(
+                f"leave_out: '{pattern}' names no setting; write DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER, with * for "
+                "any, as in leave_out=['*/en-de/minilm_*/shap']."
+            )
     left_out: list[Refused] = []
     failed: list[Refused] = []
     sets: list[SegmentSet] = []
@@ -121,6 +131,10 @@ def make_plan(
             keys = tuple(pair_key(*pair) for pair in pairs)
             for explainer_name, explainer in explainers.items():
                 names = (metric_name, explainer_name)
+                matching = _matching(unwanted, segments.dataset, segments.language_pair, *names)
+                if matching is not None:
+                    unwanted[matching] += 1
+                    continue
                 identity = explanation_identity(metric, explainer, seed)
                 place = slot(cache_dir, names, identity, segments.dataset, segments.language_pair)
                 setting = Setting(segments, *names, metric, explainer, pairs, keys, place)
@@ -128,7 +142,17 @@ def make_plan(
                     planned.append(_plan_setting(setting))
                 except BmxError as error:
                     failed.append(Refused(setting.label, str(error)))
+    for pattern, count in unwanted.items():
+        left_out.append(Refused(pattern, f"matches {count or 'no'} settings of this sweep, by leave_out"))
     return SweepPlan(tuple(planned), tuple(left_out), tuple(failed), unavailable)
+
+
+def _matching(patterns: Iterable[str], *names: str) -> str | None:
+    """The first of the patterns whose parts match the four names."""
+    for pattern in patterns:
+        if all(fnmatchcase(name, part) for name, part in zip(names, pattern.split("/"), strict=True)):
+            return pattern
+    return None
 
 
 def _unavailable(parts: Mapping[str, Metric] | Mapping[str, Explainer]) -> dict[str, str]:
