@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from bmx_grid.configure import CONFIGS, options
 from bmx_grid.errors import BmxError, ConfigError, unknown
-from bmx_grid.terminal import command
+from bmx_grid.terminal import RESUMES, command
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -24,7 +24,7 @@ GROUPS = ("dataset", "metric", "explainer", "grid", "aggregation", "executor", "
 
 def main() -> None:
     """The command line; leaves with status 1 when something failed, 2 for a mistake, 130 after Ctrl-C."""
-    sys.exit(command(_main))
+    sys.exit(command(_main, RESUMES))
 
 
 def _main() -> int:
@@ -47,7 +47,7 @@ def _compose_and_run(config: DictConfig) -> None:
     several = HydraConfig.get().mode == RunMode.MULTIRUN
     if not several:
         # Past Hydra, which would print a traceback for what `command` answers in one sentence.
-        sys.exit(command(lambda: 1 if _run(config) > 0 else 0))
+        sys.exit(command(lambda: 1 if _run(config) > 0 else 0, RESUMES))
     _give_own_name(config, list(HydraConfig.get().overrides.task))
     try:
         n_failed = _run(config)

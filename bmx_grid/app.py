@@ -29,6 +29,7 @@ class Settings:
     cache_dir: Path
     output_dir: Path
     limit: int | None
+    leave_out: tuple[str, ...]
     seed: int
     dry_run: bool
     on_error: Literal["continue", "stop"]
@@ -48,6 +49,7 @@ class Settings:
             name=convert(config["name"], str, "name"),
             **folders,
             limit=limit,
+            leave_out=convert(config["leave_out"], tuple[str, ...], "leave_out"),
             seed=seed,
             dry_run=convert(config["dry_run"], bool, "dry_run"),
             on_error=convert(config["on_error"], Literal["continue", "stop"], "on_error"),
@@ -82,6 +84,7 @@ def run(config: Mapping[str, Any]) -> int:
         cache_dir=settings.cache_dir,
         limit=settings.limit,
         seed=settings.seed,
+        leave_out=settings.leave_out,
     )
     if settings.dry_run:
         from bmx_grid.report.console import plan_table
@@ -116,7 +119,7 @@ def _run(
     n_points = len(spec.p) * len(spec.w)
     say(
         f"{settings.name}: {len(plan.settings)} settings ({n_cached} cached), {n_points:,} grid points each, "
-        f"{plan.n_texts:,} texts to score"
+        f"at most {plan.n_texts:,} texts to score"
     )
     for one in plan.left_out:
         say(f"left out: {one.label}: {one.reason}")

@@ -56,6 +56,14 @@ class BoostedMetric(Metric):
         return self.metric.reads
 
     @property
+    def slow(self) -> bool:
+        return self.metric.slow
+
+    @property
+    def texts_cut(self) -> int:
+        return self.metric.texts_cut
+
+    @property
     def signature(self) -> str:
         seed = self.seed if self.explainer.stochastic else None
         return (

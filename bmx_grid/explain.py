@@ -22,7 +22,10 @@ NO_WORDS = Plan((), keep=np.empty((0, 0), dtype=np.bool_))  # an empty side asks
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """One explained pair of texts: its base score, and one attribution for each word of both sides."""
+    """One explained pair of texts: its base score, and one attribution for each word of both sides.
+
+    n_texts: how many texts were asked of the metric for it, repeats among them.
+    """
 
     key: str
     base_score: float
@@ -30,6 +33,7 @@ class Explanation:
     hypothesis_text: str
     ground_truth: NDArray[np.float64]
     hypothesis: NDArray[np.float64]
+    n_texts: int = 0
 
 
 def explanation_identity(metric: Metric, explainer: Explainer, seed: int) -> dict[str, object]:
@@ -71,10 +75,13 @@ def explain_pairs(metric: Metric, explainer: Explainer, pairs: Sequence[Pair], s
         explainer.attribute(request.plan, score) if request.plan.words else np.empty(0)
         for request, score in zip(requests, scores[len(whole) :], strict=True)
     ]
-    return [
-        Explanation(pair_key(*pair), float(scores[row][0]), *pair, attributions[2 * row], attributions[2 * row + 1])
-        for row, pair in enumerate(pairs)
-    ]
+    found = []
+    for row, pair in enumerate(pairs):
+        sides_of_pair = slice(2 * row, 2 * row + 2)
+        ground_truth, hypothesis = attributions[sides_of_pair]
+        n_texts = 1 + sum(len(request.plan) for request in requests[sides_of_pair])
+        found.append(Explanation(pair_key(*pair), float(scores[row][0]), *pair, ground_truth, hypothesis, n_texts))
+    return found
 
 
 def _unperturbed(words: tuple[str, ...]) -> Plan:

@@ -27,7 +27,8 @@ class SettingResult:
     signature: metric, explainer and seed in one line, to travel with the numbers.
     parameters: the readable settings behind the result.
     fingerprint: SHA-256 of all that the result depends on.
-    seconds, n_texts, cached: what this run spent on it; no part of the result.
+    seconds, n_texts, cached: what this run spent on it; texts_cut: of these texts, those that were longer than the
+        metric's model reads, and were scored without their end. No part of the result.
     """
 
     dataset: str
@@ -49,6 +50,7 @@ class SettingResult:
     seconds: float
     n_texts: int
     cached: bool
+    texts_cut: int = 0
 
     @property
     def names(self) -> tuple[str, str, str, str]:

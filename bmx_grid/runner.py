@@ -22,6 +22,7 @@ from bmx_grid.metrics.base import Metric, Pair
 from bmx_grid.plan import PlannedSetting, Refused, Setting, SweepPlan
 from bmx_grid.results import SettingResult
 from bmx_grid.store import Slot
+from bmx_grid.terminal import plain_warnings
 
 VERSION = 1  # of what `evaluate` computes beside the grid itself; part of a result's fingerprint
 WORKER_KILLED = (
@@ -52,9 +53,13 @@ class _Chunk:
 
 @dataclass(frozen=True)
 class _ChunkEnd:
+    """n_texts: as planned; n_scored: as asked of the metric; texts_cut: those of them longer than its model reads."""
+
     setting: int
     n_texts: int
     seconds: float
+    n_scored: int = 0
+    texts_cut: int = 0
     reason: str = ""
     details: str = ""
 
@@ -65,6 +70,7 @@ class _Progress:
 
     chunks: int
     n_texts: int = 0
+    texts_cut: int = 0
     seconds: float = 0.0
     done: set[int] = field(default_factory=set)
 
@@ -96,7 +102,10 @@ def run_plan(
             if outcome.status == "failed" and stop_on_error:
                 return
         else:
-            waiting[index] = list(_chunks(planned, executor.chunk_texts))
+            slow = planned.setting.metric.slow
+            waiting[index] = list(
+                _chunks(planned, max(executor.chunk_texts // 10, 1) if slow else executor.chunk_texts)
+            )
     open_settings = {index: _Progress(len(chunks)) for index, chunks in waiting.items()}
 
     def jobs(chosen: Sequence[int]) -> Iterator[Any]:
@@ -120,7 +129,8 @@ def run_plan(
                     continue
                 setting = plan.settings[end.setting].setting
                 state.done.add(number)
-                state.n_texts += end.n_texts
+                state.n_texts += end.n_scored
+                state.texts_cut += end.texts_cut
                 state.seconds += end.seconds
                 if end.reason:
                     outcome = Outcome(setting.label, "failed", reason=end.reason, details=end.details)
@@ -162,15 +172,23 @@ def _work(
     start = time.perf_counter()
     n_texts = chunk.n_texts
     try:
-        slot.add(explain_pairs(metric, explainer, chunk.pairs, seed))
+        with plain_warnings():
+            cut_before = metric.texts_cut
+            explained = explain_pairs(metric, explainer, chunk.pairs, seed)
+            cut = metric.texts_cut - cut_before
+            n_scored = sum(
+                metric.count_texts(pair, one.n_texts) for pair, one in zip(chunk.pairs, explained, strict=True)
+            )
+        slot.add(explained)
     except BmxError as error:
-        return number, _ChunkEnd(index, n_texts, time.perf_counter() - start, str(error))
+        return number, _ChunkEnd(index, n_texts, time.perf_counter() - start, reason=str(error))
     except Exception as error:
         # The one place where any error is taken: libraries behind metrics raise what they like, the
         # other settings go on, and the traceback is kept for the report.
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        return number, _ChunkEnd(index, n_texts, time.perf_counter() - start, reason, traceback.format_exc())
-    return number, _ChunkEnd(index, n_texts, time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        return number, _ChunkEnd(index, n_texts, seconds, reason=reason, details=traceback.format_exc())
+    return number, _ChunkEnd(index, n_texts, time.perf_counter() - start, n_scored, cut)
 
 
 def _finish(setting: Setting, spec: GridSpec, fixed: Fixed, seed: int, state: _Progress | None) -> Outcome:
@@ -221,6 +239,7 @@ def evaluate(
         fingerprint=digest([VERSION, identity, segments.fingerprint(), _readable(spec), str((fixed_w, fixed_p))]),
         seconds=time.perf_counter() - start + (state.seconds if state is not None else 0.0),
         n_texts=state.n_texts if state is not None else 0,
+        texts_cut=state.texts_cut if state is not None else 0,
         cached=state is None,
     )
 

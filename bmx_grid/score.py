@@ -61,7 +61,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--metric", required=True, metavar="NAME", help=", ".join(options("metric")))
     explainers = ", ".join(options("explainer"))
     parser.add_argument("--explainer", default="lime", metavar="NAME", help=f"{explainers}; none for the metric alone")
-    parser.add_argument("-p", type=float, help="power of the mean (default: the paper's median for the explainer)")
+    parser.add_argument(
+        "-p",
+        type=float,
+        help="power of the mean, -p=-inf for the smallest (default: the paper's median for the explainer)",
+    )
     parser.add_argument("-w", type=float, help="share of the metric itself, 0 to 1 (default: likewise)")
     for side in SIDES:
         needed = "" if side == "hypothesis" else "; needed where the metric reads it"
@@ -110,6 +114,8 @@ def _texts(files: dict[str, str]) -> dict[str, list[str]]:
 
 
 def _lines(name: str) -> list[str]:
+    if name == "-" and sys.stdin is None:
+        raise DataError("standard input (-) is closed: name a file, or pipe texts in.")
     raw = sys.stdin.buffer.read() if name == "-" else read_bytes(Path(name).expanduser())
     if raw.startswith(GZIP):
         try:

@@ -17,7 +17,9 @@ from bmx_grid.metrics.base import Metric, Pair, Reads
 from bmx_grid.scoring import score_pairs
 
 PARTS = ("metric", "explainer", "aggregation")  # settings that may be the name of an option
-TEXTS_AT_ONCE = 5_000  # enough to fill batches, few enough for the progress display to move
+TEXTS_AT_ONCE = (
+    5_000  # a tenth of it for slow metrics: enough to fill batches, few enough for the progress display to move
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +92,14 @@ class Scorer:
         return sizes
 
     def _parts(self, pairs: list[Pair]) -> Iterator[tuple[list[Pair], NDArray[np.float64], list[Explanation]]]:
+        at_once = TEXTS_AT_ONCE // 10 if self.metric.slow else TEXTS_AT_ONCE
         if isinstance(self.metric, BoostedMetric):
-            for explanations in self.metric.explain(pairs, TEXTS_AT_ONCE):
+            for explanations in self.metric.explain(pairs, at_once):
                 part = [(one.ground_truth_text, one.hypothesis_text) for one in explanations]
                 yield part, self.metric.boost(explanations), explanations
             return
-        for start in range(0, len(pairs), TEXTS_AT_ONCE):
-            part = pairs[start : start + TEXTS_AT_ONCE]
+        for start in range(0, len(pairs), at_once):
+            part = pairs[start : start + at_once]
             values = score_pairs(self.metric, part)
             if not np.isfinite(values).all():
                 raise BmxError(f"{self.signature}: a score is not finite.")

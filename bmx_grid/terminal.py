@@ -6,24 +6,27 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from bmx_grid.errors import BmxError
 
+RESUMES = "Interrupted. What was finished is kept: the same command goes on from here."
 
-def command(work: Callable[[], int]) -> int:
+
+def command(work: Callable[[], int], interrupted: str = "Interrupted.") -> int:
     """Run a command's work and return its exit status: 2 with one sentence for a mistake, 130 for Ctrl-C.
 
+    interrupted: what is said after Ctrl-C.
     What the output's encoding lacks is written as an escape, and a reader that has gone (`| head`) is no error.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    before = warnings.showwarning
-    warnings.showwarning = _show_warning
     try:
-        status = work()
+        with plain_warnings():
+            status = work()
         sys.stdout.flush()
         return status
     except BmxError as error:
@@ -33,8 +36,17 @@ def command(work: Callable[[], int]) -> int:
         _mute()
         return 0
     except KeyboardInterrupt:
-        print("\nInterrupted. What was finished is kept: the same command goes on from here.", file=sys.stderr)
+        print(f"\n{interrupted}", file=sys.stderr)
         return 130
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Our own warnings in one plain line each, in this block."""
+    before = warnings.showwarning
+    warnings.showwarning = _show_warning
+    try:
+        yield
     finally:
         warnings.showwarning = before
 

@@ -191,7 +191,8 @@ class _Sweep:
         entries, n_left_out = points(result)
         metrics = [Metric(key, value, started, step) for key, value, step in entries]
         params = [Param(key, value) for key, value in parameters(result).items() if key not in child.data.params]
-        tags = {"non_finite": n_left_out, "seconds": f"{result.seconds:.3f}", "texts": result.n_texts}
+        spent = {"seconds": f"{result.seconds:.3f}", "texts": result.n_texts, "texts_cut": result.texts_cut}
+        tags = {"non_finite": n_left_out, **spent}
         self.client.log_batch(run_id, params=params, tags=[RunTag(key, str(value)) for key, value in tags.items()])
         for first in range(0, len(metrics), BATCH):
             self.client.log_batch(run_id, metrics=metrics[first : first + BATCH])

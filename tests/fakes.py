@@ -45,6 +45,15 @@ class HashMetric(Metric):
 
 
 @dataclass(frozen=True)
+class SlowMetric(HashMetric):
+    """A hash that says it is slow."""
+
+    @property
+    def slow(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
 class BrokenMetric(HashMetric):
     """Fails as a library behind a metric might."""
 

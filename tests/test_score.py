@@ -308,3 +308,19 @@ def test_the_command_as_a_process(tmp_path):
     done = subprocess.run(command, input="a c\n", capture_output=True, text=True, cwd=ROOT, check=True)
     assert "  mean  0." in done.stdout
     assert done.stderr == ""
+
+
+def test_a_closed_standard_input_is_one_sentence(score, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    found = score("--hypothesis", "-")
+    assert found.status == 2
+    assert found.err == "error: standard input (-) is closed: name a file, or pipe texts in.\n"
+
+
+def test_ctrl_c_promises_nothing_that_is_not_kept(score, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bmx_grid.score._run", interrupted)
+    found = score()
+    assert (found.status, found.err) == (130, "\nInterrupted.\n")

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from fakes import ROOT, composed
 
 from bmx_grid.app import run
 from bmx_grid.configure import ALLOWED_PACKAGES
-from bmx_grid.errors import UnavailableError
+from bmx_grid.errors import ConfigError, UnavailableError
 
 SMALL = (
     "+sweep=quickstart",
@@ -174,6 +175,94 @@ def test_reference_based_metrics_are_left_out_where_there_are_no_references(swee
     assert run(config) == 0
     said = "left out: tabular · chrf: reads the reference, which tabular does not have for every segment"
     assert said in capsys.readouterr().out
+
+
+def test_settings_that_are_not_wanted_are_left_out_with_their_number(sweep, tmp_path, capsys):
+    pairs = "dataset.sample.language_pairs=[de-en,en-de]"
+    patterns = "leave_out=[*/en-de/chr?/*,*/*/*/erasure,no_such/*/*/*]"
+    assert sweep("limit=4", pairs, "metric=[chrf,random]", "explainer=[erasure,random]", patterns) == 0
+    rows = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()
+    assert {(row["language_pair"], row["metric"], row["explainer"]) for row in rows} == {
+        ("de-en", "chrf", "random"),
+        ("de-en", "random", "random"),
+        ("en-de", "random", "random"),
+    }
+    said = capsys.readouterr().out
+    assert "left out: */en-de/chr?/*: matches 2 settings of this sweep, by leave_out" in said
+    assert "left out: */*/*/erasure: matches 3 settings" in said
+    assert "left out: no_such/*/*/*: matches no settings" in said
+
+
+def test_a_pattern_that_cannot_name_settings_is_refused(sweep):
+    with pytest.raises(
+        ConfigError, match="'minilm_sbert' names no setting; write DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER"
+    ):
+        sweep("leave_out=[minilm_sbert]")
+
+
+def test_quickstart_holds_neural_metrics_where_they_are_cheap():
+    chosen = composed("+sweep=quickstart")
+    assert {"minilm_bertscore", "minilm_sbert"} < set(chosen["metric"])
+    assert {"*/*/minilm_*/lime", "*/*/minilm_*/shap"} < set(chosen["leave_out"])
+
+
+def test_texts_are_counted_as_asked_for_not_as_planned(sweep, tmp_path, capsys, tiny_model):
+    """Input Marginalization may find up to 19 candidates a word, and finds fewer."""
+    log = tmp_path / "log"
+    metrics = {"hash": {"_target_": "fakes.HashMetric", "log": str(log)}}
+    name = "explainer.input_marginalization"
+    model = (f"{name}.model={tiny_model('bert')}", f"{name}.revision=null", f"{name}.max_length=64")
+    assert sweep("limit=3", "explainer=[input_marginalization]", *model, metrics=metrics) == 0
+    asked = int(re.search(r"([\d,]+) texts scored", capsys.readouterr().out)[1].replace(",", ""))
+    distinct = sum(int(line) for line in log.read_text().split())
+    assert distinct <= asked <= 2 * distinct
+
+
+def test_a_slow_metric_gets_small_chunks(sweep, tmp_path):
+    calls = {}
+    for kind in ("HashMetric", "SlowMetric"):
+        log = tmp_path / kind
+        metrics = {kind.lower(): {"_target_": f"fakes.{kind}", "log": str(log)}}
+        assert sweep("limit=12", "explainer=[erasure]", "executor.chunk_texts=400", metrics=metrics) == 0
+        calls[kind] = len(log.read_text().split())
+    assert calls["HashMetric"] == 1
+    assert calls["SlowMetric"] >= 6
+
+
+def test_texts_longer_than_the_model_are_counted_beside_their_setting(sweep, tmp_path, capsys, tiny_model):
+    table = tmp_path / "long.tsv"
+    rows = [f"{'cat ' * (100 if n == 2 else 5)}{n}\tdog {n}\t{n}" for n in range(5)]
+    table.write_text("\n".join(["reference\thypothesis\tscore", *rows]) + "\n")
+    data = ("dataset=[tabular]", f"dataset.tabular.path={table}", "dataset.tabular.language_pairs=[de-en]")
+    name = "metric.bertscore"
+    model = (f"{name}.model={tiny_model('roberta')}", f"{name}.revision=null", f"{name}.layer=1")
+    config = composed("executor=sequential", "tracking=none", "analysis=false", *data, "metric=[bertscore]", *model)
+    config |= {"output_dir": str(tmp_path / "out"), "cache_dir": str(tmp_path / "cache")}
+    config["explainer"] = composed("explainer=[erasure]")["explainer"]
+    assert run(config) == 0
+    told = capsys.readouterr()
+    assert re.search(r"\d+ texts, 10[12] too long and cut, ", told.out), told.out  # the long one, and a word less
+    assert told.err.count("have more than 64 tokens") == 1 and "UserWarning" not in told.err
+
+
+def test_the_paper_is_430_settings_and_1290000_boosted_correlations(data_dir, capsys, tmp_path):
+    folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", f"data_dir={data_dir}")
+    assert run(composed("+sweep=paper", "dry_run=true", *folders)) == 0
+    said = capsys.readouterr().out
+    assert "430 settings (0 cached), 1,548,000 correlations, 1,290,000 of them with w other than 1" in said
+    for metric in ("bertscore", "xbertscore", "xlmr_sbert", "xmoverscore", "sentence_bleu"):
+        assert re.search(rf"^texts to score with {metric}: [\d,]+$", said, flags=re.MULTILINE)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_minilm_beside_a_lexical_metric_on_all_pairs_of_wmt17(data_dir, tmp_path):
+    metrics = ("metric=[sentence_bleu,minilm_bertscore,minilm_sbert]", "explainer.lime.num_samples=8")
+    folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", f"data_dir={data_dir}")
+    small = ("limit=3", "executor=sequential", "tracking=none")
+    assert run(composed("+sweep=wmt17_lime", *metrics, *folders, *small)) == 0
+    rows = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()
+    assert len(rows) == 7 * 3
+    assert all(np.isfinite(row["best"]) for row in rows)
 
 
 def test_undefined_correlations_are_nan_and_counted(sweep, tmp_path):

@@ -16,7 +16,7 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.download import check, download
 from bmx_grid.errors import BmxError, ConfigError, unknown
 from bmx_grid.segments import SegmentSet
-from bmx_grid.terminal import command
+from bmx_grid.terminal import RESUMES, command
 
 EPILOG = """settings:
   data_dir=DIR           the folder of the data sets (default: $BMX_DATA_DIR, or data)
@@ -181,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"error: {error}", file=sys.stderr)
             return 1
 
-    return command(work)
+    return command(work, RESUMES)
 
 
 if __name__ == "__main__":

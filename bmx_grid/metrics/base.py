@@ -36,6 +36,16 @@ class Metric(Component):
     def signature(self) -> str:
         """The settings behind a score, in one line that travels with every number."""
 
+    @property
+    def slow(self) -> bool:
+        """Whether texts go through a large model: a chunk of work, told of when it ends, is then ten times smaller."""
+        return False
+
+    @property
+    def texts_cut(self) -> int:
+        """How many texts this process has scored without their end: those longer than the metric's model reads."""
+        return 0
+
     @abstractmethod
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
         """float64[n] scores of n (ground truth, hypothesis) pairs.

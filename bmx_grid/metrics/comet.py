@@ -33,6 +33,10 @@ class Comet(Metric):
         return "source"
 
     @property
+    def slow(self) -> bool:
+        return True
+
+    @property
     def signature(self) -> str:
         return f"comet|model:{self.model}|reads:source|version:{self.VERSION}"
 

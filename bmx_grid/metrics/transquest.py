@@ -31,6 +31,10 @@ class TransQuest(Metric):
         return "source"
 
     @property
+    def slow(self) -> bool:
+        return True
+
+    @property
     def signature(self) -> str:
         return f"transquest|model:{self.model}|reads:source|version:{self.VERSION}"
 

@@ -70,7 +70,8 @@ def setting_line(outcome: Outcome, number: int, total: int, said: set[str]) -> s
         return f"{head}failed: {reason}"
     grid, seconds = outcome.result.grid, outcome.result.seconds
     best = f"best {grid.best:.4f} at w {grid.best_w:g}, p {grid.best_p:g}"
-    cost = "cached" if outcome.status == "cached" else f"{outcome.result.n_texts:,} texts, {seconds:.1f} s"
+    cut = f", {outcome.result.texts_cut:,} too long and cut" if outcome.result.texts_cut > 0 else ""
+    cost = "cached" if outcome.status == "cached" else f"{outcome.result.n_texts:,} texts{cut}, {seconds:.1f} s"
     return f"{head}baseline {grid.baseline:.4f}, {best} ({cost})"
 
 
@@ -96,6 +97,6 @@ def plan_table(plan: SweepPlan, n_points: int, n_boosted: int) -> str:
     lines += [f"texts to score with {name}: {texts:,}" for name, texts in by_metric.items()]
     lines.append(
         f"{count} settings ({n_cached} cached), {count * n_points:,} correlations, {count * n_boosted:,} of them "
-        f"with w other than 1; {plan.n_texts:,} texts to score before repeats are taken out"
+        f"with w other than 1; at most {plan.n_texts:,} texts to score before repeats are taken out"
     )
     return "\n".join(lines)
