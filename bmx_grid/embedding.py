@@ -73,11 +73,12 @@ def in_batches(work: Callable[[Ints], None], lengths: Ints, loaded: LoadedModel,
     import torch
 
     order = np.argsort(-lengths, kind="stable")
+    descending = -lengths[order]
     start = 0
     while start < len(order):
         longest = max(int(lengths[order[start]]), 1)
         most = max(token_budget(loaded, batch_tokens) // longest, 1)
-        alike = int(np.searchsorted(-lengths[order[start:]], -longest * 7 / 8, side="right"))
+        alike = int(np.searchsorted(descending[start:], -longest * 7 / 8, side="right"))
         batch = order[start : start + min(most, max(alike, most // 4, 1))]
         try:
             work(batch)
