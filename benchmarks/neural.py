@@ -9,9 +9,7 @@ after the other and asks bert-score or sentence-transformers for what it needs a
 same segments with the same settings through `explain_pairs`. Both take turns in each round, in one process and
 one run, with all processors (OMP_NUM_THREADS=1 for one); printed are medians over rounds: attributions (words,
 both sides) a second, the ratio of both ways by the clock, by processor time (which other programs on the machine
-disturb less) and by the padded tokens that went through the network, and where our time goes. "in processes" is the
-ratio by the clock when the segments are explained as a sweep explains them: in one process a processor, each with one
-thread.
+disturb less) and by the padded tokens that went through the network, and where our time goes.
 "matrix" is the share of this machine's matrix rate, measured in the same run, that our embedding reaches, counting
 the linear layers' work on tokens that are no padding. "at most" is the ratio that would be left if the very same
 tokens took no more than that work at that rate: no way of scoring the same texts in the same precision can be
@@ -36,11 +34,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import delayed
 
 from bmx_grid.datasets.sample import Sample
 from bmx_grid.embedding import CPU_BATCH_TOKENS
-from bmx_grid.executors import Loky
 from bmx_grid.explain import explain_pairs
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
@@ -231,17 +227,8 @@ def cases_of(models: Sequence[str], device: str, scratch: Path) -> Iterator[tupl
         yield "whole large xbertscore", metric, bert_score_library(folder, 16, device)
 
 
-def spread(metric: NeuralMetric, explainer: Explainer, pairs: Sequence[Pair]) -> None:
-    """Explain a pair a job, in one process a processor, as a sweep's executor does."""
-    list(Loky().run(delayed(explain_pairs)(metric, explainer, [pair], 0) for pair in pairs))
-
-
 def compare_ways(
-    cases: Sequence[tuple[str, NeuralMetric, Scorer]],
-    explainers: Sequence[str],
-    pairs: Sequence[Pair],
-    rounds: int,
-    device: str,
+    cases: Sequence[tuple[str, NeuralMetric, Scorer]], explainers: Sequence[str], pairs: Sequence[Pair], rounds: int
 ) -> None:
     """Time both ways in turn for each metric and explainer."""
     words = sum(len(split_words(text)) for pair in pairs for text in pair)
@@ -254,25 +241,20 @@ def compare_ways(
         network = metric._loaded().network
         for label in explainers:
             explainer, side = EXPLAINERS[label]
-            ways: list[list[list[float]]] = [[], [], []]
-            if device == "cpu":
-                spread(metric, explainer, pairs)  # the processes load the model once
+            ways: list[list[list[float]]] = [[], []]
             rates: list[float] = []
             for _ in range(rounds):
                 rates.append(matrix_rate(network))
-                for way, measured in enumerate(ways if device == "cpu" else ways[:2]):
+                for way, measured in enumerate(ways):
                     start = time.perf_counter(), time.process_time(), *TOKENS
                     if way == 0:
                         explain_pairs(metric, explainer, pairs, seed=0)
-                    elif way == 2:
-                        spread(metric, explainer, pairs)
                     else:
                         with contextlib.redirect_stderr(io.StringIO()):
                             per_segment(side, score, pairs)
                     now = time.perf_counter(), time.process_time(), *TOKENS
                     measured.append([after - before for before, after in zip(start, now, strict=True)])
-            ours, theirs, apart = ([statistics.median(column) for column in zip(*way, strict=True)] for way in ways)
-            in_processes = f"{theirs[0] / apart[0]:5.1f}x in processes " if apart else ""
+            ours, theirs = ([statistics.median(column) for column in zip(*way, strict=True)] for way in ways)
             clock, processor, tokens = (other / one for one, other in zip(ours[:3], theirs[:3], strict=True))
             shares = broken_up(metric, explainer, pairs)
             rate = statistics.median(rates)
@@ -280,7 +262,7 @@ def compare_ways(
             print(
                 f"{name:<22} {label:<8} ours {words / ours[0]:7.1f}/s ({len(pairs) / ours[0]:6.2f} segments/s)  "
                 f"per segment {words / theirs[0]:7.1f}/s  {clock:5.1f}x by clock {processor:5.1f}x by processor "
-                f"{tokens:5.2f}x by tokens {in_processes}at most {theirs[0] / least:5.1f}x   "
+                f"{tokens:5.2f}x by tokens, at most {theirs[0] / least:5.1f}x   "
                 f"matrix {least / (ours[0] * shares['embed']):.0%} of {rate / 1e9:,.0f} GFLOP/s   "
                 f"({', '.join(f'{part} {share:.0%}' for part, share in shares.items())})",
                 flush=True,
@@ -348,7 +330,7 @@ def main() -> None:
             rows = Sample(name="sample").read(Path(), "de-en").segments[:count]
             pairs = [(row.reference or "", row.hypothesis) for row in rows]
         cases = list(cases_of(arguments.models, arguments.device, Path(scratch)))
-        compare_ways(cases, arguments.explainers, pairs, arguments.rounds, arguments.device)
+        compare_ways(cases, arguments.explainers, pairs, arguments.rounds)
 
 
 if __name__ == "__main__":
