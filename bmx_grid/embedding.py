@@ -31,13 +31,9 @@ def tokenize(loaded: LoadedModel, texts: Sequence[str], max_length: int | None, 
     Texts that are cut are counted in `loaded.texts_cut`; the first ones are warned of.
     """
     limit = loaded.max_length if max_length is None else min(max_length, loaded.max_length)
-    found: TokenIds = []
-    for start in range(0, len(texts), _TEXTS_AT_ONCE):
-        part = list(texts[start : start + _TEXTS_AT_ONCE])
-        found += _ids(loaded, part, specials, truncation=True, max_length=limit)
+    found = _ids(loaded, texts, specials, truncation=True, max_length=limit)
     full = [text for text, ids in zip(texts, found, strict=True) if len(ids) == limit]
-    parts = [full[start : start + _TEXTS_AT_ONCE] for start in range(0, len(full), _TEXTS_AT_ONCE)]
-    cut = sum(len(ids) > limit for part in parts for ids in _ids(loaded, part, specials, truncation=False))
+    cut = sum(len(ids) > limit for ids in _ids(loaded, full, specials, truncation=False))
     if cut > 0 and loaded.texts_cut == 0:
         warnings.warn(
             f"model '{loaded.name}': {cut} of {len(texts)} texts have more than {limit} tokens; they are scored "
@@ -48,17 +44,20 @@ def tokenize(loaded: LoadedModel, texts: Sequence[str], max_length: int | None, 
     return found
 
 
-def _ids(loaded: LoadedModel, texts: list[str], specials: bool, **options: Any) -> TokenIds:
-    encoded = loaded.tokenizer(
-        texts,
-        add_special_tokens=specials,
-        padding=False,
-        return_attention_mask=False,
-        return_token_type_ids=False,
-        verbose=False,
-        **options,
-    )
-    return [np.array(one, dtype=np.int32) for one in encoded["input_ids"]]
+def _ids(loaded: LoadedModel, texts: Sequence[str], specials: bool, **options: Any) -> TokenIds:
+    found: TokenIds = []
+    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+        encoded = loaded.tokenizer(
+            list(texts[start : start + _TEXTS_AT_ONCE]),
+            add_special_tokens=specials,
+            padding=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            verbose=False,
+            **options,
+        )
+        found += [np.array(one, dtype=np.int32) for one in encoded["input_ids"]]
+    return found
 
 
 def in_batches(work: Callable[[Ints], None], lengths: Ints, loaded: LoadedModel, batch_tokens: int | None) -> None:

@@ -102,10 +102,8 @@ def run_plan(
             if outcome.status == "failed" and stop_on_error:
                 return
         else:
-            slow = planned.setting.metric.slow
-            waiting[index] = list(
-                _chunks(planned, max(executor.chunk_texts // 10, 1) if slow else executor.chunk_texts)
-            )
+            at_once = planned.setting.metric.texts_at_once(executor.chunk_texts)
+            waiting[index] = list(_chunks(planned, at_once))
     open_settings = {index: _Progress(len(chunks)) for index, chunks in waiting.items()}
 
     def jobs(chosen: Sequence[int]) -> Iterator[Any]:
@@ -208,6 +206,7 @@ def evaluate(
     start = time.perf_counter()
     segments = setting.segments
     stored = setting.slot.load(setting.keys)
+    spent = state if state is not None else _Progress(chunks=0)
     arrays = (stored.base_scores, stored.ground_truth, stored.hypothesis, segments.human_scores)
     grid = compute_grid(spec, *arrays)
     fixed_w, fixed_p = fixed if fixed is not None else (np.nan, np.nan)
@@ -237,9 +236,9 @@ def evaluate(
             "segments": len(segments),
         },
         fingerprint=digest([VERSION, identity, segments.fingerprint(), _readable(spec), str((fixed_w, fixed_p))]),
-        seconds=time.perf_counter() - start + (state.seconds if state is not None else 0.0),
-        n_texts=state.n_texts if state is not None else 0,
-        texts_cut=state.texts_cut if state is not None else 0,
+        seconds=time.perf_counter() - start + spent.seconds,
+        n_texts=spent.n_texts,
+        texts_cut=spent.texts_cut,
         cached=state is None,
     )
 

@@ -17,9 +17,7 @@ from bmx_grid.metrics.base import Metric, Pair, Reads
 from bmx_grid.scoring import score_pairs
 
 PARTS = ("metric", "explainer", "aggregation")  # settings that may be the name of an option
-TEXTS_AT_ONCE = (
-    5_000  # a tenth of it for slow metrics: enough to fill batches, few enough for the progress display to move
-)
+TEXTS_AT_ONCE = 5_000  # enough to fill batches, few enough for the progress display to move
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +90,7 @@ class Scorer:
         return sizes
 
     def _parts(self, pairs: list[Pair]) -> Iterator[tuple[list[Pair], NDArray[np.float64], list[Explanation]]]:
-        at_once = TEXTS_AT_ONCE // 10 if self.metric.slow else TEXTS_AT_ONCE
+        at_once = self.metric.texts_at_once(TEXTS_AT_ONCE)
         if isinstance(self.metric, BoostedMetric):
             for explanations in self.metric.explain(pairs, at_once):
                 part = [(one.ground_truth_text, one.hypothesis_text) for one in explanations]

@@ -230,7 +230,7 @@ def test_a_slow_metric_gets_small_chunks(sweep, tmp_path):
     assert calls["SlowMetric"] >= 6
 
 
-def test_texts_longer_than_the_model_are_counted_beside_their_setting(sweep, tmp_path, capsys, tiny_model):
+def test_texts_longer_than_the_model_are_counted_beside_their_setting(tmp_path, capsys, tiny_model):
     table = tmp_path / "long.tsv"
     rows = [f"{'cat ' * (100 if n == 2 else 5)}{n}\tdog {n}\t{n}" for n in range(5)]
     table.write_text("\n".join(["reference\thypothesis\tscore", *rows]) + "\n")
@@ -238,10 +238,9 @@ def test_texts_longer_than_the_model_are_counted_beside_their_setting(sweep, tmp
     name = "metric.bertscore"
     own = shutil.copytree(tiny_model("roberta"), tmp_path / "model")  # the warning is said once for a model
     model = (f"{name}.model={own}", f"{name}.revision=null", f"{name}.layer=1")
-    config = composed("executor=sequential", "tracking=none", "analysis=false", *data, "metric=[bertscore]", *model)
-    config |= {"output_dir": str(tmp_path / "out"), "cache_dir": str(tmp_path / "cache")}
-    config["explainer"] = composed("explainer=[erasure]")["explainer"]
-    assert run(config) == 0
+    quiet = ("executor=sequential", "tracking=none", "analysis=false")
+    folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
+    assert run(composed(*quiet, *folders, *data, "metric=[bertscore]", "explainer=[erasure]", *model)) == 0
     told = capsys.readouterr()
     assert re.search(r"\d+ texts, 10[12] too long and cut, ", told.out), told.out  # the long one, and a word less
     assert told.err.count("have more than 64 tokens") == 1 and "UserWarning" not in told.err

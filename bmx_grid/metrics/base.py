@@ -38,8 +38,12 @@ class Metric(Component):
 
     @property
     def slow(self) -> bool:
-        """Whether texts go through a large model: a chunk of work, told of when it ends, is then ten times smaller."""
+        """Whether texts go through a large model, so that a tenth of them is work enough to do at once."""
         return False
+
+    def texts_at_once(self, most: int) -> int:
+        """How many texts to score before progress is told and a result kept, where `most` suits a quick metric."""
+        return max(most // 10, 1) if self.slow else most
 
     @property
     def texts_cut(self) -> int:

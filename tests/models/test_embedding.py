@@ -18,6 +18,7 @@ def a_model() -> LoadedModel:
 @pytest.mark.parametrize(
     ("lengths", "budget", "expected"),
     [
+        pytest.param([3, 9, 5, 5, 1], 10, [[1], [2, 3], [0], [4]], id="longest-first-and-those-alike-together"),
         pytest.param([9, 10, 9, 10], 20, [[1, 3], [0, 2]], id="longest-first-padded-to-the-longest"),
         pytest.param([16, 8, 8, 8], 64, [[0], [1, 2, 3]], id="a-quarter-full-ends-before-much-shorter-items"),
         pytest.param([16, 8, 8, 8], 256, [[0, 1, 2, 3]], id="less-than-a-quarter-full-goes-on"),
