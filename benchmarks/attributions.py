@@ -26,10 +26,10 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from bmx_grid.attribution.explain import explain_pairs  # noqa: E402
 from bmx_grid.configure import build, load_option  # noqa: E402
 from bmx_grid.datasets.base import DatasetReader  # noqa: E402
 from bmx_grid.errors import DataMissingError  # noqa: E402
-from bmx_grid.explain import explain_pairs  # noqa: E402
 from bmx_grid.explainers.base import Explainer  # noqa: E402
 from bmx_grid.metrics import sentence_bleu  # noqa: E402
 from bmx_grid.metrics.base import Pair  # noqa: E402

@@ -26,15 +26,15 @@ sys.path.insert(0, str(ROOT))
 
 from scipy import stats  # noqa: E402
 
-from bmx_grid.aggregation import PowerMean, shift_positive  # noqa: E402
-from bmx_grid.correlation import correlate_grid  # noqa: E402
-from bmx_grid.grid import GridSpec, compute_grid  # noqa: E402
+from bmx_grid.measures.aggregation import PowerMean, shift_positive  # noqa: E402
+from bmx_grid.measures.correlation import correlate_grid  # noqa: E402
+from bmx_grid.measures.grid import GridSpec, compute_grid  # noqa: E402
 from bmx_grid.ragged import Ragged, concatenate_rows  # noqa: E402
 
 P, W = np.array(GridSpec().p), np.array(GridSpec().w)
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 SETTINGS, SETTINGS_CPU_SECONDS = 430, 8.0
-COLD = "from bmx_grid.correlation import kendall; kendall([1, 2, 3], [1, 3, 2])"
+COLD = "from bmx_grid.measures.correlation import kendall; kendall([1, 2, 3], [1, 3, 2])"
 Setting = tuple[np.ndarray, Ragged, Ragged, np.ndarray]
 
 

@@ -35,9 +35,8 @@ from typing import Any
 
 import numpy as np
 
+from bmx_grid.attribution.explain import explain_pairs
 from bmx_grid.datasets.sample import Sample
-from bmx_grid.embedding import CPU_BATCH_TOKENS
-from bmx_grid.explain import explain_pairs
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.lime import Lime
@@ -47,7 +46,8 @@ from bmx_grid.metrics._neural import NeuralMetric
 from bmx_grid.metrics.base import Pair
 from bmx_grid.metrics.bertscore import BertScore
 from bmx_grid.metrics.sentence_embedding import SentenceEmbedding
-from bmx_grid.model_files import model_folder
+from bmx_grid.models.encoding import CPU_BATCH_TOKENS
+from bmx_grid.models.files import model_folder
 from bmx_grid.text import join_words, split_words
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))

@@ -24,10 +24,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 import numpy as np  # noqa: E402
 from some_results import make_result  # noqa: E402
 
-from bmx_grid.grid import GridSpec  # noqa: E402
-from bmx_grid.report.figures import draw_setting  # noqa: E402
-from bmx_grid.results import grid_table, write_parquet  # noqa: E402
-from bmx_grid.tracking import MlflowTracker  # noqa: E402
+from bmx_grid.measures.grid import GridSpec  # noqa: E402
+from bmx_grid.report.figures.grid import draw_setting  # noqa: E402
+from bmx_grid.sweep.results import grid_table, write_parquet  # noqa: E402
+from bmx_grid.sweep.tracking.mlflow import MlflowTracker  # noqa: E402
 
 ALL_SETTINGS = 430
 

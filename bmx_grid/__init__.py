@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from bmx_grid.scorer import Scorer
+from bmx_grid._version import __version__
 
-__version__ = "0.1.0"
-__all__ = ["load"]
+if TYPE_CHECKING:
+    from bmx_grid.attribution.scorer import Scorer
+
+__all__ = ["__version__", "load"]
 
 
 def load(
@@ -36,10 +37,10 @@ def load(
     metric, explainer: names of options (configs/metric, configs/explainer), or mappings with a `_target_`; without
         an explainer (None) the metric itself.
     p, w: the paper's medians of the explainer unless given.
-    settings: further keys as `python -m bmx_grid.score --set` takes them: "metric.KEY", "explainer.KEY", "seed",
+    settings: further keys as `python -m bmx_grid score --set` has them: "metric.KEY", "explainer.KEY", "seed",
         "side", "aggregation", "max_texts".
     Raises ConfigError for what does not exist or fit, UnavailableError for what cannot be had here.
     """
-    from bmx_grid.scorer import make_scorer
+    from bmx_grid.attribution.scorer import make_scorer
 
     return make_scorer(metric, explainer, p, w, settings if settings is not None else {})

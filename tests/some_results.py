@@ -4,9 +4,9 @@ import dataclasses
 
 import numpy as np
 
-from bmx_grid.grid import GridResult
 from bmx_grid.identity import digest
-from bmx_grid.results import SettingResult
+from bmx_grid.measures.grid import GridResult
+from bmx_grid.sweep.results import SettingResult
 
 P = tuple((np.arange(-30, 30) / 10).tolist())
 W = (0.0, 0.4, 1.0)

@@ -16,7 +16,8 @@ from bmx_grid.configure import options
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
 COMMANDS = [line.split("  #")[0].strip() for block in BLOCKS for line in block.splitlines() if line.strip()]
-SWEEPS = [one for one in COMMANDS if one.startswith("python -m bmx_grid ")]
+OTHERS = ("data", "score", "analyse")
+SWEEPS = [one for one in COMMANDS if one.startswith("python -m bmx_grid ") and one.split()[3] not in OTHERS]
 SMALL = ["limit=3", "tracking=none", "executor=sequential", "analysis=false"]
 
 
@@ -56,16 +57,16 @@ def test_every_other_command_names_what_exists(command, tmp_path):
         project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
         for extra in re.findall(r"\[(.*?)\]", command):
             assert extra in project["optional-dependencies"]
-    elif words[:3] == ["python", "-m", "bmx_grid.datasets"]:
-        done = run([*words[1:3], words[3], "--help"], tmp_path)
+    elif words[:4] == ["python", "-m", "bmx_grid", "data"]:
+        done = run([*words[1:4], words[4], "--help"], tmp_path)
         assert done.returncode == 0, done.stderr
-    elif words[:3] == ["python", "-m", "bmx_grid.score"]:
+    elif words[:4] == ["python", "-m", "bmx_grid", "score"]:
         for name, text in (("R.txt", "a reference\n"), ("H.txt", "a hypothesis\n")):
             (tmp_path / name).write_text(text)
         done = run(words[1:], tmp_path)
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("signature: boosted|")
-    elif words[:3] == ["python", "-m", "bmx_grid.analysis"]:
+    elif words[:4] == ["python", "-m", "bmx_grid", "analyse"]:
         sweep = ["+sweep=quickstart", *SMALL, "metric=[chrf]", "explainer=[erasure,lime]"]
         assert run(["-m", "bmx_grid", *sweep], tmp_path).returncode == 0
         done = run(words[1:], tmp_path)

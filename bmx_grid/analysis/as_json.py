@@ -14,11 +14,11 @@ import numpy as np
 from bmx_grid.analysis.density import Density
 from bmx_grid.analysis.fixed import FixedEvaluation
 from bmx_grid.analysis.gains import GainSummary
-from bmx_grid.analysis.held_out import HeldOut
 from bmx_grid.analysis.medians import Median
 from bmx_grid.analysis.regression import RidgeFit
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.table import GridTable
+from bmx_grid.analysis.transfer import HeldOut
 
 Plain = dict[str, Any]
 

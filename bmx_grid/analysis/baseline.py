@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bmx_grid.analysis.table import Floats, GridTable
-from bmx_grid.correlation import pearson
+from bmx_grid.measures.correlation import pearson
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.analysis.table import Flags, Floats, GridTable
-from bmx_grid.grid import TIE
+from bmx_grid.measures.grid import TIE
 
 Tie = Literal["first", "mildest"]
 NO_CHANGE = 1e-5  # gains up to this count as no change: better or worse is said of larger ones

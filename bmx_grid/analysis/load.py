@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bmx_grid.analysis.rectangle import common_grid
 from bmx_grid.analysis.table import FACTORS, Floats, GridTable, LeftOut, Setting, left_out
 from bmx_grid.errors import DataError, DataMissingError, unknown
-from bmx_grid.grid import Words
+from bmx_grid.measures.grid import Words
 
 if TYPE_CHECKING:
     import pyarrow as pa

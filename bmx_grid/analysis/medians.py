@@ -13,7 +13,7 @@ import numpy as np
 
 from bmx_grid.analysis.best import BestPoints
 from bmx_grid.analysis.table import Flags, Floats, GridTable
-from bmx_grid.grid import TIE
+from bmx_grid.measures.grid import TIE
 
 
 @dataclass(frozen=True)

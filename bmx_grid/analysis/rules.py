@@ -11,7 +11,7 @@ import numpy as np
 from bmx_grid.analysis.best import NO_CHANGE, BestPoints
 from bmx_grid.analysis.medians import Point, median_of
 from bmx_grid.analysis.table import Flags, Floats, GridTable
-from bmx_grid.grid import TIE
+from bmx_grid.measures.grid import TIE
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,10 @@ from bmx_grid.analysis.baseline import GainBaseline, gain_baseline
 from bmx_grid.analysis.best import BestPoints, Tie, best_points
 from bmx_grid.analysis.density import Densities, gain_densities
 from bmx_grid.analysis.fixed import FixedEvaluation, evaluate, grid_point
-from bmx_grid.analysis.held_out import HELD_OUT, HeldOut, leave_one_out, nested
 from bmx_grid.analysis.medians import Median, Point, beating_medians, explainer_medians, median_of, metric_medians
 from bmx_grid.analysis.regression import RidgeFit, fit_ridge
 from bmx_grid.analysis.table import CONTROL, Flags, GridTable
+from bmx_grid.analysis.transfer import HELD_OUT, HeldOut, leave_one_out, nested
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
 """Data sets: one file and one configs/dataset/*.yaml each. Start at base.py.
 
-`python -m bmx_grid.datasets` lists, downloads, verifies and shows them.
+`python -m bmx_grid data` lists, downloads, verifies and shows them.
 """

@@ -107,5 +107,5 @@ class DatasetReader(Component):
         return (
             f"data set '{self.name}': not found: {shown}. Set data_dir to the folder that holds "
             f"{' and '.join(source.folder for source in self.sources) or 'the file'}, or fetch the files with: "
-            f"python -m bmx_grid.datasets download {self.name} data_dir={data_dir}"
+            f"python -m bmx_grid data download {self.name} data_dir={data_dir}"
         )

@@ -15,8 +15,8 @@ from typing import ClassVar
 import numpy as np
 
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.download.manifest import listed
 from bmx_grid.datasets.lines import check_aligned, parse_score, read_lines, split_row
-from bmx_grid.datasets.manifest import listed
 from bmx_grid.errors import DataError
 from bmx_grid.identity import identity
 from bmx_grid.segments import Segment, SegmentSet

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError, ExplainError
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.explainers.masked_lm import MaskedLM, load_masked_lm
 from bmx_grid.identity import identity, runtime
-from bmx_grid.model_files import check_model, model_identity
-from bmx_grid.models import Device, Dtype
+from bmx_grid.models.files import check_model, model_identity
+from bmx_grid.models.loading import Device, Dtype
+from bmx_grid.models.masked_lm import MaskedLM, load_masked_lm
 from bmx_grid.perturbation import Plan
 from bmx_grid.text import join_words
 

@@ -8,15 +8,15 @@ from typing import Any
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity, runtime
 from bmx_grid.metrics.base import Metric, Pair, Reads
-from bmx_grid.model_files import check_model, model_identity
-from bmx_grid.models import Device, Dtype, LoadedModel, load_model
+from bmx_grid.models.files import check_model, model_identity
+from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
 
 
 @dataclass(frozen=True, kw_only=True)
 class NeuralMetric(Metric):
     """A metric on one pretrained encoder.
 
-    model: a hub id, a folder, or package:NAME/FOLDER (bmx_grid.model_files). revision: of a hub model.
+    model: a hub id, a folder, or package:NAME/FOLDER (bmx_grid.models.files). revision: of a hub model.
     ground_truth: which text it reads.
     dtype: bfloat16 is faster where the processor computes in it, and changes scores: on MiniLM by 0.0003 (BERTScore)
         and 0.0005 (sentence embeddings) on average, 0.0012 and 0.0022 at most, over the 144 pairs of the sample that

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.embedding import Ints, TokenIds, hidden_states, in_batches, padded, token_budget
-from bmx_grid.models import LoadedModel
+from bmx_grid.models.encoding import Ints, TokenIds, hidden_states, in_batches, padded, token_budget
+from bmx_grid.models.loading import LoadedModel
 
 _WINDOW = 8  # budgets' worth of kept tokens: wide enough that batches fill up with texts of one length
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.embedding import tokenize
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
 from bmx_grid.metrics._neural import NeuralMetric, distinct_texts
 from bmx_grid.metrics._token_pairs import TokenVectors, score_token_pairs
 from bmx_grid.metrics.base import Pair
+from bmx_grid.models.encoding import tokenize
 
 _SPACE_FIRST = ("roberta", "gpt2")  # bert-score has their byte-level tokens begin with a blank
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
-from bmx_grid.metrics._masked_side import Tokenizer, sides_of_pairs, sides_of_request
-from bmx_grid.metrics._ngram_counts import NgramCounts, count_ngrams, ngrams_of
-from bmx_grid.metrics._ngram_trie import Ints
 from bmx_grid.metrics.base import Metric, Pair, Reads
+from bmx_grid.metrics.ngrams.counts import NgramCounts, count_ngrams, ngrams_of
+from bmx_grid.metrics.ngrams.masked_side import Tokenizer, sides_of_pairs, sides_of_request
+from bmx_grid.metrics.ngrams.trie import Ints
 from bmx_grid.perturbation import Request
 
 _EPSILON = 1e-16  # as in sacrebleu.CHRF

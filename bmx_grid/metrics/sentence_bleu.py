@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError, UnavailableError
 from bmx_grid.identity import identity
-from bmx_grid.metrics._bit_ngrams import count_masked
-from bmx_grid.metrics._masked_side import Tokenizer, sides_of_pairs
-from bmx_grid.metrics._ngram_counts import NgramCounts, count_ngrams, ngrams_of
 from bmx_grid.metrics.base import Metric, Pair, Reads
+from bmx_grid.metrics.ngrams.bits import count_masked
+from bmx_grid.metrics.ngrams.counts import NgramCounts, count_ngrams, ngrams_of
+from bmx_grid.metrics.ngrams.masked_side import Tokenizer, sides_of_pairs
 from bmx_grid.perturbation import Request
 
 _ORDERS = 4

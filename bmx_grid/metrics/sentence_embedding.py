@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.embedding import Ints, hidden_states, in_batches, tokenize
 from bmx_grid.identity import identity
 from bmx_grid.metrics._neural import NeuralMetric, distinct_texts
 from bmx_grid.metrics.base import Pair
+from bmx_grid.models.encoding import Ints, hidden_states, in_batches, tokenize
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.embedding import tokenize
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
-from bmx_grid.metrics._language_model import normalised_likelihood
 from bmx_grid.metrics._neural import NeuralMetric, distinct_texts
 from bmx_grid.metrics._token_pairs import TokenVectors, score_token_pairs
 from bmx_grid.metrics.base import Pair
-from bmx_grid.model_files import check_model, model_identity
-from bmx_grid.models import load_model
+from bmx_grid.models.encoding import tokenize
+from bmx_grid.models.files import check_model, model_identity
+from bmx_grid.models.language_model import normalised_likelihood
+from bmx_grid.models.loading import load_model
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,16 +14,16 @@ from bmx_grid.analysis.run import Analysis, Options, analyse
 from bmx_grid.analysis.table import CONTROL
 from bmx_grid.errors import DataError
 from bmx_grid.files import write_text
-from bmx_grid.grid import GridSpec
 from bmx_grid.identity import digest
-from bmx_grid.plan import SweepPlan
-from bmx_grid.report.examples import Example, choose_examples
-from bmx_grid.report.html import is_current, write_report
-from bmx_grid.report.paper_figures import draw_all
-from bmx_grid.report.paper_tables import paper_tables, write_tables
-from bmx_grid.report.pictures import pictures
-from bmx_grid.report.tables_of_settings import SegmentCounts
-from bmx_grid.results import SettingResult, grid_table
+from bmx_grid.measures.grid import GridSpec
+from bmx_grid.report.figures.all import draw_all
+from bmx_grid.report.page.examples import Example, choose_examples
+from bmx_grid.report.page.html import is_current, write_report
+from bmx_grid.report.page.pictures import pictures
+from bmx_grid.report.tables.all import paper_tables, write_tables
+from bmx_grid.report.tables.settings import SegmentCounts
+from bmx_grid.sweep.plan import SweepPlan
+from bmx_grid.sweep.results import SettingResult, grid_table
 
 FEWEST = 2  # settings that are no controls: of one alone there is nothing to select over
 REPORT, NUMBERS = "report.html", "analysis.json"

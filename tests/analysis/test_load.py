@@ -15,7 +15,7 @@ from bmx_grid.analysis.as_json import plain
 from bmx_grid.analysis.load import from_arrow, load_table
 from bmx_grid.analysis.run import analyse
 from bmx_grid.errors import DataError, DataMissingError
-from bmx_grid.results import grid_table
+from bmx_grid.sweep.results import grid_table
 
 SURFACES = random_surfaces(0)
 ONE = ("d1", "a", "m1", "lime")

@@ -7,12 +7,12 @@ import pytest
 from fakes import HashMetric
 from tiny_models import tiny_bert
 
+from bmx_grid.attribution.engine import score_requests
+from bmx_grid.attribution.explain import explain_pairs
 from bmx_grid.configure import build, load_option, options
-from bmx_grid.explain import explain_pairs
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import canonical_json
 from bmx_grid.perturbation import Request
-from bmx_grid.scoring import score_requests
 
 SIDES = {
     "one word": ("one",),

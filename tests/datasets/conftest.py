@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from bmx_grid.configure import build, load_option
-from bmx_grid.datasets import manifest as manifest_module
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.download import manifest as manifest_module
 
 
 @pytest.fixture

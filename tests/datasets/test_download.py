@@ -4,8 +4,8 @@ import tarfile
 
 import pytest
 
-from bmx_grid.datasets.download import check, download
-from bmx_grid.datasets.fetch import Retry
+from bmx_grid.datasets.download.command import check, download
+from bmx_grid.datasets.download.fetch import Retry
 from bmx_grid.errors import DataError, DataMissingError
 
 QUICK = Retry(attempts=2, wait_s=0.001, timeout_s=5)

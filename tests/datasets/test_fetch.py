@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from bmx_grid.datasets.fetch import Retry, fetch
+from bmx_grid.datasets.download.fetch import Retry, fetch
 from bmx_grid.errors import ConfigError, DataError, DataMissingError
 
 QUICK = Retry(attempts=3, wait_s=0.001, timeout_s=5)

@@ -158,7 +158,7 @@ def test_files_that_are_not_there(reader, tmp_path, name):
     with pytest.raises(DataMissingError) as error:
         made.read(tmp_path, made.language_pairs[0])
     assert str(tmp_path / made.needs(made.language_pairs[0])[0]) in str(error.value)
-    assert f"python -m bmx_grid.datasets download {name} data_dir={tmp_path}" in str(error.value)
+    assert f"python -m bmx_grid data download {name} data_dir={tmp_path}" in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["wmt17", "eval4nlp21", "mlqe_pe", "wmt22_qe", "mqm21"])

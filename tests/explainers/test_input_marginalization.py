@@ -15,11 +15,11 @@ from explaining import explained, generator, hash_scores
 from fakes import HashMetric
 from tiny_models import MAX_LENGTH, tiny_bert, tiny_gpt2, tiny_roberta, tiny_xlm_roberta
 
+from bmx_grid.attribution.explain import explain_pairs
 from bmx_grid.errors import ConfigError, ExplainError, UnavailableError
-from bmx_grid.explain import explain_pairs
 from bmx_grid.explainers.input_marginalization import InputMarginalization
-from bmx_grid.explainers.masked_lm import MaskedLM, load_masked_lm, window
-from bmx_grid.models import load_model
+from bmx_grid.models.loading import load_model
+from bmx_grid.models.masked_lm import MaskedLM, load_masked_lm, window
 
 SENTENCE = ("The", "cat", "sat", "on", "the", "mat", "yesterday", ".")
 SIDES = [

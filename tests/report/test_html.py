@@ -15,19 +15,19 @@ from some_results import make_result
 from bmx_grid.analysis.run import Options, analyse
 from bmx_grid.datasets.sample import Sample
 from bmx_grid.errors import StoreError
-from bmx_grid.executors import Sequential
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.random import Random
-from bmx_grid.grid import GridSpec, boosted_scores
+from bmx_grid.measures.grid import GridSpec, boosted_scores
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.plan import SweepPlan, make_plan
 from bmx_grid.report.analysis_files import analyse_sweep, write_analysis
-from bmx_grid.report.examples import Example, Side, _ranks, choose_examples, strengths
-from bmx_grid.report.heat_map import LEVELS, UNDEFINED, heat_maps
-from bmx_grid.report.html import is_current, write_report
-from bmx_grid.report.pictures import Picture, pictures
-from bmx_grid.report.table_formats import Cell, Table
-from bmx_grid.runner import run_plan
+from bmx_grid.report.page.examples import Example, Side, _ranks, choose_examples, strengths
+from bmx_grid.report.page.heat_map import LEVELS, UNDEFINED, heat_maps
+from bmx_grid.report.page.html import is_current, write_report
+from bmx_grid.report.page.pictures import Picture, pictures
+from bmx_grid.report.table import Cell, Table
+from bmx_grid.sweep.executors.base import Sequential
+from bmx_grid.sweep.plan import SweepPlan, make_plan
+from bmx_grid.sweep.runner import run_plan
 
 HOSTILE = "<script>alert(1)</script>\"'&</td>"
 VOID = {"meta", "link", "input", "img", "br", "hr"}

@@ -12,11 +12,11 @@ from bmx_grid.analysis.medians import Point
 from bmx_grid.analysis.run import Options, analyse
 from bmx_grid.analysis.signature import signature
 from bmx_grid.errors import ConfigError
-from bmx_grid.report.figure_densities import gains_by, pairs_to_compare
-from bmx_grid.report.figure_grids import correlation_over_p, rows_to_draw
-from bmx_grid.report.figure_page import WIDTH, broken, style
-from bmx_grid.report.figure_selection import best_boxes, better_and_worse, ridge_bars
-from bmx_grid.report.paper_figures import draw_all, paper_figures
+from bmx_grid.report.figures.all import draw_all, paper_figures
+from bmx_grid.report.figures.densities import gains_by, pairs_to_compare
+from bmx_grid.report.figures.grids import correlation_over_p, rows_to_draw
+from bmx_grid.report.figures.page import WIDTH, broken, style
+from bmx_grid.report.figures.selection import best_boxes, better_and_worse, ridge_bars
 
 SMALL = random_surfaces(0, datasets=("d1", "d2"), explainers=("lime", "random", "shap"), metrics=("m1", "m2", "random"))
 HOLES = {names: np.where(np.arange(len(P))[:, None] % 7 == 3, np.nan, surface) for names, surface in SMALL.items()}

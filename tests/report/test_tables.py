@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from some_results import make_result, with_grid
 
-from bmx_grid.grid import PAPER_W, TIE
-from bmx_grid.plan import Refused
-from bmx_grid.report.tables import WIDTH, sweep_table
+from bmx_grid.measures.grid import PAPER_W, TIE
+from bmx_grid.report.terminal import WIDTH, sweep_table
+from bmx_grid.sweep.plan import Refused
 
 FIXED = {"erasure": (0.6, -0.3), "lime": (0.4, -1.4), "shap": (0.6, -0.95), "input_marginalization": (0.8, -13.1)}
 

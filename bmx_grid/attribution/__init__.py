@@ -1,0 +1,1 @@
+"""From segments, a metric and an explainer to stored attributions."""

@@ -1,0 +1,142 @@
+"""The boosted metric: metric + explainer + (p, w), itself a metric (paper, Algorithm 1 and appendix E)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.attribution.explain import Explanation, count_texts, explain_pairs
+from bmx_grid.errors import BmxError, ConfigError, ExplainError
+from bmx_grid.explainers.base import Explainer
+from bmx_grid.identity import identity, runtime
+from bmx_grid.measures.aggregation import Aggregation, PowerMean
+from bmx_grid.measures.grid import GridSpec, Words, boosted_scores
+from bmx_grid.metrics.base import Metric, Pair, Reads
+from bmx_grid.ragged import Ragged
+
+
+@dataclass(frozen=True)
+class BoostedMetric(Metric):
+    """s1 = w * s0 + (1 - w) * M_p(attributions of s0), the score after one iteration of BMX.
+
+    Explained in turn, by a sweep or by a BoostedMetric around it, it gives the iterations that follow; each may have
+    its own explainer, p and w. It reads what its metric reads.
+    aggregation, side: the mean, and whose words it takes, as in a grid.
+    seed: of the explainer's draws; no part of the identity where nothing is drawn.
+    max_texts: how many texts one segment may take, all iterations together, those of a sweep's explainer included.
+
+    A pair without a word on the aggregated side has no attributions, and keeps the score s0 of the metric.
+    Raises ConfigError for a p that is NaN, a w outside [0, 1], a negative seed or a max_texts below 1.
+    """
+
+    metric: Metric = identity()
+    explainer: Explainer = identity()
+    p: float = identity()
+    w: float = identity()
+    aggregation: Aggregation = identity(PowerMean())
+    side: Words = identity("both")
+    seed: int = identity(0)
+    max_texts: int = runtime(100_000)
+
+    def __post_init__(self) -> None:
+        checked = GridSpec((self.p,), (self.w,), self.side, self.aggregation)
+        object.__setattr__(self, "p", checked.p[0] + 0.0)  # floats, without -0.0: one identity for one number
+        object.__setattr__(self, "w", checked.w[0] + 0.0)
+        if self.seed < 0:
+            raise ConfigError(f"seed must be 0 or more, got {self.seed}.")
+        if self.max_texts < 1:
+            raise ConfigError(f"max_texts must be at least 1, got {self.max_texts}.")
+
+    @property
+    def reads(self) -> Reads:
+        return self.metric.reads
+
+    @property
+    def slow(self) -> bool:
+        return self.metric.slow
+
+    @property
+    def texts_cut(self) -> int:
+        return self.metric.texts_cut
+
+    @property
+    def signature(self) -> str:
+        seed = self.seed if self.explainer.stochastic else None
+        return (
+            f"boosted|metric:({self.metric.signature})|explainer:({self.explainer.signature})"
+            f"|aggregation:{type(self.aggregation).__name__}|side:{self.side}|p:{self.p}|w:{self.w}"
+            f"|seed:{seed}|version:{self.VERSION}"
+        )
+
+    def fingerprint(self) -> dict[str, Any]:
+        found = super().fingerprint()
+        # JSON has no infinity, and the extremes are powers like any other.
+        return {**found, "p": repr(self.p), "seed": self.seed if self.explainer.stochastic else None}
+
+    def check(self) -> None:
+        self.metric.check()
+        self.explainer.check()
+
+    def count_texts(self, pair: Pair, copies: int = 1) -> int:
+        """How many texts of the innermost metric `copies` versions of `pair` come to, at most.
+
+        Repeats are counted again; two iterations of Erasure on 15 words count 324 texts where 121 differ.
+        Raises ExplainError above max_texts.
+        """
+        found = count_texts(self.metric, self.explainer, pair, copies)
+        if found > self.max_texts:
+            raise ExplainError(
+                f"{found:,} texts would be scored for this segment, above max_texts = {self.max_texts:,}: choose an "
+                "explainer or settings that ask for fewer texts, or raise max_texts of the boosted metric."
+            )
+        return found
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+        """float64[n] boosted scores. Nothing is scored when a pair takes more than max_texts texts (ExplainError)."""
+        parts = [self.boost(part) for part in self.explain(pairs, self.max_texts)]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def explain(self, pairs: Sequence[Pair], texts_at_once: int) -> Iterator[list[Explanation]]:
+        """The explanations behind the scores, in parts of at most `texts_at_once` texts (but at least one pair).
+
+        A pair's explanation is the same in any part. Texts that pairs of one part share are scored once.
+        Raises ExplainError, before anything is scored, for the first pair above max_texts.
+        """
+        for part in self._parts(pairs, texts_at_once):
+            yield explain_pairs(self.metric, self.explainer, part, self.seed)
+
+    def _parts(self, pairs: Sequence[Pair], texts_at_once: int) -> list[list[Pair]]:
+        parts: list[list[Pair]] = []
+        room = 0
+        for pair in pairs:
+            size = self.count_texts(pair)
+            if size > room:
+                parts.append([])
+                room = texts_at_once
+            parts[-1].append(pair)
+            room -= size
+        return parts
+
+    def boost(self, explanations: Sequence[Explanation]) -> NDArray[np.float64]:
+        """float64[n] boosted scores of n explained pairs.
+
+        Raises BmxError for a pair whose base score or attributions are not finite.
+        """
+        base = np.array([one.base_score for one in explanations], dtype=np.float64)
+        ground_truth = Ragged.from_rows(one.ground_truth for one in explanations)
+        hypothesis = Ragged.from_rows(one.hypothesis for one in explanations)
+        scores = boosted_scores(self.aggregation, self.side, self.p, self.w, base, ground_truth, hypothesis)
+        words = hypothesis.lengths + (ground_truth.lengths if self.side == "both" else 0)
+        scores[words == 0] = base[words == 0]
+        broken = np.flatnonzero(~np.isfinite(scores))
+        if len(broken):
+            one = explanations[broken[0]]
+            raise BmxError(
+                f"{self.metric.signature}: ground truth {one.ground_truth_text!r} and hypothesis "
+                f"{one.hypothesis_text!r} have a score or attributions that are not finite, and cannot be boosted."
+            )
+        return scores

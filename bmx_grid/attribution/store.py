@@ -1,0 +1,239 @@
+"""The attribution store: explained pairs in Parquet, keyed by their content.
+
+    cache_dir/attributions/<metric>-<explainer>-<hash of their identity>/
+        <data set>.<language pair>.parquet     every explained pair, sorted by key
+        <data set>.<language pair>.parts/      finished chunks of a run under way, one file each
+
+A key is the content of a pair, so files do not depend on the order of segments, on chunks or on
+workers, a subset finds its rows in the file of the whole, and the whole goes on where a subset
+stopped. Every file carries a digest of its rows and settings in its schema; a file that does not
+agree with its digest counts as missing, and is replaced when its rows have been computed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.attribution.explain import Explanation
+from bmx_grid.errors import StoreError
+from bmx_grid.files import remove_abandoned, replacing
+from bmx_grid.identity import canonical_json, digest
+from bmx_grid.ragged import Ragged
+
+VERSION = 1
+_TEXTS = ("key", "ground_truth", "hypothesis")
+_LISTS = ("ground_truth_attributions", "hypothesis_attributions")
+
+
+@dataclass(frozen=True, eq=False)
+class AttributionSet:
+    """Explanations of N pairs as arrays: base score float64[N], attributions of both sides."""
+
+    base_scores: NDArray[np.float64]
+    ground_truth: Ragged
+    hypothesis: Ragged
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The place of one setting's explanations: one file, and the chunks on their way into it."""
+
+    path: Path
+    identity: str
+
+    @property
+    def parts(self) -> Path:
+        """The folder of finished chunks."""
+        return self.path.with_suffix(".parts")
+
+    def missing(self, keys: Sequence[str]) -> list[int]:
+        """Positions of the distinct `keys` that are neither in the file nor in a finished chunk."""
+        # Chunks before the file: what another process moves meanwhile is then seen in one of the two.
+        known = {key for path in [*self._part_files(), self.path] for key in _keys(_read(path, self.identity))}
+        positions = []
+        for position, key in enumerate(keys):
+            if key not in known:
+                known.add(key)
+                positions.append(position)
+        return positions
+
+    def add(self, explanations: Sequence[Explanation]) -> None:
+        """Write one finished chunk. Raises StoreError."""
+        rows = sorted(explanations, key=lambda one: one.key)
+        name = digest([row.key for row in rows])[:24]
+        _write(self.parts / f"{name}.parquet", _table(rows), self.identity)
+
+    def merge(self) -> None:
+        """Move all finished chunks into the file. Safe beside other processes doing the same. Raises StoreError."""
+        if not self.parts.is_dir():
+            return
+        try:
+            self._merge()
+        except OSError as error:
+            raise StoreError(
+                f"cannot merge {self.parts} into {self.path}: {error.strerror or error}. Mend the folder's "
+                "permissions, or choose another cache_dir."
+            ) from error
+
+    def _merge(self) -> None:
+        from filelock import FileLock
+
+        with FileLock(self.path.with_suffix(".lock")):
+            taken = self._part_files()
+            tables = [table for path in [self.path, *taken] if (table := _read(path, self.identity)) is not None]
+            if taken and tables:
+                _write(self.path, _union(tables), self.identity)
+            for path in taken:
+                path.unlink(missing_ok=True)
+            for folder in (self.parts, self.path.parent):
+                remove_abandoned(folder)
+            # Another process may be writing its next chunk here: then the folder stays.
+            with suppress(OSError):
+                self.parts.rmdir()
+
+    def load(self, keys: Sequence[str]) -> AttributionSet:
+        """The explanations of `keys`, in that order (a key may repeat).
+
+        Raises StoreError when one is missing; ask `missing` and `merge` first.
+        """
+        table = _read(self.path, self.identity)
+        stored = np.array(_keys(table), dtype=object)
+        place = {key: row for row, key in enumerate(stored)}
+        absent = [key for key in keys if key not in place]
+        if absent or table is None:
+            raise StoreError(f"{self.path} lacks {len(absent)} of {len(keys)} explanations; run the command again.")
+        rows = np.array([place[key] for key in keys], dtype=np.intp)
+        base = table.column("base_score").to_numpy()[rows]
+        ground_truth, hypothesis = (_gather(_ragged(table, name), rows) for name in _LISTS)
+        return AttributionSet(base, ground_truth, hypothesis)
+
+    def _part_files(self) -> list[Path]:
+        return sorted(self.parts.glob("*.parquet"))
+
+
+def slot(
+    cache_dir: Path, names: tuple[str, str], identity: Mapping[str, Any], dataset: str, language_pair: str
+) -> Slot:
+    """The slot of a (metric, explainer) pair of `names` and `identity` on one language pair of a data set."""
+    folder = f"{names[0]}-{names[1]}-{digest(identity)[:12]}"
+    return Slot(cache_dir / "attributions" / folder / f"{dataset}.{language_pair}.parquet", canonical_json(identity))
+
+
+def _table(rows: Sequence[Explanation]) -> Any:
+    import pyarrow as pa
+
+    def lists(arrays: list[NDArray[np.float64]]) -> Any:
+        packed = Ragged.from_rows(arrays)
+        return pa.ListArray.from_arrays(pa.array(packed.offsets, pa.int32()), pa.array(packed.values, pa.float64()))
+
+    return pa.table(
+        {
+            "key": pa.array([row.key for row in rows], pa.string()),
+            "base_score": pa.array([row.base_score for row in rows], pa.float64()),
+            "ground_truth": pa.array([row.ground_truth_text for row in rows], pa.string()),
+            "hypothesis": pa.array([row.hypothesis_text for row in rows], pa.string()),
+            "ground_truth_attributions": lists([row.ground_truth for row in rows]),
+            "hypothesis_attributions": lists([row.hypothesis for row in rows]),
+        }
+    )
+
+
+def _union(tables: Sequence[Any]) -> Any:
+    import pyarrow as pa
+
+    whole = pa.concat_tables(tables).combine_chunks()
+    keys = np.array(whole.column("key").to_pylist(), dtype=object)
+    _, first = np.unique(keys, return_index=True)
+    return whole.take(pa.array(first))
+
+
+def _keys(table: Any) -> list[str]:
+    return [] if table is None else list(table.column("key").to_pylist())
+
+
+def _ragged(table: Any, name: str) -> Ragged:
+    column = table.column(name).combine_chunks()
+    offsets = column.offsets.to_numpy().astype(np.int64)
+    return Ragged(column.values.to_numpy(zero_copy_only=False), offsets)
+
+
+def _gather(rows: Ragged, order: NDArray[np.intp]) -> Ragged:
+    lengths = rows.lengths[order]
+    offsets = np.zeros(len(order) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    index = np.arange(offsets[-1]) + np.repeat(rows.offsets[:-1][order] - offsets[:-1], lengths)
+    return Ragged(rows.values[index], offsets)
+
+
+def _content_digest(table: Any, identity: str) -> str:
+    """SHA-256 of all values of a table, independent of how Arrow lays them out in memory."""
+    sha = hashlib.sha256(f"{VERSION}\n{identity}\n{table.num_rows}\n".encode())
+    for name in _TEXTS:
+        sha.update("\0".join(table.column(name).to_pylist()).encode("utf-8", "surrogatepass"))
+        sha.update(b"\1")
+    sha.update(table.column("base_score").to_numpy().tobytes())
+    for name in _LISTS:
+        rows = _ragged(table, name)
+        sha.update(rows.lengths.tobytes())
+        sha.update(rows.values[rows.offsets[0] : rows.offsets[-1]].tobytes())
+    return sha.hexdigest()
+
+
+def _write(path: Path, table: Any, identity: str) -> None:
+    import pyarrow.parquet as pq
+
+    header = {"version": VERSION, "identity": json.loads(identity), "digest": _content_digest(table, identity)}
+    marked = table.replace_schema_metadata({"bmx_grid": canonical_json(header)})
+    with replacing(path) as part:
+        pq.write_table(
+            marked,
+            part,
+            compression="zstd",
+            use_dictionary=False,
+            column_encoding={f"{name}.list.element": "BYTE_STREAM_SPLIT" for name in _LISTS},
+            write_page_checksum=True,
+        )
+
+
+def _read(path: Path, identity: str) -> Any:
+    """The table in `path`; None when there is none, or (with a warning) when it is damaged.
+
+    Raises StoreError when a newer version wrote it, or when it cannot be opened at all.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if path.is_dir():
+            raise StoreError(f"{path} is a folder where a file should be; take it away, or choose another cache_dir.")
+        table = pq.read_table(path, page_checksum_verification=True, partitioning=None).combine_chunks()
+        header = json.loads((table.schema.metadata or {})[b"bmx_grid"])
+        version = int(header["version"])
+        if version <= VERSION:
+            if header["digest"] != _content_digest(table, identity):
+                raise ValueError("its rows do not agree with their digest")
+            return table
+    except FileNotFoundError:
+        return None
+    except PermissionError as error:
+        raise StoreError(
+            f"cannot read {path}: {error.strerror}. Mend its permissions or choose another cache_dir."
+        ) from error
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        warnings.warn(f"{path} is damaged ({reason}); its rows are computed again and the file replaced.", stacklevel=2)
+        return None
+    raise StoreError(
+        f"{path} was written by a newer bmx_grid (store version {version}, this one reads {VERSION}). "
+        "Update bmx_grid, or choose another cache_dir."
+    )

@@ -1,0 +1,135 @@
+"""python -m bmx_grid analyse: a results table -> selection, evaluation, regression, densities."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bmx_grid.analysis.best import Tie
+from bmx_grid.analysis.load import load_table
+from bmx_grid.analysis.medians import Point
+from bmx_grid.analysis.run import Options, analyse
+from bmx_grid.analysis.summary import summary
+from bmx_grid.configure import convert
+from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.report.analysis_files import write_analysis
+from bmx_grid.terminal import command
+
+HELP = """usage: python -m bmx_grid analyse results=PATH [KEY=VALUE …]
+
+Selection of (p, w), evaluation, regression and densities of a results table: the grid.parquet of a sweep, or any
+Parquet or CSV file of the columns dataset, language_pair, metric, explainer, side, w, p, correlation.
+
+  results=PATH            the table, or the output folder of a sweep
+  output_dir=DIR          where analysis.json, tables/, figures/ and report.html are written (default: the
+                          folder of the table)
+  figures=true|false      draw the figures (default: true)
+  report=true|false       write report.html, one page with everything, to be opened in a browser (default: true)
+  tie=first|mildest       which of several best points counts: the first, p ascending and w fastest (the paper's), or of
+                          those within 1e-5 the one with the largest w, then p nearest 1; then settings that nothing
+                          improves take no part (default: first)
+  select.from=PATH        evaluate at the medians of another table
+  fixed.EXPLAINER.w=W     evaluate an explainer at this point; both w and p are needed
+  fixed.EXPLAINER.p=P
+  side=both|hypothesis    where the table holds both
+  tracking=none           sweeps track their own analysis; alone it is written to output_dir only
+
+exit status: 0 done; 2 a mistake in the command or in the table."""
+
+POINT = ("fixed.EXPLAINER.w", "fixed.EXPLAINER.p")
+KEYS = ("results", "output_dir", "figures", "report", "tie", "select.from", *POINT, "side", "tracking")
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The checked arguments."""
+
+    results: Path
+    output_dir: Path
+    options: Options
+    side: str | None
+    figures: bool
+    report: bool
+
+    @classmethod
+    def parse(cls, arguments: Sequence[str]) -> Arguments:
+        """Raises ConfigError naming the argument, DataError for the table of select.from."""
+        given: dict[str, str] = {}
+        for argument in arguments:
+            key, equals, value = argument.partition("=")
+            if not equals or not value:
+                raise ConfigError(f"'{argument}' is not KEY=VALUE; keys: {', '.join(KEYS)}.")
+            if key in given:
+                raise ConfigError(f"{key} is given twice: '{given[key]}' and '{value}'.")
+            given[key] = value
+        points = _points({key: given.pop(key) for key in list(given) if key.startswith("fixed.")})
+        for key in given:
+            if key not in KEYS:
+                raise ConfigError(unknown("key", key, KEYS))
+        if "results" not in given:
+            raise ConfigError("results=PATH is missing: the results table to analyse, or the output folder of a sweep.")
+        if given.get("tracking", "none") != "none":
+            raise ConfigError(f"tracking={given['tracking']}: only none; sweeps track their own analysis.")
+        results, side = Path(given["results"]).expanduser(), given.get("side")
+        folder = given.get("output_dir", str(results if results.is_dir() else results.parent))
+        source = given.get("select.from")
+        options = Options(
+            tie=convert(given.get("tie", "first"), Tie, "tie"),
+            select_from=None if source is None else load_table(Path(source).expanduser(), side),
+            fixed=points,
+        )
+        figures, report = (_flag(key, given.get(key, "true")) for key in ("figures", "report"))
+        return cls(results, Path(folder).expanduser(), options, side, figures, report)
+
+
+def _flag(key: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ConfigError(f"{key}={text}: expected true or false.")
+    return text.lower() == "true"
+
+
+def _points(given: dict[str, str]) -> dict[str, Point]:
+    numbers: dict[str, dict[str, float]] = {}
+    for key, text in given.items():
+        explainer, _, name = key.removeprefix("fixed.").rpartition(".")
+        if not explainer or name not in ("p", "w"):
+            raise ConfigError(f"{key}={text}: expected fixed.EXPLAINER.p=… or fixed.EXPLAINER.w=….")
+        try:
+            numbers.setdefault(explainer, {})[name] = float(text)
+        except ValueError as error:
+            raise ConfigError(f"{key}={text}: expected a number.") from error
+    for explainer, point in numbers.items():
+        if set(point) != {"p", "w"}:
+            raise ConfigError(f"fixed.{explainer}: give both p and w, not {' and '.join(point)} only.")
+    return {explainer: Point(**point) for explainer, point in numbers.items()}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit status."""
+    return command(lambda: _main(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def _main(given: list[str]) -> int:
+    if not given or {"-h", "--help"} & set(given):
+        print(HELP)
+        return 0 if given else 2
+    parsed = Arguments.parse(given)
+    table = load_table(parsed.results, parsed.side)
+    for name in parsed.options.fixed:
+        if name not in table.factor_levels("explainer"):
+            raise ConfigError(unknown("explainer", name, table.factor_levels("explainer")))
+    analysis = analyse(table, parsed.options)
+    files = write_analysis(analysis, parsed.output_dir, figures=parsed.figures, report=parsed.report)
+    print(summary(analysis))
+    told = [str(path) for path in files if path.parent == parsed.output_dir]
+    for kind in ("tables", "figures"):
+        stems = {path.stem for path in files if path.parent == parsed.output_dir / kind}
+        told += [f"{parsed.output_dir / kind}/: {len(stems)} {kind}"] if stems else []
+    print("\nwritten: " + "\n         ".join(told))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

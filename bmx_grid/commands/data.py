@@ -1,0 +1,188 @@
+"""python -m bmx_grid data: list, download, verify and show data sets."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bmx_grid.configure import build, load_option, options
+from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.download.command import check, download
+from bmx_grid.errors import BmxError, ConfigError, unknown
+from bmx_grid.segments import SegmentSet
+from bmx_grid.terminal import RESUMES, command
+
+EPILOG = """settings:
+  data_dir=DIR           the folder of the data sets (default: $BMX_DATA_DIR, or data)
+  language_pair=LP[,LP]  only these language pairs
+  limit=N                show: how many segments of each pair (default 3)
+  KEY=VALUE              any other key of the data set's YAML file, e.g. path=my.tsv, columns.score=da
+
+examples:
+  python -m bmx_grid data list data_dir=data
+  python -m bmx_grid data download wmt17 data_dir=data
+  python -m bmx_grid data verify all data_dir=data
+  python -m bmx_grid data show mlqe_pe language_pair=ro-en limit=5
+  python -m bmx_grid data show tabular path=my.tsv
+
+exit status: 0 done; 1 something is missing, differs or could not be fetched; 2 a mistake in the command or its file."""
+
+
+class Settings:
+    """The NAME and KEY=VALUE arguments, taken apart."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        """Raises ConfigError naming an argument that cannot be used."""
+        self.names = [argument for argument in arguments if "=" not in argument]
+        given = dict(argument.split("=", 1) for argument in arguments if "=" in argument)
+        self.data_dir = Path(given.pop("data_dir", os.environ.get("BMX_DATA_DIR", "data"))).expanduser()
+        pairs = given.pop("language_pair", "")
+        self.language_pairs = tuple(pair for pair in pairs.split(",") if pair)
+        limit = given.pop("limit", "3")
+        if not limit.isdecimal():
+            raise ConfigError(f"limit={limit}: give a whole number, 0 or more.")
+        self.limit = int(limit)
+        self.others = given
+
+    def readers(self) -> list[DatasetReader]:
+        """The named data sets, `all` for every one. Raises ConfigError for an unknown name or key."""
+        if not self.names:
+            raise ConfigError(f"name a data set: {', '.join(options('dataset'))}; or all.")
+        names = options("dataset") if self.names == ["all"] else self.names
+        return [self._reader(name) for name in names]
+
+    def _reader(self, name: str) -> DatasetReader:
+        if name not in options("dataset"):
+            raise ConfigError(unknown("data set", name, [*options("dataset"), "all"]))
+        node = load_option("dataset", name)
+        for key, value in self.others.items():
+            _set(node, key.removeprefix(f"dataset.{name}."), value)
+        if self.language_pairs:
+            node["language_pairs"] = list(self.language_pairs)
+        return build(node, DatasetReader, f"dataset.{name}")
+
+
+def _set(node: dict[str, Any], key: str, value: str) -> None:
+    import yaml
+
+    *parents, last = key.split(".")
+    for parent in parents:
+        node = node.setdefault(parent, {})
+        if not isinstance(node, dict):
+            raise ConfigError(f"{key}={value}: '{parent}' has no keys below it.")
+    try:
+        node[last] = yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{key}={value}: not a value ({str(error).splitlines()[0]}).") from error
+
+
+def _list(settings: Settings) -> int:
+    if not settings.names:
+        settings.names = ["all"]
+    print(f"data_dir: {settings.data_dir}\n")
+    for reader in settings.readers():
+        pairs = " ".join(reader.language_pairs) or "those of your file"
+        print(f"{reader.name:12}{pairs}\n{'':12}{_state(reader, settings.data_dir)}")
+    return 0
+
+
+def _state(reader: DatasetReader, data_dir: Path) -> str:
+    if not reader.sources:
+        return "nothing to download"
+    found = check(reader, data_dir)
+    verified, missing, differs = (found.paths(state) for state in ("verified", "missing", "differs"))
+    text = f"{len(verified)} of {len(found.states)} files there and verified, {found.size / 1e6:.1f} MB"
+    if missing:
+        text += f"; {len(missing)} missing: python -m bmx_grid data download {reader.name} data_dir={data_dir}"
+    return text + (f"; {len(differs)} differ from the published ones" if differs else "")
+
+
+def _verify(settings: Settings) -> int:
+    wrong = 0
+    for reader in settings.readers():
+        print(f"{reader.name}: {_state(reader, settings.data_dir)}")
+        if reader.sources:
+            found = check(reader, settings.data_dir)
+            for state in ("missing", "differs"):
+                wrong += len(found.paths(state))
+                for path in found.paths(state):
+                    print(f"  {state}: {settings.data_dir / path}")
+    return 1 if wrong else 0
+
+
+def _download(settings: Settings) -> int:
+    readers = settings.readers()
+    written = download(readers, settings.data_dir)
+    print(f"{written} files written below {settings.data_dir}")
+    for reader in readers:
+        print(f"{reader.name}: {_state(reader, settings.data_dir)}")
+    return 0
+
+
+def _show(settings: Settings) -> int:
+    for reader in settings.readers():
+        for pair in reader.pairs(settings.data_dir):
+            _show_pair(reader.read(settings.data_dir, pair), settings.limit)
+    return 0
+
+
+def _show_pair(found: SegmentSet, limit: int) -> None:
+    texts = [reads for reads in ("source", "reference") if found.has(reads)]
+    print(
+        f"{found.dataset} {found.language_pair}: {len(found)} segments, {found.rated} rated, with {' and '.join(texts)}"
+    )
+    if found.rated:
+        low, high = float(np.nanmin(found.human_scores)), float(np.nanmax(found.human_scores))
+        print(f"  human scores: {low:g} to {high:g}, mean {float(np.nanmean(found.human_scores)):.4f}")
+    if found.empty_texts():
+        print(f"  empty texts in {len(found.empty_texts())} segments, the first is {found.empty_texts()[0]}")
+    for segment, score in zip(found.segments[:limit], found.human_scores[:limit], strict=True):
+        print(f"  [{segment.id}] human score {'not rated' if np.isnan(score) else format(score, 'g')}")
+        for reads in ("source", "reference", "hypothesis"):
+            text = getattr(segment, reads)
+            if text is not None:
+                print(f"    {reads:11}{text}")
+
+
+COMMANDS = {
+    "list": (_list, "each data set, its language pairs, and whether its files are there"),
+    "download": (_download, "fetch the files from their publishers, checked against their SHA-256"),
+    "verify": (_verify, "compare the files with their SHA-256"),
+    "show": (_show, "counts, and the first segments of each language pair"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status (see EPILOG)."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bmx_grid data",
+        description="List, download, verify and show data sets.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "command", choices=COMMANDS, help="; ".join(f"{name}: {text}" for name, (_, text) in COMMANDS.items())
+    )
+    parser.add_argument("settings", nargs="*", metavar="NAME | KEY=VALUE", help="data sets, and settings (below)")
+    parsed = parser.parse_args(arguments)
+
+    def work() -> int:
+        try:
+            return COMMANDS[parsed.command][0](Settings(parsed.settings))
+        except BmxError as error:
+            if parsed.command != "download" or isinstance(error, ConfigError):
+                raise
+            print(f"error: {error}", file=sys.stderr)
+            return 1
+
+    return command(work, RESUMES)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

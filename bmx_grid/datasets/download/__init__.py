@@ -1,0 +1,1 @@
+"""Fetching data sets from their publishers, checked file by file."""

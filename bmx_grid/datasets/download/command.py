@@ -1,0 +1,86 @@
+"""Download the files of a data set from its publishers, checked file by file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bmx_grid.datasets.base import DatasetReader, Source
+from bmx_grid.datasets.download.fetch import Retry, fetch
+from bmx_grid.datasets.download.manifest import Entry, State, manifest, verify
+from bmx_grid.datasets.download.unpack import unpack
+from bmx_grid.errors import DataError
+
+ARCHIVES = ".archives"  # below data_dir; holds a download while it lasts
+
+
+@dataclass(frozen=True)
+class Check:
+    """What verification found: for each needed file its entry and state."""
+
+    states: tuple[tuple[Entry, State], ...]
+
+    def paths(self, state: State) -> list[str]:
+        """The files in that state, sorted."""
+        return [entry.path for entry, found in self.states if found == state]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the verified files together."""
+        return sum(entry.size for entry, found in self.states if found == "verified")
+
+
+def needed(reader: DatasetReader, pairs: Sequence[str]) -> dict[str, Entry]:
+    """Path -> manifest entry of all files that these pairs need, sorted.
+
+    Raises DataError for a file of which no checksum is known.
+    """
+    paths = sorted({path for pair in pairs for path in reader.needs(pair)})
+    unknown = [path for path in paths if path not in manifest()]
+    if unknown:
+        raise DataError(f"data set '{reader.name}': no checksum is known of {unknown[0]}; put it there by hand.")
+    return {path: manifest()[path] for path in paths}
+
+
+def check(reader: DatasetReader, data_dir: Path) -> Check:
+    """Compare the files of the reader's language pairs below `data_dir` with sizes and checksums."""
+    entries = needed(reader, reader.language_pairs)
+    return Check(tuple((entry, verify(data_dir / path, entry)) for path, entry in entries.items()))
+
+
+def download(
+    readers: Sequence[DatasetReader],
+    data_dir: Path,
+    *,
+    retry: Retry | None = None,
+    say: Callable[[str], None] = print,
+) -> int:
+    """Fetch what is missing or differs, each archive once; return the number of files written.
+
+    Files that are there and verified are left alone, and their archives not fetched. A file that
+    differs is replaced. Raises DataMissingError when an archive cannot be had, DataError when its
+    content is not what is expected. An archive is deleted once it was looked into.
+    """
+    wanted: dict[Source, dict[str, Entry]] = {}
+    for reader in readers:
+        for entry, state in check(reader, data_dir).states:
+            if state == "verified":
+                continue
+            if state == "differs":
+                say(f"{data_dir / entry.path} differs from the published file and will be replaced")
+            homes = [source for source in reader.sources if entry.path.startswith(f"{source.folder}/")]
+            if not homes:
+                raise DataError(f"dataset.{reader.name}.sources: none of them holds {entry.path}.")
+            wanted.setdefault(homes[0], {})[entry.path] = entry
+    for source, entries in wanted.items():
+        archive = data_dir / ARCHIVES / f"{source.folder}-{source.revision}.tar.gz"
+        say(f"{source.repository} at {source.revision[:12]}: {len(entries)} files from {source.address}")
+        fetch(source.address, archive, retry)
+        try:
+            unpack(archive, data_dir, source.folder, entries)
+        finally:
+            archive.unlink(missing_ok=True)
+            if not any(archive.parent.iterdir()):
+                archive.parent.rmdir()
+    return sum(map(len, wanted.values()))

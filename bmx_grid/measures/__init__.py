@@ -1,0 +1,1 @@
+"""Pure arrays in, numbers out: no texts, no files."""

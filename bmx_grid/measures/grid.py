@@ -1,0 +1,191 @@
+"""The p x w grid of one setting, pure arrays: attributions in, correlations with human scores out (paper 3.4, 3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.measures.aggregation import Aggregation, PowerMean, shift_positive
+from bmx_grid.measures.correlation import Kind, check_kind, correlate, correlate_grid
+from bmx_grid.ragged import Ragged, concatenate_rows
+
+Floats = NDArray[np.float64]
+Words = Literal["both", "hypothesis"]
+
+TIE = 1e-12  # grid points this close to the best are its plateau: correlations are no more exact than that
+PAPER_W = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+
+
+def p_values(start: float, stop: float, step: float) -> Floats:
+    """float64[P] start, start + step, ... below `stop`, each the float64 nearest to its decimal number.
+
+    p_values(-30, 30, 0.1) is the paper's 600 values with 0 and 1 exactly there, as numpy.arange(-300, 300) / 10.
+    Raises ConfigError when the grid is empty, the step is not above 0, or the step does not divide the range.
+    """
+    told = f"the p grid from {start} to {stop} in steps of {step}"
+    if not np.isfinite([start, stop, step]).all():
+        raise ConfigError(f"{told} is not made of finite numbers; name infinite p by themselves, in a list.")
+    if step <= 0:
+        raise ConfigError(f"{told}: the step must be above 0.")
+    # The shortest decimal text of a float is what the user wrote: 0.1 becomes 1/10.
+    first, last, stride = (Fraction(str(float(number))) for number in (start, stop, step))
+    if last <= first:
+        raise ConfigError(f"{told} is empty: the stop, which is left out, must be above the start.")
+    if (last - first) % stride:
+        raise ConfigError(
+            f"{told} does not come out even; choose a step that divides the range {float(last - first):g}."
+        )
+    unit = np.lcm(first.denominator, stride.denominator)
+    return np.arange(int(first * unit), int(last * unit), int(stride * unit)) / float(unit)
+
+
+@dataclass(frozen=True)
+class GridSpec:
+    """What is computed for a setting.
+
+    p: tuple of P powers and w: tuple of W weights of the base score in [0, 1], both kept ascending without
+    repeats; side: "both" aggregates the words of ground truth and hypothesis together, "hypothesis" those of
+    the hypothesis; aggregation: the mean; correlation: "pearson", "spearman" or "kendall".
+    Raises ConfigError for an empty grid, a NaN, a weight outside [0, 1] or an unknown name.
+    """
+
+    p: tuple[float, ...] = tuple((np.arange(-300, 300) / 10).tolist())
+    w: tuple[float, ...] = PAPER_W
+    side: Words = "both"
+    aggregation: Aggregation = field(default_factory=PowerMean)
+    correlation: Kind = "pearson"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", _ascending("p", self.p))
+        object.__setattr__(self, "w", _ascending("w", self.w))
+        outside = [weight for weight in self.w if not 0 <= weight <= 1]
+        if outside:
+            raise ConfigError(f"weight w = {outside[0]} is outside [0, 1]; w is the share of the base score.")
+        if self.side not in get_args(Words):
+            raise ConfigError(unknown("side", self.side, get_args(Words)))
+        check_kind(self.correlation)
+
+
+@dataclass(frozen=True, eq=False)
+class GridResult:
+    """The grid of one setting. Correlations are over the used segments: rated, scored, and with a word to aggregate.
+
+    correlation: float64[P, W], NaN where undefined; the column w = 1 is the baseline for every p.
+    baseline: correlation of the base score.
+    best, best_p, best_w: the highest correlation and where it stands; of those within 1e-12 of it, which rounding
+        cannot tell apart, the first with p ascending and w running fastest (the paper's rule). NaN when no point is
+        defined.
+    plateau: number of points within 1e-12 of the best, itself included; 0 when there is none.
+    n_segments: segments handed in; n_rated: those with a human score; n_used: those every correlation rests on.
+        The rest of the rated have no word on the aggregated side, or no finite base score or attributions.
+    n_undefined: number of NaN points.
+    share_shifted: share of used segments whose attributions had to be shifted to be positive; for p <= -1 their
+        mean is almost only a function of the number of words. NaN without used segments.
+    length_control: correlation of the number of words aggregated with the human scores.
+    """
+
+    correlation: Floats
+    baseline: float
+    best: float
+    best_p: float
+    best_w: float
+    plateau: int
+    n_segments: int
+    n_rated: int
+    n_used: int
+    n_undefined: int
+    share_shifted: float
+    length_control: float
+
+
+def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis: Ragged, human: Floats) -> GridResult:
+    """The grid of a setting of N segments.
+
+    base: float64[N] scores of the metric; ground_truth and hypothesis: N rows of attributions, one a word;
+    human: float64[N], NaN = not rated.
+    Raises DataError when attributions are too large to be shifted, ValueError when the arrays differ in length.
+    """
+    words = _aggregated_words(spec.side, base, ground_truth, hypothesis)
+    if len(human) != len(base):
+        raise ValueError(f"{len(base)} base scores but {len(human)} human scores")
+    rated = np.isfinite(human)
+    used = rated & np.isfinite(base) & _usable(words)
+    positive, shifted = shift_positive(words)  # of all segments, so that an error names the row of the caller
+    base, human, lengths = base[used], human[used], words.lengths[used]
+    means = spec.aggregation.aggregate(_take(positive, used), np.array(spec.p))
+    grid = correlate_grid(spec.correlation, means, base, human, np.array(spec.w))
+    best, best_p, best_w = float("nan"), float("nan"), float("nan")
+    defined = ~np.isnan(grid)
+    if defined.any():
+        row, column = np.unravel_index(np.argmax(grid >= np.nanmax(grid) - TIE), grid.shape)
+        best, best_p, best_w = float(grid[row, column]), spec.p[row], spec.w[column]
+    return GridResult(
+        correlation=grid,
+        baseline=correlate(spec.correlation, base, human),
+        best=best,
+        best_p=best_p,
+        best_w=best_w,
+        plateau=int((grid >= best - TIE).sum()),
+        n_segments=len(rated),
+        n_rated=int(rated.sum()),
+        n_used=len(base),
+        n_undefined=int((~defined).sum()),
+        share_shifted=float(shifted[used].mean()) if used.any() else float("nan"),
+        length_control=correlate(spec.correlation, lengths, human),
+    )
+
+
+def boosted_scores(
+    aggregation: Aggregation, side: Words, p: float, w: float, base: Floats, ground_truth: Ragged, hypothesis: Ragged
+) -> Floats:
+    """float64[N] boosted scores w * base + (1 - w) * M_p of one grid point; arguments as for `compute_grid`.
+
+    NaN where a segment has no word on the aggregated side or an attribution that is not finite.
+    Raises ConfigError for a NaN p or a w outside [0, 1].
+    """
+    GridSpec((p,), (w,), side, aggregation)
+    words = _aggregated_words(side, base, ground_truth, hypothesis)
+    usable = _usable(words)
+    positive, _ = shift_positive(words)
+    scores = np.full(len(base), np.nan)
+    scores[usable] = w * base[usable] + (1 - w) * aggregation.aggregate(_take(positive, usable), np.array([p]))[:, 0]
+    return scores
+
+
+def _ascending(name: str, numbers: Iterable[float]) -> tuple[float, ...]:
+    kept = tuple(sorted({float(number) for number in numbers}))
+    if not kept:
+        raise ConfigError(f"the grid has no {name}; name at least one value.")
+    if any(number != number for number in kept):
+        raise ConfigError(f"a {name} of the grid is NaN; write numbers.")
+    return kept
+
+
+def _aggregated_words(side: Words, base: Floats, ground_truth: Ragged, hypothesis: Ragged) -> Ragged:
+    if not len(base) == len(ground_truth) == len(hypothesis):
+        raise ValueError(f"{len(base)} base scores but {len(ground_truth)} and {len(hypothesis)} rows of attributions")
+    return concatenate_rows(ground_truth, hypothesis) if side == "both" else hypothesis
+
+
+def _usable(words: Ragged) -> NDArray[np.bool_]:
+    """bool[N] which rows have a word, and finite attributions only."""
+    usable = words.lengths > 0
+    broken = np.flatnonzero(~np.isfinite(words.values))
+    if len(broken):
+        usable[np.searchsorted(words.offsets, broken, side="right") - 1] = False
+    return usable
+
+
+def _take(words: Ragged, keep: NDArray[np.bool_]) -> Ragged:
+    """The rows where `keep` is true."""
+    if keep.all():
+        return words
+    lengths = words.lengths
+    values = words.values[words.offsets[0] : words.offsets[-1]][np.repeat(keep, lengths)]
+    return Ragged(values, np.concatenate([[0], np.cumsum(lengths[keep])]))

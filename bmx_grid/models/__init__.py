@@ -1,0 +1,1 @@
+"""Pretrained models: where they lie, how they load, texts through them."""

@@ -1,0 +1,114 @@
+"""Texts through an encoder: tokens, batches filled by a budget of padded tokens, hidden states."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.models.loading import LoadedModel
+
+Ints = NDArray[np.int64]
+TokenIds = list[NDArray[np.int32]]
+CPU_BATCH_TOKENS = 2_048  # on a CPU larger batches are slower: their activations leave the cache
+GPU_BATCH_TOKENS = 32_768
+_TEXTS_AT_ONCE = 256  # through the tokenizer, whose own records are many times larger than the ids
+
+
+def token_budget(loaded: LoadedModel, batch_tokens: int | None) -> int:
+    """Padded tokens a batch: as asked for, or what suits the device; never more than what was seen to fit."""
+    if batch_tokens is None:
+        batch_tokens = CPU_BATCH_TOKENS if loaded.on_cpu else GPU_BATCH_TOKENS
+    return batch_tokens if loaded.most_tokens is None else min(batch_tokens, loaded.most_tokens)
+
+
+def tokenize(loaded: LoadedModel, texts: Sequence[str], max_length: int | None, *, specials: bool = True) -> TokenIds:
+    """int32[L] token ids of each text, cut after `max_length` tokens (None or more than the model's limit: that limit).
+
+    Texts that are cut are counted in `loaded.texts_cut`; the first ones are warned of.
+    """
+    limit = loaded.max_length if max_length is None else min(max_length, loaded.max_length)
+    found = _ids(loaded, texts, specials, truncation=True, max_length=limit)
+    full = [text for text, ids in zip(texts, found, strict=True) if len(ids) == limit]
+    cut = sum(len(ids) > limit for ids in _ids(loaded, full, specials, truncation=False))
+    if cut > 0 and loaded.texts_cut == 0:
+        warnings.warn(
+            f"model '{loaded.name}': {cut} of {len(texts)} texts have more than {limit} tokens; they are scored "
+            "without the rest, as the published metric does. Said once for this model; texts_cut goes on counting.",
+            stacklevel=2,
+        )
+    loaded.texts_cut += cut
+    return found
+
+
+def _ids(loaded: LoadedModel, texts: Sequence[str], specials: bool, **options: Any) -> TokenIds:
+    found: TokenIds = []
+    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+        encoded = loaded.tokenizer(
+            list(texts[start : start + _TEXTS_AT_ONCE]),
+            add_special_tokens=specials,
+            padding=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            verbose=False,
+            **options,
+        )
+        found += [np.array(one, dtype=np.int32) for one in encoded["input_ids"]]
+    return found
+
+
+def in_batches(work: Callable[[Ints], None], lengths: Ints, loaded: LoadedModel, batch_tokens: int | None) -> None:
+    """Call `work` with positions of items until all were worked on, as many at once as the token budget holds.
+
+    lengths: int64[n] tokens of each item. Items come sorted, the longest first, so that a batch is padded little
+    and memory that is too small shows at once: then the budget is halved, for this model and from now on, and the
+    same items are tried again. A batch that is a quarter full ends before items that are an eighth shorter: where
+    lengths are far apart, padding costs more than a smaller batch. Raises torch.OutOfMemoryError when not even one
+    item fits.
+    """
+    import torch
+
+    order = np.argsort(-lengths, kind="stable")
+    descending = -lengths[order]
+    start = 0
+    while start < len(order):
+        longest = max(int(lengths[order[start]]), 1)
+        most = max(token_budget(loaded, batch_tokens) // longest, 1)
+        alike = int(np.searchsorted(descending[start:], -longest * 7 / 8, side="right"))
+        batch = order[start : start + min(most, max(alike, most // 4, 1))]
+        try:
+            work(batch)
+        except torch.OutOfMemoryError:
+            if len(batch) == 1:
+                raise
+            loaded.most_tokens = len(batch) * longest // 2
+            # the failed batch is freed only when its error is: go on after the handler
+        else:
+            start += len(batch)
+            continue
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+def padded(ids: Sequence[Sequence[int]], fill: int) -> tuple[Ints, NDArray[np.bool_]]:
+    """int64[B, L] ids, filled up, and bool[B, L], True where a token stands; L is at least 1."""
+    lengths = np.array([len(one) for one in ids], dtype=np.int64)
+    mask = np.arange(max(int(lengths.max(initial=0)), 1)) < lengths[:, None]
+    rows = np.full(mask.shape, fill, dtype=np.int64)
+    rows[mask] = np.concatenate([np.asarray(one, dtype=np.int64) for one in ids]) if len(ids) else []
+    return rows, mask
+
+
+def hidden_states(loaded: LoadedModel, ids: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+    """Tensors float32[B, L, D], the last layer's output, and bool[B, L], True where a token stands, on the device."""
+    import torch
+
+    rows, mask = padded(ids, loaded.tokenizer.pad_token_id)
+    tokens = torch.from_numpy(rows).to(loaded.device)
+    there = torch.from_numpy(mask).to(loaded.device)
+    with torch.inference_mode():
+        output = loaded.network(input_ids=tokens, attention_mask=there.long()).last_hidden_state
+    return output.float(), there

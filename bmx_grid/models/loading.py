@@ -1,0 +1,192 @@
+"""Loading pretrained models, once per process.
+
+Only weights in the safetensors format are read, since pickled weights can carry code, and code that comes
+with a model is never run.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bmx_grid.errors import UnavailableError
+from bmx_grid.models.files import absent, check_model, commit, hub_is_closed, model_folder
+
+__all__ = ["Device", "Dtype", "Kind", "LoadedModel", "check_model", "load_model"]
+
+Kind = Literal["encoder", "masked_lm", "causal_lm"]
+Dtype = Literal["float32", "bfloat16"]
+Device = Literal["auto", "cpu", "cuda", "mps"]
+
+_CLASSES: dict[Kind, str] = {
+    "encoder": "AutoModel",
+    "masked_lm": "AutoModelForMaskedLM",
+    "causal_lm": "AutoModelForCausalLM",
+}
+_KEPT_LOADED = 4  # models a process holds: a metric's, its language model's, an explainer's, and one more
+
+
+@dataclass(eq=False)
+class LoadedModel:
+    """A tokenizer and a network in evaluation mode, on its device, and what this process learnt about them.
+
+    max_length: tokens that a text may have at most, special tokens included.
+    texts_cut: texts seen so far that were longer than allowed.
+    most_tokens: padded tokens that still fit into memory at once, once that has run out; None before.
+    """
+
+    name: str
+    tokenizer: Any
+    network: Any
+    device: Any
+    max_length: int
+    texts_cut: int = 0
+    most_tokens: int | None = None
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether it computes on the CPU, where small batches are best."""
+        return str(self.device) == "cpu"
+
+
+def load_model(
+    kind: Kind,
+    model: str,
+    revision: str | None = None,
+    *,
+    layers: int | None = None,
+    dtype: Dtype = "float32",
+    device: Device = "auto",
+) -> LoadedModel:
+    """The model, loaded on the first call and kept.
+
+    layers: keep only the first so many hidden layers of an encoder (None keeps all).
+    Raises UnavailableError naming model, revision, the place looked at and the way out.
+    """
+    check_model(model, revision, layers)
+    if model_folder(model) is None:
+        revision = commit(model, revision)  # of the model whose identity the results bear
+    return _load(kind, model, revision, layers, dtype, _chosen_device(device))
+
+
+def _chosen_device(device: Device) -> str:
+    import torch
+
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if device == "auto":
+        return next(name for name, found in there.items() if found)
+    if not there[device]:
+        raise UnavailableError(f"device={device}: PyTorch sees no such device here; set device=auto or device=cpu.")
+    return device
+
+
+@functools.lru_cache(maxsize=_KEPT_LOADED)
+def _load(kind: Kind, model: str, revision: str | None, layers: int | None, dtype: Dtype, device: str) -> LoadedModel:
+    import torch
+
+    folder = model_folder(model)
+    if folder is not None:
+        tokenizer, network = _read(kind, model, str(folder), None, dtype, offline=True)
+    else:
+        try:
+            tokenizer, network = _read(kind, model, model, revision, dtype, offline=True)
+        except UnavailableError:
+            if hub_is_closed():
+                raise
+            tokenizer, network = _read(kind, model, model, revision, dtype, offline=False)
+    if layers is not None:
+        _keep_layers(model, network, layers)
+    network.eval().requires_grad_(False)
+    limit = _text_limit(tokenizer, network.config)
+    return LoadedModel(model, tokenizer, network.to(device), torch.device(device), limit)
+
+
+def _read(kind: Kind, model: str, place: str, revision: str | None, dtype: Dtype, *, offline: bool) -> tuple[Any, Any]:
+    """Tokenizer and network, complete: a network whose weights are partly missing would score with random ones."""
+    import safetensors
+    import torch
+    import transformers
+
+    options = {"revision": revision, "trust_remote_code": False, "local_files_only": offline}
+    with _quiet():
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(place, **options)
+            network, report = getattr(transformers, _CLASSES[kind]).from_pretrained(
+                place, dtype=getattr(torch, dtype), use_safetensors=True, output_loading_info=True, **options
+            )
+        # what transformers raises for missing files, unknown architectures, missing libraries and broken weights
+        except (OSError, ValueError, KeyError, ImportError, RuntimeError, safetensors.SafetensorError) as error:
+            why = f"{type(error).__name__}: {str(error).strip()}".splitlines()[0]
+            if place != model or model_folder(model) is not None:
+                raise UnavailableError(f"model '{model}' cannot be loaded from {place}: {why}") from error
+            raise UnavailableError(absent(model, revision, why)) from error
+    _check_kind(kind, model, tokenizer, network)
+    lacking = sorted(key for key in report["missing_keys"] if kind != "encoder" or not key.startswith("pooler."))
+    if lacking:
+        raise UnavailableError(
+            f"model '{model}' is a {network.config.model_type} without the weights that {_CLASSES[kind]} needs "
+            f"({len(lacking)} missing, {lacking[0]} the first): name a model of that architecture."
+        )
+    return tokenizer, network
+
+
+def _check_kind(kind: Kind, model: str, tokenizer: Any, network: Any) -> None:
+    """Refuse models that load, but not as what they are needed for. Raises UnavailableError."""
+    config = network.config
+    made_for = getattr(config, "architectures", None) or []
+    if kind == "causal_lm" and not any(name.endswith(("LMHeadModel", "ForCausalLM")) for name in made_for):
+        raise UnavailableError(
+            f"model '{model}' is a {', '.join(made_for) or config.model_type}, which does not predict a token from "
+            "those before it: name a causal language model such as gpt2."
+        )
+    special = [name for name in ("pad", "cls", "sep") if getattr(tokenizer, f"{name}_token_id", None) is None]
+    if kind != "causal_lm" and special:
+        raise UnavailableError(
+            f"model '{model}' (a {config.model_type}): its tokenizer has no {', '.join(special)} token; name an "
+            "encoder such as BERT, RoBERTa or XLM-R."
+        )
+    known = network.get_input_embeddings().num_embeddings
+    if len(tokenizer) > known:
+        raise UnavailableError(
+            f"model '{model}': its tokenizer has {len(tokenizer):,} tokens and its network {known:,}: they do not "
+            "belong together; get the tokenizer that was published with the weights."
+        )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No progress bars and no advice from transformers while a model is loaded; as it was afterwards."""
+    from transformers.utils import logging
+
+    log: Any = logging  # untyped functions
+    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity_error()
+    log.disable_progress_bar()
+    try:
+        yield
+    finally:
+        log.set_verbosity(level)
+        if bars:
+            log.enable_progress_bar()
+
+
+def _keep_layers(model: str, network: Any, layers: int) -> None:
+    """Drop the layers after number `layers`, whose output is then the network's."""
+    stack = getattr(getattr(network, "encoder", None), "layer", None)
+    if stack is None:
+        raise UnavailableError(
+            f"model '{model}' is a {network.config.model_type}: its layers are not where those of BERT, RoBERTa and "
+            "XLM-R are, so that layer cannot be chosen. Name a model of one of these architectures."
+        )
+    network.encoder.layer = stack[:layers]
+
+
+def _text_limit(tokenizer: Any, config: Any) -> int:
+    """Tokens a text may have: the tokenizer's limit, and no more than the network has positions for."""
+    positions = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
+    if config.model_type in ("roberta", "xlm-roberta", "camembert"):
+        positions -= config.pad_token_id + 1  # their positions start after the padding's
+    return int(min(tokenizer.model_max_length, positions))

@@ -1,0 +1,1 @@
+"""One page for one analysis, without a network."""

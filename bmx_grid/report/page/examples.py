@@ -1,0 +1,139 @@
+"""A few segments of a sweep with the attributions of their words, chosen by rule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.analysis.table import CONTROL
+from bmx_grid.measures.grid import GridSpec, boosted_scores
+from bmx_grid.sweep.plan import Setting, SweepPlan
+from bmx_grid.sweep.results import SettingResult
+from bmx_grid.text import split_words
+
+RULE = (
+    "For each explainer the setting that gains most at the (w, p) named; in it the segment that rises by the most "
+    "ranks from the metric's score to the boosted score, and the one that falls by the most. Of equal ones the first."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One side of a segment: its name, n words, and float64[n] attributions."""
+
+    name: str
+    words: tuple[str, ...]
+    attributions: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """A segment before and after boosting.
+
+    names: data set, language pair, metric, explainer; w, p: the point it is boosted with.
+    score, boosted, human: the metric's, the boosted and the human score.
+    score_rank, boosted_rank, human_rank: ranks among the n rated segments of the setting, 1 is the best; equal scores
+        share their mean rank.
+    """
+
+    segment: str
+    names: tuple[str, str, str, str]
+    w: float
+    p: float
+    sides: tuple[Side, ...]
+    score: float
+    boosted: float
+    human: float
+    score_rank: float
+    boosted_rank: float
+    human_rank: float
+    n: int
+
+
+def choose_examples(results: Iterable[SettingResult], plan: SweepPlan, spec: GridSpec) -> list[Example]:
+    """The segments that RULE names, from finished settings of a plan whose attributions are in the store.
+
+    The (w, p) is the fixed one of the explainer, or the best of the setting where it has none.
+    Raises StoreError when attributions are missing.
+    """
+    planned = {_names(one.setting): one.setting for one in plan.settings}
+    chosen: dict[str, SettingResult] = {}
+    for result in results:
+        if CONTROL in result.names or result.names not in planned or not math.isfinite(_point(result)[2]):
+            continue
+        known = chosen.get(result.explainer)
+        if known is None or _point(result)[2] > _point(known)[2]:
+            chosen[result.explainer] = result
+    found: list[Example] = []
+    for name in sorted(chosen):
+        found += _movers(chosen[name], planned[chosen[name].names], spec)
+    return found
+
+
+def _point(result: SettingResult) -> tuple[float, float, float]:
+    """w, p, and the gain there."""
+    if math.isfinite(result.fixed_gain):
+        return result.fixed_w, result.fixed_p, result.fixed_gain
+    return result.grid.best_w, result.grid.best_p, result.gain
+
+
+def _names(setting: Setting) -> tuple[str, str, str, str]:
+    segments = setting.segments
+    return segments.dataset, segments.language_pair, setting.metric_name, setting.explainer_name
+
+
+def _movers(result: SettingResult, setting: Setting, spec: GridSpec) -> list[Example]:
+    w, p, _ = _point(result)
+    stored = setting.slot.load(setting.keys)
+    base, human = stored.base_scores, setting.segments.human_scores
+    boosted = boosted_scores(spec.aggregation, spec.side, p, w, base, stored.ground_truth, stored.hypothesis)
+    used = np.flatnonzero(np.isfinite(base) & np.isfinite(boosted) & np.isfinite(human))
+    if len(used) == 0:
+        return []
+    ranks = [_ranks(scores[used]) for scores in (base, boosted, human)]
+    rise = ranks[0] - ranks[1]
+    moved = [int(np.argmax(rise)), int(np.argmin(rise))]
+    examples = []
+    for at in [one for one in moved if rise[one] != 0]:
+        row = int(used[at])
+        sides = zip(
+            (setting.metric.reads, "hypothesis"),
+            setting.pairs[row],
+            (stored.ground_truth[row], stored.hypothesis[row]),
+            strict=True,
+        )
+        examples.append(
+            Example(
+                segment=setting.segments.segments[row].id,
+                names=result.names,
+                w=w,
+                p=p,
+                sides=tuple(Side(name, split_words(text), values) for name, text, values in sides),
+                score=float(base[row]),
+                boosted=float(boosted[row]),
+                human=float(human[row]),
+                score_rank=float(ranks[0][at]),
+                boosted_rank=float(ranks[1][at]),
+                human_rank=float(ranks[2][at]),
+                n=len(used),
+            )
+        )
+    return examples
+
+
+def _ranks(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """float64[n] ranks, 1 for the highest score; equal scores share their mean rank."""
+    _, inverse, counts = np.unique(-scores, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2)[inverse], dtype=np.float64)
+
+
+def strengths(sides: Sequence[Side]) -> list[NDArray[np.float64]]:
+    """float64[n] for each side, |attribution| relative to the largest of all sides; 0 where undefined or all are 0."""
+    finite = [np.where(np.isfinite(side.attributions), np.abs(side.attributions), 0.0) for side in sides]
+    largest = max((float(values.max(initial=0.0)) for values in finite), default=0.0)
+    return [values / largest if largest > 0 else values for values in finite]

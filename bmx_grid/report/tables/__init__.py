@@ -1,0 +1,1 @@
+"""The tables of an analysis, by what they tell."""

@@ -1,0 +1,1 @@
+"""A sweep: its settings, their execution and their results."""

@@ -1,0 +1,1 @@
+"""Who watches a sweep from outside."""

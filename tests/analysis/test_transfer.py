@@ -1,0 +1,107 @@
+"""Selection without leakage, against selection written out by hand."""
+
+import numpy as np
+import pytest
+from some_tables import P, W, flat, lime, peaked, random_surfaces, table
+
+from bmx_grid.analysis.best import best_points
+from bmx_grid.analysis.rules import RULES, Candidates
+from bmx_grid.analysis.transfer import leave_one_out, nested
+
+
+def best_by_hand(surface):
+    row, column = np.unravel_index(np.argmax(surface), surface.shape)
+    return P[row], W[column]
+
+
+def nearest_below(values, wanted):
+    return int(
+        np.argmin(np.abs(values - wanted) - 1e-9 * (np.arange(len(values)) == 0) + 1e-7 * np.arange(len(values)))
+    )
+
+
+@pytest.mark.parametrize(("factor", "position"), [("dataset", 0), ("language_pair", 1), ("metric", 2)])
+def test_parameters_come_from_the_others_only(factor, position):
+    surfaces = random_surfaces(4, pairs=("a", "b", "c"))
+    found = table(surfaces)
+    expected = {}
+    for held in {names[position] for names in surfaces}:
+        others = [best_by_hand(one) for names, one in surfaces.items() if names[position] != held]
+        p, w = np.median(others, axis=0)
+        for names, one in surfaces.items():
+            if names[position] == held:
+                expected[names] = one[nearest_below(P, p), nearest_below(W, w)] - one[0, -1]
+    out = leave_one_out(found, best_points(found), factor)["lime"]
+    assert out.gain.tolist() == pytest.approx([expected[tuple(one)] for one in found.settings], abs=1e-15)
+    assert {fold.name: fold.gains.n for fold in out.folds} == {
+        name: sum(names[position] == name for names in surfaces) for name in {names[position] for names in surfaces}
+    }
+    assert out.optimism == pytest.approx(out.in_sample.mean_gain - np.mean(list(expected.values())))
+
+
+def test_a_change_of_what_is_held_out_never_changes_its_parameters():
+    surfaces = random_surfaces(5)
+    changed = {names: peaked(1.7) if names[0] == "d2" else one for names, one in surfaces.items()}
+    for method in (leave_one_out, nested):
+        points = []
+        for one in (surfaces, changed):
+            some = table(one)
+            folds = method(some, best_points(some), "dataset")["lime"].folds
+            points.append({fold.name: (fold.point, fold.rule) for fold in folds})
+        assert points[0]["d2"][0].p == points[1]["d2"][0].p
+        assert points[0]["d2"][1] == points[1]["d2"][1]
+        assert points[0]["d1"] != points[1]["d1"]
+
+
+def test_selection_in_sample_is_rosier_than_held_out():
+    # Each language pair has its own best p: what suits the others does not suit it.
+    out = leave_one_out(*_with_best(lime([peaked(p) for p in (-1.8, -0.6, 0.6, 1.8)])), "language_pair")["lime"]
+    assert (out.in_sample.mean_gain, out.summary.mean_gain) == pytest.approx((-0.02, -0.08))
+    assert out.optimism == pytest.approx(0.06)
+    assert [fold.point.p for fold in out.folds] == pytest.approx([0.6, 0.6, -0.6, -0.6])
+
+
+def _with_best(some):
+    return some, best_points(some)
+
+
+def test_a_single_name_cannot_be_held_out():
+    out = leave_one_out(*_with_best(lime([peaked(-1.0), peaked(-0.5)])), "dataset")["lime"]
+    assert out.folds == ()
+    assert (out.summary.n, out.summary.undefined) == (0, 2)
+    assert np.isnan(out.optimism)
+    assert out.in_sample.better == 2
+
+
+def test_nested_takes_the_rule_that_works_among_the_others():
+    # Medians of single high points lie where every setting loses; the point of the highest mean gain suits all.
+    surfaces = [np.maximum(peaked(1.0, gain=0.05), flat(0.5, 0.3)) for _ in range(5)]
+    for at, one in enumerate(surfaces):
+        one[at**2, 0] = 0.9  # a single high point of each, at a p of its own
+    out = nested(*_with_best(lime(surfaces)), "language_pair")["lime"]
+    assert {fold.rule for fold in out.folds} == {"highest_mean_gain"}
+    assert {(fold.point.p, fold.point.w) for fold in out.folds} == {(1.0, 0.5)}
+    assert out.summary.better == 5
+    assert leave_one_out(*_with_best(lime(surfaces)), "language_pair")["lime"].summary.better == 0
+
+
+def test_rules_against_their_definition():
+    some = table(random_surfaces(6, pairs=("a", "b", "c")))
+    candidates = Candidates(some, best_points(some))
+    rows = np.arange(len(some)) % 3 != 0
+    gains = some.gains[rows][:, :, some.boosted]
+    for rule, surface in (("highest_mean_gain", gains.mean(axis=0)), ("most_improved", (gains > 1e-5).sum(axis=0))):
+        point = RULES[rule](candidates, rows)
+        value = surface[int(np.flatnonzero(some.p == point.p)[0]), int(np.flatnonzero(some.w == point.w)[0])]
+        assert value == pytest.approx(surface.max(), abs=1e-15)
+
+
+def test_undefined_points_are_not_chosen():
+    one, other = peaked(-1.0), peaked(-1.0)
+    one[int(np.argmin(np.abs(P + 1))), 1] = np.nan
+    some = lime([one, other])
+    candidates = Candidates(some, best_points(some))
+    both, second = np.array([True, True]), np.array([False, True])
+    assert RULES["highest_mean_gain"](candidates, both).p == -1.1
+    assert RULES["highest_mean_gain"](candidates, second).p == -1.0
+    assert RULES["most_improved"](candidates, both).p == -1.1

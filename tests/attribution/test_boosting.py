@@ -1,0 +1,256 @@
+"""The boosted metric: one iteration equals the grid's point, two equal one applied by hand, no text is scored twice."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fakes import HashMetric, composed
+
+from bmx_grid.attribution.boosted import BoostedMetric
+from bmx_grid.attribution.explain import count_texts, explain_pairs
+from bmx_grid.commands import sweep as app
+from bmx_grid.configure import build, load_option
+from bmx_grid.errors import BmxError, ConfigError, ExplainError
+from bmx_grid.explainers.erasure import Erasure
+from bmx_grid.explainers.lime import Lime
+from bmx_grid.explainers.random import Random
+from bmx_grid.identity import canonical_json
+from bmx_grid.measures.aggregation import LehmerMean, PowerMean
+from bmx_grid.measures.grid import boosted_scores
+from bmx_grid.metrics.base import Metric
+from bmx_grid.metrics.chrf import Chrf
+from bmx_grid.metrics.sentence_bleu import SentenceBleu
+from bmx_grid.ragged import Ragged
+from bmx_grid.text import split_words
+
+PAIRS = [
+    ("The cat sat on the mat .", "A cat sat on the mat ."),
+    ("He paid 3.5 euros , not 5,3 .", "He payed 3,5 euros."),
+    ("one", "one"),
+    ("", "words against an empty ground truth"),
+    ("words against an empty hypothesis", ""),
+    ("two  spaces and a a repeated word", "two  spaces a a"),
+]
+WORDLESS = ("", "")
+
+
+def two_iterations(base: Metric, **settings) -> BoostedMetric:
+    first = BoostedMetric(base, Erasure(), -0.3, 0.6)
+    return BoostedMetric(first, Erasure(), **{"p": -0.3, "w": 0.6} | settings)
+
+
+def power_mean(values: list[float], p: float) -> float:
+    """Section 3.4 as it is written."""
+    low = min(values)
+    positive = [value + (abs(low) + 1e-9 if low <= 0 else 1e-9) for value in values]
+    return float(np.mean(np.array(positive) ** p) ** (1 / p))
+
+
+def erasure_by_hand(score, pair: tuple[str, str]) -> list[float]:
+    """The fall of `score` for each word of both sides, in plain Python."""
+    falls = []
+    for index in (0, 1):
+        words = list(split_words(pair[index]))
+        for position in range(len(words)):
+            erased = list(pair)
+            erased[index] = " ".join([*words[:position], "", *words[position + 1 :]])
+            falls.append(score(pair) - score((erased[0], erased[1])))
+    return falls
+
+
+def iterate_by_hand(score, p: float, w: float):
+    """Algorithm 1: from a score function to the score function of the next iteration."""
+    return lambda pair: w * score(pair) + (1 - w) * power_mean(erasure_by_hand(score, pair), p)
+
+
+@pytest.mark.parametrize("base", [pytest.param(SentenceBleu(), id="bleu"), pytest.param(Chrf(), id="chrf")])
+@pytest.mark.parametrize("iterations", [1, 2])
+def test_iterations_are_algorithm_1_written_out(base, iterations):
+    made, by_hand = base, lambda pair: float(base.score([pair])[0])
+    for p, w in [(-0.3, 0.6), (1.5, 0.2)][:iterations]:
+        made, by_hand = BoostedMetric(made, Erasure(), p, w), iterate_by_hand(by_hand, p, w)
+    assert made.score(PAIRS).tolist() == pytest.approx([by_hand(pair) for pair in PAIRS], abs=1e-12)
+
+
+def test_two_iterations_are_one_iteration_applied_to_the_boosted_metric():
+    first = BoostedMetric(SentenceBleu(), Erasure(), -0.3, 0.6)
+    explained = explain_pairs(first, Erasure(), PAIRS, seed=0)
+    base = np.array([one.base_score for one in explained])
+    sides = [Ragged.from_rows(getattr(one, side) for one in explained) for side in ("ground_truth", "hypothesis")]
+    second = boosted_scores(PowerMean(), "both", -0.3, 0.6, base, *sides)
+    np.testing.assert_allclose(two_iterations(SentenceBleu()).score(PAIRS), second, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        pytest.param(BoostedMetric(SentenceBleu(), Lime(num_samples=30), -1.4, 0.4), id="lime x bleu"),
+        pytest.param(BoostedMetric(HashMetric(), Random(), 5.0, 0.2), id="random x hash"),
+        pytest.param(BoostedMetric(Chrf(), Erasure(), 0.0, 0.0, LehmerMean(), "hypothesis"), id="lehmer, hypothesis"),
+        pytest.param(two_iterations(SentenceBleu()), id="two iterations"),
+    ],
+)
+def test_a_pair_scores_the_same_bits_alone_in_any_order_and_in_any_part(metric):
+    together = metric.score([*PAIRS, WORDLESS])
+    assert metric.score([WORDLESS, *PAIRS[::-1]])[::-1].tobytes() == together.tobytes()
+    assert np.concatenate([metric.score([pair]) for pair in [*PAIRS, WORDLESS]]).tobytes() == together.tobytes()
+    largest = max(metric.count_texts(pair) for pair in PAIRS)
+    assert replace(metric, max_texts=largest).score([*PAIRS, WORDLESS]).tobytes() == together.tobytes()
+
+
+@pytest.mark.parametrize(
+    "explain",
+    [
+        pytest.param(lambda base, pair: two_iterations(base).score([pair]), id="nested"),
+        pytest.param(
+            lambda base, pair: explain_pairs(BoostedMetric(base, Erasure(), -0.3, 0.6), Erasure(), [pair], seed=0),
+            id="boosted metric explained by a sweep",
+        ),
+    ],
+)
+def test_two_iterations_of_erasure_on_15_words_score_121_texts_not_241(explain, tmp_path):
+    pair = (" ".join("abcdefg"), " ".join("hijklmno"))
+    explain(HashMetric(log=str(tmp_path / "calls")), pair)
+    assert sum(map(int, (tmp_path / "calls").read_text().split())) == 1 + 15 + 15 * 14 // 2 == 121
+
+
+def test_the_texts_that_are_announced_are_never_exceeded(tmp_path):
+    metric = two_iterations(HashMetric(log=str(tmp_path / "calls")))
+    metric.score([PAIRS[0]])
+    assert sum(map(int, (tmp_path / "calls").read_text().split())) <= metric.count_texts(PAIRS[0]) == 17 * 17
+
+
+@pytest.mark.parametrize(
+    ("call", "number"),
+    [
+        pytest.param(lambda metric: metric.score([PAIRS[2], PAIRS[0]]), "289 texts", id="scored"),
+        pytest.param(lambda metric: count_texts(metric, Erasure(), PAIRS[0]), "4,913 texts", id="planned by a sweep"),
+    ],
+)
+def test_too_many_texts_are_refused_with_their_number_before_anything_is_scored(call, number, tmp_path):
+    metric = two_iterations(HashMetric(log=str(tmp_path / "calls")), max_texts=288)
+    with pytest.raises(ExplainError, match=f"{number} would be scored for this segment, above max_texts = 288"):
+        call(metric)
+    assert not (tmp_path / "calls").exists()
+
+
+@pytest.mark.parametrize(
+    ("metric", "pair"),
+    [
+        pytest.param(BoostedMetric(HashMetric(), Erasure(), -0.3, 0.6), WORDLESS, id="no words at all"),
+        pytest.param(
+            BoostedMetric(HashMetric(), Erasure(), -0.3, 0.6, side="hypothesis"), ("a b", ""), id="none on the side"
+        ),
+    ],
+)
+def test_without_words_the_metric_keeps_its_own_score(metric, pair):
+    assert metric.score([pair]).tolist() == HashMetric().score([pair]).tolist()
+
+
+def test_scores_that_are_not_finite_are_named():
+    class Infinite(HashMetric):
+        def score(self, pairs):
+            return np.full(len(pairs), np.inf)
+
+    with (
+        pytest.raises(BmxError, match="ground truth 'one' and hypothesis 'one' have a score"),
+        np.errstate(all="ignore"),
+    ):
+        BoostedMetric(Infinite(), Erasure(), -0.3, 0.6).score([("one", "one")])
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        pytest.param({"p": -0.4}, False, id="p"),
+        pytest.param({"w": 0.5}, False, id="w"),
+        pytest.param({"side": "hypothesis"}, False, id="side"),
+        pytest.param({"aggregation": LehmerMean()}, False, id="aggregation"),
+        pytest.param({"metric": HashMetric(salt=1)}, False, id="a setting of the metric"),
+        pytest.param({"explainer": Erasure("single_space")}, False, id="a setting of the explainer"),
+        pytest.param({"seed": 1}, True, id="seed where nothing is drawn"),
+        pytest.param({"max_texts": 5}, True, id="max_texts"),
+        pytest.param({"metric": HashMetric(log="x")}, True, id="a runtime field of the metric"),
+    ],
+)
+def test_what_changes_the_identity(change, same):
+    plain = BoostedMetric(HashMetric(), Erasure(), -0.3, 0.6)
+    assert (canonical_json(plain.fingerprint()) == canonical_json(replace(plain, **change).fingerprint())) is same
+
+
+def test_the_seed_is_identity_where_something_is_drawn():
+    drawing = BoostedMetric(HashMetric(), Random(), -0.3, 0.6)
+    assert drawing.fingerprint() != replace(drawing, seed=1).fingerprint()
+    assert not np.array_equal(drawing.score(PAIRS), replace(drawing, seed=1).score(PAIRS))
+
+
+def test_one_number_is_one_identity_however_it_is_written():
+    whole, written, minus = (BoostedMetric(HashMetric(), Erasure(), p, 0) for p in (0, 0.0, -0.0))
+    assert whole.fingerprint() == written.fingerprint() == minus.fingerprint()
+    assert canonical_json(replace(whole, p=float("-inf")).fingerprint())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        pytest.param({"w": 1.5}, "w = 1.5 is outside", id="w"),
+        pytest.param({"p": float("nan")}, "NaN", id="p"),
+        pytest.param({"seed": -1}, "seed must be 0 or more", id="seed"),
+        pytest.param({"max_texts": 0}, "max_texts must be at least 1", id="max_texts"),
+    ],
+)
+def test_values_that_cannot_be_used_are_refused(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        two_iterations(HashMetric(), **settings)
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        pytest.param({}, BoostedMetric(SentenceBleu(), Erasure(), -0.3, 0.6), id="the paper's appendix E"),
+        pytest.param(
+            {"metric": {"_target_": "bmx_grid.metrics.chrf.Chrf", "lowercase": True}, "explainer": "lime"},
+            BoostedMetric(Chrf(lowercase=True), Lime(), -0.3, 0.6),
+            id="parts by mapping and by name",
+        ),
+        pytest.param(
+            {"metric": "boosted"},
+            BoostedMetric(BoostedMetric(SentenceBleu(), Erasure(), -0.3, 0.6), Erasure(), -0.3, 0.6),
+            id="nested",
+        ),
+    ],
+)
+def test_the_yaml_names_its_parts(parts, expected):
+    made = build({**load_option("metric", "boosted", 0), **parts}, Metric, "metric.boosted")
+    assert made.fingerprint() == expected.fingerprint()
+    assert made.reads == "reference"
+    assert made.signature == expected.signature
+
+
+def test_a_part_given_by_name_draws_from_the_seed_of_what_it_belongs_to():
+    made = build({**load_option("metric", "boosted", 7), "metric": "random"}, BoostedMetric, "metric.boosted")
+    assert made.metric.settings()["seed"] == 7
+    assert made.reads == "source"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        pytest.param((), "texts to score with boosted: 1,424", id="counted through both iterations"),
+        pytest.param(
+            ("metric.boosted.max_texts=100",),
+            "de-en · boosted · erasure: segment 'de-en-001': 400 texts would be scored",
+            id="too many are refused",
+        ),
+        pytest.param(
+            ("metric.boosted.metric={_target_: bmx_grid.metrics.chrf.Chrf}", "metric.boosted.explainer=random"),
+            "texts to score with boosted: 52",
+            id="parts by mapping and by name",
+        ),
+    ],
+)
+def test_a_dry_run_knows_the_texts_of_all_iterations(overrides, said, capsys):
+    # The two segments have 17 and 29 words: an iteration of Erasure takes 20 and 32 texts, two their squares.
+    small = ("dataset=[sample]", "dataset.sample.language_pairs=[de-en]", "limit=2", "tracking=none", "dry_run=true")
+    app.run(composed("metric=[boosted]", "explainer=[erasure]", *small, *overrides))
+    assert said in capsys.readouterr().out

@@ -1,0 +1,204 @@
+"""The attribution store: content decides, damage is noticed, nothing is lost or doubled."""
+
+import json
+import multiprocessing
+import random
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bmx_grid.attribution import store
+from bmx_grid.attribution.explain import Explanation, pair_key
+from bmx_grid.errors import StoreError
+
+IDENTITY = {"metric": {"type": "M", "version": 1}, "explainer": {"type": "E", "version": 1}, "seed": 0}
+
+
+def explanation(number: int) -> Explanation:
+    texts = (f"grund {number}", f"hypothesis {number} ü \N{ZERO WIDTH SPACE}")
+    values = np.random.Generator(np.random.PCG64(number)).normal(size=number % 5 + 2)
+    return Explanation(pair_key(*texts), number / 7, *texts, values[:2], values[2:])
+
+
+ROWS = [explanation(number) for number in range(40)]
+KEYS = [row.key for row in ROWS]
+
+
+def fill(folder: Path, chunks: list[list[int]]) -> store.Slot:
+    place = store.slot(folder, ("m", "e"), IDENTITY, "data", "de-en")
+    for chunk in chunks:
+        place.add([ROWS[index] for index in chunk])
+    place.merge()
+    return place
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory) -> bytes:
+    return fill(tmp_path_factory.mktemp("reference"), [list(range(40))]).path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        pytest.param([list(range(20)), list(range(20, 40))], id="two chunks"),
+        pytest.param([[index] for index in range(40)], id="chunks of one"),
+        pytest.param([list(range(39, -1, -1))], id="other order"),
+        pytest.param([list(range(30)), list(range(10, 40))], id="chunks that overlap"),
+    ],
+)
+def test_the_file_does_not_depend_on_how_it_came_about(chunks, reference, tmp_path):
+    place = fill(tmp_path, chunks)
+    assert place.path.read_bytes() == reference
+    assert not place.parts.exists()
+
+
+def test_a_subset_first_and_the_rest_later_give_the_same_file(reference, tmp_path):
+    place = fill(tmp_path, [list(range(5))])
+    assert place.missing(KEYS) == list(range(5, 40))
+    assert fill(tmp_path, [list(range(5, 40))]).path.read_bytes() == reference
+
+
+def test_rows_come_back_exactly_in_any_order_and_repeated(tmp_path):
+    place = fill(tmp_path, [list(range(40))])
+    asked = [7, 3, 3, 39]
+    loaded = place.load([KEYS[index] for index in asked])
+    assert loaded.base_scores.tolist() == [ROWS[index].base_score for index in asked]
+    for row, index in enumerate(asked):
+        assert loaded.ground_truth[row].tobytes() == ROWS[index].ground_truth.tobytes()
+        assert loaded.hypothesis[row].tobytes() == ROWS[index].hypothesis.tobytes()
+
+
+def test_a_chunk_counts_before_it_is_merged(tmp_path):
+    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en")
+    place.add(ROWS[:3])
+    assert place.missing(KEYS[:5]) == [3, 4]
+
+
+def test_repeated_keys_are_missing_once(tmp_path):
+    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en")
+    assert place.missing([KEYS[0], KEYS[1], KEYS[0]]) == [0, 1]
+
+
+def test_another_identity_has_another_folder(tmp_path):
+    one = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en")
+    other = store.slot(tmp_path, ("m", "e"), {**IDENTITY, "seed": None}, "data", "de-en")
+    assert one.path.parent != other.path.parent
+
+
+def test_loading_what_is_not_there_says_so(tmp_path):
+    place = fill(tmp_path, [[0, 1]])
+    with pytest.raises(StoreError, match="lacks 1 of 2 explanations"):
+        place.load([KEYS[0], KEYS[5]])
+
+
+def flips(content: bytes) -> list[int]:
+    return random.Random(4).sample(range(len(content)), 120)
+
+
+def test_a_flipped_bit_never_passes_as_data(tmp_path, reference):
+    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en")
+    place.path.parent.mkdir(parents=True)
+    noticed = 0
+    for position in flips(reference):
+        damaged = bytearray(reference)
+        damaged[position] ^= 1 << (position % 8)
+        place.path.write_bytes(bytes(damaged))
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            table = store._read(place.path, place.identity)
+        if table is None:
+            noticed += 1
+            assert "is damaged" in str(seen[0].message)
+        else:  # a byte that carries no value, such as the name of the writing program
+            intact = pq.read_table(pa.BufferReader(reference))
+            assert table.equals(intact)
+    assert noticed > 80
+
+
+@pytest.mark.parametrize("kept", [0, 3, 100, 0.5, -1], ids=["empty", "3 bytes", "100 bytes", "half", "all but one"])
+def test_a_truncated_file_is_noticed_and_replaced(kept, reference, tmp_path):
+    place = fill(tmp_path, [list(range(40))])
+    end = int(len(reference) * kept) if isinstance(kept, float) else kept
+    place.path.write_bytes(reference[:end])
+    with pytest.warns(UserWarning, match="is damaged"):
+        assert place.missing(KEYS) == list(range(40))
+    place.add(ROWS)
+    with pytest.warns(UserWarning, match="is damaged"):
+        place.merge()
+    assert place.path.read_bytes() == reference
+
+
+def test_a_damaged_chunk_is_computed_again(tmp_path, reference):
+    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en")
+    place.add(ROWS[:20])
+    place.add(ROWS[20:])
+    victim = sorted(place.parts.glob("*.parquet"))[0]
+    victim.write_bytes(victim.read_bytes()[:-40])
+    with pytest.warns(UserWarning, match="is damaged"):
+        missing = place.missing(KEYS)
+    assert len(missing) == 20
+    place.add([ROWS[index] for index in missing])
+    place.merge()
+    assert place.path.read_bytes() == reference
+
+
+def test_a_file_of_a_newer_version_is_refused_not_replaced(tmp_path):
+    place = fill(tmp_path, [list(range(40))])
+    table = pq.read_table(place.path)
+    header = json.loads(table.schema.metadata[b"bmx_grid"]) | {"version": store.VERSION + 1}
+    pq.write_table(table.replace_schema_metadata({"bmx_grid": json.dumps(header)}), place.path)
+    before = place.path.read_bytes()
+    with pytest.raises(
+        StoreError, match=r"written by a newer bmx_grid .* Update bmx_grid, or choose another cache_dir"
+    ):
+        place.missing(KEYS)
+    assert place.path.read_bytes() == before
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "attributions").write_text("a file in the way")
+    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en")
+    with pytest.raises(StoreError, match=r"cannot write .*\.parquet: .* cache_dir="):
+        place.add(ROWS[:2])
+
+
+def test_a_folder_in_the_place_of_a_chunk_or_file_is_named(tmp_path):
+    place = fill(tmp_path, [[0]])
+    (place.parts / "0.parquet").mkdir(parents=True)
+    for act in (place.merge, lambda: place.missing(KEYS)):
+        with pytest.raises(StoreError, match="is a folder where a file should be"):
+            act()
+
+
+def test_a_merge_that_cannot_write_says_so(tmp_path, monkeypatch):
+    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en")
+    place.add(ROWS[:2])
+
+    def refuse(*_):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(store.Slot, "_merge", refuse)
+    with pytest.raises(StoreError, match=r"cannot merge .*: Read-only file system.* cache_dir"):
+        place.merge()
+
+
+def _fill_in_chunks(folder: str, start: int) -> None:
+    for index in range(start, start + 25, 5):
+        fill(Path(folder), [list(range(index, index + 5))])
+
+
+def test_two_processes_on_one_slot_lose_and_double_nothing(tmp_path, reference):
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_fill_in_chunks, args=(str(tmp_path), start)) for start in (0, 15)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+        assert worker.exitcode == 0
+    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en")
+    place.merge()
+    assert place.path.read_bytes() == reference

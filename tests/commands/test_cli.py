@@ -1,0 +1,290 @@
+"""The command line: mistakes get one clear sentence and status 2, never a traceback; multirun works."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from fakes import ROOT, composed
+
+from bmx_grid import files
+from bmx_grid.commands.compose import _check_names
+from bmx_grid.commands.sweep import run
+from bmx_grid.errors import BmxError, ConfigError
+
+SAMPLE = ("executor=sequential", "tracking=none", "analysis=false", "dataset.sample.language_pairs=[de-en]", "limit=4")
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        pytest.param("metric=[chfr]", "unknown metric 'chfr'. Did you mean 'chrf'? There are: ", id="metric"),
+        pytest.param("metric=[chrf,zzz]", "unknown metric 'zzz'. There are: ", id="second of a list"),
+        pytest.param("explainer=[limes]", "unknown explainer 'limes'. Did you mean 'lime'?", id="explainer"),
+        pytest.param("dataset=[wmt71]", "unknown dataset 'wmt71'. Did you mean 'wmt17'?", id="data set"),
+        pytest.param("+sweep=quick", "unknown sweep 'quick'. Did you mean 'quickstart'?", id="sweep"),
+        pytest.param("sweep=quickstart", "write +sweep=quickstart", id="sweep without plus"),
+        pytest.param("tracking=wandb", "unknown tracking 'wandb'. There are: mlflow, none", id="tracking"),
+        pytest.param("limt=3", "unknown key 'limt'. Did you mean 'limit'?", id="top-level key"),
+    ],
+)
+def test_unknown_names_get_the_closest_and_the_list(argument, message):
+    with pytest.raises(ConfigError) as caught:
+        _check_names([argument])
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "--help",
+        "metric=[chrf,random]",
+        "metric=chrf",
+        "+sweep=wmt17",
+        "hydra.verbose=true",
+        "grid.p.stop=10",
+        "~metric",
+    ],
+)
+def test_good_arguments_pass(argument):
+    _check_names([argument])
+
+
+def test_options_of_a_folder_of_the_users_are_known(tmp_path):
+    (tmp_path / "metric").mkdir()
+    (tmp_path / "metric" / "mine.yaml").write_text("mine: {}\n")
+    _check_names(["--config-dir", str(tmp_path), "metric=[mine]"])
+    with pytest.raises(ConfigError, match="unknown metric 'mine'"):
+        _check_names(["metric=[mine]"])
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        pytest.param(["limit=0"], "limit must be at least 1", id="limit"),
+        pytest.param(["seed=-1"], "seed must be 0 or more, got -1", id="seed"),
+        pytest.param(["seed=x"], "seed: expected a whole number, got 'x'", id="text for a number"),
+        pytest.param(["grid.w=[0,2]"], "w = 2.0 is outside \\[0, 1\\]", id="w"),
+        pytest.param(["grid.w=[]"], "the grid has no w", id="no w"),
+        pytest.param(["grid.p.stop=-30"], "is empty", id="empty p grid"),
+        pytest.param(["grid.p.step=0"], "step must be above 0", id="step"),
+        pytest.param(["grid.correlation=peerson"], "unknown value 'peerson'.*pearson", id="correlation"),
+        pytest.param(["explainer.lime.num_samples=1"], "num_samples", id="LIME without samples"),
+        pytest.param(["explainer.lime.num_samples=many"], "explainer.lime.num_samples: expected", id="not a number"),
+        pytest.param(["executor.chunk_texts=0"], "chunk_texts must be at least 1", id="chunks"),
+        pytest.param(["on_error=ignore"], "unknown value 'ignore'", id="on_error"),
+        pytest.param(["dataset.sample.language_pairs=[de-fr]"], "unknown language pair 'de-fr'", id="language pair"),
+        pytest.param(["+metric.chrf={}"], "expected an option with a `_target_`", id="no target"),
+        pytest.param(["~metric.sentence_bleu"], "metric: choose at least one", id="no metric"),
+        pytest.param(["metric=[]"], "metric: choose at least one", id="an empty list"),
+        pytest.param(["grid.p=null"], "p: expected keys below it, got None", id="no p"),
+        pytest.param(["grid.p=3"], "p: expected keys below it, got 3", id="a number for p"),
+        pytest.param(["~executor"], "executor: expected keys below it", id="no executor"),
+    ],
+)
+def test_values_that_cannot_be_are_refused_before_anything_is_written(overrides, message, tmp_path):
+    folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"]
+    with pytest.raises(BmxError, match=message):
+        run(composed(*SAMPLE, *folders, *overrides))
+    assert not list(tmp_path.iterdir())
+
+
+def own_table(folder: Path, rows: list[str], header: str = "source\treference\thypothesis\tscore") -> list[str]:
+    path = folder / "mine.tsv"
+    path.write_text("\n".join([header, *rows, ""]), encoding="utf-8")
+    return ["dataset=[tabular]", f"dataset.tabular.path={path}", "dataset.tabular.language_pairs=[de-en]"]
+
+
+GOOD = [f"quelle {n}\treference {n} words\thypothesis {n % 3} words\t{n}" for n in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        pytest.param([*GOOD, "nur\tdrei\tfelder"], "mine.tsv", id="a ragged row"),
+        pytest.param([*GOOD, "a\tb\tc\tgood"], "'good'", id="a score that is text"),
+        pytest.param([*GOOD, f"a\tb\t{'word ' * 260}end\t1"], "takes at least 523 scores", id="too long for SHAP"),
+    ],
+)
+def test_data_that_cannot_be_used_fail_with_the_place_and_the_way_out(rows, message, tmp_path, capsys):
+    chosen = ["executor=sequential", "tracking=none", "analysis=false", "metric=[chrf]", "explainer=[shap]"]
+    folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"]
+    assert run(composed(*chosen, *folders, *own_table(tmp_path, rows))) == 1
+    shown = capsys.readouterr()
+    assert message in shown.out + shown.err
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        pytest.param({"hypothesis": "a \ud800 b"}, "lone surrogate", id="half a character"),
+        pytest.param({"score": 10**400}, "not a finite number", id="a number beyond float64"),
+        pytest.param({"language_pair": "../../../x"}, "cannot name files", id="a path for a language pair"),
+        pytest.param({"language_pair": "/etc/x"}, "cannot name files", id="an absolute path"),
+        pytest.param({"language_pair": "de/en"}, "cannot name files", id="a slash"),
+        pytest.param({"language_pair": "x" * 300}, "cannot name files", id="a name of 300 characters"),
+        pytest.param({"language_pair": ""}, "cannot name files", id="an empty name"),
+    ],
+)
+def test_hostile_records_are_refused_by_name_and_write_nothing(record, message, tmp_path, capsys):
+    rows = [{"source": f"s {n}", "hypothesis": f"h {n}", "score": n, "language_pair": "de-en"} for n in range(4)]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(json.dumps(row | record) for row in rows), encoding="utf-8")
+    chosen = ["executor=sequential", "tracking=none", "analysis=false", "metric=[random]", "dataset=[tabular]"]
+    folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", f"dataset.tabular.path={path}"]
+    assert run(composed(*chosen, *folders)) == 1
+    shown = capsys.readouterr()
+    assert message in shown.out + shown.err
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["mine.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "n_rated", "defined"),
+    [
+        pytest.param([*GOOD, "a\tb\tc\t", "d\te\tf\tnan"], 6, True, id="unrated segments are left out"),
+        pytest.param([*GOOD, "wort\tword\tword\t3"], 7, True, id="one-word segments"),
+        pytest.param([*GOOD, "wort\tword\t\t3"], 7, True, id="an empty hypothesis"),
+        pytest.param(GOOD[:2], 2, False, id="two segments"),
+        pytest.param([row.rsplit("\t", 1)[0] + "\t5" for row in GOOD], 6, False, id="constant scores"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*have an empty text")
+def test_unusual_data_give_results_with_what_is_undefined_counted(rows, n_rated, defined, tmp_path):
+    chosen = [
+        "executor=sequential",
+        "tracking=none",
+        "analysis=false",
+        "metric=[chrf]",
+        "explainer=[lime,shap,erasure,random]",
+    ]
+    folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"]
+    assert run(composed(*chosen, *folders, *own_table(tmp_path, rows))) == 0
+    for row in pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist():
+        assert row["n_rated"] == n_rated
+        assert math.isfinite(row["baseline"]) is defined
+        assert (row["n_undefined"] < 3600) is defined
+
+
+def test_an_empty_text_is_warned_of(tmp_path):
+    chosen = ["executor=sequential", "tracking=none", "analysis=false", "metric=[chrf]", "explainer=[erasure]"]
+    folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"]
+    with pytest.warns(UserWarning, match="1 of 7 segments have an empty text"):
+        run(composed(*chosen, *folders, *own_table(tmp_path, [*GOOD, "wort\tword\t\t3"])))
+
+
+def test_an_output_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "out").write_text("a file where the folder should be")
+    with pytest.raises(BmxError, match=r"cannot write .*output_dir="):
+        run(composed(*SAMPLE, f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"))
+
+
+def test_a_full_disk_fails_the_setting_and_keeps_what_was_finished(tmp_path, monkeypatch, capsys):
+    folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", "explainer=[erasure,lime]"]
+    assert run(composed(*SAMPLE, *folders, "explainer=[erasure]")) == 0
+    kept = {path: path.read_bytes() for path in (tmp_path / "cache").rglob("*.parquet")}
+    real = os.replace
+
+    def full(source, target):
+        if "cache" in str(target):
+            raise OSError(28, "No space left on device")
+        real(source, target)
+
+    monkeypatch.setattr(files.os, "replace", full)
+    assert run(composed(*SAMPLE, *folders)) == 1
+    shown = capsys.readouterr().out
+    assert "No space left on device" in shown
+    assert "Free some space" in shown
+    assert {path: path.read_bytes() for path in kept} == kept
+    assert not list((tmp_path / "cache").rglob("*.part"))
+
+
+QUIET = ("executor=sequential", "tracking=none", "analysis=false")
+QUICK = ("+sweep=quickstart", "metric=[chrf]", "explainer=[erasure]", *QUIET)
+
+
+def command(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    return subprocess.run(
+        [sys.executable, "-m", "bmx_grid", *arguments], cwd=cwd, env=environment, capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        pytest.param(["metric=[chfr]"], 2, id="unknown metric"),
+        pytest.param(["+sweep=quickstart", "limit=0"], 2, id="bad value"),
+        pytest.param(["+sweep=wmt17", "data_dir=nowhere", "tracking=none"], 1, id="missing data"),
+        pytest.param(["grid.q=1"], 1, id="unknown key below a group"),
+        pytest.param(["data_dir=${oc.env:NO_SUCH_VARIABLE}"], 2, id="an interpolation that leads nowhere"),
+    ],
+)
+def test_mistakes_end_with_a_status_and_without_traceback(arguments, status, tmp_path):
+    done = command(*arguments, cwd=tmp_path)
+    assert done.returncode == status
+    assert done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("more", [["dry_run=true"], ["limit=3"], ["--help"]], ids=["dry run", "sweep", "help"])
+def test_a_reader_that_stops_reading_is_no_error(more, tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    started = subprocess.Popen(
+        [sys.executable, "-u", "-m", "bmx_grid", *QUICK, *more],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    started.stdout.close()
+    errors = started.stderr.read()
+    assert started.wait(60) in (0, -signal.SIGPIPE)
+    assert "Traceback" not in errors
+    assert (tmp_path / "outputs" / "quickstart" / "grid.parquet").is_file() == (more == ["limit=3"])
+
+
+def test_an_output_without_unicode_is_no_obstacle(tmp_path):
+    done = command(*QUICK, "limit=3", cwd=tmp_path, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+
+
+def test_files_that_a_killed_run_left_are_removed(tmp_path):
+    finished = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    out = tmp_path / "out"
+    out.mkdir()
+    left = [out / f".grid.parquet.{files._HOST}.{int(finished.stdout)}.0.part", out / ".mine.other-host.1.0.part"]
+    for path in left:
+        path.write_text("half")
+    assert run(composed(*SAMPLE, f"output_dir={out}", f"cache_dir={tmp_path / 'cache'}")) == 0
+    assert [path.exists() for path in left] == [False, True]
+
+
+def test_a_multirun_gives_every_job_its_own_folder(tmp_path):
+    chosen = ["metric=[chrf]", "explainer=[lime]", "limit=3", "executor=sequential", "tracking=none", "analysis=false"]
+    done = command("--multirun", "+sweep=quickstart", *chosen, "explainer.lime.num_samples=20,30", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = sorted(path.parent.name for path in (tmp_path / "outputs").glob("*/grid.parquet"))
+    assert found == [f"quickstart,explainer.lime.num_samples={number}" for number in (20, 30)]
+
+
+def test_a_failed_job_of_a_multirun_leaves_the_others_and_a_status(tmp_path):
+    chosen = ["metric=[chrf]", "explainer=[erasure]", "executor=sequential", "tracking=none", "analysis=false"]
+    done = command("--multirun", "+sweep=quickstart", *chosen, "limit=0,3", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "limit must be at least 1" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "outputs" / "quickstart,limit=3" / "grid.parquet").is_file()
+
+
+def test_parameters_in_the_results_are_readable(tmp_path):
+    assert run(composed(*SAMPLE, f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")) == 0
+    row = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()[0]
+    assert json.loads(row["parameters"])["explainer.num_samples"] == 100
+    assert row["signature"].startswith("BLEU|nrefs:1|case:mixed|eff:yes|tok:13a|smooth:add-k[1.00]|version:")

@@ -1,0 +1,154 @@
+"""python -m bmx_grid data: what it prints, and its exit status."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bmx_grid.commands.data import main
+from bmx_grid.datasets.download.fetch import Retry
+
+FOLDER = "wmt-qe-2022-data/test_data-gold_labels/task1_da/km-en"
+FILES = {
+    f"{FOLDER}/test.2022.src": b"s\n",
+    f"{FOLDER}/test.2022.mt": b"h\n",
+    f"{FOLDER}/test2022.km-en.da_score": b"1\n",
+}
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    """run(*arguments): (exit status, standard output, standard error), in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BMX_DATA_DIR", raising=False)
+    monkeypatch.setattr("bmx_grid.datasets.download.fetch.Retry", lambda: Retry(attempts=2, wait_s=0.001, timeout_s=5))
+
+    def call(*arguments):
+        status = main(arguments)
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return call
+
+
+def test_list_without_data(run):
+    status, out, _ = run("list")
+    assert status == 0
+    for name in ("wmt17", "eval4nlp21", "mlqe_pe", "wmt22_qe", "mqm21", "tabular"):
+        assert f"\n{name} " in out
+    assert "80 missing: python -m bmx_grid data download wmt17 data_dir=data" in out
+
+
+def test_verify_without_data(run):
+    status, out, _ = run("verify", "mlqe_pe", "language_pair=ro-en", "data_dir=here")
+    assert status == 1
+    assert "missing: here/mlqe-pe/data/direct-assessments/test/ro-en-test.tar.gz" in out
+
+
+def test_verify_and_list_with_data(run, data_dir):
+    assert run("verify", "all", f"data_dir={data_dir}")[0] == 0
+    assert "80 of 80 files there and verified" in run("list", f"data_dir={data_dir}")[1]
+
+
+def test_show(run, data_dir):
+    status, out, _ = run("show", "wmt17", "language_pair=cs-en,zh-en", "limit=2", f"data_dir={data_dir}")
+    assert status == 0
+    assert "wmt17 cs-en: 560 segments, 560 rated, with source and reference" in out
+    assert out.count("hypothesis ") == 4
+
+
+def test_show_takes_the_keys_of_the_yaml(run, write):
+    write("my.tsv", "source\thypothesis\tda\nHallo\thello\t1\nWelt\tworld\tNA\n")
+    status, out, _ = run("show", "tabular", "path=my.tsv", "columns.score=da", "language_pair=de-en")
+    assert status == 0
+    assert "2 segments, 1 rated, with source" in out
+    assert "[2] human score not rated" in out
+
+
+def test_download_verify_show(run, publisher, checksums, pack, tmp_path):
+    checksums(FILES)
+    publisher.content = pack({path.replace("wmt-qe-2022-data", "top"): raw for path, raw in FILES.items()})
+    source = "sources=[{repository: a/wmt-qe-2022-data, revision: '1', archive: '" + publisher.address + "'}]"
+    status, out, _ = run("download", "wmt22_qe", "language_pair=km-en", source)
+    assert status == 0
+    assert "3 files written below data" in out
+    assert run("verify", "wmt22_qe", "language_pair=km-en")[0] == 0
+    assert "1 segments, 1 rated" in run("show", "wmt22_qe", "language_pair=km-en")[1]
+    (tmp_path / "data" / FOLDER / "test.2022.mt").write_bytes(b"x\n")
+    status, out, _ = run("verify", "wmt22_qe", "language_pair=km-en")
+    assert status == 1
+    assert "differs: data/" in out
+
+
+def test_download_offline(run):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{free.getsockname()[1]}/a"
+    source = "sources=[{repository: a/mlqe-pe, revision: '1', archive: '" + address + "'}]"
+    status, _, err = run("download", "mlqe_pe", source)
+    assert status == 1
+    assert "offline" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(["show", "wmt71"], "Did you mean 'wmt17'?", id="name"),
+        pytest.param(["show"], "name a data set", id="no-name"),
+        pytest.param(["show", "wmt17", "language_pair=en-cs"], "unknown language pair 'en-cs'", id="pair"),
+        pytest.param(["show", "wmt17", "limit=many"], "limit=many", id="limit"),
+        pytest.param(["show", "wmt17", "unescpae=true"], "unescape", id="key"),
+        pytest.param(["show", "wmt17", "unescape=5"], "true or false", id="value"),
+        pytest.param(["show", "wmt17", "name.x=5"], "no keys below", id="key-below-a-value"),
+        pytest.param(["show", "wmt17", "unescape=[1"], "not a value", id="half-a-list"),
+        pytest.param(["show", "wmt17"], "download wmt17", id="no-data"),
+        pytest.param(["show", "tabular"], "dataset.tabular.path", id="no-path"),
+        pytest.param(["show", "tabular", "path=none.tsv"], "none.tsv", id="no-file"),
+        pytest.param(["download", "wmt18"], "unknown data set", id="download-name"),
+    ],
+)
+def test_mistakes(run, arguments, words):
+    status, _, err = run(*arguments)
+    assert status == 2
+    assert words in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("arguments", [[], ["frobnicate"], ["list", "--nope"]])
+def test_mistakes_of_form(run, arguments):
+    with pytest.raises(SystemExit) as stop:
+        run(*arguments)
+    assert stop.value.code == 2
+
+
+def command(*arguments):
+    """The command as a process of its own, its output readable through pipes."""
+    root = Path(__file__).resolve().parents[2]
+    return subprocess.Popen(
+        [sys.executable, "-m", "bmx_grid", "data", *arguments],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_help_as_a_command():
+    with command("--help") as process:
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    for word in ("list", "download", "verify", "show", "data_dir=DIR", "exit status"):
+        assert word in out
+
+
+def test_a_reader_that_has_seen_enough():
+    """`… | head` closes the pipe early: no traceback."""
+    with command("list") as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0

@@ -1,0 +1,326 @@
+"""Scoring files and lists of texts: the sweep's numbers, readable output, one sentence for each mistake."""
+
+import gzip
+import io
+import json
+import re
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from fakes import ROOT, composed
+from scipy.stats import pearsonr
+
+import bmx_grid
+from bmx_grid.attribution.boosted import BoostedMetric
+from bmx_grid.attribution.explain import explanation_identity, pair_key
+from bmx_grid.attribution.store import slot
+from bmx_grid.commands import sweep as app
+from bmx_grid.commands.score import main
+from bmx_grid.configure import ALLOWED_PACKAGES, build, load_option
+from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.errors import BmxError, ConfigError, DataError, ExplainError, UnavailableError
+from bmx_grid.explainers.base import Explainer
+from bmx_grid.explainers.erasure import Erasure
+from bmx_grid.explainers.lime import Lime
+from bmx_grid.measures.aggregation import PowerMean
+from bmx_grid.measures.grid import boosted_scores
+from bmx_grid.metrics.base import Metric
+from bmx_grid.metrics.chrf import Chrf
+
+REFERENCES = ["The cat sat on the mat .", "Hello world", "", "tab\there and\u2028there"]
+HYPOTHESES = ["A cat sat on a mat .", "Hello there", "", "tab\there or\u2028there"]
+
+
+@pytest.fixture
+def score(tmp_path, capsys):
+    """Run the command on the files above (or others), with chrF and Erasure; status, output, errors."""
+    for name, lines in (("r", REFERENCES), ("h", HYPOTHESES)):
+        (tmp_path / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+    def go(*arguments: str, **files: str | None) -> SimpleNamespace:
+        files = {"reference": str(tmp_path / "r.txt"), "hypothesis": str(tmp_path / "h.txt")} | files
+        named = [part for side, name in files.items() if name is not None for part in (f"--{side}", name)]
+        capsys.readouterr()
+        status = main(["--metric", "chrf", "--explainer", "erasure", *named, *arguments])
+        out, err = capsys.readouterr()
+        return SimpleNamespace(status=status, out=out, err=err)
+
+    return go
+
+
+@pytest.mark.parametrize(
+    ("metric", "explainer", "side"),
+    [
+        pytest.param("sentence_bleu", "lime", "both", id="lime x bleu"),
+        pytest.param("chrf", "shap", "hypothesis", id="shap x chrf, hypothesis"),
+        pytest.param("random", "erasure", "both", id="erasure x random, which reads the source"),
+        pytest.param("boosted", "erasure", "both", id="two iterations"),
+    ],
+)
+def test_a_file_gets_the_numbers_of_the_sweep(metric, explainer, side, tmp_path, score):
+    reader = build(load_option("dataset", "sample"), DatasetReader, "dataset.sample")
+    segments = reader.read(tmp_path, "de-en").head(12)
+    rows = [(one.source, one.reference, one.hypothesis) for one in segments.segments]
+    columns = dict(zip(("source", "reference", "hypothesis"), zip(*rows, strict=True), strict=True))
+    lines = ["\t".join([*row, str(human)]) for row, human in zip(rows, segments.human_scores, strict=True)]
+    (tmp_path / "mine.tsv").write_text("\n".join(["source\treference\thypothesis\tscore", *lines]) + "\n")
+    for name, texts in columns.items():
+        (tmp_path / name).write_text("".join(f"{text}\n" for text in texts))
+    config = composed(
+        *(
+            "dataset=[tabular]",
+            "dataset.tabular.language_pairs=[de-en]",
+            f"dataset.tabular.path={tmp_path / 'mine.tsv'}",
+        ),
+        *(
+            f"metric=[{metric}]",
+            f"explainer=[{explainer}]",
+            f"grid.side={side}",
+            "executor=sequential",
+            "tracking=none",
+        ),
+        *(f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"),
+    )
+    assert app.run(config) == 0
+    parts = [build(config[group][name], kind, name) for group, name, kind in
+             (("metric", metric, Metric), ("explainer", explainer, Explainer))]  # fmt: skip
+    names = {"source": columns["source"], "reference": columns["reference"]}
+    pairs = list(zip(names[parts[0].reads], columns["hypothesis"], strict=True))
+    where = slot(tmp_path / "cache", (metric, explainer), explanation_identity(*parts, 0), "tabular", "de-en")
+    stored = where.load([pair_key(*pair) for pair in pairs])
+
+    p, w = -1.4, 0.4
+    arguments = ("--metric", metric, "--explainer", explainer, "-p", str(p), "-w", str(w), "--set", f"side={side}")
+    done = score(*arguments, "--format", "json", **{name: str(tmp_path / name) for name in columns})
+    assert done.status == 0, done.err
+    told = json.loads(done.out)
+    ours = [row["score"] for row in told["scores"]]
+    column = boosted_scores(PowerMean(), side, p, w, stored.base_scores, stored.ground_truth, stored.hypothesis)
+    assert ours == column.tolist()
+    assert [row["base"] for row in told["scores"]] == stored.base_scores.tolist()
+    assert told["mean"] == float(np.mean(ours))
+    grid = pq.read_table(tmp_path / "out" / "grid.parquet").to_pandas()
+    point = grid[(grid.p == p) & (grid.w == w)].correlation.item()
+    assert pearsonr(ours, segments.human_scores).statistic == pytest.approx(point, abs=1e-12)
+
+
+def test_json_holds_what_was_promised(score):
+    plain, worded = (json.loads(score("--format", "json", *more).out) for more in ((), ("--words",)))
+    assert list(plain) == ["signature", "mean", "scores"]
+    assert [list(row) for row in plain["scores"]] == [["score", "base"]] * 4
+    assert plain["signature"] == BoostedMetric(Chrf(), Erasure(), -0.3, 0.6).signature
+    words = worded["scores"][1].pop("words")
+    assert {side: [one["word"] for one in found] for side, found in words.items()} == {
+        "ground_truth": ["Hello", "world"],
+        "hypothesis": ["Hello", "there"],
+    }
+    fall = Chrf().score([("Hello world", "Hello there"), ("Hello world", " there")])
+    assert words["hypothesis"][0]["attribution"] == fall[0] - fall[1]
+
+
+def test_tsv_has_one_line_a_segment_and_all_digits(score):
+    expected = json.loads(score("--format", "json").out)
+    signature, mean, header, *rows = score("--format", "tsv", "--words").out.rstrip("\n").split("\n")
+    assert (signature, mean) == (f"# signature: {expected['signature']}", f"# mean: {expected['mean']!r}")
+    fields = [row.split("\t") for row in rows]
+    assert header.split("\t") == ["segment", "score", "base", "ground_truth_words", "hypothesis_words"]
+    assert [(float(row[1]), float(row[2])) for row in fields] == [(o["score"], o["base"]) for o in expected["scores"]]
+    assert [word for word, _ in json.loads(fields[3][4])] == HYPOTHESES[3].split(" ")
+
+
+def test_text_shows_scores_mean_signature_and_words(score):
+    plain, worded = score().out, score("--words").out
+    first, mean = load_and_score()[0], load_and_score().mean()
+    assert f"     1  {first:.6f}" in plain
+    assert f"  mean  {mean:.6f}" in plain
+    assert plain.startswith("signature: boosted|metric:(chrF2|")
+    assert "reference" not in plain.split("\n", 1)[1]
+    assert "  reference: Hello +0." in worded
+
+
+def load_and_score():
+    return bmx_grid.load("chrf", explainer="erasure").score(REFERENCES, HYPOTHESES)
+
+
+def test_without_an_explainer_it_is_the_metric(score):
+    told = json.loads(score("--explainer", "none", "--format", "json").out)
+    expected = Chrf().score(list(zip(REFERENCES, HYPOTHESES, strict=True)))
+    assert [row["score"] for row in told["scores"]] == expected.tolist()
+    assert told["signature"] == Chrf().signature
+    assert bmx_grid.load("chrf", None).score(REFERENCES, HYPOTHESES).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("explainer", ["erasure", "lime", "shap"])
+def test_the_papers_medians_are_the_defaults(explainer):
+    median = load_option("grid", "paper")["fixed"][explainer]
+    made = bmx_grid.load("chrf", explainer).metric
+    assert (made.p, made.w) == (median["p"], median["w"])
+    made = bmx_grid.load("chrf", explainer, p=0.0).metric
+    assert (made.p, made.w) == (0.0, median["w"])
+
+
+def test_settings_reach_every_part():
+    settings = {"metric.lowercase": True, "explainer.num_samples": 7, "seed": 3, "side": "hypothesis"}
+    expected = BoostedMetric(Chrf(lowercase=True), Lime(num_samples=7), -1.4, 0.4, side="hypothesis", seed=3)
+    assert bmx_grid.load("chrf", "lime", settings=settings).metric == expected
+    nested = bmx_grid.load("boosted", None, settings={"metric.metric": "random", "metric.p": 2, "seed": 3}).metric
+    assert nested.settings()["p"] == 2.0
+    assert nested.settings()["metric"].settings()["seed"] == 3
+
+
+def test_settings_of_the_command_are_typed_as_yaml(score):
+    arguments = ("--explainer", "lime", "--set", "explainer.num_samples=7", "--set", "metric.lowercase=true")
+    signature = json.loads(score(*arguments, "--format", "json").out)["signature"]
+    assert "num_samples:7|" in signature
+    assert "case:lc" in signature
+
+
+def test_gzip_and_standard_input(score, tmp_path, monkeypatch):
+    plain = score("--format", "tsv").out
+    packed = gzip.compress((tmp_path / "h.txt").read_bytes())
+    (tmp_path / "h.gz").write_bytes(packed)
+    assert score("--format", "tsv", hypothesis=str(tmp_path / "h.gz")).out == plain
+    for content in (packed, (tmp_path / "h.txt").read_bytes()):
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+        assert score("--format", "tsv", hypothesis="-").out == plain
+
+
+def write(path, content: bytes) -> str:
+    path.write_bytes(content)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "files", "said"),
+    [
+        pytest.param((), {"hypothesis": b"one\ntwo\n"}, r"r.txt has 4 lines.*x has 2 lines", id="lengths"),
+        pytest.param((), {"source": b"one\n"}, r"x has 1 lines", id="length of a file that is not read"),
+        pytest.param((), {"reference": b"", "hypothesis": b""}, "no lines, so there is nothing to score", id="empty"),
+        pytest.param((), {"reference": None}, "chrf reads the reference: give it with --reference", id="no side"),
+        pytest.param((), {"hypothesis": b"\xff\n"}, "line 1: byte 0xff is not UTF-8", id="encoding"),
+        pytest.param((), {"hypothesis": gzip.compress(b"x" * 99)[:-9]}, "damaged gzip file", id="gzip cut short"),
+        pytest.param(("--metric", "chf"), {}, "unknown metric 'chf'. Did you mean 'chrf'", id="metric"),
+        pytest.param(("--explainer", "lmie"), {}, "unknown explainer 'lmie'. Did you mean 'lime'", id="explainer"),
+        pytest.param(("--explainer", "random"), {}, "no p and w for the explainer 'random'", id="no medians"),
+        pytest.param(("-w", "1.5"), {}, "w = 1.5 is outside", id="w"),
+        pytest.param(("-p", "nan"), {}, "NaN", id="p"),
+        pytest.param(
+            ("--explainer", "none", "-p", "1"), {}, "p and w belong to an explainer", id="p without explainer"
+        ),
+        pytest.param(
+            ("--explainer", "none", "--set", "side=both"), {}, "'side' belongs to", id="side without explainer"
+        ),
+        pytest.param(("--explainer", "none", "--words"), {}, "--explainer none has none", id="words without explainer"),
+        pytest.param(("--set", "metric.lowrcase=1"), {}, "Did you mean 'lowercase'", id="unknown setting"),
+        pytest.param(("--set", "metrc.lowercase=1"), {}, "unknown part 'metrc'. Did you mean 'metric'", id="part"),
+        pytest.param(("--set", "metric.lowercase=7"), {}, "metric.lowercase: expected true or false", id="type"),
+        pytest.param(("--set", "seed"), {}, "expected KEY=VALUE", id="no value"),
+        pytest.param(("--set", "seed=-1"), {}, "seed must be 0 or more", id="seed"),
+        pytest.param(("--set", "max_texts=9"), {}, "segment 1: 17 texts would be scored", id="too many texts"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_status_2(arguments, files, said, score, tmp_path):
+    made = {side: None if text is None else write(tmp_path / f"{side}.x", text) for side, text in files.items()}
+    done = score(*arguments, **made)
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("error: ")
+    assert done.err.count("\n") == 1
+    assert re.search(said, done.err)
+
+
+def test_standard_input_serves_one_side_only(score):
+    done = score(reference="-", hypothesis="-")
+    assert (done.status, "one of the files only" in done.err) == (2, True)
+
+
+def test_a_part_that_cannot_be_had_is_refused_before_files_are_read(score, monkeypatch):
+    monkeypatch.setenv(ALLOWED_PACKAGES, "fakes")
+    with pytest.raises(UnavailableError, match="get it with y"):
+        bmx_grid.load({"_target_": "fakes.AbsentMetric"}, "erasure")
+
+
+@pytest.mark.parametrize(
+    ("ground_truths", "hypotheses", "kind", "said"),
+    [
+        pytest.param(["a", "b"], ["c"], DataError, "2 references but 1 hypotheses", id="lengths"),
+        pytest.param(
+            "ab", "cd", DataError, "references: expected a list of texts, got the text 'ab'", id="a text for a list"
+        ),
+        pytest.param(["a"], [None], DataError, "hypotheses: segment 1 is None, not a text", id="none for a text"),
+        pytest.param(["a"], ["b " * 60000], ExplainError, "segment 1: 60,005 texts", id="too many texts"),
+    ],
+)
+def test_texts_that_cannot_be_scored(ground_truths, hypotheses, kind, said):
+    scorer = bmx_grid.load("chrf", "erasure", settings={"max_texts": 50000})
+    with pytest.raises(kind, match=said):
+        scorer.score(ground_truths, hypotheses)
+
+
+def test_no_texts_no_scores():
+    for explainer in ("erasure", None):
+        found = bmx_grid.load("chrf", explainer).score([], [])
+        assert (found.shape, found.dtype) == ((0,), np.float64)
+
+
+def test_repeated_segments_are_scored_once_and_told_of_all(tmp_path, monkeypatch):
+    monkeypatch.setenv(ALLOWED_PACKAGES, "fakes")
+    calls = tmp_path / "calls"
+    scorer = bmx_grid.load({"_target_": "fakes.HashMetric", "log": str(calls)}, "erasure")
+    told: list[int] = []
+    scored = scorer.explain(["a b", "c", "a b"], ["x", "y", "x"], told.append)
+    assert scored.scores[0] == scored.scores[2] != scored.scores[1]
+    assert sum(map(int, calls.read_text().split())) == (1 + 3) + (1 + 2)
+    assert sum(told) == scorer.count_texts(["a b", "c", "a b"], ["x", "y", "x"]) == 6 + 5
+
+
+def test_long_work_goes_in_parts_and_changes_nothing(monkeypatch):
+    references, hypotheses = ([f"{text} {number}" for number in range(30)] for text in ("a b c", "a c d"))
+    scorer = bmx_grid.load("chrf", "lime", settings={"explainer.num_samples": 9})
+    whole = scorer.explain(references, hypotheses)
+    monkeypatch.setattr("bmx_grid.attribution.scorer.TEXTS_AT_ONCE", 40)
+    told: list[int] = []
+    parts = scorer.explain(references, hypotheses, told.append)
+    assert len(told) == 15
+    assert parts.scores.tobytes() == whole.scores.tobytes()
+    assert parts.base.tobytes() == whole.base.tobytes()
+
+
+def test_an_infinite_score_is_an_error_and_no_output(monkeypatch):
+    monkeypatch.setenv(ALLOWED_PACKAGES, "fakes")
+    monkeypatch.setattr("fakes.HashMetric.score", lambda self, pairs: np.full(len(pairs), np.inf))
+    with pytest.raises(BmxError, match="not finite"):
+        bmx_grid.load({"_target_": "fakes.HashMetric"}, None).score(["a"], ["b"])
+
+
+def test_an_unknown_seed_is_refused_by_its_type():
+    with pytest.raises(ConfigError, match="seed: expected a whole number, got 'x'"):
+        bmx_grid.load("chrf", "erasure", settings={"seed": "x"})
+
+
+def test_the_command_as_a_process(tmp_path):
+    (tmp_path / "t").write_text("a b\n")
+    files = ("--reference", str(tmp_path / "t"), "--hypothesis", "-")
+    command = [sys.executable, "-m", "bmx_grid.commands.score", "--metric", "chrf", "-p", "-1.4", "-w", "0.4", *files]
+    done = subprocess.run(command, input="a c\n", capture_output=True, text=True, cwd=ROOT, check=True)
+    assert "  mean  0." in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_closed_standard_input_is_one_sentence(score, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    found = score("--hypothesis", "-")
+    assert found.status == 2
+    assert found.err == "error: standard input (-) is closed: name a file, or pipe texts in.\n"
+
+
+def test_ctrl_c_promises_nothing_that_is_not_kept(score, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bmx_grid.commands.score._run", interrupted)
+    found = score()
+    assert (found.status, found.err) == (130, "\nInterrupted.\n")

@@ -1,0 +1,215 @@
+"""Means over words: against mpmath, at the edges, and the shift that makes attributions positive."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import mpmath
+import numpy as np
+import pytest
+
+from bmx_grid.errors import DataError
+from bmx_grid.measures.aggregation import LehmerMean, PowerMean, shift_positive
+from bmx_grid.ragged import Ragged
+
+GRID = np.arange(-300, 300) / 10
+NEAR_ZERO = np.union1d(GRID[::23], GRID[285:316])  # small |p| is where digits are lost first
+
+
+def log_uniform(words: int) -> np.ndarray:
+    return 10 ** np.random.default_rng(words).uniform(-9, 0, words)
+
+
+def shifted_row(words: int) -> np.ndarray:
+    """What a shifted row looks like: one value at 1e-9, the others near their spread."""
+    return np.concatenate([[1e-9], 1e-9 + np.random.default_rng(words).uniform(0, 0.1, words - 1)])
+
+
+def exact_sum(row: np.ndarray, power: mpmath.mpf) -> mpmath.mpf:
+    return mpmath.fsum(mpmath.mpf(float(x)) ** power for x in row)
+
+
+def exact_power_mean(row: np.ndarray, p: float) -> mpmath.mpf:
+    if p == 0:
+        return mpmath.exp(mpmath.fsum(mpmath.log(mpmath.mpf(float(x))) for x in row) / len(row))
+    power = mpmath.mpf(float(p))
+    return (exact_sum(row, power) / len(row)) ** (1 / power)
+
+
+def exact_lehmer_mean(row: np.ndarray, p: float) -> mpmath.mpf:
+    power = mpmath.mpf(float(p))
+    return exact_sum(row, power) / exact_sum(row, power - 1)
+
+
+def relative_errors(got: np.ndarray, exact: list[mpmath.mpf]) -> np.ndarray:
+    return np.array([float(abs(mpmath.mpf(float(a)) / b - 1)) for a, b in zip(got, exact, strict=True)])
+
+
+ROWS = [
+    pytest.param(log_uniform(50), GRID[::3], id="50 words over nine orders"),
+    pytest.param(log_uniform(250), NEAR_ZERO, id="250 words over nine orders"),
+    pytest.param(log_uniform(3), GRID[::3], id="3 words over nine orders"),
+    pytest.param(shifted_row(250), NEAR_ZERO, id="250 words, one shifted to 1e-9"),
+    pytest.param(np.concatenate([[1e-9], np.ones(249)]), NEAR_ZERO, id="one 1e-9 among 249 ones"),
+    pytest.param(np.concatenate([np.full(249, 1e-9), [1.0]]), NEAR_ZERO, id="one 1 among 249 times 1e-9"),
+    pytest.param(np.concatenate([np.full(249, 0.7), [1.0]]), NEAR_ZERO, id="249 equal values round alike"),
+    pytest.param(log_uniform(40), np.array([-1.4, 0.3, 7.77]), id="a few uneven p"),
+    pytest.param(log_uniform(40), np.linspace(-0.02, 0.02, 41), id="a fine grid around 0"),
+    pytest.param(log_uniform(40) * 100, GRID[::7], id="scores to 100"),
+    pytest.param(log_uniform(40) ** 5, GRID[(GRID < -0.5) | (GRID > 0.5)][::23], id="too wide for sums of both signs"),
+    pytest.param(
+        np.concatenate([[1e-9], np.full(95, 0.39)]), GRID[290:311], id="as many words as are added one by one"
+    ),
+    pytest.param(shifted_row(97), np.arange(-150, 150) / 5 + 0.07, id="an even grid without 0"),
+    pytest.param(shifted_row(97), np.arange(1, 300) / 10, id="positive p alone"),
+    pytest.param(shifted_row(97), np.arange(-300, 4) / 10, id="negative p and a few positive"),
+    pytest.param(shifted_row(97), np.arange(-300, 300)[::7] / 1000, id="steps so small that many p are near 0"),
+    pytest.param(log_uniform(97), np.linspace(-30, 30, 10), id="as few p as an even grid may have, nearly"),
+]
+
+
+@pytest.mark.parametrize(("row", "p"), ROWS)
+def test_power_mean_against_mpmath(row, p):
+    # All of the grid goes in, so that the tables of powers are those of real use.
+    whole = np.union1d(GRID, p) if np.isin(p, GRID).all() else p
+    got = PowerMean().aggregate(Ragged.from_rows([row, np.ones(4)]), whole)[0, np.isin(whole, p)]
+    with mpmath.workdps(40):
+        assert relative_errors(got, [exact_power_mean(row, x) for x in p]).max() <= 2e-14
+
+
+@pytest.mark.parametrize(("row", "p"), ROWS[:6])
+def test_lehmer_mean_against_mpmath(row, p):
+    got = LehmerMean().aggregate(Ragged.from_rows([row]), GRID)[0, np.isin(GRID, p)]
+    with mpmath.workdps(40):
+        assert relative_errors(got, [exact_lehmer_mean(row, x) for x in p]).max() <= 2e-14
+
+
+@pytest.mark.parametrize(
+    ("mean", "p", "expected"),
+    [
+        pytest.param(PowerMean(), 1.0, 14 / 3, id="M_1 is the arithmetic mean"),
+        pytest.param(PowerMean(), 0.0, 4.0, id="M_0 is the geometric mean"),
+        pytest.param(PowerMean(), -1.0, 24 / 7, id="M_-1 is the harmonic mean"),
+        pytest.param(PowerMean(), 2.0, 28**0.5, id="M_2 is the quadratic mean"),
+        pytest.param(PowerMean(), np.inf, 8.0, id="M_inf is the maximum"),
+        pytest.param(PowerMean(), -np.inf, 2.0, id="M_-inf is the minimum"),
+        pytest.param(LehmerMean(), 1.0, 14 / 3, id="L_1 is the arithmetic mean"),
+        pytest.param(LehmerMean(), 0.0, 24 / 7, id="L_0 is the harmonic mean"),
+        pytest.param(LehmerMean(), 2.0, 6.0, id="L_2 is the contraharmonic mean"),
+        pytest.param(LehmerMean(), np.inf, 8.0, id="L_inf is the maximum"),
+        pytest.param(LehmerMean(), -np.inf, 2.0, id="L_-inf is the minimum"),
+    ],
+)
+def test_known_means_of_2_4_8(mean, p, expected):
+    assert mean.aggregate(Ragged.from_rows([np.array([2.0, 4.0, 8.0])]), np.array([p]))[0, 0] == pytest.approx(
+        expected, rel=1e-15
+    )
+
+
+@pytest.mark.parametrize("mean", [PowerMean(), LehmerMean()], ids=["power", "lehmer"])
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param([0.3], id="one word"),
+        pytest.param([1e-9] * 7, id="seven equal words, as a metric that never moves gives"),
+        pytest.param([0.1] * 250, id="250 equal words"),
+    ],
+)
+def test_equal_words_are_their_own_mean_exactly(mean, row):
+    assert (mean.aggregate(Ragged.from_rows([np.array(row)]), GRID) == row[0]).all()
+
+
+@pytest.mark.parametrize("mean", [PowerMean(), LehmerMean()], ids=["power", "lehmer"])
+def test_a_mean_depends_on_its_row_alone_and_not_on_word_order(mean):
+    rng = np.random.default_rng(5)
+    rows = [10 ** rng.uniform(-9, 0, n) for n in rng.integers(1, 150, 60)]
+    whole = mean.aggregate(Ragged.from_rows(rows), GRID)
+    turned = mean.aggregate(Ragged.from_rows([rng.permutation(row) for row in rows[40:10:-1]]), GRID)
+    assert np.array_equal(turned, whole[40:10:-1])
+
+
+def test_rows_too_wide_for_sums_of_both_signs_change_nothing_for_the_others():
+    rows = [log_uniform(n) ** power for n in (5, 5, 30, 30) for power in (1, 6)]
+    together = PowerMean().aggregate(Ragged.from_rows(rows), GRID)
+    assert np.array_equal(together, [PowerMean().aggregate(Ragged.from_rows([row]), GRID)[0] for row in rows])
+    assert np.isfinite(together).all()
+
+
+def test_threads_do_not_share_their_tables():
+    work = [Ragged.from_rows([log_uniform(n + k) for n in range(1, 200)]) for k in range(4)]
+    alone = [PowerMean().aggregate(rows, GRID) for rows in work]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(3):
+            together = pool.map(lambda rows: PowerMean().aggregate(rows, GRID), work)
+            assert all(map(np.array_equal, together, alone))
+
+
+def test_p_in_any_order_gives_the_same_columns():
+    rows = Ragged.from_rows([log_uniform(20), log_uniform(7)])
+    turn = np.random.default_rng(6).permutation(len(GRID))
+    assert np.array_equal(PowerMean().aggregate(rows, GRID[turn]), PowerMean().aggregate(rows, GRID)[:, turn])
+
+
+def test_power_means_never_fall_as_p_rises():
+    means = PowerMean().aggregate(Ragged.from_rows([log_uniform(30), shifted_row(30)]), GRID)
+    assert (np.diff(means) >= -1e-15 * means[:, 1:]).all()
+
+
+def test_rows_without_words_are_nan_and_the_others_stay():
+    means = PowerMean().aggregate(Ragged.from_rows([np.array([]), np.array([2.0, 8.0]), np.array([])]), np.array([0.0]))
+    assert np.isnan(means[[0, 2], 0]).all()
+    assert means[1, 0] == pytest.approx(4.0)
+
+
+def test_no_rows_and_a_part_of_a_larger_array():
+    assert PowerMean().aggregate(Ragged.from_rows([]), GRID).shape == (0, 600)
+    whole = Ragged.from_rows([log_uniform(3), log_uniform(4), log_uniform(5)])
+    part = Ragged(whole.values, whole.offsets[1:])  # as a slice of an Arrow column comes
+    assert np.array_equal(PowerMean().aggregate(part, GRID), PowerMean().aggregate(whole, GRID)[1:])
+    assert np.array_equal(shift_positive(part)[0].values, shift_positive(whole)[0].values[3:])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        pytest.param(0.0, "0", id="zero"),
+        pytest.param(-0.25, "-0.25", id="negative"),
+        pytest.param(np.nan, "nan", id="nan"),
+        pytest.param(np.inf, "inf", id="infinite"),
+    ],
+)
+def test_values_without_a_mean_are_named_with_their_row(wrong, named):
+    with pytest.raises(DataError, match=rf"row 1: {named} .*shift_positive"):
+        PowerMean().aggregate(Ragged.from_rows([np.ones(2), np.array([1.0, wrong])]), GRID)
+
+
+def test_a_p_that_is_nan_is_refused():
+    with pytest.raises(ValueError, match="p is NaN"):
+        PowerMean().aggregate(Ragged.from_rows([np.ones(2)]), np.array([1.0, np.nan]))
+
+
+@pytest.mark.parametrize(
+    ("row", "expected", "shifted"),
+    [
+        pytest.param([0.2, -0.3], [0.2 + (0.3 + 1e-9), -0.3 + (0.3 + 1e-9)], True, id="negative minimum"),
+        pytest.param([0.5, 0.0], [0.5 + 1e-9, 1e-9], True, id="minimum exactly 0"),
+        pytest.param([0.0, 0.0], [1e-9, 1e-9], True, id="all zero"),
+        pytest.param([0.5, 0.1], [0.5 + 1e-9, 0.1 + 1e-9], False, id="all positive"),
+        pytest.param([], [], False, id="no words"),
+    ],
+)
+def test_shift_is_the_papers_to_the_bit(row, expected, shifted):
+    positive, flags = shift_positive(Ragged.from_rows([np.array([1.0]), np.array(row), np.array([2.0])]))
+    assert positive[1].tolist() == expected
+    assert flags.tolist() == [False, shifted, False]
+    assert (positive.values > 0).all()
+
+
+def test_attributions_that_swallow_the_offset_are_refused():
+    with pytest.raises(DataError, match=r"row 1: .*-1e\+09.* scale"):
+        shift_positive(Ragged.from_rows([np.ones(1), np.array([3.0, -1e9])]))
+
+
+def test_aggregations_are_told_apart_by_their_fingerprint():
+    assert PowerMean().fingerprint() == {"type": "PowerMean", "version": 1}
+    assert LehmerMean().fingerprint() != PowerMean().fingerprint()

@@ -1,0 +1,243 @@
+"""The grid of a setting: its axes, who is counted, where the best stands, and the whole against plain loops."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bmx_grid.errors import ConfigError, DataError
+from bmx_grid.measures.aggregation import LehmerMean, PowerMean
+from bmx_grid.measures.correlation import correlate
+from bmx_grid.measures.grid import GridSpec, boosted_scores, compute_grid, p_values
+from bmx_grid.ragged import Ragged, concatenate_rows
+
+NAN = float("nan")
+FEW_P = (-2.0, -1.0, 0.0, 1.0, 2.0)
+
+
+def rows(*lists: list[float]) -> Ragged:
+    return Ragged.from_rows([np.array(values, dtype=np.float64) for values in lists])
+
+
+def setting(n: int, seed: int = 0) -> tuple[np.ndarray, Ragged, Ragged, np.ndarray]:
+    """Base scores, attributions of both sides and human scores of n made-up segments, half of them shifted."""
+    rng = np.random.default_rng(seed)
+    human = np.round(rng.normal(size=n), 1)
+    base = 0.4 + 0.1 * human + rng.normal(0, 0.1, n)
+    sides = []
+    for _ in range(2):
+        lengths = np.maximum(1, rng.lognormal(2.5, 0.5, n)).astype(int)
+        centre = np.where(rng.random(n) < 0.5, 0.5, 0.05)
+        sides.append(
+            Ragged.from_rows([rng.normal(mid, 0.05, length) for mid, length in zip(centre, lengths, strict=True)])
+        )
+    return base, sides[0], sides[1], human
+
+
+def test_the_papers_p_grid():
+    p = p_values(-30, 30, 0.1)
+    assert np.array_equal(p, np.arange(-300, 300) / 10)
+    assert {0.0, 1.0, -1.4} <= set(p.tolist())
+    assert GridSpec().p == tuple(p.tolist())
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "step", "expected"),
+    [
+        pytest.param(0, 1, 0.25, [0, 0.25, 0.5, 0.75], id="quarters"),
+        pytest.param(-0.3, 0.3, 0.2, [-0.3, -0.1, 0.1], id="decimals as written"),
+        pytest.param(0.05, 0.35, 0.1, [0.05, 0.15, 0.25], id="start off the step"),
+        pytest.param(1e-05, 3e-05, 1e-05, [1e-05, 2e-05], id="written with an exponent"),
+        pytest.param(2, 10, 8, [2], id="one value"),
+        pytest.param(0, 2, 1 / 3, None, id="a third has no decimal"),
+    ],
+)
+def test_p_values_are_the_decimals_as_written(start, stop, step, expected):
+    if expected is None:
+        with pytest.raises(ConfigError, match="does not come out even"):
+            p_values(start, stop, step)
+    else:
+        assert p_values(start, stop, step).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "step", "message"),
+    [
+        pytest.param(1, 1, 0.1, "is empty", id="start equals stop"),
+        pytest.param(2, 1, 0.1, "is empty", id="stop below start"),
+        pytest.param(0, 1, 0, "step must be above 0", id="step 0"),
+        pytest.param(1, 0, -0.1, "step must be above 0", id="negative step"),
+        pytest.param(0, 1, 0.3, "does not come out even", id="step does not divide"),
+        pytest.param(0, np.inf, 1, "finite", id="infinite stop"),
+        pytest.param(NAN, 1, 1, "finite", id="nan start"),
+    ],
+)
+def test_p_grids_that_cannot_be(start, stop, step, message):
+    with pytest.raises(ConfigError, match=message):
+        p_values(start, stop, step)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        pytest.param({"p": ()}, "no p", id="no p"),
+        pytest.param({"w": ()}, "no w", id="no w"),
+        pytest.param({"p": (1.0, NAN)}, "p of the grid is NaN", id="nan p"),
+        pytest.param({"w": (NAN,)}, "w of the grid is NaN", id="nan w"),
+        pytest.param({"w": (0.0, 1.2)}, r"w = 1.2 is outside \[0, 1\]", id="w above 1"),
+        pytest.param({"w": (-0.2, 0.5)}, r"w = -0.2 is outside \[0, 1\]", id="w below 0"),
+        pytest.param({"side": "hypotesis"}, "Did you mean 'hypothesis'", id="unknown side"),
+        pytest.param({"correlation": "kendal"}, "Did you mean 'kendall'", id="unknown correlation"),
+    ],
+)
+def test_specs_that_cannot_be(wrong, message):
+    with pytest.raises(ConfigError, match=message):
+        GridSpec(**wrong)
+
+
+def test_axes_are_kept_ascending_without_repeats():
+    spec = GridSpec(p=np.array([1.0, -1.0, 1.0]), w=[1, 0])  # type: ignore[arg-type]
+    assert (spec.p, spec.w) == ((-1.0, 1.0), (0.0, 1.0))
+
+
+@pytest.mark.parametrize("side", ["both", "hypothesis"])
+def test_the_grid_equals_plain_loops(side):
+    base, ground_truth, hypothesis, human = setting(40)
+    spec = GridSpec(p=tuple(np.arange(-300, 300, 25) / 10), side=side)
+    result = compute_grid(spec, base, ground_truth, hypothesis, human)
+    for p, line in zip(spec.p, result.correlation, strict=True):
+        means = []
+        for left, right in zip(ground_truth.rows(), hypothesis.rows(), strict=True):
+            words = np.concatenate([left, right]) if side == "both" else right
+            words = words + (abs(words.min()) + 1e-9) if words.min() <= 0 else words + 1e-9
+            means.append(np.exp(np.log(words).mean()) if p == 0 else np.mean(words**p) ** (1 / p))
+        for w, got in zip(spec.w, line, strict=True):
+            assert got == pytest.approx(stats.pearsonr(w * base + (1 - w) * np.array(means), human)[0], abs=1e-11)
+    aggregated = concatenate_rows(ground_truth, hypothesis) if side == "both" else hypothesis
+    assert result.length_control == pytest.approx(stats.pearsonr(aggregated.lengths, human)[0], abs=1e-12)
+    assert result.share_shifted == np.mean([row.min() <= 0 for row in aggregated.rows()])
+    assert (result.n_segments, result.n_rated, result.n_used, result.n_undefined) == (40, 40, 40, 0)
+
+
+def test_the_shift_looks_at_the_words_of_both_sides_together():
+    base, human = np.array([0.1, 0.5, 0.2]), np.array([1.0, 2.0, 3.0])
+    ground_truth, hypothesis = rows([-1.0], [-2.0], [-3.0]), rows([2.0], [1.0], [4.0])
+    assert compute_grid(GridSpec(FEW_P), base, ground_truth, hypothesis, human).share_shifted == 1.0
+    assert compute_grid(GridSpec(FEW_P, side="hypothesis"), base, ground_truth, hypothesis, human).share_shifted == 0.0
+
+
+def test_segments_without_a_rating_a_word_or_a_number_are_left_out_and_counted():
+    base, ground_truth, hypothesis, human = setting(30)
+    left, right = ground_truth.rows(), hypothesis.rows()
+    human[2], base[5] = NAN, NAN
+    left[8], right[8] = np.array([]), np.array([])
+    left[9] = np.array([])  # the other side still has words
+    left[11] = np.array([0.1, np.inf])
+    changed = base, Ragged.from_rows(left), Ragged.from_rows(right), human
+    result = compute_grid(GridSpec(FEW_P), *changed)
+    assert (result.n_segments, result.n_rated, result.n_used, result.n_undefined) == (30, 29, 26, 0)
+    kept = np.setdiff1d(np.arange(30), [2, 5, 8, 11])
+    alone = compute_grid(
+        GridSpec(FEW_P),
+        base[kept],
+        Ragged.from_rows([left[row] for row in kept]),
+        Ragged.from_rows([right[row] for row in kept]),
+        human[kept],
+    )
+    assert np.array_equal(result.correlation, alone.correlation)
+    assert (result.baseline, result.length_control) == (alone.baseline, alone.length_control)
+    assert compute_grid(GridSpec(FEW_P, side="hypothesis"), *changed).n_used == 27
+
+
+@pytest.mark.parametrize(
+    "human",
+    [
+        pytest.param([70.0] * 4, id="equal human scores"),
+        pytest.param([NAN, 1.0, NAN, 2.0], id="two rated segments"),
+        pytest.param([NAN] * 4, id="nobody rated anything"),
+    ],
+)
+def test_a_grid_without_any_correlation_says_so(human):
+    words = rows([0.1], [0.2, 0.3], [0.4], [0.5, -0.1])
+    result = compute_grid(GridSpec(FEW_P), np.arange(4.0), words, words, np.array(human))
+    assert np.isnan(result.correlation).all()
+    assert np.isnan([result.best, result.best_p, result.best_w, result.baseline]).all()
+    assert (result.plateau, result.n_undefined) == (0, 30)
+
+
+EQUAL_WORDS = rows([0.0], [0.0, 0.0], [0.0], [0.0, 0.0, 0.0])
+ONE_WORD = rows([0.4], [0.3], [0.2], [0.1])
+
+
+@pytest.mark.parametrize(
+    ("words", "correlation", "where", "plateau", "undefined"),
+    [
+        # Every mean is 1e-9: w = 0 is constant, every other w leaves the order of the base score.
+        pytest.param(EQUAL_WORDS, "kendall", (-2.0, 0.2), 25, 5, id="a flat grid gives the lowest p, the lowest w"),
+        # One word falls as the human score rises: any weight on it hurts, so w = 1 ties over all p.
+        pytest.param(ONE_WORD, "pearson", (-2.0, 1.0), 5, 0, id="a grid that only hurts gives w = 1 at the lowest p"),
+    ],
+)
+def test_ties_go_to_the_first_point_with_w_running_fastest(words, correlation, where, plateau, undefined):
+    human, base = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.1, 0.3, 0.2, 0.4])
+    result = compute_grid(GridSpec(FEW_P, correlation=correlation), base, words, words, human)
+    assert (result.best_p, result.best_w) == where
+    assert (result.plateau, result.n_undefined) == (plateau, undefined)
+    assert result.best == result.baseline == correlate(correlation, base, human)
+
+
+def test_words_that_know_more_than_the_base_score_win():
+    human = np.array([1.0, 2.0, 3.0, 4.0])
+    result = compute_grid(GridSpec((1.0,)), np.array([0.3, 0.1, 0.2, 0.4]), ONE_WORD, rows([1], [2], [3], [4]), human)
+    assert (result.best_p, result.best_w) == (1.0, 0.0)
+    assert result.best == pytest.approx(1.0)
+    assert result.best > result.baseline
+
+
+@pytest.mark.parametrize("aggregation", [PowerMean(), LehmerMean()], ids=["power", "lehmer"])
+@pytest.mark.parametrize("side", ["both", "hypothesis"])
+def test_boosted_scores_are_the_points_of_the_grid(aggregation, side):
+    data = setting(25)
+    spec = GridSpec(FEW_P, side=side, aggregation=aggregation)
+    grid = compute_grid(spec, *data).correlation
+    for row, p in enumerate(spec.p):
+        for column, w in enumerate(spec.w):
+            scores = boosted_scores(aggregation, side, p, w, *data[:3])
+            assert correlate("pearson", scores, data[3]) == pytest.approx(grid[row, column], abs=1e-13)
+
+
+def test_boosted_scores_by_hand():
+    scores = boosted_scores(
+        PowerMean(), "both", 1.0, 0.25, np.array([0.8, 0.5, 0.4]), rows([1], [], [NAN]), rows([3], [], [1])
+    )
+    assert scores[0] == pytest.approx(0.25 * 0.8 + 0.75 * (2 + 1e-9), rel=1e-15)
+    assert np.isnan(scores[1:]).all()
+
+
+def test_boosted_scores_refuse_a_weight_outside_0_1():
+    with pytest.raises(ConfigError, match="outside"):
+        boosted_scores(PowerMean(), "both", 1.0, 1.5, np.ones(1), rows([1]), rows([1]))
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="3 base scores but 2 and 3 rows"):
+        compute_grid(GridSpec(), np.ones(3), rows([1], [1]), rows([1], [1], [1]), np.ones(3))
+    with pytest.raises(ValueError, match="1 base scores but 2 human scores"):
+        compute_grid(GridSpec(), np.ones(1), rows([1]), rows([1]), np.ones(2))
+
+
+def test_attributions_too_large_to_shift_are_named_by_their_row():
+    human = np.array([NAN, 1.0])
+    with pytest.raises(DataError, match="row 1: .* scale"):
+        compute_grid(GridSpec(FEW_P), np.ones(2), rows([1], [-1e9]), rows([1], [1]), human)
+
+
+@pytest.mark.parametrize("correlation", ["pearson", "spearman", "kendall"])
+def test_degenerate_settings_warn_of_nothing(correlation):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for words in (EQUAL_WORDS, ONE_WORD, rows([], [], [], []), rows([1], [NAN], [-np.inf, np.inf], [])):
+            compute_grid(GridSpec(correlation=correlation), np.zeros(4), words, words, np.arange(4.0))

@@ -1,0 +1,250 @@
+"""The published data sets as read here, against facts and files that were not made by these readers."""
+
+import ast
+import csv
+import json
+import tarfile
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from bmx_grid.configure import options
+from bmx_grid.datasets.download.command import check
+from bmx_grid.datasets.download.manifest import manifest
+
+PUBLISHED = ("wmt17", "eval4nlp21", "mlqe_pe", "wmt22_qe", "mqm21")
+
+
+@pytest.mark.parametrize(
+    ("name", "pair", "settings", "count", "first", "last", "reference"),
+    [
+        *(
+            pytest.param("wmt17", pair, {}, 560, first, last, True, id=f"wmt17-{pair}")
+            for pair, first, last in [
+                ("cs-en", "33:online-A.0", "2995:online-B.0"),
+                ("de-en", "56:online-F.0", "3001:online-A.0"),
+                ("fi-en", "171:online-B.0", "2993:online-G.0"),
+                ("lv-en", "43:PJATK.4740", "1999:tilde-c-nmt-smt-hybrid.5051"),
+                ("ru-en", "41:online-A.0", "2919:uedin-nmt.4890"),
+                ("tr-en", "20:online-A.0", "2985:jhu-pbmt.4972"),
+                ("zh-en", "78:CASICT-cons.5144", "1969:CASICT-cons.5144"),
+            ]
+        ),
+        pytest.param("eval4nlp21", "ro-en", {}, 1000, "0", "999", False, id="eval4nlp21-ro-en"),
+        pytest.param("eval4nlp21", "et-en", {}, 1000, "0", "999", False, id="eval4nlp21-et-en"),
+        pytest.param("eval4nlp21", "ru-de", {}, 1180, "0", "1179", False, id="eval4nlp21-ru-de"),
+        pytest.param("eval4nlp21", "de-zh", {}, 1410, "0", "1409", False, id="eval4nlp21-de-zh"),
+        pytest.param("eval4nlp21", "de-zh", {"first": 1000}, 1000, "0", "999", False, id="eval4nlp21-paper-table-1"),
+        *(
+            pytest.param("mlqe_pe", pair, {}, 1000, "0", "999", False, id=f"mlqe_pe-{pair}")
+            for pair in ("en-de", "en-zh", "et-en", "ne-en", "ro-en", "si-en")
+        ),
+        pytest.param("mlqe_pe", "ru-en", {}, 1000, "9965", "5588", False, id="mlqe_pe-ru-en-ids-not-consecutive"),
+        *(
+            pytest.param("wmt22_qe", pair, {}, count, "0", str(count - 1), False, id=f"wmt22_qe-{pair}")
+            for pair, count in [
+                ("en-cs", 1000),
+                ("en-ja", 1000),
+                ("en-mr", 1000),
+                ("en-yo", 1010),
+                ("km-en", 992),
+                ("ps-en", 1000),
+            ]
+        ),
+        pytest.param("mqm21", "en-de", {}, 13 * 527, "715:Facebook-AI", "780:metricsystem5", True, id="mqm21-en-de"),
+        pytest.param("mqm21", "zh-en", {}, 13 * 650, "1644:Borderline", "259:metricsystem5", True, id="mqm21-zh-en"),
+        pytest.param(
+            "mqm21",
+            "en-de",
+            {"human_systems": True},
+            17 * 527,
+            "715:Facebook-AI",
+            "780:ref-D",
+            False,
+            id="mqm21-en-de-humans",
+        ),
+        pytest.param(
+            "mqm21",
+            "zh-en",
+            {"human_systems": True},
+            15 * 650,
+            "1644:Borderline",
+            "259:ref-B",
+            False,
+            id="mqm21-zh-en-humans",
+        ),
+    ],
+)
+def test_counts_and_ends(reader, data_dir, name, pair, settings, count, first, last, reference):
+    found = reader(name, **settings).read(data_dir, pair)
+    assert (len(found), found.rated) == (count, count)
+    assert (found.segments[0].id, found.segments[-1].id) == (first, last)
+    assert found.has("source")
+    assert found.has("reference") is reference
+    assert not found.empty_texts()
+    assert found.human_scores.dtype == np.float64
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_files_are_those_of_the_manifest(reader, data_dir, name):
+    found = check(reader(name), data_dir)
+    assert found.paths("missing") == found.paths("differs") == []
+
+
+def test_manifest_lists_what_is_needed_and_nothing_else(reader):
+    needed = {path for name in PUBLISHED for pair in reader(name).PAIRS for path in reader(name).needs(pair)}
+    assert needed == set(manifest())
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_option_uses_all_pairs_of_pinned_revisions(reader, name):
+    made = reader(name)
+    assert name in options("dataset")
+    assert made.name == name
+    assert made.language_pairs == made.PAIRS
+    assert made.sources
+    for source in made.sources:
+        assert len(source.revision) == 40
+        assert source.revision in source.address
+        assert source.repository in source.address
+
+
+@pytest.mark.parametrize("pair", ["cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en"])
+def test_wmt17_equals_the_publishers_own_join(reader, data_dir, pair):
+    """testset_<lp>.tsv holds the same segments joined by the publisher, quoted and without ids.
+
+    lv-en lacks the 125 segments of the two tilde systems there.
+    """
+    path = data_dir / f"ACL20-Reference-Free-MT-Evaluation/WMT17/testset/testset_{pair}.tsv"
+    if not path.is_file():
+        pytest.skip("the publisher's joined files are not here")
+    with path.open(encoding="utf-8", newline="") as file:
+        theirs = Counter(
+            (row["source"], row["translation"].rstrip(" "), row["reference"], round(float(row["HUMAN_score"]), 9))
+            for row in csv.DictReader(file, delimiter="\t")
+        )
+    found = reader("wmt17").read(data_dir, pair)
+    ours = Counter(
+        (s.source, s.hypothesis, s.reference, round(float(score), 9))
+        for s, score in zip(found.segments, found.human_scores, strict=True)
+        if pair != "lv-en" or not str(s.system).startswith("tilde")
+    )
+    assert ours == theirs
+    assert sum(theirs.values()) == (435 if pair == "lv-en" else 560)
+
+
+def test_wmt17_joined_systems_have_one_text(reader, data_dir):
+    wmt17 = reader("wmt17")
+    joined = 0
+    for pair in wmt17.language_pairs:
+        for segment in wmt17.read(data_dir, pair).segments:
+            systems = segment.system.split("+")
+            joined += len(systems) > 1
+            line = int(segment.id.split(":")[0]) - 1
+            for system in systems[1:]:
+                folder = data_dir / f"ACL20-Reference-Free-MT-Evaluation/WMT17/system-outputs/{pair}"
+                text = (folder / f"newstest2017.{system}.{pair}").read_text(encoding="utf-8").split("\n")[line]
+                assert text.strip(" ") == segment.hypothesis
+    assert joined == 127
+
+
+def test_wmt17_text_form(reader, data_dir):
+    """README of the data: 1162 references and 1075 hypotheses hold an entity; 36 scored lines end in blanks."""
+    as_published, unescaped = reader("wmt17"), reader("wmt17", unescape=True)
+    counts = Counter()
+    for pair in as_published.language_pairs:
+        for segment in as_published.read(data_dir, pair).segments:
+            counts["reference"] += "&" in segment.reference and ";" in segment.reference.split("&", 1)[1]
+            counts["hypothesis"] += "&" in segment.hypothesis and ";" in segment.hypothesis.split("&", 1)[1]
+            counts["blank"] += segment.reference.endswith(" ") or segment.hypothesis.endswith(" ")
+            counts["quoted"] += segment.source.startswith('"')
+        for segment in unescaped.read(data_dir, pair).segments:
+            counts["left"] += "&apos;" in segment.reference or "&quot;" in segment.hypothesis
+    assert counts == {"reference": 1162, "hypothesis": 1075, "blank": 0, "quoted": 122, "left": 0}
+
+
+@pytest.mark.parametrize(
+    ("pair", "expected"),
+    [
+        ("cs-en", 0.4305),
+        ("de-en", 0.4159),
+        ("fi-en", 0.5631),
+        ("lv-en", 0.3806),
+        ("ru-en", 0.4729),
+        ("tr-en", 0.5464),
+        ("zh-en", 0.5146),
+    ],
+)
+def test_wmt17_sentence_bleu_correlates_as_known(reader, data_dir, pair, expected):
+    from sacrebleu.metrics import BLEU
+
+    bleu = BLEU(smooth_method="add-k", smooth_value=1, effective_order=True)
+    found = reader("wmt17").read(data_dir, pair)
+    scores = [bleu.sentence_score(s.hypothesis, [s.reference]).score for s in found.segments]
+    assert np.corrcoef(scores, found.human_scores)[0, 1] == pytest.approx(expected, abs=5e-4)
+
+
+MISREAD_WHEN_QUOTED = {"en-de": 2, "en-zh": 3, "et-en": 1, "ne-en": 1, "ro-en": 0, "ru-en": 0, "si-en": 5}
+
+
+@pytest.mark.parametrize(("pair", "misread"), MISREAD_WHEN_QUOTED.items())
+def test_mlqe_scores_are_means_of_the_annotators(reader, data_dir, pair, misread):
+    """Also shows that a reader with quoting would be wrong in just the rows that the data's README names."""
+    archive = data_dir / f"mlqe-pe/data/direct-assessments/test/{pair}-test.tar.gz"
+    with tarfile.open(archive) as members:
+        member = next(m for m in members if m.name.endswith(".df.short.tsv"))
+        lines = members.extractfile(member).read().decode().split("\n")[1:-1]
+    found = reader("mlqe_pe").read(data_dir, pair)
+    means = [np.mean(ast.literal_eval(line.split("\t")[5])) for line in lines]
+    np.testing.assert_allclose(found.human_scores, means, atol=1e-9)
+    quoted = list(csv.reader(lines, delimiter="\t"))
+    assert len(quoted) == 1000
+    assert sum(row[6] != line.split("\t")[6] for row, line in zip(quoted, lines, strict=True)) == misread
+
+
+def test_eval4nlp_scores_are_raw_judgements(reader, data_dir):
+    found = reader("eval4nlp21").read(data_dir, "ru-de")
+    assert 0 <= found.human_scores.min() < found.human_scores.max() <= 100
+    assert sum("\u00ad" in segment.source for segment in found.segments) >= 1, "soft hyphens stay"
+
+
+def test_wmt22_reads_what_was_judged(reader, data_dir):
+    found = reader("wmt22_qe").read(data_dir, "en-yo")
+    assert not any("<EOS>" in segment.hypothesis for segment in found.segments)
+    spaces = [int(segment.id) + 1 for segment in found.segments if segment.hypothesis.count("\u200b") == 2]
+    assert {106, 112, 326, 533, 550, 577} <= set(spaces), "zero-width spaces stay"
+
+
+@pytest.mark.parametrize(("pair", "scores"), [("en-de", 7905), ("zh-en", 9750)])
+def test_mqm_numbers_equal_the_published_map(reader, data_dir, pair, scores):
+    """The map that comes with the data was found independently; ref-C and ref-D are not in it."""
+    path = data_dir / f"derived/newstest2021_{pair.replace('-', '')}.segid_map.tsv"
+    if not path.is_file():
+        pytest.skip("the independent map of segment numbers is not here")
+    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").split("\n")[1:] if line]
+    theirs = {(document, int(number)) for document, _, number in rows}
+    found = reader("mqm21", human_systems=True).read(data_dir, pair)
+    kept = [segment for segment in found.segments if segment.system not in ("ref-C", "ref-D")]
+    assert len(kept) == scores
+    ours = Counter((segment.document, int(segment.id.split(":")[0])) for segment in kept)
+    assert set(ours) == theirs
+    assert set(ours.values()) == {15}
+
+
+def test_mqm_segments_of_one_number_have_one_source(reader, data_dir):
+    found = reader("mqm21", human_systems=True).read(data_dir, "en-de")
+    sources = {}
+    for segment in found.segments:
+        assert sources.setdefault(segment.id.split(":")[0], segment.source) == segment.source
+        assert "<v>" not in segment.source + segment.hypothesis
+    assert len(sources) == 527
+    assert found.human_scores.max() == 0
+    assert not np.signbit(found.human_scores[found.human_scores == 0]).any(), "the published -0.000000 is 0"
+
+
+def test_settings_and_fingerprints_are_plain(reader):
+    for name in (*PUBLISHED, "tabular"):
+        made = reader(name)
+        json.dumps(made.fingerprint(), allow_nan=False)
+        assert reader(name, language_pairs=made.PAIRS[:1]).fingerprint() == made.fingerprint()

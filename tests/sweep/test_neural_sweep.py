@@ -1,0 +1,45 @@
+"""Every metric and explainer of the paper through a whole sweep, on tiny local models: data to MLflow."""
+
+import pyarrow.parquet as pq
+from fakes import composed
+
+from bmx_grid.commands.sweep import run
+
+MODELS = {  # option -> kind of tiny model, and what of the published model does not fit it
+    "metric.bertscore": ("roberta", ["layer=1"]),
+    "metric.xbertscore": ("xlm_roberta", ["layer=1"]),
+    "metric.xlmr_sbert": ("xlm_roberta", []),
+    "metric.xmoverscore": ("bert", ["layer=1"]),
+    "explainer.input_marginalization": ("bert", ["max_length=64"]),
+}
+
+
+def test_all_metrics_and_explainers_of_the_paper_run_to_the_end(tiny_model, tmp_path):
+    chosen = [
+        "metric=[bertscore,xbertscore,xlmr_sbert,xmoverscore,sentence_bleu,random]",
+        "explainer=[erasure,lime,shap,input_marginalization,random]",
+        "explainer.lime.num_samples=20",
+        "explainer.shap.max_evals=80",
+        "dataset.sample.language_pairs=[de-en]",
+        "limit=3",
+        "executor=sequential",
+        "tracking=mlflow",
+        f"output_dir={tmp_path / 'out'}",
+        f"cache_dir={tmp_path / 'cache'}",
+    ]
+    for option, (kind, changes) in MODELS.items():
+        chosen += [f"{option}.model={tiny_model(kind)}", f"{option}.revision=null"]
+        chosen += [f"{option}.{change}" for change in changes]
+    assert run(composed(*chosen)) == 0
+    settings = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()
+    assert len({(row["metric"], row["explainer"]) for row in settings}) == len(settings) == 30
+    assert pq.read_metadata(tmp_path / "out" / "grid.parquet").num_rows == 30 * 3600
+    assert (tmp_path / "out" / "report.html").is_file()
+
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path / 'mlflow.db'}")
+    runs = client.search_runs([client.get_experiment_by_name("bmx_grid").experiment_id])
+    logged = [one for one in runs if one.data.tags.get("complete") == "true"]
+    assert len(logged) == 30
+    assert all(one.data.tags["mlflow.parentRunId"] for one in logged)

@@ -1,0 +1,76 @@
+"""Results as tables."""
+
+import dataclasses
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from some_results import P, W, make_result, with_grid
+
+from bmx_grid.errors import StoreError
+from bmx_grid.sweep.results import grid_table, settings_table, write_csv, write_parquet
+
+
+def test_the_grid_table_has_the_schema_of_the_published_grid(authors_grid):
+    published = pq.read_schema(authors_grid)
+    ours = grid_table([make_result()]).schema
+    assert [(one.name, one.type) for one in ours] == [(one.name, one.type) for one in published]
+
+
+def test_rows_run_over_w_first_then_p_and_hold_every_point():
+    result = make_result()
+    table = grid_table([result])
+    assert table.column("w").to_pylist() == list(W) * len(P)
+    assert table.column("p").to_pylist() == [p for p in P for _ in W]
+    assert np.array_equal(table.column("correlation").to_numpy(), result.grid.correlation.ravel())
+
+
+def test_the_order_of_results_does_not_change_the_tables():
+    names = [("b", "x"), ("a", "y"), ("a", "x")]
+    results = [make_result(dataset=dataset, metric=metric) for dataset, metric in names]
+    for make in (grid_table, settings_table):
+        assert make(results).equals(make(results[::-1]))
+    assert settings_table(results).column("metric").to_pylist() == ["x", "y", "x"]
+
+
+def test_undefined_points_stay_nan_in_files(tmp_path):
+    holes = make_result().grid.correlation.copy()
+    holes[3, 1] = np.nan
+    write_parquet(grid_table([with_grid(make_result(), correlation=holes)]), tmp_path / "grid.parquet")
+    column = pq.read_table(tmp_path / "grid.parquet").column("correlation")
+    assert column.null_count == 0
+    assert np.flatnonzero(np.isnan(column.to_numpy())).tolist() == [3 * len(W) + 1]
+
+
+def test_more_names_than_a_small_dictionary_holds():
+    table = grid_table([make_result(language_pair=f"{number:03}-en", p=(1.0,), w=(1.0,)) for number in range(129)])
+    assert table.column("language_pair").to_pylist() == [f"{number:03}-en" for number in range(129)]
+
+
+def test_no_result_is_an_empty_table():
+    assert grid_table([]).num_rows == 0
+    assert settings_table([]).num_rows == 0
+
+
+def test_a_setting_is_a_row_with_its_numbers_and_settings(tmp_path):
+    result = make_result(seed=3)
+    write_csv(settings_table([result]), tmp_path / "settings.csv")
+    row = settings_table([result]).to_pylist()[0]
+    assert row["gain"] == result.grid.best - 0.5
+    assert row["fixed_gain"] == result.fixed - 0.5
+    assert (row["n_segments"], row["n_rated"], row["n_used"]) == (40, 39, 38)
+    assert '"explainer.num_samples":100' in row["parameters"]
+    assert repr(row["best"]) in (tmp_path / "settings.csv").read_text()
+
+
+def test_what_a_run_spent_is_no_part_of_the_tables():
+    cheap = dataclasses.replace(make_result(), seconds=0.0, n_texts=0, cached=True)
+    assert settings_table([cheap]).equals(settings_table([make_result()]))
+
+
+@pytest.mark.parametrize("write", [pytest.param(write_parquet, id="parquet"), pytest.param(write_csv, id="csv")])
+def test_a_place_that_cannot_be_written_is_named(tmp_path, write):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="table"):
+        write(pa.table({"a": [1]}), tmp_path / "file" / "table")

@@ -1,0 +1,304 @@
+"""Whole sweeps: what is written, what is reused, what failure and killing leave behind."""
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from fakes import ROOT, composed
+
+from bmx_grid.commands.sweep import run
+from bmx_grid.configure import ALLOWED_PACKAGES
+from bmx_grid.errors import ConfigError, UnavailableError
+
+SMALL = (
+    "+sweep=quickstart",
+    "metric=[sentence_bleu,chrf,random]",
+    "explainer=[erasure,lime,shap,random]",
+    "executor=sequential",
+    "tracking=none",
+    "analysis=false",
+    "dataset.sample.language_pairs=[de-en]",
+)
+
+
+@pytest.fixture(autouse=True)
+def _allow_fakes(monkeypatch):
+    monkeypatch.setenv(ALLOWED_PACKAGES, "fakes")
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """Run a small sweep in this process; the number of failures."""
+
+    def go(*overrides: str, metrics: dict | None = None) -> int:
+        folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
+        config = composed(*SMALL, *folders, *overrides)
+        if metrics is not None:
+            config["metric"] = metrics
+        return run(config)
+
+    return go
+
+
+def attribution_files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.parquet"))}
+
+
+def test_a_sweep_writes_the_published_schema_one_row_a_grid_point(sweep, tmp_path, authors_grid):
+    assert sweep("limit=6") == 0
+    ours = pq.read_table(tmp_path / "out" / "grid.parquet")
+    published = pq.read_schema(authors_grid)
+    assert [(one.name, one.type) for one in ours.schema] == [(one.name, one.type) for one in published]
+    assert ours.num_rows == 3 * 4 * 3600
+    for name in ("config.yaml", "settings.parquet", "settings.csv"):
+        assert (tmp_path / "out" / name).stat().st_size > 0
+    assert len(list((tmp_path / "out" / "figures").glob("*.png"))) == 12
+
+
+def test_a_sweep_ends_with_its_analysis_and_the_same_sweep_keeps_it(sweep, tmp_path, capsys):
+    more = ("limit=6", "analysis=true", "metric=[sentence_bleu,chrf]", "explainer=[erasure,lime]")
+    assert sweep(*more) == 0
+    page = tmp_path / "out" / "report.html"
+    before = page.read_bytes(), page.stat().st_mtime_ns
+    assert json.loads((tmp_path / "out" / "analysis.json").read_text())["n_settings"] == 4
+    assert sweep(*more) == 0
+    assert (page.read_bytes(), page.stat().st_mtime_ns) == before
+    assert sweep("limit=6", "analysis=true", "metric=[chrf]", "explainer=[erasure]") == 0
+    assert "no analysis: it needs at least 2 settings" in capsys.readouterr().out
+
+
+def test_the_second_run_scores_nothing_and_writes_the_same(sweep, tmp_path, capsys):
+    calls = tmp_path / "calls"
+    metrics = {"hash": {"_target_": "fakes.HashMetric", "log": str(calls)}}
+    assert sweep("limit=6", metrics=metrics) == 0
+    first = calls.read_text(), (tmp_path / "out" / "grid.parquet").read_bytes()
+    capsys.readouterr()
+    assert sweep("limit=6", metrics=metrics) == 0
+    assert (calls.read_text(), (tmp_path / "out" / "grid.parquet").read_bytes()) == first
+    assert "0 texts scored" in capsys.readouterr().out
+
+
+def test_a_longer_sweep_scores_only_what_is_new(sweep, tmp_path):
+    calls = tmp_path / "calls"
+    metrics = {"hash": {"_target_": "fakes.HashMetric", "log": str(calls)}}
+    sweep("limit=6", "explainer=[erasure]", metrics=metrics)
+    before = sum(map(int, calls.read_text().split()))
+    sweep("limit=7", "explainer=[erasure]", metrics=metrics)
+    one_more = sum(map(int, calls.read_text().split())) - before
+    assert 0 < one_more < before
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        pytest.param(("executor.chunk_texts=50",), id="small chunks"),
+        pytest.param(("executor=loky", "executor.n_jobs=2", "executor.chunk_texts=300"), id="two workers"),
+        pytest.param(("executor=dask", "executor.chunk_texts=300"), id="a Dask cluster"),
+    ],
+)
+def test_chunks_and_workers_do_not_change_a_byte(sweep, tmp_path, overrides):
+    sweep("limit=8")
+    whole = attribution_files(tmp_path / "cache")
+    grid = (tmp_path / "out" / "grid.parquet").read_bytes()
+    for path in (tmp_path / "cache").rglob("*.parquet"):
+        path.unlink()
+    sweep("limit=8", *overrides)
+    assert attribution_files(tmp_path / "cache") == whole
+    assert (tmp_path / "out" / "grid.parquet").read_bytes() == grid
+
+
+def test_a_dask_scheduler_that_does_not_answer_is_named(sweep):
+    with pytest.raises(UnavailableError, match=r"executor\.address=tcp://127\.0\.0\.1:9: no Dask scheduler answers"):
+        sweep("limit=3", "executor=dask", "executor.address=tcp://127.0.0.1:9", "executor.timeout=1")
+
+
+def test_dry_run_lists_every_setting_and_writes_nothing(sweep, tmp_path, capsys):
+    assert sweep("dry_run=true") == 0
+    shown = capsys.readouterr().out
+    assert "12 settings (0 cached), 43,200 correlations, 36,000 of them with w other than 1" in shown
+    assert "sample · de-en · chrf · shap" in shown
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_metric_that_fails_leaves_the_others_their_results(sweep, tmp_path, capsys):
+    metrics = {
+        "broken": {"_target_": "fakes.BrokenMetric"},
+        "absent": {"_target_": "fakes.AbsentMetric"},
+        "hash": {"_target_": "fakes.HashMetric"},
+    }
+    assert sweep("limit=4", "explainer=[erasure,random]", metrics=metrics) == 4
+    shown = capsys.readouterr().out
+    assert "sample · de-en · broken · erasure; sample · de-en · broken · random: ValueError: boom" in shown
+    assert "de-en · absent · random: the model 'x' is not here: get it with y" in shown
+    assert "absent · random: failed: for the same reason" in shown
+    assert "Traceback" not in shown
+    assert "ValueError: boom" in (tmp_path / "out" / "errors.txt").read_text()
+    assert set(pq.read_table(tmp_path / "out" / "settings.parquet").column("metric").to_pylist()) == {"hash"}
+
+
+def test_on_error_stop_starts_nothing_after_the_first_failure(sweep, tmp_path):
+    metrics = {"broken": {"_target_": "fakes.BrokenMetric"}, "hash": {"_target_": "fakes.HashMetric"}}
+    assert sweep("limit=4", "explainer=[erasure]", "on_error=stop", metrics=metrics) == 1
+    assert not (tmp_path / "out" / "grid.parquet").exists()
+
+
+def test_a_worker_that_is_killed_fails_its_settings_with_a_way_out(sweep, tmp_path, capsys):
+    metrics = {"killer": {"_target_": "fakes.KillerMetric"}, "hash": {"_target_": "fakes.HashMetric"}}
+    assert sweep("limit=4", "executor=loky", "executor.n_jobs=2", "explainer=[erasure]", metrics=metrics) == 1
+    assert "de-en · killer · erasure: a worker process was killed" in capsys.readouterr().out
+    assert pq.read_table(tmp_path / "out" / "settings.parquet").column("metric").to_pylist() == ["hash"]
+
+
+def test_reference_based_metrics_are_left_out_where_there_are_no_references(sweep, tmp_path, capsys):
+    table = tmp_path / "mine.tsv"
+    rows = "".join(f"quelle {n}\thypothesis {n % 3}\t{n}\n" for n in range(5))
+    table.write_text("source\thypothesis\tscore\n" + rows)
+    columns = ("dataset=[tabular]", f"dataset.tabular.path={table}", "dataset.tabular.language_pairs=[de-en]")
+    config = composed(
+        "executor=sequential",
+        "tracking=none",
+        "analysis=false",
+        *columns,
+        "metric=[chrf,random]",
+        "explainer=[erasure]",
+    )
+    config |= {"output_dir": str(tmp_path / "out"), "cache_dir": str(tmp_path / "cache")}
+    assert run(config) == 0
+    said = "left out: tabular · chrf: reads the reference, which tabular does not have for every segment"
+    assert said in capsys.readouterr().out
+
+
+def test_settings_that_are_not_wanted_are_left_out_with_their_number(sweep, tmp_path, capsys):
+    pairs = "dataset.sample.language_pairs=[de-en,en-de]"
+    patterns = "leave_out=[*/en-de/chr?/*,*/*/*/erasure,no_such/*/*/*]"
+    assert sweep("limit=4", pairs, "metric=[chrf,random]", "explainer=[erasure,random]", patterns) == 0
+    rows = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()
+    assert {(row["language_pair"], row["metric"], row["explainer"]) for row in rows} == {
+        ("de-en", "chrf", "random"),
+        ("de-en", "random", "random"),
+        ("en-de", "random", "random"),
+    }
+    said = capsys.readouterr().out
+    assert "left out: */en-de/chr?/*: matches 2 settings of this sweep, by leave_out" in said
+    assert "left out: */*/*/erasure: matches 3 settings" in said
+    assert "left out: no_such/*/*/*: matches no settings" in said
+
+
+def test_a_pattern_that_cannot_name_settings_is_refused(sweep):
+    with pytest.raises(
+        ConfigError, match="'minilm_sbert' names no setting; write DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER"
+    ):
+        sweep("leave_out=[minilm_sbert]")
+
+
+def test_quickstart_holds_neural_metrics_where_they_are_cheap():
+    chosen = composed("+sweep=quickstart")
+    assert {"minilm_bertscore", "minilm_sbert"} < set(chosen["metric"])
+    assert {"*/*/minilm_*/lime", "*/*/minilm_*/shap"} < set(chosen["leave_out"])
+
+
+def test_texts_are_counted_as_asked_for_not_as_planned(sweep, tmp_path, capsys, tiny_model):
+    """Input Marginalization may find up to 19 candidates a word, and finds fewer."""
+    log = tmp_path / "log"
+    metrics = {"hash": {"_target_": "fakes.HashMetric", "log": str(log)}}
+    name = "explainer.input_marginalization"
+    model = (f"{name}.model={tiny_model('bert')}", f"{name}.revision=null", f"{name}.max_length=64")
+    assert sweep("limit=3", "explainer=[input_marginalization]", *model, metrics=metrics) == 0
+    asked = int(re.search(r"([\d,]+) texts scored", capsys.readouterr().out)[1].replace(",", ""))
+    distinct = sum(int(line) for line in log.read_text().split())
+    assert distinct <= asked <= 2 * distinct
+
+
+def test_a_slow_metric_gets_small_chunks(sweep, tmp_path):
+    calls = {}
+    for kind in ("HashMetric", "SlowMetric"):
+        log = tmp_path / kind
+        metrics = {kind.lower(): {"_target_": f"fakes.{kind}", "log": str(log)}}
+        assert sweep("limit=12", "explainer=[erasure]", "executor.chunk_texts=400", metrics=metrics) == 0
+        calls[kind] = len(log.read_text().split())
+    assert calls["HashMetric"] == 1
+    assert calls["SlowMetric"] >= 6
+
+
+def test_texts_longer_than_the_model_are_counted_beside_their_setting(tmp_path, capsys, tiny_model):
+    table = tmp_path / "long.tsv"
+    rows = [f"{'cat ' * (100 if n == 2 else 5)}{n}\tdog {n}\t{n}" for n in range(5)]
+    table.write_text("\n".join(["reference\thypothesis\tscore", *rows]) + "\n")
+    data = ("dataset=[tabular]", f"dataset.tabular.path={table}", "dataset.tabular.language_pairs=[de-en]")
+    name = "metric.bertscore"
+    own = shutil.copytree(tiny_model("roberta"), tmp_path / "model")  # the warning is said once for a model
+    model = (f"{name}.model={own}", f"{name}.revision=null", f"{name}.layer=1")
+    quiet = ("executor=sequential", "tracking=none", "analysis=false")
+    folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
+    assert run(composed(*quiet, *folders, *data, "metric=[bertscore]", "explainer=[erasure]", *model)) == 0
+    told = capsys.readouterr()
+    assert re.search(r"\d+ texts, 10[12] too long and cut, ", told.out), told.out  # the long one, and a word less
+    assert told.err.count("have more than 64 tokens") == 1 and "UserWarning" not in told.err
+
+
+def test_the_paper_is_430_settings_and_1290000_boosted_correlations(data_dir, capsys, tmp_path):
+    folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", f"data_dir={data_dir}")
+    assert run(composed("+sweep=paper", "dry_run=true", *folders)) == 0
+    said = capsys.readouterr().out
+    assert "430 settings (0 cached), 1,548,000 correlations, 1,290,000 of them with w other than 1" in said
+    for metric in ("bertscore", "xbertscore", "xlmr_sbert", "xmoverscore", "sentence_bleu"):
+        assert re.search(rf"^texts to score with {metric}: [\d,]+$", said, flags=re.MULTILINE)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_minilm_beside_a_lexical_metric_on_all_pairs_of_wmt17(data_dir, tmp_path):
+    metrics = ("metric=[sentence_bleu,minilm_bertscore,minilm_sbert]", "explainer.lime.num_samples=8")
+    folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", f"data_dir={data_dir}")
+    small = ("limit=3", "executor=sequential", "tracking=none")
+    assert run(composed("+sweep=wmt17_lime", *metrics, *folders, *small)) == 0
+    rows = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()
+    assert len(rows) == 7 * 3
+    assert all(np.isfinite(row["best"]) for row in rows)
+
+
+def test_undefined_correlations_are_nan_and_counted(sweep, tmp_path):
+    assert sweep("limit=2", "metric=[chrf]", "explainer=[erasure]") == 0
+    row = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()[0]
+    assert np.isnan(row["baseline"])
+    assert row["n_undefined"] == 3600
+
+
+MOMENTS = int(os.environ.get("BMX_KILLS", "4"))
+
+
+def test_killed_at_random_moments_and_resumed_the_files_are_the_same(tmp_path):
+    def command(folder: Path) -> list[str]:
+        chosen = ("dataset.sample.language_pairs=[de-en,fr-en]", "metric=[sentence_bleu]", "explainer=[lime,shap]")
+        small = ("tracking=none", "analysis=false", "executor.n_jobs=2", "executor.chunk_texts=1000")
+        folders = (f"output_dir={folder / 'out'}", f"cache_dir={folder / 'cache'}")
+        return [sys.executable, "-m", "bmx_grid", "+sweep=quickstart", *chosen, *small, *folders]
+
+    def outputs(folder: Path) -> dict[str, bytes]:
+        names = ("grid.parquet", "settings.csv")
+        found = attribution_files(folder / "cache")
+        return found | {name: (folder / "out" / name).read_bytes() for name in names[:1]}
+
+    quiet = {"cwd": ROOT, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    start = time.monotonic()
+    subprocess.run(command(tmp_path / "whole"), check=True, **quiet)
+    duration = time.monotonic() - start
+    moments = random.Random(0)
+    for _ in range(MOMENTS):
+        running = subprocess.Popen(command(tmp_path / "killed"), start_new_session=True, **quiet)
+        time.sleep(moments.uniform(0.3, duration))
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+    subprocess.run(command(tmp_path / "killed"), check=True, **quiet)
+    assert outputs(tmp_path / "killed") == outputs(tmp_path / "whole")
+    leftovers = [path for path in (tmp_path / "killed").rglob("*") if path.suffix in (".parts", ".part")]
+    assert not leftovers
