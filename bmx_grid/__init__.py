@@ -30,7 +30,7 @@ def load(
 
     >>> scorer = load("chrf", explainer="erasure", settings={"metric.lowercase": True})
     >>> scorer.reads
-    'reference'
+    ('reference', 'hypothesis')
     >>> scorer.score(["the cat sat"], ["a cat sat"]).shape
     (1,)
 

@@ -1,4 +1,4 @@
-"""Perturbed texts: what an explainer plans and what the scoring engine renders.
+"""What is scored: the texts of a segment by role, and perturbations of one of them.
 
 Explainers speak in masks (which words are kept); text is written here and nowhere else. A metric
 that can score masks directly reads them from the same objects.
@@ -9,21 +9,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.text import join_words
 
-Side = Literal["ground_truth", "hypothesis"]
+Role = Literal["source", "reference", "hypothesis"]
+ROLES: tuple[Role, ...] = ("source", "reference", "hypothesis")  # the order in which texts of an item stand
+
+
+class Item(NamedTuple):
+    """The texts of one segment that a metric reads, by role; None for a role that it does not read.
+
+    The ground truth is whatever is there beside the hypothesis.
+    """
+
+    source: str | None = None
+    reference: str | None = None
+    hypothesis: str | None = None
+
+    def text(self, role: Role) -> str:
+        """The text of a role. Raises ValueError when the item lacks it."""
+        found: str | None = getattr(self, role)
+        if found is None:
+            raise ValueError(f"an item without a {role} was handed to something that reads it")
+        return found
+
+    def texts(self) -> dict[Role, str]:
+        """The texts that are there, by role, in the order of ROLES."""
+        return {role: text for role, text in zip(ROLES, self, strict=True) if text is not None}
+
+    def with_text(self, role: Role, text: str) -> Item:
+        """The same item with another text in one role."""
+        return self._replace(**{role: text})
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The perturbed texts of one side of one segment (K texts, n words).
+    """The perturbed versions of one text of one segment (K texts, n words).
 
-    words: the n words of the unperturbed side.
+    words: the n words of the unperturbed text.
     keep: bool[K, n], True where the word stays; None when `texts` holds the texts themselves.
     replacement: what stands for a word that does not stay. "" leaves its two spaces (the paper's
         Erasure), None takes the word and one space away.
@@ -63,14 +90,12 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Score all texts of `plan` on `side`, against the text of the other side as it stands."""
+    """Score all texts of `plan` in the place of the text of `role`, the other texts of `item` as they stand."""
 
     plan: Plan
-    side: Side
-    other: str
+    role: Role
+    item: Item
 
-    def pairs(self) -> list[tuple[str, str]]:
-        """The K (ground truth, hypothesis) pairs."""
-        if self.side == "ground_truth":
-            return [(text, self.other) for text in self.plan.render()]
-        return [(self.other, text) for text in self.plan.render()]
+    def items(self) -> list[Item]:
+        """The K perturbed items."""
+        return [self.item.with_text(self.role, text) for text in self.plan.render()]

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.attribution.explain import Explanation, count_texts, explain_pairs
+from bmx_grid.attribution.engine import described
+from bmx_grid.attribution.explain import Explanation, attributed_roles, count_texts, explain_items
+from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.errors import BmxError, ConfigError, ExplainError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import identity, runtime
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.grid import GridSpec, Words, boosted_scores
-from bmx_grid.metrics.base import Metric, Pair, Reads
+from bmx_grid.metrics.base import Cost, Metric
+from bmx_grid.perturbation import Item, Role
 from bmx_grid.ragged import Ragged
+
+if TYPE_CHECKING:
+    from bmx_grid.segments import SegmentSet
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,7 @@ class BoostedMetric(Metric):
     seed: of the explainer's draws; no part of the identity where nothing is drawn.
     max_texts: how many texts one segment may take, all iterations together, those of a sweep's explainer included.
 
-    A pair without a word on the aggregated side has no attributions, and keeps the score s0 of the metric.
+    An item without a word on the aggregated side has no attributions, and keeps the score s0 of the metric.
     Raises ConfigError for a p that is NaN, a w outside [0, 1], a negative seed or a max_texts below 1.
     """
 
@@ -52,16 +59,12 @@ class BoostedMetric(Metric):
             raise ConfigError(f"max_texts must be at least 1, got {self.max_texts}.")
 
     @property
-    def reads(self) -> Reads:
+    def reads(self) -> tuple[Role, ...]:
         return self.metric.reads
 
     @property
-    def slow(self) -> bool:
-        return self.metric.slow
-
-    @property
-    def texts_cut(self) -> int:
-        return self.metric.texts_cut
+    def cost(self) -> Cost:
+        return self.metric.cost
 
     @property
     def signature(self) -> str:
@@ -81,13 +84,16 @@ class BoostedMetric(Metric):
         self.metric.check()
         self.explainer.check()
 
-    def count_texts(self, pair: Pair, copies: int = 1) -> int:
-        """How many texts of the innermost metric `copies` versions of `pair` come to, at most.
+    def fitted(self, segments: SegmentSet) -> BoostedMetric:
+        return dataclasses.replace(self, metric=self.metric.fitted(segments))
+
+    def count_texts(self, item: Item, copies: int = 1) -> int:
+        """How many texts of the innermost metric `copies` versions of `item` come to, at most.
 
         Repeats are counted again; two iterations of Erasure on 15 words count 324 texts where 121 differ.
         Raises ExplainError above max_texts.
         """
-        found = count_texts(self.metric, self.explainer, pair, copies)
+        found = count_texts(self.metric, self.explainer, item, copies)
         if found > self.max_texts:
             raise ExplainError(
                 f"{found:,} texts would be scored for this segment, above max_texts = {self.max_texts:,}: choose an "
@@ -95,40 +101,42 @@ class BoostedMetric(Metric):
             )
         return found
 
-    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        """float64[n] boosted scores. Nothing is scored when a pair takes more than max_texts texts (ExplainError)."""
-        parts = [self.boost(part) for part in self.explain(pairs, self.max_texts)]
+    def score(self, items: Sequence[Item]) -> NDArray[np.float64]:
+        """float64[n] boosted scores. Nothing is scored when an item takes more than max_texts texts (ExplainError)."""
+        parts = [self.boost(part) for part in self.explain(items, self.max_texts)]
         return np.concatenate(parts) if parts else np.empty(0)
 
-    def explain(self, pairs: Sequence[Pair], texts_at_once: int) -> Iterator[list[Explanation]]:
-        """The explanations behind the scores, in parts of at most `texts_at_once` texts (but at least one pair).
+    def explain(self, items: Sequence[Item], texts_at_once: int) -> Iterator[list[Explanation]]:
+        """The explanations behind the scores, in parts of at most `texts_at_once` texts (but at least one item).
 
-        A pair's explanation is the same in any part. Texts that pairs of one part share are scored once.
-        Raises ExplainError, before anything is scored, for the first pair above max_texts.
+        An item's explanation is the same in any part. Texts that items of one part share are scored once.
+        Raises ExplainError, before anything is scored, for the first item above max_texts.
         """
-        for part in self._parts(pairs, texts_at_once):
-            yield explain_pairs(self.metric, self.explainer, part, self.seed)
+        for part in self._parts(items, texts_at_once):
+            yield explain_items(self.metric, self.explainer, part, self.seed)
 
-    def _parts(self, pairs: Sequence[Pair], texts_at_once: int) -> list[list[Pair]]:
-        parts: list[list[Pair]] = []
+    def _parts(self, items: Sequence[Item], texts_at_once: int) -> list[list[Item]]:
+        parts: list[list[Item]] = []
         room = 0
-        for pair in pairs:
-            size = self.count_texts(pair)
+        for item in items:
+            size = self.count_texts(item)
             if size > room:
                 parts.append([])
                 room = texts_at_once
-            parts[-1].append(pair)
+            parts[-1].append(item)
             room -= size
         return parts
 
     def boost(self, explanations: Sequence[Explanation]) -> NDArray[np.float64]:
-        """float64[n] boosted scores of n explained pairs.
+        """float64[n] boosted scores of n explained items.
 
-        Raises BmxError for a pair whose base score or attributions are not finite.
+        Raises BmxError for an item whose base score or attributions are not finite.
         """
         base = np.array([one.base_score for one in explanations], dtype=np.float64)
-        ground_truth = Ragged.from_rows(one.ground_truth for one in explanations)
-        hypothesis = Ragged.from_rows(one.hypothesis for one in explanations)
+        roles = attributed_roles(self.metric, self.explainer)
+        rows = {role: Ragged.from_rows(one.attributions[role] for one in explanations) for role in roles}
+        stored = AttributionSet(base, rows)
+        ground_truth, hypothesis = stored.ground_truth, stored.hypothesis
         scores = boosted_scores(self.aggregation, self.side, self.p, self.w, base, ground_truth, hypothesis)
         words = hypothesis.lengths + (ground_truth.lengths if self.side == "both" else 0)
         scores[words == 0] = base[words == 0]
@@ -136,7 +144,7 @@ class BoostedMetric(Metric):
         if len(broken):
             one = explanations[broken[0]]
             raise BmxError(
-                f"{self.metric.signature}: ground truth {one.ground_truth_text!r} and hypothesis "
-                f"{one.hypothesis_text!r} have a score or attributions that are not finite, and cannot be boosted."
+                f"{self.metric.signature}: {described(one.item)} have a score or attributions that are not finite, "
+                "and cannot be boosted."
             )
         return scores

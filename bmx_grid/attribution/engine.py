@@ -8,23 +8,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.errors import BmxError
-from bmx_grid.metrics.base import Metric, Pair
-from bmx_grid.perturbation import Request
+from bmx_grid.metrics.base import Cost, Metric
+from bmx_grid.perturbation import Item, Request
+
+_SHARE_AT_ONCE: dict[Cost, int] = {"light": 1, "model": 10}  # a tenth of the texts is work enough for a large model
 
 
-def score_pairs(metric: Metric, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-    """float64[n] scores of n (ground truth, hypothesis) pairs; repeated pairs are scored once.
+def texts_at_once(metric: Metric, most: int) -> int:
+    """How many texts to score before progress is reported and a result kept, where `most` suits a light metric."""
+    return max(most // _SHARE_AT_ONCE[metric.cost], 1)
+
+
+def score_items(metric: Metric, items: Sequence[Item]) -> NDArray[np.float64]:
+    """float64[n] scores of n items; repeated items are scored once.
 
     Raises BmxError when the metric hands back a wrong number of scores or a NaN.
     """
-    rows: dict[Pair, int] = {}
-    order = np.fromiter((rows.setdefault(pair, len(rows)) for pair in pairs), dtype=np.intp, count=len(pairs))
+    rows: dict[Item, int] = {}
+    order = np.fromiter((rows.setdefault(item, len(rows)) for item in items), dtype=np.intp, count=len(items))
     if not rows:
         return np.empty(0)
     scores = _checked(metric, metric.score(list(rows)), len(rows))
     if np.isnan(scores).any():
         worst = list(rows)[int(np.flatnonzero(np.isnan(scores))[0])]
-        raise BmxError(f"{metric.signature}: no score for ground truth {worst[0]!r} and hypothesis {worst[1]!r}.")
+        raise BmxError(f"{metric.signature}: no score for {described(worst)}.")
     return scores[order]
 
 
@@ -34,17 +41,22 @@ def score_requests(metric: Metric, requests: Sequence[Request]) -> list[NDArray[
     asked = [index for index, request in enumerate(requests) if len(request.plan) > 0]
     found = metric.score_masked([requests[index] for index in asked])
     if found is None:
-        rendered = [requests[index].pairs() for index in asked]
-        flat = score_pairs(metric, [pair for pairs in rendered for pair in pairs])
-        found = np.split(flat, np.cumsum([len(pairs) for pairs in rendered])[:-1])
+        rendered = [requests[index].items() for index in asked]
+        flat = score_items(metric, [item for items in rendered for item in items])
+        found = np.split(flat, np.cumsum([len(items) for items in rendered])[:-1])
     for index, one in zip(asked, found, strict=bool(asked)):
         scores[index] = _checked(metric, one, len(requests[index].plan))
     return scores
+
+
+def described(item: Item) -> str:
+    """The texts of an item in words, for messages."""
+    return " and ".join(f"{role} {text!r}" for role, text in item.texts().items())
 
 
 def _checked(metric: Metric, scores: NDArray[np.float64], count: int) -> NDArray[np.float64]:
     """`scores` as float64[count]. Raises BmxError when the metric hands back another number of scores."""
     found = np.asarray(scores, dtype=np.float64)
     if found.shape != (count,):
-        raise BmxError(f"{metric.signature}: {count} pairs were scored, but scores of shape {found.shape} came back.")
+        raise BmxError(f"{metric.signature}: {count} items were scored, but scores of shape {found.shape} came back.")
     return found

@@ -1,97 +1,136 @@
-"""Segments + metric + explainer -> attributions (paper, section 2.1)."""
+"""Items + metric + explainer -> attributions (paper, section 2.1)."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.attribution.engine import score_requests
+from bmx_grid.errors import ExplainError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import canonical_json, digest
-from bmx_grid.metrics.base import Metric, Pair
-from bmx_grid.perturbation import Plan, Request, Side
+from bmx_grid.metrics.base import Metric, ground_truths
+from bmx_grid.perturbation import Item, Plan, Request, Role
 from bmx_grid.text import split_words
 
-SIDES: tuple[Side, Side] = ("ground_truth", "hypothesis")
-NO_WORDS = Plan((), keep=np.empty((0, 0), dtype=np.bool_))  # an empty side asks for nothing
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """One explained pair of texts: its base score, and one attribution for each word of both sides.
+    """One explained item: its base score and, by role, one attribution for each word of every text that was read.
 
+    attributions: float64[words] by role; NaN for all words of an item that the explainer cannot explain, and no
+        roles at all where there is no explainer.
     n_texts: how many texts were asked of the metric for it, repeats among them.
     """
 
     key: str
     base_score: float
-    ground_truth_text: str
-    hypothesis_text: str
-    ground_truth: NDArray[np.float64]
-    hypothesis: NDArray[np.float64]
+    item: Item
+    attributions: Mapping[Role, Floats]
     n_texts: int = 0
 
 
-def explanation_identity(metric: Metric, explainer: Explainer, seed: int) -> dict[str, object]:
+def explanation_identity(metric: Metric, explainer: Explainer | None, seed: int) -> dict[str, object]:
     """All that an explanation depends on beside the texts; the seed only where something is drawn."""
     return {
         "metric": metric.fingerprint(),
-        "explainer": explainer.fingerprint(),
-        "seed": seed if explainer.stochastic else None,
+        "explainer": None if explainer is None else explainer.fingerprint(),
+        "seed": seed if explainer is not None and explainer.stochastic else None,
     }
 
 
-def pair_key(ground_truth: str, hypothesis: str) -> str:
+def item_key(item: Item) -> str:
     """32 hexadecimal digits naming the texts that an explanation depends on."""
-    return digest([ground_truth, hypothesis])[:32]
+    return digest(list(item.texts().values()))[:32]
 
 
-def _generator(seed: int, explainer: str, pair: Pair, side: Side) -> np.random.Generator:
-    content = canonical_json([seed, explainer, *pair, side]).encode()
+def _generator(seed: int, explainer: str, item: Item, role: Role) -> np.random.Generator:
+    """The generator of the draws for one text, made from seed, explainer, all texts of the item and the role."""
+    texts = item.texts()
+    # The only ground truth of an item is called by that name, whichever it is: attributions that were cached when
+    # metrics read exactly two texts are found again.
+    name = "ground_truth" if role != "hypothesis" and len(texts) == 2 else role
+    content = canonical_json([seed, explainer, *texts.values(), name]).encode()
     return np.random.Generator(np.random.PCG64(int.from_bytes(hashlib.sha256(content).digest()[:16], "little")))
 
 
-def explain_pairs(metric: Metric, explainer: Explainer, pairs: Sequence[Pair], seed: int) -> list[Explanation]:
-    """Explain (ground truth, hypothesis) pairs: plan both sides, score all texts together, attribute.
+def explain_items(
+    metric: Metric, explainer: Explainer | None, items: Sequence[Item], seed: int, *, skip_refused: bool = False
+) -> list[Explanation]:
+    """Explain items: plan every text that the metric reads, score all texts together, attribute.
 
-    A pair's explanation is the same alone, in any order and in any batch.
+    An item's explanation is the same alone, in any order and in any batch. Without an explainer there is only the
+    base score.
+    skip_refused: an item that the explainer refuses gets its base score and NaN attributions instead of an error.
     Raises UnavailableError (metric) and ExplainError (explainer).
     """
-    identity = canonical_json(explainer.fingerprint())
-    sides = [(pair, side, split_words(pair[index])) for pair in pairs for index, side in enumerate(SIDES)]
-    worded = [(words, _generator(seed, identity, pair, side)) for pair, side, words in sides if words]
-    plans = iter(explainer.plan_many([words for words, _ in worded], [rng for _, rng in worded]))
-    requests = [
-        Request(next(plans) if words else NO_WORDS, side, pair[1 - SIDES.index(side)]) for pair, side, words in sides
+    worded: list[tuple[int, Role, tuple[str, ...]]] = []
+    refused: set[int] = set()
+    for row, item in enumerate(items if explainer is not None else ()):
+        if skip_refused and refusal(metric, explainer, item) is not None:
+            refused.add(row)
+        else:
+            texts = item.texts().items()
+            worded += [(row, role, words) for role, text in texts if (words := split_words(text))]
+    requests: list[Request] = []
+    if explainer is not None:
+        identity = canonical_json(explainer.fingerprint())
+        rngs = [_generator(seed, identity, items[row], role) for row, role, _ in worded]
+        plans = explainer.plan_many([words for _, _, words in worded], rngs)
+        requests = [Request(plan, role, items[row]) for plan, (row, role, _) in zip(plans, worded, strict=True)]
+    # The items as they stand go with their perturbations, most of which hold them again: they are scored once.
+    scores = score_requests(metric, [*map(_unperturbed, items), *requests])
+    found = [
+        Explanation(item_key(item), float(score[0]), item, _no_attributions(item, explainer, row in refused), 1)
+        for row, (item, score) in enumerate(zip(items, scores, strict=False))
     ]
-    # The pairs as they stand go with their perturbations, most of which hold them again: they are scored once.
-    whole = [Request(_unperturbed(words), "hypothesis", pair[0]) for pair, _, words in sides[1::2]]
-    scores = score_requests(metric, [*whole, *requests])
-    attributions = [
-        explainer.attribute(request.plan, score) if request.plan.words else np.empty(0)
-        for request, score in zip(requests, scores[len(whole) :], strict=True)
-    ]
-    found = []
-    for row, pair in enumerate(pairs):
-        sides_of_pair = slice(2 * row, 2 * row + 2)
-        ground_truth, hypothesis = attributions[sides_of_pair]
-        n_texts = 1 + sum(len(request.plan) for request in requests[sides_of_pair])
-        found.append(Explanation(pair_key(*pair), float(scores[row][0]), *pair, ground_truth, hypothesis, n_texts))
+    for (row, role, _), request, score in zip(worded, requests, scores[len(items) :], strict=True):
+        assert explainer is not None
+        one = found[row]
+        attributions = {**one.attributions, role: explainer.attribute(request.plan, score)}
+        found[row] = Explanation(one.key, one.base_score, one.item, attributions, one.n_texts + len(request.plan))
     return found
 
 
-def _unperturbed(words: tuple[str, ...]) -> Plan:
-    return Plan(words, keep=np.ones((1, len(words)), dtype=np.bool_))
+def _no_attributions(item: Item, explainer: Explainer | None, refused: bool) -> dict[Role, Floats]:
+    """By role: nothing for a text without words, NaN for each word of one that is not explained."""
+    if explainer is None:
+        return {}
+    return {role: np.full(len(split_words(text)) if refused else 0, np.nan) for role, text in item.texts().items()}
 
 
-def count_texts(metric: Metric, explainer: Explainer, pair: Pair, copies: int = 1) -> int:
-    """How many texts explaining `copies` versions of a pair asks for, at most: each, and the plans of its two sides.
+def _unperturbed(item: Item) -> Request:
+    role: Role = next(reversed(item.texts()))
+    words = split_words(item.text(role))
+    return Request(Plan(words, keep=np.ones((1, len(words)), dtype=np.bool_)), role, item)
 
-    Raises ExplainError when the explainer cannot explain the pair or the metric refuses that many texts.
+
+def refusal(metric: Metric, explainer: Explainer | None, item: Item) -> str | None:
+    """Why an item cannot be explained, in a sentence; None when it can."""
+    try:
+        count_texts(metric, explainer, item)
+    except ExplainError as error:
+        return str(error)
+    return None
+
+
+def count_texts(metric: Metric, explainer: Explainer | None, item: Item, copies: int = 1) -> int:
+    """How many texts explaining `copies` versions of an item asks for, at most: each, and the plans of its texts.
+
+    Raises ExplainError when the explainer cannot explain the item or the metric refuses that many texts.
     """
-    sizes = [len(split_words(text)) for text in pair]
-    return metric.count_texts(pair, copies * (1 + sum(explainer.count_texts(size) for size in sizes if size > 0)))
+    if explainer is None:
+        return metric.count_texts(item, copies)
+    sizes = [len(split_words(text)) for text in item.texts().values()]
+    return metric.count_texts(item, copies * (1 + sum(explainer.count_texts(size) for size in sizes if size > 0)))
+
+
+def attributed_roles(metric: Metric, explainer: Explainer | None) -> tuple[Role, ...]:
+    """The roles that explanations of this pair have attributions for."""
+    return () if explainer is None else (*ground_truths(metric), "hypothesis")

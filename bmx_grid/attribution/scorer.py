@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.attribution.boosted import BoostedMetric
-from bmx_grid.attribution.engine import score_pairs
+from bmx_grid.attribution.engine import score_items, texts_at_once
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.configure import build, convert, load_option
 from bmx_grid.errors import BmxError, ConfigError, DataError, ExplainError, unknown
-from bmx_grid.metrics.base import Metric, Pair, Reads
+from bmx_grid.metrics.base import Metric
+from bmx_grid.perturbation import Item, Role
 
 PARTS = ("metric", "explainer", "aggregation")  # settings that may be the name of an option
+PLURAL: Mapping[Role, str] = {"source": "sources", "reference": "references", "hypothesis": "hypotheses"}
 TEXTS_AT_ONCE = 5_000  # enough to fill batches, few enough for the progress display to move
 
 
@@ -39,8 +41,8 @@ class Scorer:
     metric: Metric
 
     @property
-    def reads(self) -> Reads:
-        """Which ground truth `score` wants: "source" or "reference"."""
+    def reads(self) -> tuple[Role, ...]:
+        """The roles that `score` wants texts of, in its order: ("reference", "hypothesis"), say."""
         return self.metric.reads
 
     @property
@@ -48,57 +50,55 @@ class Scorer:
         """The settings behind a score, in one line that travels with every number."""
         return self.metric.signature
 
-    def score(self, ground_truths: Sequence[str], hypotheses: Sequence[str]) -> NDArray[np.float64]:
-        """float64[N] scores of N hypotheses against their sources or references (see `reads`), higher is better.
+    def score(self, *texts: Sequence[str]) -> NDArray[np.float64]:
+        """float64[N] scores of N segments, higher is better.
 
-        A segment without words keeps the score of the metric. Raises DataError when the two differ in length and
-        ExplainError for a segment that the explainer cannot explain.
+        texts: for each role of `reads`, in that order, a list of N texts: score(references, hypotheses).
+        A segment without words keeps the score of the metric. Raises DataError when a list is missing or differs in
+        length, and ExplainError for a segment that the explainer cannot explain.
         """
-        return self.explain(ground_truths, hypotheses).scores
+        return self.explain(*texts).scores
 
-    def count_texts(self, ground_truths: Sequence[str], hypotheses: Sequence[str]) -> int:
+    def count_texts(self, *texts: Sequence[str]) -> int:
         """How many texts `score` asks the metric for, at most. Raises as `score` does, and scores nothing."""
-        return sum(self._sizes(_pairs(self.reads, ground_truths, hypotheses)).values())
+        return sum(self._sizes(_items(self.reads, texts)).values())
 
-    def explain(
-        self, ground_truths: Sequence[str], hypotheses: Sequence[str], progress: Callable[[int], None] | None = None
-    ) -> Scored:
-        """`score`, with base scores and attributions; `progress` is told the number of texts of each finished part."""
-        pairs = _pairs(self.reads, ground_truths, hypotheses)
-        sizes = self._sizes(pairs)
-        scores: dict[Pair, float] = {}
-        found: dict[Pair, Explanation] = {}
+    def explain(self, *texts: Sequence[str], progress: Callable[[int], None] | None = None) -> Scored:
+        """`score`, with base scores and attributions; `progress` gets the number of texts of each finished part."""
+        items = _items(self.reads, texts)
+        sizes = self._sizes(items)
+        scores: dict[Item, float] = {}
+        found: dict[Item, Explanation] = {}
         for part, values, explanations in self._parts(list(sizes)):
             scores.update(zip(part, values.tolist(), strict=True))
             found.update(zip(part, explanations, strict=bool(explanations)))
             if progress is not None:
-                progress(sum(sizes[pair] for pair in part))
-        boosted = np.array([scores[pair] for pair in pairs], dtype=np.float64)
-        explained = [found[pair] for pair in pairs] if found else []
+                progress(sum(sizes[item] for item in part))
+        boosted = np.array([scores[item] for item in items], dtype=np.float64)
+        explained = [found[item] for item in items] if found else []
         base = np.array([one.base_score for one in explained]) if explained else boosted
         return Scored(boosted, base, explained)
 
-    def _sizes(self, pairs: Sequence[Pair]) -> dict[Pair, int]:
-        """The distinct pairs, and how many texts each takes."""
-        sizes: dict[Pair, int] = {}
-        for number, pair in enumerate(pairs, start=1):
-            if pair not in sizes:
+    def _sizes(self, items: Sequence[Item]) -> dict[Item, int]:
+        """The distinct items, and how many texts each takes."""
+        sizes: dict[Item, int] = {}
+        for number, item in enumerate(items, start=1):
+            if item not in sizes:
                 try:
-                    sizes[pair] = self.metric.count_texts(pair)
+                    sizes[item] = self.metric.count_texts(item)
                 except ExplainError as error:
                     raise ExplainError(f"segment {number}: {error}") from error
         return sizes
 
-    def _parts(self, pairs: list[Pair]) -> Iterator[tuple[list[Pair], NDArray[np.float64], list[Explanation]]]:
-        at_once = self.metric.texts_at_once(TEXTS_AT_ONCE)
+    def _parts(self, items: list[Item]) -> Iterator[tuple[list[Item], NDArray[np.float64], list[Explanation]]]:
+        at_once = texts_at_once(self.metric, TEXTS_AT_ONCE)
         if isinstance(self.metric, BoostedMetric):
-            for explanations in self.metric.explain(pairs, at_once):
-                part = [(one.ground_truth_text, one.hypothesis_text) for one in explanations]
-                yield part, self.metric.boost(explanations), explanations
+            for explanations in self.metric.explain(items, at_once):
+                yield [one.item for one in explanations], self.metric.boost(explanations), explanations
             return
-        for start in range(0, len(pairs), at_once):
-            part = pairs[start : start + at_once]
-            values = score_pairs(self.metric, part)
+        for start in range(0, len(items), at_once):
+            part = items[start : start + at_once]
+            values = score_items(self.metric, part)
             if not np.isfinite(values).all():
                 raise BmxError(f"{self.signature}: a score is not finite.")
             yield part, values, []
@@ -163,15 +163,17 @@ def _set(node: dict[str, Any], key: str, value: Any, seed: int) -> None:
     node[last] = value
 
 
-def _pairs(reads: Reads, ground_truths: Sequence[str], hypotheses: Sequence[str]) -> list[Pair]:
-    for name, texts in ((f"{reads}s", ground_truths), ("hypotheses", hypotheses)):
+def _items(reads: Sequence[Role], given: Sequence[Sequence[str]]) -> list[Item]:
+    """The items of lists of texts, one list for each role. Raises DataError for what is missing, odd or uneven."""
+    if len(given) != len(reads):
+        raise DataError(f"{len(given)} lists of texts were given, but this metric reads {', '.join(reads)}: one each.")
+    for role, texts in zip(reads, given, strict=True):
         if isinstance(texts, str):
-            raise DataError(f"{name}: expected a list of texts, got the text {texts!r}.")
+            raise DataError(f"{PLURAL[role]}: expected a list of texts, got the text {texts[:60]!r}.")
         wrong = [(row, one) for row, one in enumerate(texts, start=1) if not isinstance(one, str)]
         if wrong:
-            raise DataError(f"{name}: segment {wrong[0][0]} is {wrong[0][1]!r}, not a text (it may be empty).")
-    if len(ground_truths) != len(hypotheses):
-        raise DataError(
-            f"{len(ground_truths)} {reads}s but {len(hypotheses)} hypotheses; every hypothesis needs its {reads}."
-        )
-    return list(zip(ground_truths, hypotheses, strict=True))
+            raise DataError(f"{PLURAL[role]}: segment {wrong[0][0]} is {wrong[0][1]!r}, not a text (it may be empty).")
+    if len({len(texts) for texts in given}) > 1:
+        counts = " but ".join(f"{len(texts)} {PLURAL[role]}" for role, texts in zip(reads, given, strict=True))
+        raise DataError(f"{counts}; every segment needs one of each.")
+    return [Item(**dict(zip(reads, texts, strict=True))) for texts in zip(*given, strict=True)]

@@ -1,17 +1,21 @@
-"""The attribution store: explained pairs in Parquet, keyed by their content.
+"""The attribution store: explained items in Parquet, keyed by their content.
 
     cache_dir/attributions/<metric>-<explainer>-<hash of their identity>/
-        <data set>.<language pair>.parquet     every explained pair, sorted by key
+        <data set>.<language pair>.parquet     every explained item, sorted by key
         <data set>.<language pair>.parts/      finished chunks of a run under way, one file each
 
-A key is the content of a pair, so files do not depend on the order of segments, on chunks or on
+A key is the content of an item, so files do not depend on the order of segments, on chunks or on
 workers, a subset finds its rows in the file of the whole, and the whole goes on where a subset
 stopped. Every file carries a digest of its rows and settings in its schema; a file that does not
 agree with its digest counts as missing, and is replaced when its rows have been computed again.
+
+A file has a column of texts and one of attributions for each role that the metric reads. Files of version 1, from
+when metrics read exactly one ground truth, are read as they are, and written in this version with the next rows.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import warnings
@@ -28,28 +32,49 @@ from bmx_grid.attribution.explain import Explanation
 from bmx_grid.errors import StoreError
 from bmx_grid.files import remove_abandoned, replacing
 from bmx_grid.identity import canonical_json, digest
-from bmx_grid.ragged import Ragged
+from bmx_grid.perturbation import Role
+from bmx_grid.ragged import Ragged, concatenate_rows
 
-VERSION = 1
-_TEXTS = ("key", "ground_truth", "hypothesis")
-_LISTS = ("ground_truth_attributions", "hypothesis_attributions")
+VERSION = 2
+_OLD_TRUTH = "ground_truth"  # the column of version 1 for whichever ground truth the metric reads
 
 
 @dataclass(frozen=True, eq=False)
 class AttributionSet:
-    """Explanations of N pairs as arrays: base score float64[N], attributions of both sides."""
+    """Explanations of N items as arrays: base score float64[N], and N rows of attributions by role (ragged).
+
+    Without an explainer there are no roles.
+    """
 
     base_scores: NDArray[np.float64]
-    ground_truth: Ragged
-    hypothesis: Ragged
+    by_role: Mapping[Role, Ragged]
+
+    @property
+    def hypothesis(self) -> Ragged:
+        """N rows of attributions of the hypothesis; empty ones where there are none."""
+        return self.by_role.get("hypothesis", self._none())
+
+    @property
+    def ground_truth(self) -> Ragged:
+        """N rows of attributions of all that was read beside the hypothesis, one text after the other."""
+        rows = [found for role, found in self.by_role.items() if role != "hypothesis"]
+        return functools.reduce(concatenate_rows, rows) if rows else self._none()
+
+    def _none(self) -> Ragged:
+        return Ragged(np.empty(0), np.zeros(len(self.base_scores) + 1, dtype=np.int64))
 
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of one setting's explanations: one file, and the chunks on their way into it."""
+    """The place of one setting's explanations: one file, and the chunks on their way into it.
+
+    reads: the roles whose texts are kept; explained: whether they have attributions.
+    """
 
     path: Path
     identity: str
+    reads: tuple[Role, ...]
+    explained: bool
 
     @property
     def parts(self) -> Path:
@@ -59,7 +84,7 @@ class Slot:
     def missing(self, keys: Sequence[str]) -> list[int]:
         """Positions of the distinct `keys` that are neither in the file nor in a finished chunk."""
         # Chunks before the file: what another process moves meanwhile is then seen in one of the two.
-        known = {key for path in [*self._part_files(), self.path] for key in _keys(_read(path, self.identity))}
+        known = {key for path in [*self._part_files(), self.path] for key in _keys(self._read(path))}
         positions = []
         for position, key in enumerate(keys):
             if key not in known:
@@ -71,7 +96,7 @@ class Slot:
         """Write one finished chunk. Raises StoreError."""
         rows = sorted(explanations, key=lambda one: one.key)
         name = digest([row.key for row in rows])[:24]
-        _write(self.parts / f"{name}.parquet", _table(rows), self.identity)
+        self._write(self.parts / f"{name}.parquet", _table(rows, self.reads, self.explained))
 
     def merge(self) -> None:
         """Move all finished chunks into the file. Safe beside other processes doing the same. Raises StoreError."""
@@ -90,9 +115,9 @@ class Slot:
 
         with FileLock(self.path.with_suffix(".lock")):
             taken = self._part_files()
-            tables = [table for path in [self.path, *taken] if (table := _read(path, self.identity)) is not None]
+            tables = [table for path in [self.path, *taken] if (table := self._read(path)) is not None]
             if taken and tables:
-                _write(self.path, _union(tables), self.identity)
+                self._write(self.path, _union(tables))
             for path in taken:
                 path.unlink(missing_ok=True)
             for folder in (self.parts, self.path.parent):
@@ -106,7 +131,7 @@ class Slot:
 
         Raises StoreError when one is missing; ask `missing` and `merge` first.
         """
-        table = _read(self.path, self.identity)
+        table = self._read(self.path)
         stored = np.array(_keys(table), dtype=object)
         place = {key: row for row, key in enumerate(stored)}
         absent = [key for key in keys if key not in place]
@@ -114,22 +139,42 @@ class Slot:
             raise StoreError(f"{self.path} lacks {len(absent)} of {len(keys)} explanations; run the command again.")
         rows = np.array([place[key] for key in keys], dtype=np.intp)
         base = table.column("base_score").to_numpy()[rows]
-        ground_truth, hypothesis = (_gather(_ragged(table, name), rows) for name in _LISTS)
-        return AttributionSet(base, ground_truth, hypothesis)
+        roles = self.reads if self.explained else ()
+        return AttributionSet(base, {role: _gather(_ragged(table, _list_of(role)), rows) for role in roles})
 
     def _part_files(self) -> list[Path]:
         return sorted(self.parts.glob("*.parquet"))
 
+    def _read(self, path: Path) -> Any:
+        return _read(path, self.identity, self.reads)
+
+    def _write(self, path: Path, table: Any) -> None:
+        _write(path, table, self.identity)
+
 
 def slot(
-    cache_dir: Path, names: tuple[str, str], identity: Mapping[str, Any], dataset: str, language_pair: str
+    cache_dir: Path,
+    names: tuple[str, str],
+    identity: Mapping[str, Any],
+    dataset: str,
+    language_pair: str,
+    reads: tuple[Role, ...],
 ) -> Slot:
-    """The slot of a (metric, explainer) pair of `names` and `identity` on one language pair of a data set."""
+    """The slot of a (metric, explainer) pair of `names` and `identity` on one language pair of a data set.
+
+    reads: the roles that the metric reads. An identity whose explainer is None keeps base scores only.
+    """
     folder = f"{names[0]}-{names[1]}-{digest(identity)[:12]}"
-    return Slot(cache_dir / "attributions" / folder / f"{dataset}.{language_pair}.parquet", canonical_json(identity))
+    path = cache_dir / "attributions" / folder / f"{dataset}.{language_pair}.parquet"
+    return Slot(path, canonical_json(identity), reads, identity["explainer"] is not None)
 
 
-def _table(rows: Sequence[Explanation]) -> Any:
+def _list_of(role: str) -> str:
+    """The column that holds the attributions of a role."""
+    return f"{role}_attributions"
+
+
+def _table(rows: Sequence[Explanation], reads: Sequence[Role], explained: bool) -> Any:
     import pyarrow as pa
 
     def lists(arrays: list[NDArray[np.float64]]) -> Any:
@@ -140,10 +185,10 @@ def _table(rows: Sequence[Explanation]) -> Any:
         {
             "key": pa.array([row.key for row in rows], pa.string()),
             "base_score": pa.array([row.base_score for row in rows], pa.float64()),
-            "ground_truth": pa.array([row.ground_truth_text for row in rows], pa.string()),
-            "hypothesis": pa.array([row.hypothesis_text for row in rows], pa.string()),
-            "ground_truth_attributions": lists([row.ground_truth for row in rows]),
-            "hypothesis_attributions": lists([row.hypothesis for row in rows]),
+            **{role: pa.array([row.item.text(role) for row in rows], pa.string()) for role in reads},
+            **(
+                {_list_of(role): lists([row.attributions[role] for row in rows]) for role in reads} if explained else {}
+            ),
         }
     )
 
@@ -175,18 +220,23 @@ def _gather(rows: Ragged, order: NDArray[np.intp]) -> Ragged:
     return Ragged(rows.values[index], offsets)
 
 
-def _content_digest(table: Any, identity: str) -> str:
+def _content_digest(table: Any, identity: str, version: int = VERSION) -> str:
     """SHA-256 of all values of a table, independent of how Arrow lays them out in memory."""
-    sha = hashlib.sha256(f"{VERSION}\n{identity}\n{table.num_rows}\n".encode())
-    for name in _TEXTS:
+    sha = hashlib.sha256(f"{version}\n{identity}\n{table.num_rows}\n".encode())
+    lists = _lists(table)
+    for name in [one for one in table.column_names if one not in ("base_score", *lists)]:
         sha.update("\0".join(table.column(name).to_pylist()).encode("utf-8", "surrogatepass"))
         sha.update(b"\1")
     sha.update(table.column("base_score").to_numpy().tobytes())
-    for name in _LISTS:
+    for name in lists:
         rows = _ragged(table, name)
         sha.update(rows.lengths.tobytes())
         sha.update(rows.values[rows.offsets[0] : rows.offsets[-1]].tobytes())
     return sha.hexdigest()
+
+
+def _lists(table: Any) -> list[str]:
+    return [name for name in table.column_names if name.endswith("_attributions")]
 
 
 def _write(path: Path, table: Any, identity: str) -> None:
@@ -200,13 +250,13 @@ def _write(path: Path, table: Any, identity: str) -> None:
             part,
             compression="zstd",
             use_dictionary=False,
-            column_encoding={f"{name}.list.element": "BYTE_STREAM_SPLIT" for name in _LISTS},
+            column_encoding={f"{name}.list.element": "BYTE_STREAM_SPLIT" for name in _lists(table)},
             write_page_checksum=True,
         )
 
 
-def _read(path: Path, identity: str) -> Any:
-    """The table in `path`; None when there is none, or (with a warning) when it is damaged.
+def _read(path: Path, identity: str, reads: Sequence[Role]) -> Any:
+    """The table in `path`, in today's columns; None when there is none, or (with a warning) when it is damaged.
 
     Raises StoreError when a newer version wrote it, or when it cannot be opened at all.
     """
@@ -220,9 +270,9 @@ def _read(path: Path, identity: str) -> Any:
         header = json.loads((table.schema.metadata or {})[b"bmx_grid"])
         version = int(header["version"])
         if version <= VERSION:
-            if header["digest"] != _content_digest(table, identity):
+            if header["digest"] != _content_digest(table, identity, version):
                 raise ValueError("its rows do not agree with their digest")
-            return table
+            return _renamed(table, reads).replace_schema_metadata(None)
     except FileNotFoundError:
         return None
     except PermissionError as error:
@@ -237,3 +287,9 @@ def _read(path: Path, identity: str) -> Any:
         f"{path} was written by a newer bmx_grid (store version {version}, this one reads {VERSION}). "
         "Update bmx_grid, or choose another cache_dir."
     )
+
+
+def _renamed(table: Any, reads: Sequence[Role]) -> Any:
+    """A table of version 1 with its ground truth under the name of the role that the metric reads."""
+    truth = reads[0]
+    return table.rename_columns([name.replace(_OLD_TRUTH, truth) for name in table.column_names])

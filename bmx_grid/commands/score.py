@@ -16,6 +16,7 @@ from bmx_grid.attribution.scorer import Scored, Scorer, make_scorer
 from bmx_grid.configure import options
 from bmx_grid.datasets.lines import check_aligned, decode_lines, read_bytes
 from bmx_grid.errors import ConfigError, DataError
+from bmx_grid.perturbation import ROLES, Role
 from bmx_grid.report.progress import Progress
 from bmx_grid.terminal import command
 from bmx_grid.text import split_words
@@ -36,7 +37,6 @@ examples:
   python -m bmx_grid score --metric chrf --explainer none --reference R.txt --hypothesis H.txt    the metric alone
 
 exit status: 0 done; 2 a mistake in the command or its files."""
-SIDES = ("source", "reference", "hypothesis")
 GZIP = b"\x1f\x8b"
 
 
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         help="power of the mean, -p=-inf for the smallest (default: the paper's median for the explainer)",
     )
     parser.add_argument("-w", type=float, help="share of the metric itself, 0 to 1 (default: likewise)")
-    for side in SIDES:
+    for side in ROLES:
         needed = "" if side == "hypothesis" else "; needed where the metric reads it"
         parser.add_argument(f"--{side}", required=not needed, metavar="FILE", help=f"one {side} a line{needed}")
     parser.add_argument("--format", choices=list(FORMATS), default="text", help="text (default), json or tsv")
@@ -82,12 +82,13 @@ def _run(parsed: argparse.Namespace) -> str:
     if parsed.words and explainer is None:
         raise ConfigError("--words shows the attributions of an explainer, and --explainer none has none.")
     scorer = make_scorer(parsed.metric, explainer, parsed.p, parsed.w, dict(map(_setting, parsed.set)))
-    if getattr(parsed, scorer.reads) is None:
-        raise ConfigError(f"the metric {parsed.metric} reads the {scorer.reads}: give it with --{scorer.reads} FILE.")
-    texts = _texts({side: getattr(parsed, side) for side in SIDES if getattr(parsed, side) is not None})
-    ground_truths, hypotheses = texts[scorer.reads], texts["hypothesis"]
-    with Progress(scorer.count_texts(ground_truths, hypotheses)) as progress:
-        scored = scorer.explain(ground_truths, hypotheses, progress.advance)
+    for role in scorer.reads:
+        if getattr(parsed, role) is None:
+            raise ConfigError(f"the metric {parsed.metric} reads the {role}: give it with --{role} FILE.")
+    texts = _texts({role: getattr(parsed, role) for role in ROLES if getattr(parsed, role) is not None})
+    read = [texts[role] for role in scorer.reads]
+    with Progress(scorer.count_texts(*read)) as progress:
+        scored = scorer.explain(*read, progress=progress.advance)
     return FORMATS[parsed.format](scorer, scored, parsed.words)
 
 
@@ -133,9 +134,8 @@ def _text(scorer: Scorer, scored: Scored, words: bool) -> str:
     for row, (score, base) in enumerate(zip(scored.scores, scored.base, strict=True)):
         lines.append(line(str(row + 1), score, base))
         if words:
-            for side, found in _words(scored.explanations[row]).items():
-                name = scorer.reads if side == "ground_truth" else side
-                lines.append(f"        {name}: " + "  ".join(f"{word} {value:+.4f}" for word, value in found))
+            for role, found in _words(scored.explanations[row]).items():
+                lines.append(f"        {role}: " + "  ".join(f"{word} {value:+.4f}" for word, value in found))
     return "\n".join([*lines, line("mean", scored.scores.mean(), scored.base.mean())])
 
 
@@ -146,8 +146,8 @@ def _json(scorer: Scorer, scored: Scored, words: bool) -> str:
     if words:
         for row, explanation in zip(rows, scored.explanations, strict=True):
             row["words"] = {
-                side: [{"word": word, "attribution": value} for word, value in found]
-                for side, found in _words(explanation).items()
+                role: [{"word": word, "attribution": value} for word, value in found]
+                for role, found in _words(explanation).items()
             }
     found = {"signature": scorer.signature, "mean": float(scored.scores.mean()), "scores": rows}
     return json.dumps(found, ensure_ascii=False, indent=1)
@@ -155,7 +155,7 @@ def _json(scorer: Scorer, scored: Scored, words: bool) -> str:
 
 def _tsv(scorer: Scorer, scored: Scored, words: bool) -> str:
     lines = [f"# signature: {scorer.signature}", f"# mean: {float(scored.scores.mean())!r}", "segment\tscore\tbase"]
-    lines[-1] += "\tground_truth_words\thypothesis_words" if words else ""
+    lines[-1] += "".join(f"\t{role}_words" for role in scorer.reads) if words else ""
     for row, (score, base) in enumerate(zip(scored.scores.tolist(), scored.base.tolist(), strict=True)):
         fields = [str(row + 1), repr(score), repr(base)]
         if words:  # as JSON, in which a tab inside a word is no tab
@@ -164,13 +164,12 @@ def _tsv(scorer: Scorer, scored: Scored, words: bool) -> str:
     return "\n".join(lines)
 
 
-def _words(explanation: Explanation) -> dict[str, list[tuple[str, float]]]:
-    """side -> (word, attribution), in order."""
-    sides = {
-        "ground_truth": (explanation.ground_truth_text, explanation.ground_truth),
-        "hypothesis": (explanation.hypothesis_text, explanation.hypothesis),
+def _words(explanation: Explanation) -> dict[Role, list[tuple[str, float]]]:
+    """role -> (word, attribution), in order."""
+    return {
+        role: list(zip(split_words(text), explanation.attributions[role].tolist(), strict=True))
+        for role, text in explanation.item.texts().items()
     }
-    return {side: list(zip(split_words(text), values.tolist(), strict=True)) for side, (text, values) in sides.items()}
 
 
 FORMATS = {"text": _text, "json": _json, "tsv": _tsv}

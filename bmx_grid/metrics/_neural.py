@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity, runtime
-from bmx_grid.metrics.base import Metric, Pair, Reads
+from bmx_grid.metrics.base import Cost, GroundTruth, Metric, pairs_of, reads_one
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
+from bmx_grid.perturbation import Item, Role
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +29,7 @@ class NeuralMetric(Metric):
 
     model: str = identity()
     revision: str | None = identity(None)
-    ground_truth: Reads = identity("source")
+    ground_truth: GroundTruth = identity("source")
     dtype: Dtype = identity("float32")
     max_length: int | None = identity(None)
     device: Device = runtime("auto")
@@ -39,8 +41,8 @@ class NeuralMetric(Metric):
                 raise ConfigError(f"{name}={value}: must be at least {least}, or null for what suits the model.")
 
     @property
-    def reads(self) -> Reads:
-        return self.ground_truth
+    def reads(self) -> tuple[Role, ...]:
+        return reads_one(self.ground_truth)
 
     @property
     def signature(self) -> str:
@@ -49,12 +51,8 @@ class NeuralMetric(Metric):
         return "|".join([name, *(f"{key}:{value}" for key, value in values.items() if value is not None)])
 
     @property
-    def slow(self) -> bool:
-        return True
-
-    @property
-    def texts_cut(self) -> int:
-        return self._loaded().texts_cut
+    def cost(self) -> Cost:
+        return "model"
 
     def fingerprint(self) -> dict[str, Any]:
         """Settings, with the commit of a hub model and the content of a local one."""
@@ -73,9 +71,10 @@ class NeuralMetric(Metric):
         )
 
 
-def distinct_texts(pairs: list[Pair] | tuple[Pair, ...]) -> tuple[list[str], list[int], list[int]]:
-    """The different texts of all pairs, and the positions in them of each ground truth and each hypothesis."""
+def distinct_texts(items: Sequence[Item], role: GroundTruth) -> tuple[list[str], list[int], list[int]]:
+    """The different texts of all items, and the positions in them of each ground truth and each hypothesis."""
     rows: dict[str, int] = {}
+    pairs = pairs_of(items, role)
     truths = [rows.setdefault(truth, len(rows)) for truth, _ in pairs]
     hypotheses = [rows.setdefault(hypothesis, len(rows)) for _, hypothesis in pairs]
     return list(rows), truths, hypotheses

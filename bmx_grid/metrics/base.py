@@ -5,31 +5,34 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.identity import Component
-from bmx_grid.perturbation import Request
+from bmx_grid.perturbation import Item, Request, Role
 
-Reads = Literal["source", "reference"]
-Pair = tuple[str, str]
+if TYPE_CHECKING:
+    from bmx_grid.segments import SegmentSet
+
+Floats = NDArray[np.float64]
+GroundTruth = Literal["source", "reference"]
+Cost = Literal["light", "model"]
 
 
 @dataclass(frozen=True)
 class Metric(Component):
-    """A sentence-level metric: a function of (ground truth, hypothesis), higher is better.
+    """A sentence-level metric: a function of the texts it reads of an item, higher is better.
 
-    The ground truth is the source or the reference, whichever `reads` names. A pair's score is the
-    same alone and in any batch, and in any order (the contract tests hold every option to this).
-    Subclasses stay cheap to build and to pickle: models load on the first call of `score`.
+    An item's score is the same alone, in any batch and in any order (the contract tests hold every option to
+    this). Subclasses stay cheap to build and to pickle: models load on the first call of `score`.
     """
 
     @property
     @abstractmethod
-    def reads(self) -> Reads:
-        """Which text is the ground truth."""
+    def reads(self) -> tuple[Role, ...]:
+        """The roles it reads, in the order of ROLES. Each of these texts gets attributions."""
 
     @property
     @abstractmethod
@@ -37,40 +40,75 @@ class Metric(Component):
         """The settings behind a score, in one line that travels with every number."""
 
     @property
-    def slow(self) -> bool:
-        """Whether texts go through a large model, so that a tenth of them is work enough to do at once."""
-        return False
+    def cost(self) -> Cost:
+        """What a text costs: "light", thousands per second on a processor core, or "model", a pass of a large network.
 
-    def texts_at_once(self, most: int) -> int:
-        """How many texts to score before progress is told and a result kept, where `most` suits a quick metric."""
-        return max(most // 10, 1) if self.slow else most
-
-    @property
-    def texts_cut(self) -> int:
-        """How many texts this process has scored without their end: those longer than the metric's model reads."""
-        return 0
+        The engine decides by it how much to do at once, and an executor which jobs need a device.
+        """
+        return "light"
 
     @abstractmethod
-    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        """float64[n] scores of n (ground truth, hypothesis) pairs.
+    def score(self, items: Sequence[Item]) -> Floats:
+        """float64[n] scores of n items.
 
-        Raises UnavailableError when a model or library that the metric needs cannot be had.
+        Raises UnavailableError when a model or library that the metric needs is unavailable.
         """
 
     def check(self) -> None:
-        """Raise UnavailableError, with the remedy, when this metric cannot be had here. Scores nothing."""
+        """Raise UnavailableError, with the remedy, when this metric is unavailable here. Scores nothing."""
 
-    def count_texts(self, pair: Pair, copies: int = 1) -> int:
-        """How many texts `copies` versions of `pair` come to, at most: more only for a metric built on another.
+    def fitted(self, segments: SegmentSet) -> Metric:
+        """This metric after a look at the whole set that it will score (idf weights, translation difficulty).
+
+        What was seen is identity of what comes back: its fingerprint and signature say so. Called while a sweep is
+        planned, so it must be cheap: models load, and weights are computed, on the first call of `score`.
+        """
+        return self
+
+    def statistics(self, items: Sequence[Item]) -> Floats:
+        """float64[n, k] sufficient statistics of n items, which sum to those of a system (`combine`).
+
+        By default the score and a 1, so that the score of a system is the mean of its segments.
+        """
+        scores = self.score(items)
+        return np.stack([scores, np.ones(len(scores))], axis=1)
+
+    def combine(self, sums: Floats) -> Floats:
+        """float64[...] scores of systems from float64[..., k] sums of their segments' statistics; NaN of no segment.
+
+        BLEU, chrF, TER and WER of a system are no means of segment scores: their statistics are counts, and a
+        resample of segments is a matrix product.
+        """
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found: Floats = np.asarray(sums[..., 0] / sums[..., 1], dtype=np.float64)
+        return found
+
+    def count_texts(self, item: Item, copies: int = 1) -> int:
+        """How many texts `copies` versions of `item` come to, at most: more only for a metric built on another.
 
         Raises ExplainError when they are above the metric's own limit: found before anything is scored.
         """
         return copies
 
-    def score_masked(self, requests: Sequence[Request]) -> list[NDArray[np.float64]] | None:
+    def score_masked(self, requests: Sequence[Request]) -> list[Floats] | None:
         """Scores of masked texts without writing them out, float64[K] for each request of K >= 1 texts.
 
         None (the default) when the metric has no such short cut: the engine then renders the texts.
         Where it is given it equals `score` on the rendered texts bit for bit.
         """
         return None
+
+
+def ground_truths(metric: Metric) -> tuple[Role, ...]:
+    """The roles that a metric reads beside the hypothesis."""
+    return tuple(role for role in metric.reads if role != "hypothesis")
+
+
+def reads_one(role: GroundTruth) -> tuple[Role, ...]:
+    """The roles of a metric that compares a hypothesis with one ground truth."""
+    return (role, "hypothesis")
+
+
+def pairs_of(items: Sequence[Item], role: GroundTruth) -> list[tuple[str, str]]:
+    """(ground truth, hypothesis) of each item, for metrics that read these two."""
+    return [(item.text(role), item.text("hypothesis")) for item in items]

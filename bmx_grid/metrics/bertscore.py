@@ -12,8 +12,8 @@ from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
 from bmx_grid.metrics._neural import NeuralMetric, distinct_texts
 from bmx_grid.metrics._token_pairs import TokenVectors, score_token_pairs
-from bmx_grid.metrics.base import Pair
 from bmx_grid.models.encoding import tokenize
+from bmx_grid.perturbation import Item
 
 _SPACE_FIRST = ("roberta", "gpt2")  # bert-score has their byte-level tokens begin with a blank
 
@@ -39,13 +39,13 @@ class BertScore(NeuralMetric):
     def _layers(self) -> int | None:
         return self.layer
 
-    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+    def score(self, items: Sequence[Item]) -> NDArray[np.float64]:
         import torch
 
-        if not pairs:
+        if not items:
             return np.empty(0)
         loaded = self._loaded()
-        texts, truths, hypotheses = distinct_texts(list(pairs))
+        texts, truths, hypotheses = distinct_texts(items, self.ground_truth)
         before = " " if loaded.network.config.model_type in _SPACE_FIRST else ""
         stripped = [text.strip() for text in texts]
         ids = tokenize(loaded, [before + text if text else "" for text in stripped], self.max_length)

@@ -8,15 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
-from bmx_grid.metrics.base import Metric, Pair, Reads
-from bmx_grid.metrics.ngrams.counts import NgramCounts, count_ngrams, ngrams_of
-from bmx_grid.metrics.ngrams.masked_side import Tokenizer, sides_of_pairs, sides_of_request
-from bmx_grid.metrics.ngrams.trie import Ints
-from bmx_grid.perturbation import Request
+from bmx_grid.metrics.base import Floats, Metric, reads_one
+from bmx_grid.metrics.ngrams.counts import count_ngrams, ngrams_of
+from bmx_grid.metrics.ngrams.masked_side import MaskedSide, Tokenizer, sides_of_items, sides_of_request
+from bmx_grid.perturbation import Item, Request, Role
 
 _EPSILON = 1e-16  # as in sacrebleu.CHRF
 
@@ -47,8 +45,8 @@ class Chrf(Metric):
             raise ConfigError(f"beta={self.beta}: recall must count at least once; chrF's usual value is 2.")
 
     @property
-    def reads(self) -> Reads:
-        return "reference"
+    def reads(self) -> tuple[Role, ...]:
+        return reads_one("reference")
 
     @property
     def signature(self) -> str:
@@ -58,30 +56,17 @@ class Chrf(Metric):
         name = chrf.corpus_score(["a"], [["a"]]).name  # sacreBLEU signs only after it has seen a reference
         return f"{name}|{chrf.get_signature().format()}"
 
-    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        return self._scores([count_ngrams(sides_of_pairs(pairs, made), orders) for made, orders in self._tokenizers()])
+    def score(self, items: Sequence[Item]) -> Floats:
+        return self.combine(self.statistics(items))
 
-    def score_masked(self, requests: Sequence[Request]) -> list[NDArray[np.float64]] | None:
-        if self.whitespace:
-            return None
-        counts = []
-        for tokenizer, orders in self._tokenizers():
-            sides = [side for request in requests for side in sides_of_request(request, tokenizer)]
-            counts.append(count_ngrams(sides, orders))
-        scores = self._scores(counts)
-        return np.split(scores, np.cumsum([len(request.plan) for request in requests])[:-1]) if requests else []
+    def statistics(self, items: Sequence[Item]) -> Floats:
+        """float64[n, 3 * orders]: matches, n-grams of the reference and of the hypothesis, order by order."""
+        return self._statistics([sides_of_items(items, tokenizer) for tokenizer, _ in self._tokenizers()])
 
-    def _tokenizers(self) -> list[tuple[Tokenizer, int]]:
-        """What the n-grams are made of, characters and then words, and how long they get."""
-        characters = (_characters(self.lowercase, self.whitespace), self.char_order)
-        return [characters, (_words(self.lowercase), self.word_order)] if self.word_order > 0 else [characters]
-
-    def _scores(self, counts: Sequence[NgramCounts]) -> NDArray[np.float64]:
-        """float64[P] scores, by the floating-point operations of sacrebleu.CHRF in their order."""
-        matches = np.concatenate([found.matches for found in counts], axis=1).T
-        reference = np.concatenate([ngrams_of(found.reference, found.matches.shape[1]) for found in counts], axis=1).T
-        hypothesis = np.concatenate([ngrams_of(found.hypothesis, found.matches.shape[1]) for found in counts], axis=1).T
-        hypothesis = np.where(reference > 0, hypothesis, 0)
+    def combine(self, sums: Floats) -> Floats:
+        """sacrebleu.CHRF's corpus score of summed statistics, by its floating-point operations in their order."""
+        sums = np.asarray(sums, dtype=np.float64)
+        matches, reference, hypothesis = np.moveaxis(sums.reshape(*sums.shape[:-1], 3, -1), (-2, -1), (0, 1))
         precision, recall = _share(matches, hypothesis), _share(matches, reference)
         if self.eps_smoothing:
             f_scores = self._f_score(precision, recall, otherwise=_EPSILON)
@@ -93,18 +78,41 @@ class Chrf(Metric):
         mean_recall = functools.reduce(np.add, np.where(counted, recall, 0.0)) / orders
         return 100 * self._f_score(mean_precision, mean_recall, otherwise=0.0) / 100
 
-    def _f_score(
-        self, precision: NDArray[np.float64], recall: NDArray[np.float64], otherwise: float
-    ) -> NDArray[np.float64]:
+    def score_masked(self, requests: Sequence[Request]) -> list[Floats] | None:
+        if self.whitespace:
+            return None
+        sides = [
+            [side for request in requests for side in sides_of_request(request, tokenizer)]
+            for tokenizer, _ in self._tokenizers()
+        ]
+        scores = self.combine(self._statistics(sides))
+        return np.split(scores, np.cumsum([len(request.plan) for request in requests])[:-1]) if requests else []
+
+    def _statistics(self, sides: Sequence[Sequence[MaskedSide]]) -> Floats:
+        """`statistics` of texts by tokenizer."""
+        counts = [count_ngrams(found, orders) for found, (_, orders) in zip(sides, self._tokenizers(), strict=True)]
+        matches = np.concatenate([found.matches for found in counts], axis=1)
+        reference = np.concatenate([ngrams_of(found.reference, found.matches.shape[1]) for found in counts], axis=1)
+        hypothesis = np.concatenate([ngrams_of(found.hypothesis, found.matches.shape[1]) for found in counts], axis=1)
+        # as sacreBLEU: where the reference has no n-gram of an order, those of the hypothesis do not count
+        hypothesis = np.where(reference > 0, hypothesis, 0)
+        return np.concatenate([matches, reference, hypothesis], axis=1).astype(np.float64)
+
+    def _tokenizers(self) -> list[tuple[Tokenizer, int]]:
+        """What the n-grams are made of, characters and then words, and how long they get."""
+        characters = (_characters(self.lowercase, self.whitespace), self.char_order)
+        return [characters, (_words(self.lowercase), self.word_order)] if self.word_order > 0 else [characters]
+
+    def _f_score(self, precision: Floats, recall: Floats, otherwise: float) -> Floats:
         factor = float(self.beta**2)
         below = factor * precision + recall
         above = (1 + factor) * precision * recall
-        found: NDArray[np.float64] = np.divide(above, below, out=np.full(below.shape, otherwise), where=below > 0)
+        found: Floats = np.divide(above, below, out=np.full(below.shape, otherwise), where=below > 0)
         return found
 
 
-def _share(part: Ints, whole: Ints) -> NDArray[np.float64]:
-    shares: NDArray[np.float64] = np.divide(part, whole, out=np.full(part.shape, _EPSILON), where=whole > 0)
+def _share(part: Floats, whole: Floats) -> Floats:
+    shares: Floats = np.divide(part, whole, out=np.full(part.shape, _EPSILON), where=whole > 0)
     return shares
 
 

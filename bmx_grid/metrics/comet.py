@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.errors import UnavailableError
 from bmx_grid.identity import identity, runtime
-from bmx_grid.metrics.base import Metric, Pair, Reads
+from bmx_grid.metrics.base import Cost, Floats, Metric, pairs_of, reads_one
+from bmx_grid.perturbation import Item, Role
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +29,12 @@ class Comet(Metric):
     gpus: int = runtime(0)
 
     @property
-    def reads(self) -> Reads:
-        return "source"
+    def reads(self) -> tuple[Role, ...]:
+        return reads_one("source")
 
     @property
-    def slow(self) -> bool:
-        return True
+    def cost(self) -> Cost:
+        return "model"
 
     @property
     def signature(self) -> str:
@@ -48,11 +48,11 @@ class Comet(Metric):
                 "environment only with a release that lifts these bounds."
             )
 
-    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+    def score(self, items: Sequence[Item]) -> Floats:
         self.check()
-        if not pairs:
+        if not items:
             return np.empty(0)
-        rows = [{"src": source, "mt": hypothesis} for source, hypothesis in pairs]
+        rows = [{"src": source, "mt": hypothesis} for source, hypothesis in pairs_of(items, "source")]
         found = _loaded(self.model).predict(rows, batch_size=self.batch_size, gpus=self.gpus, progress_bar=False)
         return np.array(found.scores, dtype=np.float64)
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.identity import identity
-from bmx_grid.metrics.base import Metric, Pair, Reads
+from bmx_grid.metrics.base import Floats, GroundTruth, Metric, pairs_of, reads_one
+from bmx_grid.perturbation import Item, Role
 
 
 @dataclass(frozen=True)
@@ -22,17 +22,18 @@ class RandomMetric(Metric):
     """
 
     seed: int = identity(0)
-    ground_truth: Reads = identity("source")
+    ground_truth: GroundTruth = identity("source")
 
     @property
-    def reads(self) -> Reads:
-        return self.ground_truth
+    def reads(self) -> tuple[Role, ...]:
+        return reads_one(self.ground_truth)
 
     @property
     def signature(self) -> str:
         return f"random|seed:{self.seed}|reads:{self.ground_truth}|version:{self.VERSION}"
 
-    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+    def score(self, items: Sequence[Item]) -> Floats:
+        pairs = pairs_of(items, self.ground_truth)
         words = b"".join(self._word(ground_truth, hypothesis) for ground_truth, hypothesis in pairs)
         return (np.frombuffer(words, dtype="<u8") >> np.uint64(11)).astype(np.float64) * 2.0**-53
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError, UnavailableError
 from bmx_grid.identity import identity
-from bmx_grid.metrics.base import Metric, Pair, Reads
+from bmx_grid.metrics.base import Floats, Metric, reads_one
 from bmx_grid.metrics.ngrams.bits import count_masked
 from bmx_grid.metrics.ngrams.counts import NgramCounts, count_ngrams, ngrams_of
-from bmx_grid.metrics.ngrams.masked_side import Tokenizer, sides_of_pairs
-from bmx_grid.perturbation import Request
+from bmx_grid.metrics.ngrams.masked_side import Tokenizer, sides_of_items
+from bmx_grid.perturbation import Item, Request, Role
 
 _ORDERS = 4
 _SMOOTH_VALUES = {"add-k": 1.0, "floor": 0.1}
@@ -62,8 +62,8 @@ class SentenceBleu(Metric):
             )
 
     @property
-    def reads(self) -> Reads:
-        return "reference"
+    def reads(self) -> tuple[Role, ...]:
+        return reads_one("reference")
 
     @property
     def signature(self) -> str:
@@ -77,10 +77,19 @@ class SentenceBleu(Metric):
     def check(self) -> None:
         _library_tokenizer(self.tokenize)
 
-    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        return self._scores(count_ngrams(sides_of_pairs(pairs, _tokenizer(self.tokenize, self.lowercase)), _ORDERS))
+    def score(self, items: Sequence[Item]) -> Floats:
+        return self._scores(self._counts(items))
 
-    def score_masked(self, requests: Sequence[Request]) -> list[NDArray[np.float64]] | None:
+    def statistics(self, items: Sequence[Item]) -> Floats:
+        """float64[n, 10]: tokens of hypothesis and reference, then matches and n-grams of the four orders."""
+        return _statistics(self._counts(items))
+
+    def combine(self, sums: Floats) -> Floats:
+        """sacrebleu.BLEU's corpus score, with this option's smoothing, of summed statistics, divided by 100."""
+        sums = np.asarray(sums, dtype=np.float64)
+        return self._bleu(sums.reshape(-1, sums.shape[-1])).reshape(sums.shape[:-1])
+
+    def score_masked(self, requests: Sequence[Request]) -> list[Floats] | None:
         if self.tokenize not in _BY_WORD:
             return None
         tokenizer = _tokenizer(self.tokenize, self.lowercase)
@@ -88,14 +97,22 @@ class SentenceBleu(Metric):
         scores = self._scores(counts)
         return [scores[place] for place in rows]
 
-    def _scores(self, counts: NgramCounts) -> NDArray[np.float64]:
+    def _counts(self, items: Sequence[Item]) -> NgramCounts:
+        return count_ngrams(sides_of_items(items, _tokenizer(self.tokenize, self.lowercase)), _ORDERS)
+
+    def _scores(self, counts: NgramCounts) -> Floats:
+        """float64[P] scores; texts of equal counts are scored once."""
+        distinct, row = counts.distinct()
+        return self._bleu(_statistics(distinct))[row]
+
+    def _bleu(self, sums: Floats) -> Floats:
         """float64[P] scores, by the floating-point operations of sacrebleu.BLEU.compute_bleu in their order.
 
         Logarithms, exponentials and sums are Python's own, as in the library: NumPy's may differ in the last bit.
         """
-        counts, row = counts.distinct()
-        correct = counts.matches.astype(np.float64)
-        total = ngrams_of(counts.hypothesis, _ORDERS).astype(np.float64)
+        hypothesis, reference = sums[:, 0], sums[:, 1]
+        correct, total = sums[:, 2 : 2 + _ORDERS].copy(), sums[:, 2 + _ORDERS :].copy()
+        matched = correct.any(axis=1)
         value = 0.0 if self.smooth_value is None else self.smooth_value
         if self.smooth_method == "add-k":
             correct[:, 1:] += value
@@ -113,14 +130,18 @@ class SentenceBleu(Metric):
         logs[~seen] = _LOG_OF_ZERO
         orders = (total > 0).sum(axis=1).clip(min=1) if self.effective_order else np.full(len(total), _ORDERS)
         logs[np.arange(_ORDERS) >= orders[:, None]] = 0.0
-        sums = _each(sum, zip(*(column.tolist() for column in logs.T), strict=True), len(logs))
-        hypothesis, reference = counts.hypothesis, counts.reference
+        added = _each(sum, zip(*(column.tolist() for column in logs.T), strict=True), len(logs))
         short = (hypothesis > 0) & (hypothesis < reference)
         ratio = np.divide(reference, hypothesis, out=np.ones(len(logs)), where=short)
         brevity = _each_distinct(math.exp, 1 - ratio)
-        scores = brevity * _each(math.exp, (sums / orders).tolist(), len(logs))
-        scores[~counts.matches.any(axis=1)] = 0.0
-        return (scores / 100)[row]
+        scores = brevity * _each(math.exp, (added / orders).tolist(), len(logs))
+        scores[~matched] = 0.0
+        return np.asarray(scores / 100, dtype=np.float64)
+
+
+def _statistics(counts: NgramCounts) -> Floats:
+    columns = [counts.hypothesis[:, None], counts.reference[:, None], counts.matches]
+    return np.concatenate([*columns, ngrams_of(counts.hypothesis, _ORDERS)], axis=1).astype(np.float64)
 
 
 def _each(function: Callable[[Any], float], values: Iterable[Any], count: int) -> NDArray[np.float64]:

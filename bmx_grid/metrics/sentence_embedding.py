@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from bmx_grid.identity import identity
 from bmx_grid.metrics._neural import NeuralMetric, distinct_texts
-from bmx_grid.metrics.base import Pair
 from bmx_grid.models.encoding import Ints, hidden_states, in_batches, tokenize
+from bmx_grid.perturbation import Item
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,11 +25,11 @@ class SentenceEmbedding(NeuralMetric):
 
     pooling: Literal["mean", "cls"] = identity("mean")
 
-    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        if not pairs:
+    def score(self, items: Sequence[Item]) -> NDArray[np.float64]:
+        if not items:
             return np.empty(0)
         loaded = self._loaded()
-        texts, truths, hypotheses = distinct_texts(list(pairs))
+        texts, truths, hypotheses = distinct_texts(items, self.ground_truth)
         ids = tokenize(loaded, [text.strip() for text in texts], self.max_length)
         embeddings = np.empty((len(texts), loaded.network.config.hidden_size))
 

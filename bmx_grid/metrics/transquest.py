@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.errors import UnavailableError
 from bmx_grid.identity import identity, runtime
-from bmx_grid.metrics.base import Metric, Pair, Reads
+from bmx_grid.metrics.base import Cost, Floats, Metric, pairs_of, reads_one
+from bmx_grid.perturbation import Item, Role
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,12 +27,12 @@ class TransQuest(Metric):
     cuda: bool = runtime(False)
 
     @property
-    def reads(self) -> Reads:
-        return "source"
+    def reads(self) -> tuple[Role, ...]:
+        return reads_one("source")
 
     @property
-    def slow(self) -> bool:
-        return True
+    def cost(self) -> Cost:
+        return "model"
 
     @property
     def signature(self) -> str:
@@ -45,11 +45,11 @@ class TransQuest(Metric):
                 "written for transformers 4, while this package needs transformers 5: it may install and still not run."
             )
 
-    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+    def score(self, items: Sequence[Item]) -> Floats:
         self.check()
-        if not pairs:
+        if not items:
             return np.empty(0)
-        found, _ = _loaded(self.model, self.cuda).predict([list(pair) for pair in pairs])
+        found, _ = _loaded(self.model, self.cuda).predict([list(pair) for pair in pairs_of(items, "source")])
         return np.array(found, dtype=np.float64).reshape(-1)
 
 

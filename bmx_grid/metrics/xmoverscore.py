@@ -12,11 +12,11 @@ from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
 from bmx_grid.metrics._neural import NeuralMetric, distinct_texts
 from bmx_grid.metrics._token_pairs import TokenVectors, score_token_pairs
-from bmx_grid.metrics.base import Pair
 from bmx_grid.models.encoding import tokenize
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.language_model import normalised_likelihood
 from bmx_grid.models.loading import load_model
+from bmx_grid.perturbation import Item
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +64,8 @@ class XMoverScore(NeuralMetric):
         if self.language_model is not None:
             check_model(self.language_model, self.language_model_revision)
 
-    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        if not pairs:
+    def score(self, items: Sequence[Item]) -> NDArray[np.float64]:
+        if not items:
             return np.empty(0)
         loaded = self._loaded()
         language_model = None
@@ -73,7 +73,7 @@ class XMoverScore(NeuralMetric):
             language_model = load_model(
                 "causal_lm", self.language_model, self.language_model_revision, dtype=self.dtype, device=self.device
             )
-        texts, truths, hypotheses = distinct_texts(list(pairs))
+        texts, truths, hypotheses = distinct_texts(items, self.ground_truth)
         ids = tokenize(loaded, texts, self.max_length)
 
         def compare(truth: TokenVectors, hypothesis: TokenVectors) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.metrics.ngrams.counts import NgramCounts, count_ngrams, join_counts
-from bmx_grid.metrics.ngrams.masked_side import Tokenizer, Tokens, reads_word_by_word, sides_of_request
+from bmx_grid.metrics.ngrams.masked_side import Tokenizer, Tokens, fixed_text, reads_word_by_word, sides_of_request
 from bmx_grid.metrics.ngrams.trie import NgramTrie
 from bmx_grid.perturbation import Request
 
@@ -61,7 +61,7 @@ def _bit_side(request: Request, tokenizer: Tokenizer) -> _BitSide | None:
     if plan.keep is None or not reads_word_by_word(plan, tokenizer):
         return None
     own = list(map(tokenizer.word, plan.words))
-    tokens, fixed = tuple(chain.from_iterable(own)), tokenizer.text(request.other)
+    tokens, fixed = tuple(chain.from_iterable(own)), tokenizer.text(fixed_text(request))
     if len(tokens) > _WIDTH:
         return None
     instead = tokenizer.word(plan.replacement) if plan.replacement else ()
@@ -74,7 +74,7 @@ def _bit_side(request: Request, tokenizer: Tokenizer) -> _BitSide | None:
         word_of_token = [word for word, its_own in enumerate(own) for _ in its_own]
         keep = keep.take(np.array(word_of_token, np.intp), axis=1)
         first = sum(1 << word_of_token.index(word) for word, its_own in enumerate(own) if its_own)
-    return _BitSide(tokens, fixed, keep, first, len(instead), request.side == "hypothesis")
+    return _BitSide(tokens, fixed, keep, first, len(instead), request.role == "hypothesis")
 
 
 def _count(sides: Sequence[_BitSide], orders: int) -> NgramCounts:

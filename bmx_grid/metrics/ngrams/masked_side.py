@@ -10,8 +10,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.metrics.base import Pair
-from bmx_grid.perturbation import Plan, Request
+from bmx_grid.perturbation import Item, Plan, Request
 from bmx_grid.text import split_words
 
 Tokens = tuple[str, ...]
@@ -57,15 +56,22 @@ def reads_word_by_word(plan: Plan, tokenizer: Tokenizer) -> bool:
     return tokenizer.by_word and "\n" not in (plan.replacement or "") and "\n" not in "".join(plan.words)
 
 
-def sides_of_pairs(pairs: Iterable[Pair], tokenizer: Tokenizer) -> list[MaskedSide]:
-    """One side a pair: the hypothesis with nothing masked."""
-    return [_shown(tokenizer.text(hypothesis), tokenizer.text(truth), True) for truth, hypothesis in pairs]
+def sides_of_items(items: Iterable[Item], tokenizer: Tokenizer) -> list[MaskedSide]:
+    """One side per item: the hypothesis with nothing masked, beside the reference."""
+    return [
+        _shown(tokenizer.text(item.text("hypothesis")), tokenizer.text(item.text("reference")), True) for item in items
+    ]
+
+
+def fixed_text(request: Request) -> str:
+    """The text that the perturbed one is compared with."""
+    return request.item.text("reference" if request.role == "hypothesis" else "hypothesis")
 
 
 def sides_of_request(request: Request, tokenizer: Tokenizer) -> list[MaskedSide]:
     """The request's masks over tokens, or one side a text where the texts must be written out first."""
-    plan, is_hypothesis = request.plan, request.side == "hypothesis"
-    fixed = tokenizer.text(request.other)
+    plan, is_hypothesis = request.plan, request.role == "hypothesis"
+    fixed = tokenizer.text(fixed_text(request))
     if plan.keep is None or not reads_word_by_word(plan, tokenizer):
         return [_shown(tokenizer.text(text), fixed, is_hypothesis) for text in plan.render()]
     instead = tokenizer.word(plan.replacement) if plan.replacement else ()
