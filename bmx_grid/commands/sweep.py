@@ -12,12 +12,21 @@ from typing import TYPE_CHECKING, Any, Literal
 from bmx_grid.configure import build, convert
 from bmx_grid.errors import ConfigError
 from bmx_grid.files import remove_abandoned, write_text
+from bmx_grid.identity import digest
 from bmx_grid.segments import check_name
 from bmx_grid.terminal import say
 
 if TYPE_CHECKING:
+    from bmx_grid.evaluations.base import Evaluation
+    from bmx_grid.evaluations.grid import GridEvaluation
+    from bmx_grid.sweep.executors.base import Executor
+    from bmx_grid.sweep.output import OutputFolder
+    from bmx_grid.sweep.plan import Refused, SweepPlan
     from bmx_grid.sweep.results import SettingResult
     from bmx_grid.sweep.runner import Outcome
+    from bmx_grid.sweep.tracking.mlflow import Tracker
+
+NOT_RESULTS = ("executor", "tracking", "dry_run", "cache_dir", "on_error")  # keys that no file of a sweep depends on
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,7 @@ class Settings:
         """Raises ConfigError naming the key and the value."""
         limit = convert(config["limit"], int | None, "limit")
         if limit is not None and limit < 1:
-            raise ConfigError(f"limit must be at least 1 segment a language pair, or null for all; got {limit}.")
+            raise ConfigError(f"limit must be at least 1 segment per language pair, or null for all; got {limit}.")
         seed = convert(config["seed"], int, "seed")
         if seed < 0:
             raise ConfigError(f"seed must be 0 or more, got {seed}.")
@@ -57,14 +66,45 @@ class Settings:
         )
 
 
+@dataclass(frozen=True)
+class Sweep:
+    """A planned sweep and the parts that run it. `config` is the whole configuration as YAML."""
+
+    settings: Settings
+    plan: SweepPlan
+    evaluations: Mapping[str, Evaluation]
+    executor: Executor
+    tracker: Tracker
+    config: str
+    config_digest: str
+
+    @property
+    def grid(self) -> GridEvaluation | None:
+        """The grid among the evaluations, which the analysis rests on."""
+        from bmx_grid.evaluations.grid import GridEvaluation
+
+        return next((one for one in self.evaluations.values() if isinstance(one, GridEvaluation)), None)
+
+    def fingerprint(self) -> str:
+        """SHA-256 of all that the files of this sweep depend on, known before anything is computed."""
+        from bmx_grid._version import __version__
+        from bmx_grid.sweep.runner import fingerprint
+
+        of_settings = [fingerprint(one.setting, self.evaluations, self.settings.seed) for one in self.plan.settings]
+        refused = [(one.label, one.reason) for one in (*self.plan.left_out, *self.plan.failed)]
+        return digest([__version__, self.config_digest, of_settings, refused])
+
+
 def run(config: Mapping[str, Any]) -> int:
     """Run one sweep; the number of settings (or whole parts) that failed.
 
     Raises BmxError for mistakes found before anything runs.
     """
     from bmx_grid.datasets.base import DatasetReader
+    from bmx_grid.evaluations.base import Evaluation
     from bmx_grid.explainers.base import Explainer
     from bmx_grid.metrics.base import Metric
+    from bmx_grid.report.running import plan_table
     from bmx_grid.sweep.executors.base import Executor
     from bmx_grid.sweep.plan import make_plan
     from bmx_grid.sweep.tracking.mlflow import Tracker
@@ -72,10 +112,16 @@ def run(config: Mapping[str, Any]) -> int:
     settings = Settings.from_config(config)
     datasets = {name: build(node, DatasetReader, f"dataset.{name}") for name, node in _options(config, "dataset")}
     metrics = {name: build(node, Metric, f"metric.{name}") for name, node in _options(config, "metric")}
-    explainers = {name: build(node, Explainer, f"explainer.{name}") for name, node in _options(config, "explainer")}
+    explainers = {
+        name: build(node, Explainer, f"explainer.{name}") for name, node in _options(config, "explainer", least=0)
+    }
+    evaluations = {
+        # the grid's keys stand at the top of the configuration, and errors name them as they are written there
+        name: build(node, Evaluation, name if name == "grid" else f"evaluation.{name}")
+        for name, node in _options(config, "evaluation")
+    }
     executor = build(_one(config, "executor"), Executor, "executor")
     tracker = build(_one(config, "tracking"), Tracker, "tracking")
-    spec, fixed = _grid(config)
     plan = make_plan(
         datasets,
         metrics,
@@ -86,82 +132,105 @@ def run(config: Mapping[str, Any]) -> int:
         seed=settings.seed,
         leave_out=settings.leave_out,
     )
+    kept = {key: node for key, node in config.items() if key not in NOT_RESULTS}
+    text = _config_text(config)
+    sweep = Sweep(settings, plan, evaluations, executor, tracker, text, digest(_config_text(kept)))
     if settings.dry_run:
-        from bmx_grid.report.progress import plan_table
-
-        boosted = sum(weight != 1 for weight in spec.w)
-        say(plan_table(plan, len(spec.p) * len(spec.w), len(spec.p) * boosted))
+        spec = None if sweep.grid is None else sweep.grid.spec
+        points = (0, 0) if spec is None else (len(spec.p) * len(spec.w), len(spec.p) * sum(w != 1 for w in spec.w))
+        say(plan_table(plan, evaluations, *points))
         return len(plan.failed)
-    return _run(config, settings, plan, spec, fixed, executor, tracker)
+    return _run(sweep)
 
 
-def _run(
-    config: Mapping[str, Any], settings: Settings, plan: Any, spec: Any, fixed: Any, executor: Any, tracker: Any
-) -> int:
-    from bmx_grid.analysis.as_json import numbers
-    from bmx_grid.report.analysis_files import analyse_sweep
-    from bmx_grid.report.figures.grid import draw_setting, is_current
-    from bmx_grid.report.progress import Progress, setting_line
+def _run(sweep: Sweep) -> int:
     from bmx_grid.report.terminal import sweep_table
+    from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.plan import Refused
-    from bmx_grid.sweep.results import grid_table, write_parquet
-    from bmx_grid.sweep.runner import refused, run_plan
 
     start = time.perf_counter()
-    out = settings.output_dir
+    plan, settings = sweep.plan, sweep.settings
     if not plan.settings:
         left = [Refused(one.label, f"left out: it {one.reason}") for one in plan.left_out]
         say(sweep_table([], [*plan.failed, *left]))
         return len(plan.failed) + len(left)
-    text = _config_text(config)
-    write_text(out / "config.yaml", text)
     n_cached = sum(planned.cached for planned in plan.settings)
-    n_points = len(spec.p) * len(spec.w)
+    grid = "" if sweep.grid is None else f", {len(sweep.grid.spec.p) * len(sweep.grid.spec.w):,} grid points each"
     say(
-        f"{settings.name}: {len(plan.settings)} settings ({n_cached} cached), {n_points:,} grid points each, "
+        f"{settings.name}: {len(plan.settings)} settings ({n_cached} cached){grid}, "
         f"at most {plan.n_texts:,} texts to score"
     )
     for one in plan.left_out:
         say(f"left out: {one.label}: {one.reason}")
     for one in plan.failed:
         print(f"failed: {one.label}: {one.reason}", file=sys.stderr)
-    for folder in (out, out / "figures", out / "settings", out.parent):
-        remove_abandoned(folder)
-    tracker.start(settings.name, text, out)
+    folder = OutputFolder(settings.output_dir)
+    fingerprint = sweep.fingerprint()
+    unchanged = folder.unchanged(fingerprint) if n_cached == len(plan.settings) else None
+    if unchanged is not None and sweep.tracker.is_complete(unchanged.get("tracked")):
+        say(str(unchanged["said"]))
+        say(f"0 texts scored in {time.perf_counter() - start:.1f} s; {settings.output_dir}/ is as this sweep left it")
+        return int(unchanged["n_failed"])
+    return _score_and_write(sweep, folder, fingerprint, start)
+
+
+def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: float) -> int:
+    from bmx_grid.report.analysis_files import analyse_sweep
+    from bmx_grid.report.figures.grid import draw_setting, is_current
+    from bmx_grid.report.progress import Progress
+    from bmx_grid.report.running import setting_line
+    from bmx_grid.report.terminal import sweep_table
+    from bmx_grid.sweep.plan import Refused
+    from bmx_grid.sweep.results import evaluation_table, write_parquet
+    from bmx_grid.sweep.runner import refused, run_plan
+
+    plan, settings, tracker, grid = sweep.plan, sweep.settings, sweep.tracker, sweep.grid
+    out = settings.output_dir
+    for place in (out, out / "figures", out / "settings", out.parent):
+        remove_abandoned(place)
+    folder.begin(planned_files(sweep))
+    tracker.start(settings.name, sweep.config, out)
     outcomes: list[Outcome] = []
     said: set[str] = set()
     failed: list[Refused] = []
+    written: list[Path] = []
     try:
         with Progress(plan.n_texts) as progress:
             for outcome in run_plan(
                 plan,
-                spec,
-                fixed=fixed,
-                executor=executor,
+                sweep.evaluations,
+                executor=sweep.executor,
                 seed=settings.seed,
                 stop_on_error=settings.on_error == "stop",
                 progress=progress.advance,
             ):
                 outcomes.append(outcome)
                 progress.say(setting_line(outcome, len(outcomes), len(plan.settings), said))
-                if outcome.result is not None:
-                    stem = outcome.result.file_stem
-                    figure, table = out / "figures" / f"{stem}.png", out / "settings" / f"{stem}.parquet"
-                    if not is_current(figure, outcome.result.fingerprint):
-                        draw_setting(outcome.result, figure)
-                    if tracker.wants_artifacts(outcome.result):
-                        write_parquet(grid_table([outcome.result]), table)
-                    tracker.log(outcome.result, figure, table)
+                result = outcome.result
+                if result is None:
+                    continue
+                figure = out / "figures" / f"{result.file_stem}.png"
+                table = out / "settings" / f"{result.file_stem}.parquet"
+                if result.has_grid:
+                    if not is_current(figure, result.fingerprint):
+                        draw_setting(result, figure)
+                    if grid is not None and tracker.wants_artifacts(result):
+                        write_parquet(evaluation_table(grid, [result]), table)
+                    written += [figure, table]
+                tracker.log(result, figure, table)
         failed = refused(outcomes, plan)
         results = [outcome.result for outcome in outcomes if outcome.result is not None]
-        written = _write(out, results, outcomes)
+        written += _write(sweep, results, outcomes)
         note = ""
-        if settings.analysis and results:
-            found = analyse_sweep(results, plan, spec, fixed, out)
+        if settings.analysis and results and grid is not None:
+            found = analyse_sweep(results, plan, grid, out)
             note = found.note
+            written += [*found.files, *(folder.known_below("tables") if found.unchanged else [])]
+            written += folder.known_below("figures") if found.unchanged else []
             if found.analysis is not None:
-                tracker.record(numbers(found.analysis), found.files)
-                written += ["analysis.json", "report.html", "tables/"]
+                tracker.record(found.numbers, found.files)
+        moved = folder.move_aside(written)
+        write_text(out / "config.yaml", sweep.config)
     except BaseException as error:
         failed.append(Refused(settings.name, f"stopped by {type(error).__name__}"))
         raise
@@ -169,37 +238,60 @@ def _run(
         tracker.finish(out, failed)
     if tracker.failure is not None:
         failed.append(Refused("tracking", tracker.failure))
-    say(sweep_table(results, failed))
+    shown = "\n".join([sweep_table(results, failed), *([note] if note else [])])
+    say(shown)
     scored = sum(result.n_texts for result in results)
     say(f"{scored:,} texts scored in {time.perf_counter() - start:.1f} s; written to {out}/:")
-    say(f"  {', '.join(written)}{tracker.where()}")
-    if note:
-        say(note)
+    say(f"  {', '.join(_names(out, [*written, out / 'config.yaml']))}{tracker.where()}")
+    if moved:
+        say(f"{len(moved)} files of an earlier run were moved to {out}/previous/")
+    if all(outcome.result is not None for outcome in outcomes) and tracker.failure is None:
+        files = [*written, out / "config.yaml"]
+        folder.finish(fingerprint, files, said=shown, n_failed=len(failed), tracked=tracker.state())
     return len(failed)
 
 
-def _write(out: Path, results: Sequence[SettingResult], outcomes: Sequence[Outcome]) -> list[str]:
-    """Write the tables of a sweep; the names of all that is in its folder. Raises StoreError."""
-    from bmx_grid.sweep.results import grid_table, settings_table, write_csv, write_parquet
+def planned_files(sweep: Sweep) -> list[str]:
+    """The files that a sweep may write for its settings and tables, named below its folder."""
+    stems = [".".join(planned.setting.names).replace("/", "_") for planned in sweep.plan.settings]
+    tables = [f"{one.TABLE}.parquet" for one in sweep.evaluations.values()]
+    return [*(f"figures/{stem}.png" for stem in stems), *(f"settings/{stem}.parquet" for stem in stems), *tables]
 
-    written = ["config.yaml"]
+
+def _write(sweep: Sweep, results: Sequence[SettingResult], outcomes: Sequence[Outcome]) -> list[Path]:
+    """Write the tables of a sweep; their files. Raises StoreError."""
+    from bmx_grid.sweep.results import evaluation_table, settings_table, write_csv, write_parquet
+    from bmx_grid.sweep.scores import scores_table
+
+    out = sweep.settings.output_dir
+    written: list[Path] = []
     if results:
-        write_parquet(grid_table(results), out / "grid.parquet")
-        rows = settings_table(results)
-        write_parquet(rows, out / "settings.parquet")
-        write_csv(rows, out / "settings.csv")
-        written = ["grid.parquet", "settings.parquet", "settings.csv", "config.yaml", "figures/*.png"]
+        tables = {one.TABLE: evaluation_table(one, results) for one in sweep.evaluations.values()}
+        tables |= {"settings": settings_table(results), "scores": scores_table(results)}
+        for name, table in tables.items():
+            write_parquet(table, out / f"{name}.parquet")
+            written.append(out / f"{name}.parquet")
+        write_csv(tables["settings"], out / "settings.csv")
+        written.append(out / "settings.csv")
     details = [f"{outcome.label}\n{outcome.details}" for outcome in outcomes if outcome.details]
     if details:
         write_text(out / "errors.txt", "\n".join(details))
-        written.append("errors.txt")
+        written.append(out / "errors.txt")
     return written
 
 
-def _options(config: Mapping[str, Any], group: str) -> list[tuple[str, Any]]:
-    """The chosen options of a list group, in order. Raises ConfigError when there is none."""
+def _names(out: Path, written: Sequence[Path]) -> list[str]:
+    """Files and folders of a sweep as a person reads them, each once."""
+    names = [path.relative_to(out).parts for path in written if path.is_file()]
+    return list(dict.fromkeys(parts[0] if len(parts) == 1 else f"{parts[0]}/" for parts in names))
+
+
+def _options(config: Mapping[str, Any], group: str, least: int = 1) -> list[tuple[str, Any]]:
+    """The chosen options of a list group, in order. Raises ConfigError when there are fewer than `least`."""
     chosen = config.get(group)
-    if not isinstance(chosen, Mapping) or not chosen:
+    if chosen is None and least == 0:
+        return []
+    if not isinstance(chosen, Mapping) or len(chosen) < least:
         raise ConfigError(f"{group}: choose at least one, as {group}=[NAME,…].")
     for name in chosen:
         check_name(group, str(name), f"{group}.{name}")
@@ -212,28 +304,6 @@ def _one(config: Mapping[str, Any], group: str) -> Mapping[str, Any]:
     if not isinstance(node, Mapping):
         raise ConfigError(f"{group}: expected keys below it, got {node!r}; leave its default in place.")
     return node
-
-
-def _grid(config: Mapping[str, Any]) -> tuple[Any, dict[str, tuple[float, float]]]:
-    """The grid to compute, and the (w, p) evaluated beside the best of each explainer. Raises ConfigError."""
-    from bmx_grid.measures.aggregation import Aggregation
-    from bmx_grid.measures.grid import GridSpec, p_values
-
-    node = _one(config, "grid")
-    aggregation = build(_one(config, "aggregation"), Aggregation, "aggregation")
-    ends = {key: convert(_one(node, "p").get(key), float, f"grid.p.{key}") for key in ("start", "stop", "step")}
-    spec = GridSpec(
-        p=tuple(p_values(**ends).tolist()),
-        w=convert(node.get("w"), tuple[float, ...], "grid.w"),
-        side=convert(node.get("side"), Literal["both", "hypothesis"], "grid.side"),
-        aggregation=aggregation,
-        correlation=convert(node.get("correlation"), Literal["pearson", "spearman", "kendall"], "grid.correlation"),
-    )
-    fixed = convert(node.get("fixed"), dict[str, dict[str, float]], "grid.fixed")
-    for name, point in fixed.items():
-        if set(point) != {"w", "p"}:
-            raise ConfigError(f"grid.fixed.{name}: expected {{w: …, p: …}}, got {dict(point)!r}.")
-    return spec, {name: (point["w"], point["p"]) for name, point in fixed.items()}
 
 
 def _config_text(config: Mapping[str, Any]) -> str:

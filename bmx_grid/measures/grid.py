@@ -18,6 +18,7 @@ from bmx_grid.ragged import Ragged, concatenate_rows
 Floats = NDArray[np.float64]
 Words = Literal["both", "hypothesis"]
 
+EQUALLY_NEAR = 1e-9  # distances to two grid points that differ by less are equal; grids carry rounding
 TIE = 1e-12  # grid points this close to the best are its plateau: correlations are no more exact than that
 PAPER_W = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
@@ -141,6 +142,23 @@ def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis:
     )
 
 
+def nearest_point(p_grid: Floats, w_grid: Floats, p: float, w: float) -> tuple[int, int] | None:
+    """Row and column of the grid point at which (p, w) is evaluated; None outside the grid.
+
+    p_grid: float64[P] and w_grid: float64[W], ascending. Taken are the nearest p and the nearest w, of two equally
+    near ones the lower: p = -0.95 on a grid of tenths is evaluated at -1.0, as the paper's published numbers are. A
+    number is therefore always a correlation that was computed, never one between two.
+    With w = 1, the metric alone, p means nothing: any p will do, NaN as well.
+    """
+    column = _nearest(w_grid, w)
+    if column is None:
+        return None
+    row = _nearest(p_grid, p)
+    if row is None and w_grid[column] == 1 and len(p_grid):
+        row = 0
+    return None if row is None else (row, column)
+
+
 def boosted_scores(
     aggregation: Aggregation, side: Words, p: float, w: float, base: Floats, ground_truth: Ragged, hypothesis: Ragged
 ) -> Floats:
@@ -156,6 +174,14 @@ def boosted_scores(
     scores = np.full(len(base), np.nan)
     scores[usable] = w * base[usable] + (1 - w) * aggregation.aggregate(_take(positive, usable), np.array([p]))[:, 0]
     return scores
+
+
+def _nearest(values: Floats, wanted: float) -> int | None:
+    """The index of the nearest of ascending values; None when `wanted` is NaN or beyond their ends."""
+    if not len(values) or not values[0] - EQUALLY_NEAR <= wanted <= values[-1] + EQUALLY_NEAR:
+        return None
+    distance = np.abs(values - wanted)
+    return int(np.flatnonzero(distance <= distance.min() + EQUALLY_NEAR)[0])
 
 
 def _ascending(name: str, numbers: Iterable[float]) -> tuple[float, ...]:

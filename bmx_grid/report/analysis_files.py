@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bmx_grid.analysis.as_json import to_json
+from bmx_grid.analysis.as_json import numbers, to_json
 from bmx_grid.analysis.load import from_arrow
 from bmx_grid.analysis.medians import Point
 from bmx_grid.analysis.run import Analysis, Options, analyse
 from bmx_grid.analysis.table import CONTROL
 from bmx_grid.errors import DataError
+from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.files import write_text
 from bmx_grid.identity import digest
 from bmx_grid.measures.grid import GridSpec
@@ -23,7 +24,7 @@ from bmx_grid.report.page.pictures import pictures
 from bmx_grid.report.tables.all import paper_tables, write_tables
 from bmx_grid.report.tables.settings import SegmentCounts
 from bmx_grid.sweep.plan import SweepPlan
-from bmx_grid.sweep.results import SettingResult, grid_table
+from bmx_grid.sweep.results import SettingResult, evaluation_table
 
 FEWEST = 2  # settings that are no controls: of one alone there is nothing to select over
 REPORT, NUMBERS = "report.html", "analysis.json"
@@ -36,40 +37,47 @@ class SweepAnalysis:
     analysis: Analysis | None
     files: tuple[Path, ...]
     note: str
+    unchanged: bool = False
+
+    @property
+    def numbers(self) -> Mapping[str, float]:
+        """The selection, its evaluation and the regression as flat names and numbers, for a tracking server."""
+        return {} if self.analysis is None else numbers(self.analysis)
 
 
 def analyse_sweep(
     results: Sequence[SettingResult],
     plan: SweepPlan,
-    spec: GridSpec,
-    fixed: Mapping[str, tuple[float, float]],
+    grid: GridEvaluation,
     output_dir: Path,
 ) -> SweepAnalysis:
     """Analyse the finished settings of a sweep and write analysis.json, figures, tables and report.html.
 
-    fixed: (w, p) by explainer, evaluated beside the medians. Figures and page are not drawn again when these results
+    grid: what was evaluated; its published points are evaluated beside the medians.
+    Figures and page are not drawn again when these results
     made them. Raises StoreError when a file cannot be written.
     """
+    results, spec = [result for result in results if result.grid is not None], grid.spec
     real = [result for result in results if CONTROL not in result.names]
     if len(real) < FEWEST:
         needed = f"at least {FEWEST} settings without the random metric and explainer; {len(real)} finished here"
         return SweepAnalysis(None, (), f"no analysis: it needs {needed}.")
     try:
-        table = from_arrow(grid_table(results), origin=str(output_dir / "grid.parquet"))
+        table = from_arrow(evaluation_table(grid, results), origin=str(output_dir / "grid.parquet"))
     except DataError as error:
         return SweepAnalysis(None, (), f"no analysis: {error}")
     explainers = {result.explainer for result in real}
-    points = {name: Point(p=p, w=w) for name, (w, p) in fixed.items() if name in explainers}
+    points = {name: Point(p=one.p, w=one.w) for name, one in grid.published.items() if name in explainers}
     analysis = analyse(table, Options(fixed=points))
     fingerprint = digest([sorted(result.fingerprint for result in results), str(sorted(points.items()))])
     if is_current(output_dir / REPORT, fingerprint) and (output_dir / NUMBERS).is_file():
-        return SweepAnalysis(analysis, (output_dir / NUMBERS, output_dir / REPORT), "")
+        return SweepAnalysis(analysis, (output_dir / NUMBERS, output_dir / REPORT), "", unchanged=True)
     files = write_analysis(
         analysis,
         output_dir,
         examples=choose_examples(results, plan, spec),
         facts=_facts(results, spec),
-        segments={(one.dataset, one.language_pair): one.grid.n_segments for one in results},
+        segments={(one.dataset, one.language_pair): one.n_segments for one in results},
         fingerprint=fingerprint,
     )
     return SweepAnalysis(analysis, tuple(files), "")

@@ -8,42 +8,64 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from bmx_grid.attribution.explain import count_texts, explanation_identity, pair_key
+from bmx_grid.attribution.explain import count_texts, explanation_identity, item_key, refusal
 from bmx_grid.attribution.store import Slot, slot
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.errors import BmxError, ConfigError, DataMissingError, ExplainError
+from bmx_grid.errors import BmxError, ConfigError, DataMissingError
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.metrics.base import Metric, Pair
-from bmx_grid.segments import SegmentSet
+from bmx_grid.metrics.base import Metric
+from bmx_grid.perturbation import Item
+from bmx_grid.segments import SegmentSet, clusters
 from bmx_grid.sweep.results import setting_label
+
+ALONE = "none"  # the explainer's name in settings of a metric alone
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Data set x language pair x metric x explainer, with the objects behind the names."""
+    """Data set x language pair x metric x explainer, with the objects behind the names.
+
+    explainer: None for the metric alone, whose explainer_name is "none".
+    """
 
     segments: SegmentSet
     metric_name: str
     explainer_name: str
     metric: Metric
-    explainer: Explainer
-    pairs: tuple[Pair, ...]
+    explainer: Explainer | None
+    items: tuple[Item, ...]
     keys: tuple[str, ...]
     slot: Slot
 
     @property
+    def names(self) -> tuple[str, str, str, str]:
+        """Data set, language pair, metric, explainer: what tells settings apart."""
+        return self.segments.dataset, self.segments.language_pair, self.metric_name, self.explainer_name
+
+    @property
     def label(self) -> str:
         """How people name it: data set, pair, metric, explainer."""
-        return setting_label(self.segments.dataset, self.segments.language_pair, self.metric_name, self.explainer_name)
+        return setting_label(*self.names)
 
 
 @dataclass(frozen=True, eq=False)
 class PlannedSetting:
-    """A setting, the positions of its segments that are not explained yet, and the texts these need."""
+    """A setting, what is still to do for it, and what it costs.
+
+    missing: positions of segments that are not explained yet; n_texts: how many texts each of these needs.
+    refused: positions of segments that the explainer cannot explain, with its reason; they keep the metric's score, and
+        take no part where attributions are needed.
+    """
 
     setting: Setting
     missing: tuple[int, ...]
-    n_texts: int
+    n_texts_of: tuple[int, ...]
+    refused: Mapping[int, str]
+
+    @property
+    def n_texts(self) -> int:
+        """Texts still to score, before repeats are taken out."""
+        return sum(self.n_texts_of)
 
     @property
     def cached(self) -> bool:
@@ -64,7 +86,9 @@ class SweepPlan:
     """All settings of a sweep.
 
     left_out: combinations that cannot be, with a sentence each. failed: those that should have been.
-    unavailable: metrics and explainers that cannot be had here, with the remedy; their settings are planned, and
+    clusters: by data set and language pair, a label for each segment: segments of one label share a source or a
+        reference, also across the language pairs of a data set.
+    unavailable: metrics and explainers that are unavailable here, with the remedy; their settings are planned, and
     fail when they are run unless they are cached.
     """
 
@@ -72,6 +96,11 @@ class SweepPlan:
     left_out: tuple[Refused, ...]
     failed: tuple[Refused, ...]
     unavailable: Mapping[str, str]
+    clusters: Mapping[tuple[str, str], Sequence[str]]
+
+    def clusters_of(self, setting: Setting) -> Sequence[str]:
+        """N labels of the clusters that the setting's segments belong to."""
+        return self.clusters[setting.segments.dataset, setting.segments.language_pair]
 
     def obstacle(self, setting: Setting) -> str | None:
         """Why a setting cannot be scored here, if so."""
@@ -97,6 +126,7 @@ def make_plan(
 ) -> SweepPlan:
     """Read the data and expand the sweep, metric by metric so that a model is loaded once. Scores nothing.
 
+    explainers: without any, the metrics alone are evaluated.
     leave_out: patterns of settings that are not wanted, "DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER" with * for any.
     Data that cannot be read fail their own settings only. Raises ConfigError for what is no such pattern.
     """
@@ -118,33 +148,65 @@ def make_plan(
         _warn_of_empty_texts(segments)
     planned: list[PlannedSetting] = []
     unavailable = _unavailable(metrics) | _unavailable(explainers)
+    of_metric: Mapping[str, Explainer | None] = explainers if explainers else {ALONE: None}
     for metric_name, metric in metrics.items():
-        lacking = [segments for segments in sets if not segments.has(metric.reads)]
-        for dataset in dict.fromkeys(segments.dataset for segments in lacking):
-            where = ", ".join(segments.language_pair for segments in lacking if segments.dataset == dataset)
-            reason = f"reads the {metric.reads}, which {dataset} does not have for every segment ({where})"
-            left_out.append(Refused(setting_label(dataset, metric_name), reason))
+        lacking: dict[int, list[str]] = {
+            id(segments): [role for role in metric.reads if not segments.has(role)] for segments in sets
+        }
+        left_out += _lacking(metric_name, [(segments, lacking[id(segments)]) for segments in sets])
         for segments in sets:
-            if segments in lacking:
+            if lacking[id(segments)]:
                 continue
-            pairs = tuple(zip(segments.ground_truths(metric.reads), segments.hypotheses, strict=True))
-            keys = tuple(pair_key(*pair) for pair in pairs)
-            for explainer_name, explainer in explainers.items():
+            fitted = metric.fitted(segments)
+            items = segments.items(metric.reads)
+            keys = tuple(map(item_key, items))
+            for explainer_name, explainer in of_metric.items():
                 names = (metric_name, explainer_name)
                 matching = _matching(unwanted, segments.dataset, segments.language_pair, *names)
                 if matching is not None:
                     unwanted[matching] += 1
                     continue
-                identity = explanation_identity(metric, explainer, seed)
-                place = slot(cache_dir, names, identity, segments.dataset, segments.language_pair)
-                setting = Setting(segments, *names, metric, explainer, pairs, keys, place)
+                identity = explanation_identity(fitted, explainer, seed)
+                place = slot(cache_dir, names, identity, segments.dataset, segments.language_pair, metric.reads)
+                setting = Setting(segments, *names, fitted, explainer, items, keys, place)
                 try:
-                    planned.append(_plan_setting(setting))
+                    one = _plan_setting(setting)
                 except BmxError as error:
                     failed.append(Refused(setting.label, str(error)))
+                    continue
+                if len(one.refused) == len(segments) > 0:
+                    failed.append(Refused(setting.label, _refusals(one)))
+                    continue
+                if one.refused:
+                    warnings.warn(f"{setting.label}: not explained: {_refusals(one)}", stacklevel=2)
+                planned.append(one)
     for pattern, count in unwanted.items():
         left_out.append(Refused(pattern, f"matches {count or 'no'} settings of this sweep, by leave_out"))
-    return SweepPlan(tuple(planned), tuple(left_out), tuple(failed), unavailable)
+    return SweepPlan(tuple(planned), tuple(left_out), tuple(failed), unavailable, _clusters(sets))
+
+
+def _clusters(sets: Sequence[SegmentSet]) -> dict[tuple[str, str], Sequence[str]]:
+    found: dict[tuple[str, str], Sequence[str]] = {}
+    for name in dict.fromkeys(segments.dataset for segments in sets):
+        own = [segments for segments in sets if segments.dataset == name]
+        for segments, labels in zip(own, clusters(own), strict=True):
+            found[name, segments.language_pair] = labels.tolist()
+    return found
+
+
+def _lacking(metric: str, found: Sequence[tuple[SegmentSet, list[str]]]) -> list[Refused]:
+    """What a metric is left out of: one sentence for each data set and text that it lacks."""
+    where: dict[tuple[str, str], list[str]] = {}
+    for segments, roles in found:
+        for role in roles:
+            where.setdefault((segments.dataset, role), []).append(segments.language_pair)
+    return [
+        Refused(
+            setting_label(dataset, metric),
+            f"reads the {role}, which {dataset} does not have for every segment ({', '.join(pairs)})",
+        )
+        for (dataset, role), pairs in where.items()
+    ]
 
 
 def _matching(patterns: Iterable[str], *names: str) -> str | None:
@@ -156,7 +218,7 @@ def _matching(patterns: Iterable[str], *names: str) -> str | None:
 
 
 def _unavailable(parts: Mapping[str, Metric] | Mapping[str, Explainer]) -> dict[str, str]:
-    """The reasons of the parts that cannot be had here, by their name."""
+    """The reasons of the parts that are unavailable here, by their name."""
     reasons = {}
     for name, part in parts.items():
         try:
@@ -187,15 +249,26 @@ def _read(
 
 
 def _plan_setting(setting: Setting) -> PlannedSetting:
-    """Raises ExplainError naming the first segment that cannot be explained, StoreError for the cache."""
+    """Raises StoreError for the cache."""
     missing = tuple(setting.slot.missing(setting.keys))
-    n_texts = 0
-    for position in missing:
-        try:
-            n_texts += count_texts(setting.metric, setting.explainer, setting.pairs[position])
-        except ExplainError as error:
-            raise ExplainError(f"segment '{setting.segments.segments[position].id}': {error}") from error
-    return PlannedSetting(setting, missing, n_texts)
+    refused: dict[int, str] = {}
+    for position, item in enumerate(setting.items if setting.explainer is not None else ()):
+        reason = refusal(setting.metric, setting.explainer, item)
+        if reason is not None:
+            refused[position] = reason
+    sizes = tuple(
+        1 if position in refused else count_texts(setting.metric, setting.explainer, setting.items[position])
+        for position in missing
+    )
+    return PlannedSetting(setting, missing, sizes, refused)
+
+
+def _refusals(planned: PlannedSetting) -> str:
+    """The first segment that cannot be explained, why, and how many there are."""
+    position, reason = next(iter(planned.refused.items()))
+    more = len(planned.refused) - 1
+    others = f" ({more:,} more segments likewise)" if more else ""
+    return f"segment '{planned.setting.segments.segments[position].id}': {reason}{others}"
 
 
 def _warn_of_empty_texts(segments: SegmentSet) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, check_rows
+from bmx_grid.evaluations.grid import GridOfSetting, not_evaluated
 from bmx_grid.files import replacing
 from bmx_grid.identity import canonical_json
 from bmx_grid.measures.grid import GridResult
@@ -21,36 +24,40 @@ if TYPE_CHECKING:
 class SettingResult:
     """Everything known of one finished setting.
 
-    grid: the correlations float64[P, W] and what follows from them; p: P powers, w: W weights, both ascending.
-    correlation: "pearson", "spearman" or "kendall"; aggregation: the name of the mean; side: whose words it takes.
-    fixed: correlation at (fixed_p, fixed_w), the paper's medians of the explainer; all NaN where it has none.
+    evaluated: what each evaluation of the sweep found, by its table's name.
+    scores: the columns of the table of scores, one value per segment.
+    n_segments: segments of the setting; n_rated: those with a human score; n_unexplained: those that the explainer
+        refused, which have a score and no attributions.
     signature: metric, explainer and seed in one line, to travel with the numbers.
     parameters: the readable settings behind the result.
     fingerprint: SHA-256 of all that the result depends on.
-    seconds, n_texts, cached: what this run spent on it; texts_cut: of these texts, those that were longer than the
-        metric's model reads, and were scored without their end. No part of the result.
+    seconds, n_texts, cached: what this run spent on it; n_truncated: of these texts, those that were longer than a
+        model reads, and were scored without their end. No part of the result.
+
+    The properties below read the evaluation "grid"; numbers are NaN in a sweep without it, and for a metric alone all
+    but the baseline.
     """
 
     dataset: str
     language_pair: str
     metric: str
     explainer: str
-    grid: GridResult
-    p: Sequence[float]
-    w: Sequence[float]
-    side: str
-    correlation: str
-    aggregation: str
-    fixed_p: float
-    fixed_w: float
-    fixed: float
+    evaluated: Mapping[str, Any]
+    scores: Columns
+    n_segments: int
+    n_rated: int
     signature: str
     parameters: Mapping[str, Any]
     fingerprint: str
     seconds: float
     n_texts: int
     cached: bool
-    texts_cut: int = 0
+    n_truncated: int = 0
+    n_unexplained: int = 0
+    _of_grid: GridOfSetting | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_of_grid", self.evaluated.get("grid"))
 
     @property
     def names(self) -> tuple[str, str, str, str]:
@@ -68,14 +75,69 @@ class SettingResult:
         return ".".join(self.names).replace("/", "_")
 
     @property
+    def grid(self) -> GridResult:
+        """The correlations float64[P, W] and what follows from them."""
+        return not_evaluated(self.n_segments) if self._of_grid is None else self._of_grid.grid
+
+    @property
+    def has_grid(self) -> bool:
+        """Whether there is a point to show: not for a metric alone, nor in a sweep without the grid."""
+        return self.grid.correlation.size > 0
+
+    @property
+    def p(self) -> Sequence[float]:
+        """P powers, ascending; none for a metric alone."""
+        return self._of_grid.spec.p if self._of_grid is not None and self.has_grid else ()
+
+    @property
+    def w(self) -> Sequence[float]:
+        """W weights, ascending."""
+        return () if self._of_grid is None else self._of_grid.spec.w
+
+    @property
+    def side(self) -> str:
+        """Whose words are aggregated: "both" or "hypothesis"."""
+        return "" if self._of_grid is None else self._of_grid.spec.side
+
+    @property
+    def correlation(self) -> str:
+        """The correlation of the grid: "pearson", "spearman" or "kendall"."""
+        return "" if self._of_grid is None else self._of_grid.spec.correlation
+
+    @property
+    def aggregation(self) -> str:
+        """The name of the mean."""
+        return "" if self._of_grid is None else type(self._of_grid.spec.aggregation).__name__
+
+    @property
+    def baseline(self) -> float:
+        """Correlation of the metric alone."""
+        return self.grid.baseline
+
+    @property
+    def fixed_p(self) -> float:
+        """p of the grid point at which the published point is evaluated."""
+        return math.nan if self._of_grid is None or self._of_grid.used is None else self._of_grid.used.p
+
+    @property
+    def fixed_w(self) -> float:
+        """w of that grid point."""
+        return math.nan if self._of_grid is None or self._of_grid.used is None else self._of_grid.used.w
+
+    @property
+    def fixed(self) -> float:
+        """Correlation there."""
+        return math.nan if self._of_grid is None else self._of_grid.published
+
+    @property
     def gain(self) -> float:
         """Best correlation above the baseline; NaN when either is undefined."""
         return self.grid.best - self.grid.baseline
 
     @property
     def fixed_gain(self) -> float:
-        """Correlation at the fixed point above the baseline; NaN when either is undefined."""
-        return self.fixed - self.grid.baseline
+        """Correlation at the published point above the baseline; NaN when either is undefined."""
+        return self.fixed - self.baseline
 
 
 def setting_label(*names: str) -> str:
@@ -83,28 +145,26 @@ def setting_label(*names: str) -> str:
     return " · ".join(names)
 
 
-def grid_table(results: Iterable[SettingResult]) -> pa.Table:
-    """All grid points of all results, one a row: names, side, w, p, correlation (NaN where undefined).
+def evaluation_table(evaluation: Evaluation, results: Iterable[SettingResult]) -> pa.Table:
+    """The rows of one evaluation from all results: NAMES, then its columns; texts are dictionary-encoded.
 
-    Settings are sorted by data set, explainer, metric and language pair, whatever order they ended in; inside a
-    setting p ascends and w runs fastest, the order of the paper's published grid.
+    Settings are sorted by data set, explainer, metric and language pair, whatever order they ended in. For the grid
+    these are, in this order, the columns and rows of the paper's published one.
     """
     import pyarrow as pa
 
-    ordered = _ordered(results)
-    sizes = [len(result.p) * len(result.w) for result in ordered]
-    columns: dict[str, Any] = {
-        name: _repeated([getattr(result, name) for result in ordered], sizes)
-        for name in ("dataset", "language_pair", "metric", "explainer", "side")
-    }
-    columns["w"] = _joined(np.tile(result.w, len(result.p)) for result in ordered)
-    columns["p"] = _joined(np.repeat(result.p, len(result.w)) for result in ordered)
-    columns["correlation"] = _joined(result.grid.correlation.ravel() for result in ordered)
-    return pa.table(columns)
+    done = [result for result in in_order(results) if evaluation.TABLE in result.evaluated]
+    rows = [evaluation.rows(result.evaluated[evaluation.TABLE]) for result in done]
+    sizes = [check_rows(evaluation, columns) for columns in rows]
+    table: dict[str, Any] = {name: repeated([getattr(result, name) for result in done], sizes) for name in NAMES}
+    for name, kind in evaluation.COLUMNS.items():
+        parts = [columns[name] for columns in rows]
+        table[name] = _column(kind, parts)
+    return pa.table(table)
 
 
 def settings_table(results: Iterable[SettingResult]) -> pa.Table:
-    """One row a setting with every number of its result, in the order of `grid_table`.
+    """One row per setting with every number of its result, in the order of `evaluation_table`.
 
     What a run spent (seconds, texts) is left out, so that the same sweep writes the same file again.
     """
@@ -112,11 +172,11 @@ def settings_table(results: Iterable[SettingResult]) -> pa.Table:
 
     rows = [
         {
-            **dict(zip(("dataset", "language_pair", "metric", "explainer"), result.names, strict=True)),
+            **dict(zip(NAMES, result.names, strict=True)),
             "side": result.side,
             "aggregation": result.aggregation,
             "correlation": result.correlation,
-            "baseline": float(result.grid.baseline),
+            "baseline": float(result.baseline),
             "best": float(result.grid.best),
             "best_w": float(result.grid.best_w),
             "best_p": float(result.grid.best_p),
@@ -126,9 +186,10 @@ def settings_table(results: Iterable[SettingResult]) -> pa.Table:
             "fixed_p": float(result.fixed_p),
             "fixed": float(result.fixed),
             "fixed_gain": float(result.fixed_gain),
-            "n_segments": int(result.grid.n_segments),
-            "n_rated": int(result.grid.n_rated),
+            "n_segments": result.n_segments,
+            "n_rated": result.n_rated,
             "n_used": int(result.grid.n_used),
+            "n_unexplained": result.n_unexplained,
             "n_undefined": int(result.grid.n_undefined),
             "share_shifted": float(result.grid.share_shifted),
             "length_control": float(result.grid.length_control),
@@ -136,7 +197,7 @@ def settings_table(results: Iterable[SettingResult]) -> pa.Table:
             "parameters": canonical_json(dict(result.parameters)),
             "fingerprint": result.fingerprint,
         }
-        for result in _ordered(results)
+        for result in in_order(results)
     ]
     return pa.Table.from_pylist(rows)
 
@@ -157,20 +218,34 @@ def write_csv(table: pa.Table, path: Path) -> None:
         csv.write_csv(table, part)
 
 
-def _ordered(results: Iterable[SettingResult]) -> list[SettingResult]:
+def in_order(results: Iterable[SettingResult]) -> list[SettingResult]:
+    """Results in the order of every table: by data set, explainer, metric and language pair."""
     return sorted(results, key=lambda result: (result.dataset, result.explainer, result.metric, result.language_pair))
 
 
-def _joined(parts: Iterable[Any]) -> Any:
-    found = [np.asarray(part, dtype=np.float64) for part in parts]
-    return np.concatenate(found) if found else np.empty(0)
-
-
-def _repeated(names: Sequence[str], sizes: Sequence[int]) -> pa.DictionaryArray:
-    """Each name as often as its setting has points, dictionary-encoded with sorted names."""
+def _column(kind: str, parts: Sequence[Any]) -> Any:
     import pyarrow as pa
 
+    if kind == "text":
+        values = [str(value) for part in parts for value in part]
+        known = sorted(set(values))
+        place = {value: code for code, value in enumerate(known)}
+        return _dictionary(np.array([place[value] for value in values], dtype=np.int64), known)
+    kinds = {"number": (np.float64, pa.float64()), "count": (np.int64, pa.int64()), "flag": (np.bool_, pa.bool_())}
+    numpy_type, arrow_type = kinds[kind]
+    found: list[Any] = [np.asarray(part, dtype=numpy_type) for part in parts]
+    return pa.array(np.concatenate(found) if found else np.empty(0, numpy_type), arrow_type)
+
+
+def repeated(names: Sequence[str], sizes: Sequence[int]) -> pa.DictionaryArray:
+    """Each name as often as its setting has rows, dictionary-encoded with sorted names."""
     known = sorted(set(names))
+    codes = np.array([known.index(name) for name in names], dtype=np.int64)
+    return _dictionary(np.repeat(codes, sizes), known)
+
+
+def _dictionary(codes: Any, known: Sequence[str]) -> pa.DictionaryArray:
+    import pyarrow as pa
+
     kind = np.int8 if len(known) <= 128 else np.int32
-    codes = np.array([known.index(name) for name in names], dtype=kind)
-    return pa.DictionaryArray.from_arrays(np.repeat(codes, sizes), pa.array(known, pa.string()))
+    return pa.DictionaryArray.from_arrays(codes.astype(kind), pa.array(known, pa.string()))

@@ -1,8 +1,7 @@
-"""Runs a plan: chunks of segments through the executor into the store, then the grid of each setting."""
+"""Runs a plan: chunks of segments through the executor into the store, then the evaluations of each setting."""
 
 from __future__ import annotations
 
-import dataclasses
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,26 +9,28 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
-
-from bmx_grid.attribution.explain import count_texts, explain_pairs, explanation_identity
+from bmx_grid.attribution.engine import texts_at_once
+from bmx_grid.attribution.explain import explain_items, explanation_identity
 from bmx_grid.attribution.store import Slot
 from bmx_grid.errors import BmxError
+from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import digest
-from bmx_grid.measures.grid import GridSpec, compute_grid
-from bmx_grid.metrics.base import Metric, Pair
+from bmx_grid.metrics.base import Metric
+from bmx_grid.models.truncation import truncated
+from bmx_grid.perturbation import Item
 from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.plan import PlannedSetting, Refused, Setting, SweepPlan
 from bmx_grid.sweep.results import SettingResult
+from bmx_grid.sweep.scores import segment_rows
 from bmx_grid.terminal import plain_warnings
 
-VERSION = 1  # of what `evaluate` computes beside the grid itself; part of a result's fingerprint
+VERSION = 2  # of what is said of a setting beside its evaluations; part of a result's fingerprint
 WORKER_KILLED = (
     "a worker process was killed; most often memory ran out. What was finished is kept: run the same command "
     "again with fewer processes (executor.n_jobs=1)."
 )
-Fixed = Mapping[str, tuple[float, float]]  # explainer -> the (w, p) evaluated beside the best
+Evaluations = Mapping[str, Evaluation]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,21 +46,21 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Chunk:
-    """Pairs for one job, and the texts they ask for at most."""
+    """Items for one job, and the texts they ask for at most."""
 
-    pairs: Sequence[Pair]
+    items: Sequence[Item]
     n_texts: int
 
 
 @dataclass(frozen=True)
 class _ChunkEnd:
-    """n_texts: as planned; n_scored: as asked of the metric; texts_cut: those of them longer than its model reads."""
+    """n_texts: as planned; n_scored: as asked of the metric; n_truncated: those of them longer than a model reads."""
 
     setting: int
     n_texts: int
     seconds: float
     n_scored: int = 0
-    texts_cut: int = 0
+    n_truncated: int = 0
     reason: str = ""
     details: str = ""
 
@@ -70,16 +71,15 @@ class _Progress:
 
     chunks: int
     n_texts: int = 0
-    texts_cut: int = 0
+    n_truncated: int = 0
     seconds: float = 0.0
     done: set[int] = field(default_factory=set)
 
 
 def run_plan(
     plan: SweepPlan,
-    spec: GridSpec,
+    evaluations: Evaluations,
     *,
-    fixed: Fixed,
     executor: Executor,
     seed: int,
     stop_on_error: bool,
@@ -87,7 +87,7 @@ def run_plan(
 ) -> Iterator[Outcome]:
     """Outcomes of the plan's settings as they end: cached ones first, then the others as workers finish.
 
-    progress is told the number of texts of every chunk that ends. With stop_on_error nothing new is
+    progress gets the number of texts of every chunk that ends. With stop_on_error nothing new is
     started after a failure. Finished chunks are on disk whatever happens to this process.
     """
     waiting: dict[int, list[_Chunk]] = {}
@@ -95,15 +95,14 @@ def run_plan(
         obstacle = plan.obstacle(planned.setting)
         if planned.cached or obstacle is not None:
             if planned.cached:
-                outcome = _finish(planned.setting, spec, fixed, seed, None)
+                outcome = _finish(planned, plan, evaluations, seed, None)
             else:
                 outcome = Outcome(planned.setting.label, "failed", reason=obstacle or "")
             yield outcome
             if outcome.status == "failed" and stop_on_error:
                 return
         else:
-            at_once = planned.setting.metric.texts_at_once(executor.chunk_texts)
-            waiting[index] = list(_chunks(planned, at_once))
+            waiting[index] = list(_chunks(planned, texts_at_once(planned.setting.metric, executor.chunk_texts)))
     open_settings = {index: _Progress(len(chunks)) for index, chunks in waiting.items()}
 
     def jobs(chosen: Sequence[int]) -> Iterator[Any]:
@@ -125,15 +124,15 @@ def run_plan(
                 progress(end.n_texts)
                 if state is None:
                     continue
-                setting = plan.settings[end.setting].setting
+                planned = plan.settings[end.setting]
                 state.done.add(number)
                 state.n_texts += end.n_scored
-                state.texts_cut += end.texts_cut
+                state.n_truncated += end.n_truncated
                 state.seconds += end.seconds
                 if end.reason:
-                    outcome = Outcome(setting.label, "failed", reason=end.reason, details=end.details)
+                    outcome = Outcome(planned.setting.label, "failed", reason=end.reason, details=end.details)
                 elif len(state.done) == state.chunks:
-                    outcome = _finish(setting, spec, fixed, seed, state)
+                    outcome = _finish(planned, plan, evaluations, seed, state)
                 else:
                     continue
                 del open_settings[end.setting]
@@ -150,12 +149,11 @@ def run_plan(
 
 
 def _chunks(planned: PlannedSetting, chunk_texts: int) -> Iterator[_Chunk]:
-    chunk: list[Pair] = []
+    chunk: list[Item] = []
     size = 0
-    for position in planned.missing:
-        pair = planned.setting.pairs[position]
-        chunk.append(pair)
-        size += count_texts(planned.setting.metric, planned.setting.explainer, pair)
+    for position, n_texts in zip(planned.missing, planned.n_texts_of, strict=True):
+        chunk.append(planned.setting.items[position])
+        size += n_texts
         if size >= chunk_texts:
             yield _Chunk(chunk, size)
             chunk, size = [], 0
@@ -164,87 +162,107 @@ def _chunks(planned: PlannedSetting, chunk_texts: int) -> Iterator[_Chunk]:
 
 
 def _work(
-    index: int, number: int, slot: Slot, metric: Metric, explainer: Explainer, chunk: _Chunk, seed: int
+    index: int, number: int, slot: Slot, metric: Metric, explainer: Explainer | None, chunk: _Chunk, seed: int
 ) -> tuple[int, _ChunkEnd]:
     """One chunk, in a worker: explain, write, report. An error ends its setting, never the sweep."""
     start = time.perf_counter()
     n_texts = chunk.n_texts
     try:
         with plain_warnings():
-            cut_before = metric.texts_cut
-            explained = explain_pairs(metric, explainer, chunk.pairs, seed)
-            cut = metric.texts_cut - cut_before
+            before = truncated()
+            explained = explain_items(metric, explainer, chunk.items, seed, skip_refused=True)
+            n_truncated = truncated() - before
             n_scored = sum(
-                metric.count_texts(pair, one.n_texts) for pair, one in zip(chunk.pairs, explained, strict=True)
+                metric.count_texts(item, one.n_texts) for item, one in zip(chunk.items, explained, strict=True)
             )
         slot.add(explained)
     except BmxError as error:
         return number, _ChunkEnd(index, n_texts, time.perf_counter() - start, reason=str(error))
     except Exception as error:
-        # The one place where any error is taken: libraries behind metrics raise what they like, the
-        # other settings go on, and the traceback is kept for the report.
+        # Any error is taken here: libraries behind metrics raise what they like, the other settings go on, and the
+        # traceback is kept for the report.
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         seconds = time.perf_counter() - start
         return number, _ChunkEnd(index, n_texts, seconds, reason=reason, details=traceback.format_exc())
-    return number, _ChunkEnd(index, n_texts, time.perf_counter() - start, n_scored, cut)
+    return number, _ChunkEnd(index, n_texts, time.perf_counter() - start, n_scored, n_truncated)
 
 
-def _finish(setting: Setting, spec: GridSpec, fixed: Fixed, seed: int, state: _Progress | None) -> Outcome:
-    """Merge the chunks, load the attributions and compute the grid."""
+def _finish(
+    planned: PlannedSetting, plan: SweepPlan, evaluations: Evaluations, seed: int, state: _Progress | None
+) -> Outcome:
+    """Merge the chunks, load the attributions and evaluate the setting."""
+    setting = planned.setting
     try:
         setting.slot.merge()
-        result = evaluate(setting, spec, fixed.get(setting.explainer_name), seed, state)
+        result = evaluate(planned, plan.clusters_of(setting), evaluations, seed, state)
     except BmxError as error:
         return Outcome(setting.label, "failed", reason=str(error))
     return Outcome(setting.label, "cached" if state is None else "done", result)
 
 
 def evaluate(
-    setting: Setting, spec: GridSpec, fixed: tuple[float, float] | None, seed: int, state: _Progress | None = None
+    planned: PlannedSetting,
+    clusters: Sequence[str],
+    evaluations: Evaluations,
+    seed: int,
+    state: _Progress | None = None,
 ) -> SettingResult:
-    """The grid of a setting whose attributions are in the store. Raises StoreError when some are not."""
+    """All evaluations of a setting whose explanations are in the store. Raises StoreError when some are not."""
     start = time.perf_counter()
+    setting = planned.setting
     segments = setting.segments
-    stored = setting.slot.load(setting.keys)
     spent = state if state is not None else _Progress(chunks=0)
-    arrays = (stored.base_scores, stored.ground_truth, stored.hypothesis, segments.human_scores)
-    grid = compute_grid(spec, *arrays)
-    fixed_w, fixed_p = fixed if fixed is not None else (np.nan, np.nan)
-    at_fixed = np.nan
-    if fixed is not None:
-        at_fixed = compute_grid(dataclasses.replace(spec, p=(fixed_p,), w=(fixed_w,)), *arrays).correlation[0, 0]
-    identity = explanation_identity(setting.metric, setting.explainer, seed)
+    finished = Finished(
+        segments,
+        setting.metric_name,
+        setting.explainer_name,
+        setting.metric,
+        setting.explainer,
+        setting.items,
+        setting.slot.load(setting.keys),
+    )
+    evaluated = {one.TABLE: one.evaluate(finished) for one in evaluations.values()}
+    of_segments = [one.segment_columns(evaluated[one.TABLE]) for one in evaluations.values()]
     return SettingResult(
         dataset=segments.dataset,
         language_pair=segments.language_pair,
         metric=setting.metric_name,
         explainer=setting.explainer_name,
-        grid=grid,
-        p=spec.p,
-        w=spec.w,
-        side=spec.side,
-        correlation=spec.correlation,
-        aggregation=type(spec.aggregation).__name__,
-        fixed_p=fixed_p,
-        fixed_w=fixed_w,
-        fixed=float(at_fixed),
-        signature=f"{setting.metric.signature} || {setting.explainer.signature} || seed:{identity['seed']}",
+        evaluated=evaluated,
+        scores=segment_rows(setting, finished.scores.base_scores, clusters, of_segments),
+        n_segments=len(segments),
+        n_rated=segments.rated,
+        signature=_signature(setting, seed),
         parameters={
             **{f"metric.{key}": value for key, value in setting.metric.fingerprint().items()},
-            **{f"explainer.{key}": value for key, value in setting.explainer.fingerprint().items()},
+            **_explainer_parameters(setting.explainer),
             "seed": seed,
             "segments": len(segments),
         },
-        fingerprint=digest([VERSION, identity, segments.fingerprint(), _readable(spec), str((fixed_w, fixed_p))]),
+        fingerprint=fingerprint(setting, evaluations, seed),
         seconds=time.perf_counter() - start + spent.seconds,
         n_texts=spent.n_texts,
-        texts_cut=spent.texts_cut,
+        n_truncated=spent.n_truncated,
+        n_unexplained=len(planned.refused),
         cached=state is None,
     )
 
 
-def _readable(spec: GridSpec) -> dict[str, Any]:
-    return {**dataclasses.asdict(spec), "aggregation": spec.aggregation.fingerprint()}
+def fingerprint(setting: Setting, evaluations: Evaluations, seed: int) -> str:
+    """SHA-256 of all that the result of a setting depends on; known before anything is computed."""
+    identity = explanation_identity(setting.metric, setting.explainer, seed)
+    asked = [one.fingerprint() for one in evaluations.values()]
+    return digest([VERSION, setting.names, identity, setting.segments.fingerprint(), asked])
+
+
+def _signature(setting: Setting, seed: int) -> str:
+    identity = explanation_identity(setting.metric, setting.explainer, seed)
+    explainer = "no explainer" if setting.explainer is None else setting.explainer.signature
+    return f"{setting.metric.signature} || {explainer} || seed:{identity['seed']}"
+
+
+def _explainer_parameters(explainer: Explainer | None) -> dict[str, Any]:
+    return {} if explainer is None else {f"explainer.{key}": value for key, value in explainer.fingerprint().items()}
 
 
 def refused(outcomes: Sequence[Outcome], plan: SweepPlan) -> list[Refused]:

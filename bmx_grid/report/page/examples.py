@@ -100,19 +100,14 @@ def _movers(result: SettingResult, setting: Setting, spec: GridSpec) -> list[Exa
     examples = []
     for at in [one for one in moved if rise[one] != 0]:
         row = int(used[at])
-        sides = zip(
-            (setting.metric.reads, "hypothesis"),
-            setting.pairs[row],
-            (stored.ground_truth[row], stored.hypothesis[row]),
-            strict=True,
-        )
+        texts = setting.items[row].texts()
         examples.append(
             Example(
                 segment=setting.segments.segments[row].id,
                 names=result.names,
                 w=w,
                 p=p,
-                sides=tuple(Side(name, split_words(text), values) for name, text, values in sides),
+                sides=tuple(Side(role, split_words(text), stored.by_role[role][row]) for role, text in texts.items()),
                 score=float(base[row]),
                 boosted=float(boosted[row]),
                 human=float(human[row]),

@@ -58,6 +58,14 @@ class Tracker:
     def record(self, numbers: Mapping[str, float], files: Sequence[Path]) -> None:
         """Give the sweep the results of its analysis. Never raises for a store that is lost."""
 
+    def is_complete(self, state: object) -> bool:
+        """Whether everything of the sweep that left this `state` is tracked already, to be found out cheaply."""
+        return True
+
+    def state(self) -> object:
+        """What `is_complete` is asked with later, as JSON holds it."""
+        return None
+
     def where(self) -> str:
         """What to say at the end of a sweep of how to look at the runs, from its line break on; or nothing."""
         return ""
@@ -107,6 +115,10 @@ class MlflowTracker(Tracker):
     def wants_artifacts(self, result: SettingResult) -> bool:
         """Whether the setting's run is still to be made or completed."""
         return self._sweep is not None and not self._sweep.has(result)
+
+    def is_complete(self, state: object) -> bool:
+        """Never known without asking the store."""
+        return False
 
     def log(self, result: SettingResult, figure: Path, table: Path) -> None:
         """Make or complete the setting's run; nothing when it is complete. A lost store is warned of once."""
@@ -191,7 +203,7 @@ class _Sweep:
         entries, n_left_out = points(result)
         metrics = [Metric(key, value, started, step) for key, value, step in entries]
         params = [Param(key, value) for key, value in parameters(result).items() if key not in child.data.params]
-        spent = {"seconds": f"{result.seconds:.3f}", "texts": result.n_texts, "texts_cut": result.texts_cut}
+        spent = {"seconds": f"{result.seconds:.3f}", "texts": result.n_texts, "texts_truncated": result.n_truncated}
         tags = {"non_finite": n_left_out, **spent}
         self.client.log_batch(run_id, params=params, tags=[RunTag(key, str(value)) for key, value in tags.items()])
         for first in range(0, len(metrics), BATCH):

@@ -1,0 +1,1 @@
+"""Evaluations: what is asked of each finished setting, one table each."""

@@ -1,0 +1,165 @@
+"""The paper's evaluation: the p x w grid of correlations with the human scores (paper 3.4 and 3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bmx_grid.errors import ConfigError
+from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Floats, Kind
+from bmx_grid.identity import identity
+from bmx_grid.measures.aggregation import Aggregation, PowerMean
+from bmx_grid.measures.correlation import Kind as Correlation
+from bmx_grid.measures.correlation import correlate
+from bmx_grid.measures.grid import GridResult, GridSpec, Words, boosted_scores, compute_grid, nearest_point, p_values
+
+CELLS_PER_SECOND = 4e8  # segments x points on one core, Pearson
+
+
+@dataclass(frozen=True)
+class PowerRange:
+    """p from start to stop, which is left out, in steps."""
+
+    start: float
+    stop: float
+    step: float
+
+
+@dataclass(frozen=True)
+class PublishedPoint:
+    """A (w, p) that a paper publishes for an explainer."""
+
+    w: float
+    p: float
+
+
+@dataclass(frozen=True, eq=False)
+class GridOfSetting:
+    """What the grid of one setting says.
+
+    spec: what was computed. grid: the surface and what follows from it; without attributions a surface of no p, with
+    the baseline alone.
+    asked: the published point of the explainer; used: the grid point that it is evaluated at, the nearest one (of two
+    equally near ones the lower); published: the correlation there. None and NaN where there is no such point.
+    boosted: float64[N] scores at that point; shifted: bool[N] whether an attribution was not above 0.
+    """
+
+    spec: GridSpec
+    grid: GridResult
+    asked: PublishedPoint | None
+    used: PublishedPoint | None
+    published: float
+    boosted: Floats
+    shifted: np.ndarray[Any, np.dtype[np.bool_]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridEvaluation(Evaluation):
+    """Correlations of s1 = w * s0 + (1 - w) * M_p with the human scores, for every p and w.
+
+    p: the powers; w: the weights of the metric; side: whose words are aggregated; aggregation: the mean.
+    published: the point of each explainer that is evaluated beside the grid's best.
+    Raises ConfigError for an empty or too large grid, and for points outside what p and w can be.
+    """
+
+    TABLE: ClassVar[str] = "grid"
+    COLUMNS: ClassVar[Mapping[str, Kind]] = {"side": "text", "w": "number", "p": "number", "correlation": "number"}
+
+    p: PowerRange = identity()
+    w: tuple[float, ...] = identity()
+    side: Words = identity("both")
+    correlation: Correlation = identity("pearson")
+    aggregation: Aggregation = identity(PowerMean())
+    published: Mapping[str, PublishedPoint] = identity()
+
+    def __post_init__(self) -> None:
+        _ = self.spec
+        for name, point in self.published.items():
+            if not (0 <= point.w <= 1 and np.isfinite(point.p)):
+                raise ConfigError(f"grid.fixed.{name}: w must lie in [0, 1] and p be finite, got {point}.")
+
+    @cached_property
+    def spec(self) -> GridSpec:
+        """The grid as numbers."""
+        powers = p_values(self.p.start, self.p.stop, self.p.step)
+        return GridSpec(tuple(powers.tolist()), self.w, self.side, self.aggregation, self.correlation)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """p and w as the numbers they stand for, so that one grid is one identity however it is written."""
+        found = super().fingerprint()
+        points = {name: [point.w, point.p] for name, point in sorted(self.published.items())}
+        return {**found, "p": list(map(repr, self.spec.p)), "w": list(self.spec.w), "published": points}
+
+    def cost(self, n_segments: int) -> float:
+        return n_segments * len(self.spec.p) * len(self.spec.w) / CELLS_PER_SECOND
+
+    def evaluate(self, setting: Finished) -> GridOfSetting:
+        """The grid of a setting. Raises DataError when attributions are too large to be shifted."""
+        base, human, spec = setting.scores.base_scores, setting.segments.human_scores, self.spec
+        n = len(base)
+        if setting.explainer is None:
+            nothing = np.full(n, np.nan)
+            grid = metric_alone(spec, base, human)
+            return GridOfSetting(spec, grid, None, None, np.nan, nothing, np.zeros(n, dtype=np.bool_))
+        truth, hypothesis = setting.scores.ground_truth, setting.scores.hypothesis
+        grid = compute_grid(spec, base, truth, hypothesis, human)
+        asked = self.published.get(setting.explainer_name)
+        place = None if asked is None else nearest_point(np.array(spec.p), np.array(spec.w), asked.p, asked.w)
+        used, published, boosted = None, np.nan, np.full(n, np.nan)
+        if place is not None:
+            used = PublishedPoint(w=spec.w[place[1]], p=spec.p[place[0]])
+            published = float(grid.correlation[place])
+            boosted = boosted_scores(spec.aggregation, spec.side, used.p, used.w, base, truth, hypothesis)
+        sides = (hypothesis,) if spec.side == "hypothesis" else (truth, hypothesis)
+        shifted = np.zeros(n, dtype=np.bool_)
+        for words in sides:
+            lowest = np.minimum.reduceat(np.append(words.values, np.inf), words.offsets[:-1]) if n else np.empty(0)
+            shifted |= (words.lengths > 0) & (lowest <= 0)
+        return GridOfSetting(spec, grid, asked, used, published, boosted, shifted)
+
+    def rows(self, result: GridOfSetting) -> Columns:
+        """One row per grid point, p ascending and w running fastest: the order of the paper's published grid."""
+        w = result.spec.w
+        p = result.spec.p[: len(result.grid.correlation)]  # none of them for a metric alone
+        return {
+            "side": [result.spec.side] * (len(p) * len(w)),
+            "w": np.tile(w, len(p)),
+            "p": np.repeat(p, len(w)),
+            "correlation": result.grid.correlation.ravel(),
+        }
+
+    def segment_columns(self, result: GridOfSetting) -> Columns:
+        """The score at the published point, and whether attributions were shifted for it."""
+        return {"boosted_published": result.boosted, "shifted": result.shifted}
+
+
+def metric_alone(spec: GridSpec, base: Floats, human: Floats) -> GridResult:
+    """The result of a setting without attributions: the baseline, and a grid of no p.
+
+    base, human: float64[N] scores of the metric and of people, NaN = not rated.
+    """
+    rated = np.isfinite(human)
+    return GridResult(
+        correlation=np.empty((0, len(spec.w))),
+        baseline=correlate(spec.correlation, base, human),
+        best=np.nan,
+        best_p=np.nan,
+        best_w=np.nan,
+        plateau=0,
+        n_segments=len(human),
+        n_rated=int(rated.sum()),
+        n_used=int((rated & np.isfinite(base)).sum()),
+        n_undefined=0,
+        share_shifted=np.nan,
+        length_control=np.nan,
+    )
+
+
+def not_evaluated(n_segments: int) -> GridResult:
+    """The result of a setting in a sweep without the grid: nothing is known."""
+    nothing = np.full(n_segments, np.nan)
+    return metric_alone(GridSpec(p=(0.0,), w=(1.0,)), nothing, nothing)

@@ -1,0 +1,64 @@
+"""What a sweep says while it is planned and while it runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from bmx_grid.evaluations.base import Evaluation
+from bmx_grid.sweep.plan import SweepPlan
+from bmx_grid.sweep.runner import Outcome
+
+
+def setting_line(outcome: Outcome, number: int, total: int, said: set[str]) -> str:
+    """One line for one finished setting. A reason that is already in `said` is not said again; a new one is added."""
+    head = f"[{number:>{len(str(total))}}/{total}] {outcome.label}: "
+    result = outcome.result
+    if result is None:
+        reason = "for the same reason" if outcome.reason in said else outcome.reason
+        said.add(outcome.reason)
+        return f"{head}failed: {reason}"
+    parts = []
+    if math.isfinite(result.baseline):
+        parts.append(f"baseline {result.baseline:.4f}")
+    if result.has_grid:
+        at = "metric alone" if result.grid.best_w == 1 else f"w {result.grid.best_w:g}, p {result.grid.best_p:g}"
+        parts.append(f"best {result.grid.best:.4f} at {at}")
+    if result.n_unexplained > 0:
+        parts.append(f"{result.n_unexplained:,} segments not explained")
+    truncated = f", {result.n_truncated:,} truncated" if result.n_truncated > 0 else ""
+    spent = f"{result.n_texts:,} texts{truncated}, {result.seconds:.1f} s"
+    parts.append("cached" if outcome.status == "cached" else spent)
+    return head + ", ".join(parts)
+
+
+def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], n_points: int, n_boosted: int) -> str:
+    """The plan in words: every setting, what it costs, what is left out and why.
+
+    n_points: grid points per setting; n_boosted: those with w other than 1.
+    """
+    lines = [f"{'segments':>8}  {'rated':>6}  {'to score':>11}  setting"]
+    for planned in plan.settings:
+        segments = planned.setting.segments
+        cost = "cached" if planned.cached else f"{planned.n_texts:,}"
+        lines.append(f"{len(segments):>8,}  {segments.rated:>6,}  {cost:>11}  {planned.setting.label}")
+    by_metric: dict[str, int] = {}
+    for planned in plan.settings:
+        name = planned.setting.metric_name
+        by_metric[name] = by_metric.get(name, 0) + planned.n_texts
+    lines += ["", *(f"left out: {one.label}: {one.reason}" for one in plan.left_out)]
+    lines += [f"failed: {one.label}: {one.reason}" for one in plan.failed]
+    lines += [f"unavailable: {name}: {reason}" for name, reason in plan.unavailable.items()]
+    lines += [f"texts to score with {name}: {texts:,}" for name, texts in by_metric.items()]
+    sizes = [len(planned.setting.segments) for planned in plan.settings]
+    for name, evaluation in evaluations.items():
+        seconds = sum(map(evaluation.cost, sizes))
+        lines.append(f"evaluation {name}: about {seconds:,.0f} s on one core" if seconds >= 1 else f"evaluation {name}")
+    count = sum(planned.setting.explainer is not None for planned in plan.settings)
+    n_cached = sum(planned.cached for planned in plan.settings)
+    lines.append(
+        f"{len(plan.settings)} settings ({n_cached} cached), {count * n_points:,} correlations, "
+        f"{count * n_boosted:,} of them with w other than 1; at most {plan.n_texts:,} texts to score before repeats "
+        "are taken out"
+    )
+    return "\n".join(lines)

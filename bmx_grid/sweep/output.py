@@ -1,0 +1,105 @@
+"""The folder of a sweep: everything in it belongs to one run, and an unchanged run finds it as it left it.
+
+What an earlier run wrote and this one does not have (another configuration, settings that are gone, tables of a run
+in which all fails now) is moved below `previous/`, so that no table stands beside the configuration of another run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bmx_grid.errors import StoreError
+from bmx_grid.files import write_text
+
+STAMP = "sweep.json"  # which run the folder belongs to, and the files it left
+PREVIOUS = "previous"
+OLDER = (  # of runs before there were stamps
+    *("grid.parquet", "settings.parquet", "settings.csv", "config.yaml"),
+    *("analysis.json", "report.html", "errors.txt"),
+)
+
+
+@dataclass(frozen=True)
+class OutputFolder:
+    """The folder of one sweep."""
+
+    path: Path
+
+    def unchanged(self, fingerprint: str) -> dict[str, Any] | None:
+        """The stamp of the last run if it was this very run and all its files are as it left them; else None."""
+        stamp = self._stamp()
+        same = stamp.get("fingerprint") == fingerprint and stamp["files"] == self._states(stamp["files"])
+        return stamp if same else None
+
+    def begin(self, planned: Iterable[str]) -> None:
+        """Say that a run has begun that may write the `planned` files, names below the folder. Raises StoreError.
+
+        What a killed run leaves is then known to the next one.
+        """
+        stamp = self._stamp()
+        files = {**{name: [0, 0] for name in planned}, **stamp["files"]}
+        self._write({"fingerprint": None, "of": stamp.get("fingerprint") or stamp.get("of"), "files": files})
+
+    def move_aside(self, keep: Iterable[Path]) -> list[str]:
+        """Move what earlier runs left, and is not among `keep`, to a folder below previous/; the names of these files.
+
+        Only files that a run is known to have written are touched. Raises StoreError.
+        """
+        kept = {path.relative_to(self.path).as_posix() for path in keep}
+        stamp = self._stamp()
+        place = self.path / PREVIOUS / str(stamp.get("fingerprint") or stamp.get("of") or "older")[:8]
+        moved = []
+        for name in dict.fromkeys([*OLDER, *stamp["files"]]):
+            if name in kept or not (self.path / name).is_file():
+                continue
+            try:
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
+                os.replace(self.path / name, place / name)
+            except OSError as error:
+                raise StoreError(
+                    f"cannot move {self.path / name} of an earlier run aside: {error.strerror or error}. Mend the "
+                    "folder's permissions, or choose another output_dir."
+                ) from error
+            moved.append(name)
+        return moved
+
+    def finish(self, fingerprint: str, written: Iterable[Path], **note: Any) -> None:
+        """Stamp the folder with this run, its files, and a note for whoever finds it unchanged. Raises StoreError."""
+        names = sorted({path.relative_to(self.path).as_posix() for path in written if path.is_file()})
+        self._write({"fingerprint": fingerprint, "files": self._states(names), **note})
+
+    def known_below(self, folder: str) -> list[Path]:
+        """Files below a sub-folder that the last run left."""
+        return [self.path / name for name in self._stamp()["files"] if name.startswith(f"{folder}/")]
+
+    def _stamp(self) -> dict[str, Any]:
+        """What the last run left; without files where there is no stamp, or none that can be read."""
+        try:
+            found = json.loads((self.path / STAMP).read_text(encoding="utf-8"))
+        except (OSError, ValueError):  # a stamp only ever saves work: without one the run is made again
+            return {"files": {}}
+        readable = isinstance(found, dict) and isinstance(found.get("files"), dict)
+        return found if readable and all(_is_below(name) for name in found["files"]) else {"files": {}}
+
+    def _write(self, stamp: dict[str, Any]) -> None:
+        write_text(self.path / STAMP, json.dumps(stamp, ensure_ascii=False, indent=1))
+
+    def _states(self, names: Iterable[str]) -> dict[str, list[int]]:
+        states = {}
+        for name in names:
+            with suppress(OSError):
+                found = (self.path / name).stat()
+                states[name] = [found.st_size, found.st_mtime_ns]
+        return states
+
+
+def _is_below(name: str) -> bool:
+    """Whether a name stays below the folder: a stamp is a file like any other, and may have been edited."""
+    parts = Path(name).parts
+    return bool(parts) and not Path(name).is_absolute() and ".." not in parts
