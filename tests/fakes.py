@@ -8,14 +8,15 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from bmx_grid.configure import CONFIGS
 from bmx_grid.errors import UnavailableError
 from bmx_grid.identity import identity, runtime
-from bmx_grid.metrics.base import Metric, Pair
+from bmx_grid.metrics.base import Cost, Metric, pairs_of, reads_one
+from bmx_grid.perturbation import Item, Role
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -28,36 +29,36 @@ class HashMetric(Metric):
     log: str = runtime("")
 
     @property
-    def reads(self) -> Literal["source", "reference"]:
-        return "source"
+    def reads(self) -> tuple[Role, ...]:
+        return reads_one("source")
 
     @property
     def signature(self) -> str:
         return f"hash|salt:{self.salt}"
 
-    def score(self, pairs: Sequence[Pair]) -> np.ndarray:
+    def score(self, items: Sequence[Item]) -> np.ndarray:
         if self.log:
             with Path(self.log).open("a") as file:
-                file.write(f"{len(pairs)}\n")
-        texts = (f"{self.salt}\0{a}\0{b}".encode() for a, b in pairs)
+                file.write(f"{len(items)}\n")
+        texts = (f"{self.salt}\0{a}\0{b}".encode() for a, b in pairs_of(items, "source"))
         numbers = [int.from_bytes(hashlib.blake2b(text, digest_size=6).digest(), "big") for text in texts]
         return np.array(numbers, dtype=np.float64) / 2**48
 
 
 @dataclass(frozen=True)
 class SlowMetric(HashMetric):
-    """A hash that says it is slow."""
+    """A hash that says it is a large model."""
 
     @property
-    def slow(self) -> bool:
-        return True
+    def cost(self) -> Cost:
+        return "model"
 
 
 @dataclass(frozen=True)
 class BrokenMetric(HashMetric):
     """Fails as a library behind a metric might."""
 
-    def score(self, pairs: Sequence[Pair]) -> np.ndarray:
+    def score(self, items: Sequence[Item]) -> np.ndarray:
         raise ValueError("boom")
 
 
@@ -73,7 +74,7 @@ class AbsentMetric(HashMetric):
 class KillerMetric(HashMetric):
     """Ends its process as the kernel does when memory runs out."""
 
-    def score(self, pairs: Sequence[Pair]) -> np.ndarray:
+    def score(self, items: Sequence[Item]) -> np.ndarray:
         os.kill(os.getpid(), signal.SIGKILL)
         return np.empty(0)
 

@@ -272,7 +272,7 @@ def _read(path: Path, identity: str, reads: Sequence[Role]) -> Any:
         if version <= VERSION:
             if header["digest"] != _content_digest(table, identity, version):
                 raise ValueError("its rows do not agree with their digest")
-            return _renamed(table, reads).replace_schema_metadata(None)
+            return _in_columns(table, reads).replace_schema_metadata(None)
     except FileNotFoundError:
         return None
     except PermissionError as error:
@@ -289,7 +289,13 @@ def _read(path: Path, identity: str, reads: Sequence[Role]) -> Any:
     )
 
 
-def _renamed(table: Any, reads: Sequence[Role]) -> Any:
-    """A table of version 1 with its ground truth under the name of the role that the metric reads."""
-    truth = reads[0]
-    return table.rename_columns([name.replace(_OLD_TRUTH, truth) for name in table.column_names])
+def _in_columns(table: Any, reads: Sequence[Role]) -> Any:
+    """A table in the columns of this version. Raises ValueError for other columns, whose names no digest covers.
+
+    In version 1 the ground truth stands under that name, here under the role that the metric reads.
+    """
+    found = table.rename_columns([name.replace(_OLD_TRUTH, reads[0]) for name in table.column_names])
+    plain = ["key", "base_score", *reads]
+    if found.column_names not in (plain, [*plain, *map(_list_of, reads)]):
+        raise ValueError(f"it has the columns {', '.join(table.column_names)}")
+    return found

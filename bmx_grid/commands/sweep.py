@@ -229,7 +229,7 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
             written += folder.known_below("figures") if found.unchanged else []
             if found.analysis is not None:
                 tracker.record(found.numbers, found.files)
-        moved = folder.move_aside(written)
+        moved = folder.move_aside([*written, out / "config.yaml"])
         write_text(out / "config.yaml", sweep.config)
     except BaseException as error:
         failed.append(Refused(settings.name, f"stopped by {type(error).__name__}"))

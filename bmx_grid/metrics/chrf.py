@@ -66,7 +66,8 @@ class Chrf(Metric):
     def combine(self, sums: Floats) -> Floats:
         """sacrebleu.CHRF's corpus score of summed statistics, by its floating-point operations in their order."""
         sums = np.asarray(sums, dtype=np.float64)
-        matches, reference, hypothesis = np.moveaxis(sums.reshape(*sums.shape[:-1], 3, -1), (-2, -1), (0, 1))
+        by_kind = sums.reshape(*sums.shape[:-1], 3, sums.shape[-1] // 3)
+        matches, reference, hypothesis = np.moveaxis(by_kind, (-2, -1), (0, 1))
         precision, recall = _share(matches, hypothesis), _share(matches, reference)
         if self.eps_smoothing:
             f_scores = self._f_score(precision, recall, otherwise=_EPSILON)

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from fakes import HashMetric, composed
+from pairs import explain, items_for, score
 
 from bmx_grid.attribution.boosted import BoostedMetric
-from bmx_grid.attribution.explain import count_texts, explain_pairs
+from bmx_grid.attribution.explain import count_texts
 from bmx_grid.commands import sweep as app
 from bmx_grid.configure import build, load_option
 from bmx_grid.errors import BmxError, ConfigError, ExplainError
@@ -20,6 +21,7 @@ from bmx_grid.measures.grid import boosted_scores
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
+from bmx_grid.perturbation import Item
 from bmx_grid.ragged import Ragged
 from bmx_grid.text import split_words
 
@@ -32,6 +34,7 @@ PAIRS = [
     ("two  spaces and a a repeated word", "two  spaces a a"),
 ]
 WORDLESS = ("", "")
+FIRST = Item(source=PAIRS[0][0], hypothesis=PAIRS[0][1])
 
 
 def two_iterations(base: Metric, **settings) -> BoostedMetric:
@@ -66,19 +69,19 @@ def iterate_by_hand(score, p: float, w: float):
 @pytest.mark.parametrize("base", [pytest.param(SentenceBleu(), id="bleu"), pytest.param(Chrf(), id="chrf")])
 @pytest.mark.parametrize("iterations", [1, 2])
 def test_iterations_are_algorithm_1_written_out(base, iterations):
-    made, by_hand = base, lambda pair: float(base.score([pair])[0])
+    made, by_hand = base, lambda pair: float(score(base, [pair])[0])
     for p, w in [(-0.3, 0.6), (1.5, 0.2)][:iterations]:
         made, by_hand = BoostedMetric(made, Erasure(), p, w), iterate_by_hand(by_hand, p, w)
-    assert made.score(PAIRS).tolist() == pytest.approx([by_hand(pair) for pair in PAIRS], abs=1e-12)
+    assert score(made, PAIRS).tolist() == pytest.approx([by_hand(pair) for pair in PAIRS], abs=1e-12)
 
 
 def test_two_iterations_are_one_iteration_applied_to_the_boosted_metric():
     first = BoostedMetric(SentenceBleu(), Erasure(), -0.3, 0.6)
-    explained = explain_pairs(first, Erasure(), PAIRS, seed=0)
+    explained = explain(first, Erasure(), PAIRS, seed=0)
     base = np.array([one.base_score for one in explained])
-    sides = [Ragged.from_rows(getattr(one, side) for one in explained) for side in ("ground_truth", "hypothesis")]
+    sides = [Ragged.from_rows(one.attributions[role] for one in explained) for role in ("reference", "hypothesis")]
     second = boosted_scores(PowerMean(), "both", -0.3, 0.6, base, *sides)
-    np.testing.assert_allclose(two_iterations(SentenceBleu()).score(PAIRS), second, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(score(two_iterations(SentenceBleu()), PAIRS), second, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -91,19 +94,19 @@ def test_two_iterations_are_one_iteration_applied_to_the_boosted_metric():
     ],
 )
 def test_a_pair_scores_the_same_bits_alone_in_any_order_and_in_any_part(metric):
-    together = metric.score([*PAIRS, WORDLESS])
-    assert metric.score([WORDLESS, *PAIRS[::-1]])[::-1].tobytes() == together.tobytes()
-    assert np.concatenate([metric.score([pair]) for pair in [*PAIRS, WORDLESS]]).tobytes() == together.tobytes()
-    largest = max(metric.count_texts(pair) for pair in PAIRS)
-    assert replace(metric, max_texts=largest).score([*PAIRS, WORDLESS]).tobytes() == together.tobytes()
+    together = score(metric, [*PAIRS, WORDLESS])
+    assert score(metric, [WORDLESS, *PAIRS[::-1]])[::-1].tobytes() == together.tobytes()
+    assert np.concatenate([score(metric, [pair]) for pair in [*PAIRS, WORDLESS]]).tobytes() == together.tobytes()
+    largest = max(metric.count_texts(item) for item in items_for(metric, PAIRS))
+    assert score(replace(metric, max_texts=largest), [*PAIRS, WORDLESS]).tobytes() == together.tobytes()
 
 
 @pytest.mark.parametrize(
     "explain",
     [
-        pytest.param(lambda base, pair: two_iterations(base).score([pair]), id="nested"),
+        pytest.param(lambda base, pair: score(two_iterations(base), [pair]), id="nested"),
         pytest.param(
-            lambda base, pair: explain_pairs(BoostedMetric(base, Erasure(), -0.3, 0.6), Erasure(), [pair], seed=0),
+            lambda base, pair: explain(BoostedMetric(base, Erasure(), -0.3, 0.6), Erasure(), [pair], seed=0),
             id="boosted metric explained by a sweep",
         ),
     ],
@@ -116,15 +119,15 @@ def test_two_iterations_of_erasure_on_15_words_score_121_texts_not_241(explain, 
 
 def test_the_texts_that_are_announced_are_never_exceeded(tmp_path):
     metric = two_iterations(HashMetric(log=str(tmp_path / "calls")))
-    metric.score([PAIRS[0]])
-    assert sum(map(int, (tmp_path / "calls").read_text().split())) <= metric.count_texts(PAIRS[0]) == 17 * 17
+    score(metric, [PAIRS[0]])
+    assert sum(map(int, (tmp_path / "calls").read_text().split())) <= metric.count_texts(FIRST) == 17 * 17
 
 
 @pytest.mark.parametrize(
     ("call", "number"),
     [
-        pytest.param(lambda metric: metric.score([PAIRS[2], PAIRS[0]]), "289 texts", id="scored"),
-        pytest.param(lambda metric: count_texts(metric, Erasure(), PAIRS[0]), "4,913 texts", id="planned by a sweep"),
+        pytest.param(lambda metric: score(metric, [PAIRS[2], PAIRS[0]]), "289 texts", id="scored"),
+        pytest.param(lambda metric: count_texts(metric, Erasure(), FIRST), "4,913 texts", id="planned by a sweep"),
     ],
 )
 def test_too_many_texts_are_refused_with_their_number_before_anything_is_scored(call, number, tmp_path):
@@ -144,7 +147,7 @@ def test_too_many_texts_are_refused_with_their_number_before_anything_is_scored(
     ],
 )
 def test_without_words_the_metric_keeps_its_own_score(metric, pair):
-    assert metric.score([pair]).tolist() == HashMetric().score([pair]).tolist()
+    assert score(metric, [pair]).tolist() == score(HashMetric(), [pair]).tolist()
 
 
 def test_scores_that_are_not_finite_are_named():
@@ -153,10 +156,10 @@ def test_scores_that_are_not_finite_are_named():
             return np.full(len(pairs), np.inf)
 
     with (
-        pytest.raises(BmxError, match="ground truth 'one' and hypothesis 'one' have a score"),
+        pytest.raises(BmxError, match="source 'one' and hypothesis 'one' have a score"),
         np.errstate(all="ignore"),
     ):
-        BoostedMetric(Infinite(), Erasure(), -0.3, 0.6).score([("one", "one")])
+        score(BoostedMetric(Infinite(), Erasure(), -0.3, 0.6), [("one", "one")])
 
 
 @pytest.mark.parametrize(
@@ -181,7 +184,7 @@ def test_what_changes_the_identity(change, same):
 def test_the_seed_is_identity_where_something_is_drawn():
     drawing = BoostedMetric(HashMetric(), Random(), -0.3, 0.6)
     assert drawing.fingerprint() != replace(drawing, seed=1).fingerprint()
-    assert not np.array_equal(drawing.score(PAIRS), replace(drawing, seed=1).score(PAIRS))
+    assert not np.array_equal(score(drawing, PAIRS), score(replace(drawing, seed=1), PAIRS))
 
 
 def test_one_number_is_one_identity_however_it_is_written():
@@ -223,14 +226,14 @@ def test_values_that_cannot_be_used_are_refused(settings, message):
 def test_the_yaml_names_its_parts(parts, expected):
     made = build({**load_option("metric", "boosted", 0), **parts}, Metric, "metric.boosted")
     assert made.fingerprint() == expected.fingerprint()
-    assert made.reads == "reference"
+    assert made.reads == ("reference", "hypothesis")
     assert made.signature == expected.signature
 
 
 def test_a_part_given_by_name_draws_from_the_seed_of_what_it_belongs_to():
     made = build({**load_option("metric", "boosted", 7), "metric": "random"}, BoostedMetric, "metric.boosted")
     assert made.metric.settings()["seed"] == 7
-    assert made.reads == "source"
+    assert made.reads == ("source", "hypothesis")
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,15 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from fakes import HashMetric
+from pairs import explain, items, request_of, score, truth_of
 
-from bmx_grid.attribution.engine import score_pairs, score_requests
-from bmx_grid.attribution.explain import count_texts, explain_pairs, explanation_identity, pair_key
-from bmx_grid.errors import BmxError
+from bmx_grid.attribution.engine import score_items, score_requests
+from bmx_grid.attribution.explain import count_texts, explain_items, explanation_identity, item_key
+from bmx_grid.errors import BmxError, ExplainError
 from bmx_grid.explainers.base import Explainer
+from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.identity import identity
-from bmx_grid.perturbation import Plan, Request
+from bmx_grid.perturbation import Item, Plan
 
 PAIRS = [(f"a b{number % 7} c d", f"e f{number} g")[::1] for number in range(30)] + [("", "x"), ("x", ""), ("y", "y")]
 
@@ -38,32 +40,32 @@ def same(one, other):
     return (
         one.key == other.key
         and one.base_score == other.base_score
-        and one.ground_truth.tobytes() == other.ground_truth.tobytes()
-        and one.hypothesis.tobytes() == other.hypothesis.tobytes()
+        and truth_of(one).tobytes() == truth_of(other).tobytes()
+        and one.attributions["hypothesis"].tobytes() == other.attributions["hypothesis"].tobytes()
     )
 
 
 def test_alone_in_any_order_and_in_any_batch_the_same():
-    whole = explain_pairs(HashMetric(), Halves(), PAIRS, seed=0)
-    backwards = explain_pairs(HashMetric(), Halves(), PAIRS[::-1], seed=0)[::-1]
+    whole = explain(HashMetric(), Halves(), PAIRS, seed=0)
+    backwards = explain(HashMetric(), Halves(), PAIRS[::-1], seed=0)[::-1]
     for pair, one, other in zip(PAIRS, whole, backwards, strict=True):
         assert same(one, other)
-        assert same(one, explain_pairs(HashMetric(), Halves(), [pair], seed=0)[0])
+        assert same(one, explain(HashMetric(), Halves(), [pair], seed=0)[0])
 
 
 def test_the_seed_and_the_explainers_settings_reach_the_draws():
     one, other, more = (
-        explain_pairs(HashMetric(), explainer, PAIRS[:1], seed=seed)[0]
+        explain(HashMetric(), explainer, PAIRS[:1], seed=seed)[0]
         for explainer, seed in [(Halves(), 0), (Halves(), 1), (Halves(samples=7), 0)]
     )
-    assert not np.array_equal(one.ground_truth, other.ground_truth)
-    assert not np.array_equal(one.ground_truth, more.ground_truth)
+    assert not np.array_equal(truth_of(one), truth_of(other))
+    assert not np.array_equal(truth_of(one), truth_of(more))
 
 
 def test_an_empty_side_has_no_attributions_and_the_other_side_has():
-    empty_first, empty_second = explain_pairs(HashMetric(), Halves(), [("", "x y"), ("x y", "")], seed=0)
-    assert (len(empty_first.ground_truth), len(empty_first.hypothesis)) == (0, 2)
-    assert (len(empty_second.ground_truth), len(empty_second.hypothesis)) == (2, 0)
+    empty_first, empty_second = explain(HashMetric(), Halves(), [("", "x y"), ("x y", "")], seed=0)
+    assert (len(truth_of(empty_first)), len(empty_first.attributions["hypothesis"])) == (0, 2)
+    assert (len(truth_of(empty_second)), len(empty_second.attributions["hypothesis"])) == (2, 0)
 
 
 def test_the_seed_is_identity_only_where_something_is_drawn():
@@ -75,17 +77,17 @@ def test_the_seed_is_identity_only_where_something_is_drawn():
 
 
 def test_texts_are_counted_before_anything_is_scored():
-    assert count_texts(HashMetric(), Halves(), ("a b", "c d e")) == 13
-    assert count_texts(HashMetric(), Halves(), ("", "c d e")) == 7
+    assert count_texts(HashMetric(), Halves(), Item("a b", None, "c d e")) == 13
+    assert count_texts(HashMetric(), Halves(), Item("", None, "c d e")) == 7
 
 
 def test_keys_tell_where_one_text_ends_and_the_other_begins():
-    assert pair_key("a b", "c") != pair_key("a", "b c")
+    assert item_key(Item("a b", None, "c")) != item_key(Item("a", None, "b c"))
 
 
 def test_each_distinct_text_is_scored_once(tmp_path):
     metric = HashMetric(log=str(tmp_path / "calls"))
-    scores = score_pairs(metric, [("a", "b"), ("c", "d"), ("a", "b")])
+    scores = score_items(metric, items([("a", "b"), ("c", "d"), ("a", "b")], "source"))
     assert scores[0] == scores[2] != scores[1]
     assert (tmp_path / "calls").read_text() == "2\n"
 
@@ -96,8 +98,8 @@ def test_requests_without_texts_are_not_passed_on():
             assert all(len(request.plan) > 0 for request in requests)
             return [np.ones(len(request.plan)) for request in requests]
 
-    nothing = Request(Plan(("a",), keep=np.empty((0, 1), np.bool_)), "hypothesis", "x")
-    something = Request(Plan(("a",), keep=np.ones((2, 1), np.bool_)), "hypothesis", "x")
+    nothing = request_of(Plan(("a",), keep=np.empty((0, 1), np.bool_)), "hypothesis", "x", "source")
+    something = request_of(Plan(("a",), keep=np.ones((2, 1), np.bool_)), "hypothesis", "x", "source")
     for metric in (Masked(), HashMetric()):
         scores = score_requests(metric, [nothing, something, nothing])
         assert [len(one) for one in scores] == [0, 2, 0]
@@ -107,9 +109,10 @@ def test_requests_without_texts_are_not_passed_on():
 def test_requests_come_back_in_order_and_length():
     plans = [Plan(("a", "b"), keep=np.array([[True, False]])), Plan(("c",), texts=["c", "d", "c"])]
     scores = score_requests(
-        HashMetric(), [Request(plans[0], "hypothesis", "x"), Request(plans[1], "ground_truth", "x")]
+        HashMetric(),
+        [request_of(plans[0], "hypothesis", "x", "source"), request_of(plans[1], "ground_truth", "x", "source")],
     )
-    expected = HashMetric().score([("x", "a"), ("c", "x"), ("d", "x"), ("c", "x")])
+    expected = score(HashMetric(), [("x", "a"), ("c", "x"), ("d", "x"), ("c", "x")])
     assert [list(one) for one in scores] == [[expected[0]], [expected[1], expected[2], expected[3]]]
 
 
@@ -129,8 +132,8 @@ def test_masked_words_are_written_as_the_plan_says(replacement, expected):
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        pytest.param([1.0], "2 pairs were scored, but", id="too few"),
-        pytest.param([1.0, float("nan")], "no score for ground truth 'c' and hypothesis 'd'", id="nan"),
+        pytest.param([1.0], "2 items were scored, but", id="too few"),
+        pytest.param([1.0, float("nan")], "no score for source 'c' and hypothesis 'd'", id="nan"),
     ],
 )
 def test_a_metric_that_answers_wrongly_is_named(scores, message):
@@ -139,4 +142,73 @@ def test_a_metric_that_answers_wrongly_is_named(scores, message):
             return np.array(scores)
 
     with pytest.raises(BmxError, match=message):
-        score_pairs(Wrong(), [("a", "b"), ("c", "d")])
+        score_items(Wrong(), items([("a", "b"), ("c", "d")], "source"))
+
+
+class Trio(HashMetric):
+    """A metric that reads all three texts."""
+
+    @property
+    def reads(self):
+        return ("source", "reference", "hypothesis")
+
+    def score(self, items):
+        return np.array([float(len("|".join(item))) for item in items])
+
+
+def test_every_text_that_a_metric_reads_gets_attributions():
+    found = explain_items(Trio(), Erasure(), [Item("a bb", "ccc", "dddd e f")], seed=0)[0]
+    assert {role: values.tolist() for role, values in found.attributions.items()} == {
+        "source": [1.0, 2.0],
+        "reference": [3.0],
+        "hypothesis": [4.0, 1.0, 1.0],
+    }
+    assert found.n_texts == 1 + (1 + 2) + (1 + 1) + (1 + 3)  # the item; Erasure asks for each text whole, too
+
+
+def test_without_an_explainer_there_is_the_base_score_only():
+    found = explain_items(HashMetric(), None, [Item("a b", None, "c")], seed=0)[0]
+    assert found.base_score == score(HashMetric(), [("a b", "c")])[0]
+    assert (dict(found.attributions), found.n_texts) == ({}, 1)
+
+
+def test_what_the_explainer_refuses_keeps_its_score_and_the_others_their_attributions():
+    class Short(Halves):
+        def count_texts(self, n_words):
+            if n_words > 2:
+                raise ExplainError(f"{n_words} words are more than 2")
+            return super().count_texts(n_words)
+
+    pairs = items([("a b", "c"), ("a b c", "d e")], "source")
+    with pytest.raises(ExplainError, match="3 words are more than 2"):
+        count_texts(HashMetric(), Short(), pairs[1])
+    one, refused = explain_items(HashMetric(), Short(), pairs, seed=0, skip_refused=True)
+    assert same(one, explain(HashMetric(), Short(), [("a b", "c")], seed=0)[0])
+    assert refused.base_score == score(HashMetric(), [("a b c", "d e")])[0]
+    assert [np.isnan(refused.attributions[role]).tolist() for role in ("source", "hypothesis")] == [
+        [True] * 3,
+        [True] * 2,
+    ]
+
+
+def test_both_texts_of_an_item_draw_their_own_masks():
+    """The side is part of the generator's seed: without it, equal texts would be masked alike on both sides."""
+    same_text = " ".join(f"w{number}" for number in range(12))
+    found = explain_items(Trio(), Halves(samples=40), [Item(same_text, same_text, same_text)], seed=0)[0]
+    source, reference, hypothesis = (values.tolist() for values in found.attributions.values())
+    assert source != reference and reference != hypothesis and source != hypothesis
+    plans = [_plan_of(role) for role in ("source", "hypothesis")]
+    assert not np.array_equal(*plans)
+
+
+def _plan_of(role):
+    """The masks that a text of an item with two equal texts is perturbed by."""
+    kept = []
+
+    class Noting(Halves):
+        def attribute(self, plan, scores):
+            kept.append(plan.keep)
+            return super().attribute(plan, scores)
+
+    explain_items(HashMetric(), Noting(), [Item("a b c d e f", None, "a b c d e f")], seed=0)
+    return kept[("source", "hypothesis").index(role)]

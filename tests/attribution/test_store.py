@@ -12,16 +12,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from bmx_grid.attribution import store
-from bmx_grid.attribution.explain import Explanation, pair_key
+from bmx_grid.attribution.explain import Explanation, item_key
 from bmx_grid.errors import StoreError
+from bmx_grid.perturbation import Item
 
 IDENTITY = {"metric": {"type": "M", "version": 1}, "explainer": {"type": "E", "version": 1}, "seed": 0}
+
+READS = ("reference", "hypothesis")
 
 
 def explanation(number: int) -> Explanation:
     texts = (f"grund {number}", f"hypothesis {number} ü \N{ZERO WIDTH SPACE}")
     values = np.random.Generator(np.random.PCG64(number)).normal(size=number % 5 + 2)
-    return Explanation(pair_key(*texts), number / 7, *texts, values[:2], values[2:])
+    item = Item(reference=texts[0], hypothesis=texts[1])
+    return Explanation(item_key(item), number / 7, item, {"reference": values[:2], "hypothesis": values[2:]})
 
 
 ROWS = [explanation(number) for number in range(40)]
@@ -29,7 +33,7 @@ KEYS = [row.key for row in ROWS]
 
 
 def fill(folder: Path, chunks: list[list[int]]) -> store.Slot:
-    place = store.slot(folder, ("m", "e"), IDENTITY, "data", "de-en")
+    place = store.slot(folder, ("m", "e"), IDENTITY, "data", "de-en", READS)
     for chunk in chunks:
         place.add([ROWS[index] for index in chunk])
     place.merge()
@@ -68,24 +72,24 @@ def test_rows_come_back_exactly_in_any_order_and_repeated(tmp_path):
     loaded = place.load([KEYS[index] for index in asked])
     assert loaded.base_scores.tolist() == [ROWS[index].base_score for index in asked]
     for row, index in enumerate(asked):
-        assert loaded.ground_truth[row].tobytes() == ROWS[index].ground_truth.tobytes()
-        assert loaded.hypothesis[row].tobytes() == ROWS[index].hypothesis.tobytes()
+        assert loaded.ground_truth[row].tobytes() == ROWS[index].attributions["reference"].tobytes()
+        assert loaded.hypothesis[row].tobytes() == ROWS[index].attributions["hypothesis"].tobytes()
 
 
 def test_a_chunk_counts_before_it_is_merged(tmp_path):
-    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en")
+    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en", READS)
     place.add(ROWS[:3])
     assert place.missing(KEYS[:5]) == [3, 4]
 
 
 def test_repeated_keys_are_missing_once(tmp_path):
-    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en")
+    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en", READS)
     assert place.missing([KEYS[0], KEYS[1], KEYS[0]]) == [0, 1]
 
 
 def test_another_identity_has_another_folder(tmp_path):
-    one = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en")
-    other = store.slot(tmp_path, ("m", "e"), {**IDENTITY, "seed": None}, "data", "de-en")
+    one = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en", READS)
+    other = store.slot(tmp_path, ("m", "e"), {**IDENTITY, "seed": None}, "data", "de-en", READS)
     assert one.path.parent != other.path.parent
 
 
@@ -100,7 +104,7 @@ def flips(content: bytes) -> list[int]:
 
 
 def test_a_flipped_bit_never_passes_as_data(tmp_path, reference):
-    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en")
+    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en", READS)
     place.path.parent.mkdir(parents=True)
     noticed = 0
     for position in flips(reference):
@@ -109,7 +113,7 @@ def test_a_flipped_bit_never_passes_as_data(tmp_path, reference):
         place.path.write_bytes(bytes(damaged))
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
-            table = store._read(place.path, place.identity)
+            table = store._read(place.path, place.identity, READS)
         if table is None:
             noticed += 1
             assert "is damaged" in str(seen[0].message)
@@ -133,7 +137,7 @@ def test_a_truncated_file_is_noticed_and_replaced(kept, reference, tmp_path):
 
 
 def test_a_damaged_chunk_is_computed_again(tmp_path, reference):
-    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en")
+    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en", READS)
     place.add(ROWS[:20])
     place.add(ROWS[20:])
     victim = sorted(place.parts.glob("*.parquet"))[0]
@@ -161,7 +165,7 @@ def test_a_file_of_a_newer_version_is_refused_not_replaced(tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "attributions").write_text("a file in the way")
-    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en")
+    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en", READS)
     with pytest.raises(StoreError, match=r"cannot write .*\.parquet: .* cache_dir="):
         place.add(ROWS[:2])
 
@@ -175,7 +179,7 @@ def test_a_folder_in_the_place_of_a_chunk_or_file_is_named(tmp_path):
 
 
 def test_a_merge_that_cannot_write_says_so(tmp_path, monkeypatch):
-    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en")
+    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en", READS)
     place.add(ROWS[:2])
 
     def refuse(*_):
@@ -191,6 +195,23 @@ def _fill_in_chunks(folder: str, start: int) -> None:
         fill(Path(folder), [list(range(index, index + 5))])
 
 
+def test_a_file_of_version_1_is_read_and_goes_on_in_this_version(tmp_path, reference, monkeypatch):
+    """From when metrics read exactly one ground truth, which stood under that name."""
+    place = fill(tmp_path, [list(range(40))])
+    table = pq.read_table(place.path)
+    old = table.rename_columns([name.replace("reference", "ground_truth") for name in table.column_names])
+    header = {"version": 1, "identity": IDENTITY, "digest": store._content_digest(old, place.identity, 1)}
+    pq.write_table(old.replace_schema_metadata({"bmx_grid": json.dumps(header)}), place.path)
+    assert place.missing(KEYS) == []
+    assert place.load(KEYS[:3]).ground_truth[1].tobytes() == ROWS[1].attributions["reference"].tobytes()
+    old_rows = old.slice(0, 30)
+    header["digest"] = store._content_digest(old_rows, place.identity, 1)
+    pq.write_table(old_rows.replace_schema_metadata({"bmx_grid": json.dumps(header)}), place.path)
+    place.add([ROWS[index] for index in place.missing(KEYS)])
+    place.merge()
+    assert place.path.read_bytes() == reference
+
+
 def test_two_processes_on_one_slot_lose_and_double_nothing(tmp_path, reference):
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=_fill_in_chunks, args=(str(tmp_path), start)) for start in (0, 15)]
@@ -199,6 +220,6 @@ def test_two_processes_on_one_slot_lose_and_double_nothing(tmp_path, reference):
     for worker in workers:
         worker.join(60)
         assert worker.exitcode == 0
-    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en")
+    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en", READS)
     place.merge()
     assert place.path.read_bytes() == reference

@@ -12,11 +12,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from fakes import ROOT, composed
+from pairs import items
+from pairs import score as score_pairs
 from scipy.stats import pearsonr
 
 import bmx_grid
 from bmx_grid.attribution.boosted import BoostedMetric
-from bmx_grid.attribution.explain import explanation_identity, pair_key
+from bmx_grid.attribution.explain import explanation_identity, item_key
 from bmx_grid.attribution.store import slot
 from bmx_grid.commands import sweep as app
 from bmx_grid.commands.score import main
@@ -89,9 +91,10 @@ def test_a_file_gets_the_numbers_of_the_sweep(metric, explainer, side, tmp_path,
     parts = [build(config[group][name], kind, name) for group, name, kind in
              (("metric", metric, Metric), ("explainer", explainer, Explainer))]  # fmt: skip
     names = {"source": columns["source"], "reference": columns["reference"]}
-    pairs = list(zip(names[parts[0].reads], columns["hypothesis"], strict=True))
-    where = slot(tmp_path / "cache", (metric, explainer), explanation_identity(*parts, 0), "tabular", "de-en")
-    stored = where.load([pair_key(*pair) for pair in pairs])
+    reads = parts[0].reads
+    pairs = list(zip(names[reads[0]], columns["hypothesis"], strict=True))
+    where = slot(tmp_path / "cache", (metric, explainer), explanation_identity(*parts, 0), "tabular", "de-en", reads)
+    stored = where.load([item_key(item) for item in items(pairs, reads[0])])
 
     p, w = -1.4, 0.4
     arguments = ("--metric", metric, "--explainer", explainer, "-p", str(p), "-w", str(w), "--set", f"side={side}")
@@ -115,10 +118,10 @@ def test_json_holds_what_was_promised(score):
     assert plain["signature"] == BoostedMetric(Chrf(), Erasure(), -0.3, 0.6).signature
     words = worded["scores"][1].pop("words")
     assert {side: [one["word"] for one in found] for side, found in words.items()} == {
-        "ground_truth": ["Hello", "world"],
+        "reference": ["Hello", "world"],
         "hypothesis": ["Hello", "there"],
     }
-    fall = Chrf().score([("Hello world", "Hello there"), ("Hello world", " there")])
+    fall = score_pairs(Chrf(), [("Hello world", "Hello there"), ("Hello world", " there")])
     assert words["hypothesis"][0]["attribution"] == fall[0] - fall[1]
 
 
@@ -127,7 +130,7 @@ def test_tsv_has_one_line_a_segment_and_all_digits(score):
     signature, mean, header, *rows = score("--format", "tsv", "--words").out.rstrip("\n").split("\n")
     assert (signature, mean) == (f"# signature: {expected['signature']}", f"# mean: {expected['mean']!r}")
     fields = [row.split("\t") for row in rows]
-    assert header.split("\t") == ["segment", "score", "base", "ground_truth_words", "hypothesis_words"]
+    assert header.split("\t") == ["segment", "score", "base", "reference_words", "hypothesis_words"]
     assert [(float(row[1]), float(row[2])) for row in fields] == [(o["score"], o["base"]) for o in expected["scores"]]
     assert [word for word, _ in json.loads(fields[3][4])] == HYPOTHESES[3].split(" ")
 
@@ -148,7 +151,7 @@ def load_and_score():
 
 def test_without_an_explainer_it_is_the_metric(score):
     told = json.loads(score("--explainer", "none", "--format", "json").out)
-    expected = Chrf().score(list(zip(REFERENCES, HYPOTHESES, strict=True)))
+    expected = score_pairs(Chrf(), list(zip(REFERENCES, HYPOTHESES, strict=True)))
     assert [row["score"] for row in told["scores"]] == expected.tolist()
     assert told["signature"] == Chrf().signature
     assert bmx_grid.load("chrf", None).score(REFERENCES, HYPOTHESES).tolist() == expected.tolist()
@@ -271,7 +274,7 @@ def test_repeated_segments_are_scored_once_and_told_of_all(tmp_path, monkeypatch
     calls = tmp_path / "calls"
     scorer = bmx_grid.load({"_target_": "fakes.HashMetric", "log": str(calls)}, "erasure")
     told: list[int] = []
-    scored = scorer.explain(["a b", "c", "a b"], ["x", "y", "x"], told.append)
+    scored = scorer.explain(["a b", "c", "a b"], ["x", "y", "x"], progress=told.append)
     assert scored.scores[0] == scored.scores[2] != scored.scores[1]
     assert sum(map(int, calls.read_text().split())) == (1 + 3) + (1 + 2)
     assert sum(told) == scorer.count_texts(["a b", "c", "a b"], ["x", "y", "x"]) == 6 + 5
@@ -283,7 +286,7 @@ def test_long_work_goes_in_parts_and_changes_nothing(monkeypatch):
     whole = scorer.explain(references, hypotheses)
     monkeypatch.setattr("bmx_grid.attribution.scorer.TEXTS_AT_ONCE", 40)
     told: list[int] = []
-    parts = scorer.explain(references, hypotheses, told.append)
+    parts = scorer.explain(references, hypotheses, progress=told.append)
     assert len(told) == 15
     assert parts.scores.tobytes() == whole.scores.tobytes()
     assert parts.base.tobytes() == whole.base.tobytes()
@@ -304,7 +307,7 @@ def test_an_unknown_seed_is_refused_by_its_type():
 def test_the_command_as_a_process(tmp_path):
     (tmp_path / "t").write_text("a b\n")
     files = ("--reference", str(tmp_path / "t"), "--hypothesis", "-")
-    command = [sys.executable, "-m", "bmx_grid.commands.score", "--metric", "chrf", "-p", "-1.4", "-w", "0.4", *files]
+    command = [sys.executable, "-m", "bmx_grid", "score", "--metric", "chrf", "-p", "-1.4", "-w", "0.4", *files]
     done = subprocess.run(command, input="a c\n", capture_output=True, text=True, cwd=ROOT, check=True)
     assert "  mean  0." in done.stdout
     assert done.stderr == ""

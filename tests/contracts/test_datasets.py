@@ -35,7 +35,7 @@ def test_every_pair_is_read_with_texts_and_scores(reader, data_dir):
         assert len({(one.id, one.system) for one in segments.segments}) == len(segments)
         assert not any(str(one.system) in one.id for one in segments.segments)
         assert segments.has("source")
-        assert all("\n" not in text and "\t" not in text for text in segments.hypotheses)
+        assert all("\n" not in text and "\t" not in text for text in segments.texts("hypothesis"))
 
 
 def test_reading_twice_gives_the_same(reader, data_dir):

@@ -5,14 +5,13 @@ import pickle
 import numpy as np
 import pytest
 from fakes import HashMetric
+from pairs import explain, request_of, truth_of
 from tiny_models import tiny_bert
 
 from bmx_grid.attribution.engine import score_requests
-from bmx_grid.attribution.explain import explain_pairs
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import canonical_json
-from bmx_grid.perturbation import Request
 
 SIDES = {
     "one word": ("one",),
@@ -42,7 +41,7 @@ def generator(seed: int = 0) -> np.random.Generator:
 
 def attributions(explainer: Explainer, words: tuple[str, ...], seed: int = 0) -> np.ndarray:
     plan = explainer.plan(words, generator(seed))
-    scores = score_requests(HashMetric(), [Request(plan, "hypothesis", "ground truth")])[0]
+    scores = score_requests(HashMetric(), [request_of(plan, "hypothesis", "ground truth", "source")])[0]
     return explainer.attribute(plan, scores)
 
 
@@ -82,11 +81,11 @@ def test_the_global_generator_is_left_alone(explainer):
 
 def test_pairs_are_explained_alike_alone_and_together(explainer):
     pairs = [("a b c", "d e f g"), ("h", "i j k l m n o p q r"), ("a b c", "x")]
-    together = explain_pairs(HashMetric(), explainer, pairs, seed=3)
+    together = explain(HashMetric(), explainer, pairs, seed=3)
     for pair, one in zip(pairs, together, strict=True):
-        alone = explain_pairs(HashMetric(), explainer, [pair], seed=3)[0]
-        assert alone.ground_truth.tobytes() == one.ground_truth.tobytes()
-        assert alone.hypothesis.tobytes() == one.hypothesis.tobytes()
+        alone = explain(HashMetric(), explainer, [pair], seed=3)[0]
+        assert truth_of(alone).tobytes() == truth_of(one).tobytes()
+        assert alone.attributions["hypothesis"].tobytes() == one.attributions["hypothesis"].tobytes()
 
 
 def test_every_field_is_classified_and_the_fingerprint_is_canonical(explainer):

@@ -4,12 +4,15 @@ import pickle
 
 import numpy as np
 import pytest
+from pairs import items_for, pairs_of, request_of, score
 
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.errors import UnavailableError
 from bmx_grid.identity import canonical_json
+from bmx_grid.judgements import Judgements
 from bmx_grid.metrics.base import Metric
-from bmx_grid.perturbation import Plan, Request
+from bmx_grid.perturbation import ROLES, Plan
+from bmx_grid.segments import Segment, SegmentSet
 
 PAIRS = [
     ("The cat sat on the mat .", "A cat sat on the mat ."),
@@ -38,25 +41,25 @@ def metric(request) -> Metric:
 
 
 def test_scores_are_finite_float64_one_a_pair(metric):
-    scores = metric.score(PAIRS)
+    scores = score(metric, PAIRS)
     assert scores.dtype == np.float64
     assert scores.shape == (len(PAIRS),)
     assert np.isfinite(scores).all()
 
 
 def test_a_pair_scores_the_same_alone_and_in_any_batch(metric):
-    together = metric.score(PAIRS)
-    alone = np.concatenate([metric.score([pair]) for pair in PAIRS])
+    together = score(metric, PAIRS)
+    alone = np.concatenate([score(metric, [pair]) for pair in PAIRS])
     assert together.tolist() == pytest.approx(alone.tolist(), abs=0 if metric.score_masked([]) is not None else 1e-5)
 
 
 def test_order_does_not_change_scores(metric):
-    backwards = metric.score(PAIRS[::-1])[::-1]
-    assert metric.score(PAIRS).tolist() == pytest.approx(backwards.tolist(), abs=1e-5)
+    backwards = score(metric, PAIRS[::-1])[::-1]
+    assert score(metric, PAIRS).tolist() == pytest.approx(backwards.tolist(), abs=1e-5)
 
 
 def test_no_pairs_no_scores(metric):
-    assert metric.score([]).shape == (0,)
+    assert score(metric, []).shape == (0,)
 
 
 def test_masked_scores_equal_scores_of_the_written_text_bit_for_bit(metric):
@@ -67,16 +70,18 @@ def test_masked_scores_equal_scores_of_the_written_text_bit_for_bit(metric):
             words = tuple(text.split(" ")) if text else ()
             for replacement in ("UNKWORDZ", "", None):
                 plan = Plan(words, keep=rng.random((7, len(words))) < 0.6, replacement=replacement)
-                requests.append(Request(plan, side, other))
+                requests.append(request_of(plan, side, other))
     masked = metric.score_masked(requests)
     if masked is None:
         pytest.skip("no short cut for masks: the engine writes the texts")
     for request, scores in zip(requests, masked, strict=True):
-        assert scores.tobytes() == metric.score(request.pairs()).tobytes(), request
+        assert scores.tobytes() == score(metric, pairs_of(request)).tobytes(), request
 
 
 def test_it_says_what_it_reads_and_signs_its_scores(metric):
-    assert metric.reads in ("source", "reference")
+    assert metric.reads and set(metric.reads) <= set(ROLES)
+    assert list(metric.reads) == [role for role in ROLES if role in metric.reads]
+    assert metric.cost in ("light", "model")
     assert metric.signature
     assert "\n" not in metric.signature
 
@@ -89,3 +94,29 @@ def test_it_travels_to_worker_processes_in_a_small_parcel(metric):
     parcel = pickle.dumps(metric)
     assert len(parcel) < 10_000
     assert pickle.loads(parcel) == metric
+
+
+def test_statistics_of_items_sum_to_those_of_a_system(metric):
+    items = items_for(metric, PAIRS)
+    statistics = metric.statistics(items)
+    assert statistics.shape[0] == len(items)
+    assert statistics.dtype == np.float64
+    system = metric.combine(statistics.sum(axis=0))
+    assert system.shape == ()
+    assert np.isfinite(system)
+    resamples = np.array([[2.0, *[1.0] * (len(items) - 1)], [0.0, *[1.0] * (len(items) - 1)]])
+    found = metric.combine(resamples @ statistics)
+    for row, weights in zip(found, resamples.astype(int), strict=True):
+        drawn = [item for item, times in zip(items, weights, strict=True) for _ in range(times)]
+        assert row == pytest.approx(metric.combine(metric.statistics(drawn).sum(axis=0)), abs=1e-6)
+
+
+def test_a_metric_that_is_fitted_is_a_metric_of_the_same_kind(metric):
+    segments = tuple(
+        Segment(str(row), hypothesis, source=truth, reference=truth) for row, (truth, hypothesis) in enumerate(PAIRS)
+    )
+    judged = Judgements({"da": np.zeros(len(PAIRS))})
+    fitted = metric.fitted(SegmentSet("toy", "de-en", segments, judged))
+    assert fitted.reads == metric.reads
+    assert canonical_json(fitted.fingerprint())
+    assert fitted == metric or fitted.fingerprint() != metric.fingerprint()

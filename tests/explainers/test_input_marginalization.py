@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from explaining import explained, generator, hash_scores
 from fakes import HashMetric
+from pairs import explain, truth_of
 from tiny_models import MAX_LENGTH, tiny_bert, tiny_gpt2, tiny_roberta, tiny_xlm_roberta
 
-from bmx_grid.attribution.explain import explain_pairs
 from bmx_grid.errors import ConfigError, ExplainError, UnavailableError
 from bmx_grid.explainers.input_marginalization import InputMarginalization
 from bmx_grid.models.loading import load_model
@@ -233,11 +233,11 @@ def test_pairs_are_explained_alike_alone_and_together_to_the_bit(bert):
     texts = ["The cat sat", "on", "Katzenjammer auf der Matte , und niemand sah ihn .", "a  b"]
     pairs = [(one, other) for one in texts for other in texts if one != other]
     explainer = marginalization(bert)
-    together = explain_pairs(HashMetric(), explainer, pairs, seed=3)
+    together = explain(HashMetric(), explainer, pairs, seed=3)
     for pair, one in zip(pairs, together, strict=True):
-        alone = explain_pairs(HashMetric(), explainer, [pair], seed=4)[0]
-        assert alone.ground_truth.tobytes() == one.ground_truth.tobytes()
-        assert alone.hypothesis.tobytes() == one.hypothesis.tobytes()
+        alone = explain(HashMetric(), explainer, [pair], seed=4)[0]
+        assert truth_of(alone).tobytes() == truth_of(one).tobytes()
+        assert alone.attributions["hypothesis"].tobytes() == one.attributions["hypothesis"].tobytes()
 
 
 def test_small_passes_change_nothing_but_rounding(bert):

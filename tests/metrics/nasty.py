@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from pairs import request_of
 
 from bmx_grid.perturbation import Plan, Request
 from bmx_grid.text import split_words
@@ -78,7 +79,7 @@ def masked(text: str, other: str, side: str, replacement: str | None, seed: int 
     rng = np.random.Generator(np.random.PCG64(seed))
     n = len(words)
     keep = np.concatenate([np.ones((1, n)), np.zeros((1, n)), 1 - np.eye(n), rng.random((6, n)) < 0.7]).astype(bool)
-    return Request(Plan(words, keep=keep, replacement=replacement), side, other)
+    return request_of(Plan(words, keep=keep, replacement=replacement), side, other)
 
 
 def requests_of(reference: str, hypothesis: str) -> list[Request]:

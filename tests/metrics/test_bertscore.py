@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from neural import EMPTY, MINILM, MINILM_FOLDER, NAMES, PAIRS
+from pairs import score
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.metrics import _token_pairs
@@ -43,28 +44,28 @@ def with_a_blank_first(folder: str, copy: Path) -> str:
 def test_equals_bert_score_on_tiny_models(tiny_model, tmp_path, name, layer):
     folder = tiny_model(name)
     oracle = with_a_blank_first(folder, tmp_path / "copy") if name == "roberta" else folder
-    found = BertScore(model=folder, layer=layer, device="cpu").score(PAIRS)
+    found = score(BertScore(model=folder, layer=layer, device="cpu"), PAIRS)
     assert found.tolist() == pytest.approx(library_scores(oracle, layer, PAIRS), abs=1e-5)
 
 
 def test_equals_bert_score_on_a_real_model():
-    found = BertScore(model=MINILM, layer=6, device="cpu").score(PAIRS)
+    found = score(BertScore(model=MINILM, layer=6, device="cpu"), PAIRS)
     assert found.tolist() == pytest.approx(library_scores(MINILM_FOLDER, 6, PAIRS), abs=1e-5)
 
 
 def test_empty_texts_score_nothing(tiny_model):
-    assert BertScore(model=tiny_model("bert"), layer=2).score(EMPTY).tolist() == [0.0] * len(EMPTY)
+    assert score(BertScore(model=tiny_model("bert"), layer=2), EMPTY).tolist() == [0.0] * len(EMPTY)
 
 
 def test_the_same_text_twice_scores_one(tiny_model):
-    assert BertScore(model=tiny_model("xlm_roberta"), layer=2).score([PAIRS[1]])[0] == pytest.approx(1, abs=1e-6)
+    assert score(BertScore(model=tiny_model("xlm_roberta"), layer=2), [PAIRS[1]])[0] == pytest.approx(1, abs=1e-6)
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 40, 100_000])
 def test_budget_and_window_do_not_change_scores(tiny_model, batch_tokens):
     pairs = [*PAIRS, *EMPTY, *((hypothesis, truth) for truth, hypothesis in PAIRS)]
-    expected = [BertScore(model=tiny_model("bert"), layer=2).score([pair])[0] for pair in pairs]
-    found = BertScore(model=tiny_model("bert"), layer=2, batch_tokens=batch_tokens).score(pairs)
+    expected = [score(BertScore(model=tiny_model("bert"), layer=2), [pair])[0] for pair in pairs]
+    found = score(BertScore(model=tiny_model("bert"), layer=2, batch_tokens=batch_tokens), pairs)
     assert found.tolist() == pytest.approx(expected, abs=1e-5)
 
 
@@ -80,7 +81,7 @@ def test_each_text_is_embedded_once(tiny_model, monkeypatch):
     pairs = [(truth, hypothesis)]
     pairs += [(truth, " ".join(["UNKWORDZ"] * k + ["road ."])) for k in range(9)]
     pairs += [(" ".join(["UNKWORDZ"] * k + ["mat ."]), hypothesis) for k in range(9)]
-    BertScore(model=tiny_model("bert"), layer=1).score(pairs)
+    score(BertScore(model=tiny_model("bert"), layer=1), pairs)
     assert len(seen) == len(set(seen)) == 20
 
 
@@ -96,7 +97,7 @@ def test_held_tokens_stay_within_the_budget(tiny_model, monkeypatch):
     rng = np.random.Generator(np.random.PCG64(0))
     words = ["the", "cat", "sat", "on", "mat", "a", "dog", "ran", "road"]
     texts = [" ".join(rng.choice(words, 12)) for _ in range(400)]
-    BertScore(model=tiny_model("bert"), layer=1, batch_tokens=100).score(list(itertools.pairwise(texts)))
+    score(BertScore(model=tiny_model("bert"), layer=1, batch_tokens=100), list(itertools.pairwise(texts)))
     assert max(held) <= 8 * 100 + 64
     assert sum(held) > 4_000
 
@@ -105,7 +106,7 @@ def test_bfloat16_is_another_identity_close_by():
     exact = BertScore(model=MINILM, layer=6)
     rough = BertScore(model=MINILM, layer=6, dtype="bfloat16")
     assert exact.fingerprint() != rough.fingerprint()
-    difference = np.abs(exact.score(PAIRS) - rough.score(PAIRS)).max()
+    difference = np.abs(score(exact, PAIRS) - score(rough, PAIRS)).max()
     assert 0 < difference < 0.02
 
 

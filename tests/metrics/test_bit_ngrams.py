@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import sacrebleu
 from nasty import PIECES, masked
+from pairs import pairs_of, request_of
 
 from bmx_grid.metrics import sentence_bleu
 from bmx_grid.metrics.ngrams.bits import _bit_side, count_masked
@@ -48,7 +49,7 @@ CASES = [
 
 def oracle(request: Request) -> list[float]:
     settings = {"smooth_method": "add-k", "smooth_value": 1}
-    return [sacrebleu.sentence_bleu(text, [truth], **settings).score / 100 for truth, text in request.pairs()]
+    return [sacrebleu.sentence_bleu(text, [truth], **settings).score / 100 for truth, text in pairs_of(request)]
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -62,7 +63,7 @@ def test_masks_score_as_sacrebleu_scores_the_written_texts(text, other, stand_in
 @pytest.mark.parametrize("stand_in", ["UNKWORDZ", "", None])
 def test_where_nothing_is_hidden_it_does_not_matter_what_would_stand_there(stand_in):
     words = ("a", "", "b,", "b", "UNKWORDZ", "c")
-    request = Request(
+    request = request_of(
         Plan(words, keep=np.ones((2, len(words)), bool), replacement=stand_in), "hypothesis", "UNKWORDZ b"
     )
     assert _bit_side(request, TOKENIZER) is not None

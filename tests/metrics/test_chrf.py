@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import sacrebleu
 from nasty import PAIRS, masked, random_text, requests_of
+from pairs import items, pairs_of, score
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.metrics.chrf import Chrf
@@ -28,7 +29,7 @@ def test_texts_score_as_sacrebleu_scores_them(settings):
     rng = np.random.Generator(np.random.PCG64(7))
     pairs = [param.values for param in PAIRS]
     pairs += [(random_text(rng, 12), random_text(rng, 12)) for _ in range(60)]
-    assert Chrf(**settings).score(pairs).tolist() == oracle(settings, pairs)
+    assert score(Chrf(**settings), pairs).tolist() == oracle(settings, pairs)
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
@@ -37,7 +38,7 @@ def test_masks_score_as_sacrebleu_scores_the_written_texts(settings):
     pairs = [*(param.values for param in PAIRS), (random_text(rng, 14), random_text(rng, 14))]
     requests = [request for pair in pairs for request in requests_of(*pair)][::3]
     for request, scores in zip(requests, Chrf(**settings).score_masked(requests), strict=True):
-        assert scores.tolist() == oracle(settings, request.pairs()), request
+        assert scores.tolist() == oracle(settings, pairs_of(request)), request
 
 
 def test_with_whitespace_there_is_no_short_cut():
@@ -50,8 +51,8 @@ def test_no_requests_no_scores():
 
 def test_real_segments_score_as_sacrebleu_scores_them_and_correlate_as_expected(wmt17):
     for pair, expected in zip(wmt17, (0.5121, 0.5159, 0.6638, 0.5103, 0.5884, 0.6017, 0.5872), strict=True):
-        pairs = list(zip(pair.ground_truths("reference"), pair.hypotheses, strict=True))
-        scores = Chrf().score(pairs)
+        pairs = list(zip(pair.texts("reference"), pair.texts("hypothesis"), strict=True))
+        scores = score(Chrf(), pairs)
         assert scores[::40].tolist() == oracle({}, pairs[::40])
         assert np.corrcoef(scores, pair.human_scores)[0, 1] == pytest.approx(expected, abs=5e-5)
 
@@ -78,3 +79,13 @@ def test_signature_is_sacrebleus(settings, expected):
 def test_values_that_cannot_be_are_refused_with_the_way_out(settings, message):
     with pytest.raises(ConfigError, match=message):
         Chrf(**settings)
+
+
+@pytest.mark.parametrize("settings", [*SETTINGS, WHITESPACE])
+def test_the_score_of_a_system_is_sacrebleus_corpus_score(settings):
+    rng = np.random.Generator(np.random.PCG64(5))
+    pairs = [param.values for param in PAIRS] + [(random_text(rng, 12), random_text(rng, 12)) for _ in range(40)]
+    references, hypotheses = zip(*pairs, strict=True)
+    expected = sacrebleu.CHRF(**settings).corpus_score(list(hypotheses), [list(references)]).score / 100
+    found = Chrf(**settings).combine(Chrf(**settings).statistics(items(pairs)).sum(axis=0))
+    assert float(found) == pytest.approx(expected, abs=1e-15)

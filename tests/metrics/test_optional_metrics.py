@@ -5,6 +5,7 @@ import sys
 import types
 
 import pytest
+from pairs import score
 
 from bmx_grid.errors import UnavailableError
 from bmx_grid.metrics.comet import Comet
@@ -16,7 +17,7 @@ PAIRS = [("a source", "a hypothesis"), ("another", "")]
 @pytest.mark.parametrize(("metric", "package"), [(Comet(), "unbabel-comet"), (TransQuest(), "transquest")])
 def test_a_missing_library_is_named_with_its_command(metric, package, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    for ask in (metric.check, lambda: metric.score(PAIRS)):
+    for ask in (metric.check, lambda: score(metric, PAIRS)):
         with pytest.raises(UnavailableError, match=f"pip install {package}"):
             ask()
 
@@ -39,7 +40,7 @@ def test_comet_is_asked_with_source_and_translation(monkeypatch):
 
     library = stand_in("comet", download_model=lambda name: f"at {name}", load_from_checkpoint=lambda path: Model())
     monkeypatch.setitem(sys.modules, "comet", library)
-    assert Comet(model="fake/model", batch_size=3).score(PAIRS).tolist() == [0.25, -0.5]
+    assert score(Comet(model="fake/model", batch_size=3), PAIRS).tolist() == [0.25, -0.5]
     assert asked["rows"] == [{"src": "a source", "mt": "a hypothesis"}, {"src": "another", "mt": ""}]
     assert asked["options"] == {"batch_size": 3, "gpus": 0, "progress_bar": False}
 
@@ -47,7 +48,7 @@ def test_comet_is_asked_with_source_and_translation(monkeypatch):
 def test_transquest_that_is_installed_but_does_not_load_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "transquest", stand_in("transquest", __path__=[]))
     with pytest.raises(UnavailableError, match="does not load beside the libraries here"):
-        TransQuest(model="fake").score(PAIRS)
+        score(TransQuest(model="fake"), PAIRS)
 
 
 def test_transquest_is_asked_with_pairs(monkeypatch):
@@ -63,4 +64,4 @@ def test_transquest_is_asked_with_pairs(monkeypatch):
     for part in ("transquest", *(path.rsplit(".", count)[0] for count in (3, 2, 1))):
         monkeypatch.setitem(sys.modules, part, stand_in(part, __path__=[]))
     monkeypatch.setitem(sys.modules, path, stand_in(path, MonoTransQuestModel=Model))
-    assert TransQuest(model="fake/model").score(PAIRS).tolist() == [0.5, 0.75]
+    assert score(TransQuest(model="fake/model"), PAIRS).tolist() == [0.5, 0.75]

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 import sacrebleu
 from nasty import PAIRS, masked, random_text, requests_of, short_texts
+from pairs import items, pairs_of, request_of, score
 
 from bmx_grid.configure import build
 from bmx_grid.errors import ConfigError, UnavailableError
 from bmx_grid.metrics import sentence_bleu
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
-from bmx_grid.perturbation import Plan, Request
+from bmx_grid.perturbation import Plan
 
 SETTINGS = [
     pytest.param({}, id="paper"),
@@ -46,7 +47,7 @@ def test_texts_score_as_sacrebleu_scores_them(settings):
     rng = np.random.Generator(np.random.PCG64(7))
     pairs = [param.values for param in PAIRS]
     pairs += [(random_text(rng, 12), random_text(rng, 12)) for _ in range(100)]
-    assert SentenceBleu(**settings).score(pairs).tolist() == oracle(settings, pairs)
+    assert score(SentenceBleu(**settings), pairs).tolist() == oracle(settings, pairs)
 
 
 @pytest.mark.parametrize(("reference", "hypothesis"), PAIRS)
@@ -54,7 +55,7 @@ def test_masks_score_as_sacrebleu_scores_the_written_texts(reference, hypothesis
     requests = requests_of(reference, hypothesis)
     found = SentenceBleu().score_masked(requests)
     for request, scores in zip(requests, found, strict=True):
-        assert scores.tolist() == oracle({}, request.pairs()), request
+        assert scores.tolist() == oracle({}, pairs_of(request)), request
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
@@ -70,7 +71,7 @@ def test_masks_of_random_texts_score_as_sacrebleu_scores_them(settings):
         requests += [masked(random_text(rng, 14), random_text(rng, 14), side, stand_in, seed) for seed in range(4)]
     found = SentenceBleu(**settings).score_masked(requests)
     for request, scores in zip(requests, found, strict=True):
-        assert scores.tolist() == oracle(settings, request.pairs()), request
+        assert scores.tolist() == oracle(settings, pairs_of(request)), request
 
 
 @pytest.mark.parametrize("name", sentence_bleu._BY_WORD)
@@ -105,23 +106,23 @@ def test_a_request_scores_the_same_alone_and_in_any_company():
 
 
 def test_requests_with_written_texts_without_texts_and_without_words():
-    written = Request(Plan(("a", "b"), texts=["a b", "", "b"]), "hypothesis", "a b")
-    nothing = Request(Plan(("a",), keep=np.empty((0, 1), bool)), "ground_truth", "a")
-    wordless = Request(Plan((), keep=np.empty((2, 0), bool), replacement="UNKWORDZ"), "hypothesis", "a b")
+    written = request_of(Plan(("a", "b"), texts=["a b", "", "b"]), "hypothesis", "a b")
+    nothing = request_of(Plan(("a",), keep=np.empty((0, 1), bool)), "ground_truth", "a")
+    wordless = request_of(Plan((), keep=np.empty((2, 0), bool), replacement="UNKWORDZ"), "hypothesis", "a b")
     for requests in ([written, nothing, wordless], [nothing], [wordless, nothing], []):
         found = SentenceBleu().score_masked(requests)
-        assert [scores.tolist() for scores in found] == [oracle({}, request.pairs()) for request in requests]
+        assert [scores.tolist() for scores in found] == [oracle({}, pairs_of(request)) for request in requests]
 
 
 def test_real_segments_score_as_sacrebleu_scores_them_and_correlate_as_published_sentbleu_does(wmt17):
     for pair, expected in zip(wmt17, (0.4305, 0.4159, 0.5631, 0.3806, 0.4729, 0.5464, 0.5146), strict=True):
-        pairs = list(zip(pair.ground_truths("reference"), pair.hypotheses, strict=True))
-        scores = SentenceBleu().score(pairs)
+        pairs = list(zip(pair.texts("reference"), pair.texts("hypothesis"), strict=True))
+        scores = score(SentenceBleu(), pairs)
         assert scores[::20].tolist() == oracle({}, pairs[::20])
         assert np.corrcoef(scores, pair.human_scores)[0, 1] == pytest.approx(expected, abs=5e-5)
         requests = [masked(*text, "ground_truth", "UNKWORDZ") for text in pairs[::80]]
         for request, found in zip(requests, SentenceBleu().score_masked(requests), strict=True):
-            assert found.tolist() == oracle({}, request.pairs())
+            assert found.tolist() == oracle({}, pairs_of(request))
 
 
 @pytest.mark.parametrize(
@@ -166,6 +167,17 @@ def test_a_tokenizer_without_its_libraries_says_how_to_get_them(monkeypatch, lan
     monkeypatch.setattr(module, "MeCab", None, raising=False)
     sentence_bleu._library_tokenizer.cache_clear()
     metric = SentenceBleu(tokenize=f"{language}-mecab")
-    for ask in (metric.check, lambda: metric.signature, lambda: metric.score([("a", "a")])):
+    for ask in (metric.check, lambda: metric.signature, lambda: score(metric, [("a", "a")])):
         with pytest.raises(UnavailableError, match=rf"pip install 'sacrebleu\[{language}\]'"):
             ask()
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_the_score_of_a_system_is_sacrebleus_corpus_score(settings):
+    rng = np.random.Generator(np.random.PCG64(5))
+    pairs = [param.values for param in PAIRS] + [(random_text(rng, 12), random_text(rng, 12)) for _ in range(40)]
+    references, hypotheses = zip(*pairs, strict=True)
+    metric = SentenceBleu(**settings)
+    bleu = sacrebleu.BLEU(**metric.settings())
+    expected = bleu.corpus_score(list(hypotheses), [list(references)]).score / 100
+    assert float(metric.combine(metric.statistics(items(pairs)).sum(axis=0))) == pytest.approx(expected, abs=1e-15)

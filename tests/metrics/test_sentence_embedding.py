@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from neural import EMPTY, MINILM, MINILM_FOLDER, NAMES, PAIRS
+from pairs import score
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.metrics.sentence_embedding import SentenceEmbedding
@@ -30,7 +31,7 @@ def library_model(folder: str, pooling: str, max_length: int):
 def test_equals_sentence_transformers_on_tiny_models(tiny_model, name, pooling):
     metric = SentenceEmbedding(model=tiny_model(name), pooling=pooling, max_length=20, device="cpu")
     expected = cosines(library_model(tiny_model(name), pooling, 20), [*PAIRS, *EMPTY])
-    assert metric.score([*PAIRS, *EMPTY]).tolist() == pytest.approx(expected, abs=1e-5)
+    assert score(metric, [*PAIRS, *EMPTY]).tolist() == pytest.approx(expected, abs=1e-5)
 
 
 def test_equals_sentence_transformers_on_a_real_model():
@@ -38,13 +39,13 @@ def test_equals_sentence_transformers_on_a_real_model():
 
     metric = SentenceEmbedding(model=MINILM, max_length=256, device="cpu")
     expected = cosines(SentenceTransformer(MINILM_FOLDER, device="cpu"), [*PAIRS, *EMPTY])
-    assert metric.score([*PAIRS, *EMPTY]).tolist() == pytest.approx(expected, abs=1e-5)
+    assert score(metric, [*PAIRS, *EMPTY]).tolist() == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 40, 100_000])
 def test_the_budget_does_not_change_scores(tiny_model, batch_tokens):
-    expected = [SentenceEmbedding(model=tiny_model("bert")).score([pair])[0] for pair in PAIRS]
-    found = SentenceEmbedding(model=tiny_model("bert"), batch_tokens=batch_tokens).score(PAIRS)
+    expected = [score(SentenceEmbedding(model=tiny_model("bert")), [pair])[0] for pair in PAIRS]
+    found = score(SentenceEmbedding(model=tiny_model("bert"), batch_tokens=batch_tokens), PAIRS)
     assert found.tolist() == pytest.approx(expected, abs=1e-5)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from neural import EMPTY, NAMES, PAIRS
+from pairs import score
 
 from bmx_grid.errors import ConfigError, UnavailableError
 from bmx_grid.metrics.xmoverscore import XMoverScore, moved_distance
@@ -76,22 +77,22 @@ def test_equals_the_published_steps(tiny_model, name):
     pairs = [pair for pair in PAIRS if all(text == " ".join(text.split()) for text in pair)]
     model = load_model("encoder", tiny_model(name), device="cpu")
     expected = [plain_score(model, *pair, layer=2) for pair in pairs]
-    found = XMoverScore(model=tiny_model(name), layer=2, device="cpu").score(pairs)
+    found = score(XMoverScore(model=tiny_model(name), layer=2, device="cpu"), pairs)
     assert found.tolist() == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_same_text_twice_scores_one_and_empty_texts_score_less(tiny_model):
     metric = XMoverScore(model=tiny_model("bert"), layer=2)
-    assert metric.score([("The cat .", "The cat ."), ("", "")]).tolist() == pytest.approx([1, 1], abs=1e-5)
-    assert (metric.score([pair for pair in EMPTY if "cat" in pair]) < 1).all()
+    assert score(metric, [("The cat .", "The cat ."), ("", "")]).tolist() == pytest.approx([1, 1], abs=1e-5)
+    assert (score(metric, [pair for pair in EMPTY if "cat" in pair]) < 1).all()
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 40, 100_000])
 def test_the_budget_does_not_change_scores(tiny_model, batch_tokens):
     pairs = [*PAIRS, *EMPTY]
     options = {"model": tiny_model("bert"), "layer": 2, "language_model": tiny_model("gpt2")}
-    expected = [XMoverScore(**options).score([pair])[0] for pair in pairs]
-    found = XMoverScore(**options, batch_tokens=batch_tokens).score(pairs)
+    expected = [score(XMoverScore(**options), [pair])[0] for pair in pairs]
+    found = score(XMoverScore(**options, batch_tokens=batch_tokens), pairs)
     assert found.tolist() == pytest.approx(expected, abs=1e-5)
 
 
@@ -108,8 +109,8 @@ def test_the_language_model_adds_a_tenth_of_the_normalised_likelihood(tiny_model
         with torch.inference_mode():
             loss = float(gpt2.network(ids, labels=ids).loss) if ids.shape[1] > 1 else np.inf
         likely.append(np.exp(-loss) ** (1 / ids.shape[1]))
-    plain = XMoverScore(**options).score(pairs)
-    found = XMoverScore(**options, language_model=tiny_model("gpt2"), language_model_weight=0.1).score(pairs)
+    plain = score(XMoverScore(**options), pairs)
+    found = score(XMoverScore(**options, language_model=tiny_model("gpt2"), language_model_weight=0.1), pairs)
     assert found.tolist() == pytest.approx((plain + 0.1 * np.array(likely)).tolist(), abs=1e-5)
     assert (np.array(likely) < 1).all() and max(likely) > 0.5
 
@@ -117,7 +118,7 @@ def test_the_language_model_adds_a_tenth_of_the_normalised_likelihood(tiny_model
 def test_a_masked_language_model_is_no_causal_one(tiny_model):
     options = {"model": tiny_model("bert"), "layer": 2, "language_model": tiny_model("bert")}
     with pytest.raises(UnavailableError, match="BertForMaskedLM, which does not predict a token from those before it"):
-        XMoverScore(**options).score(PAIRS[:1])
+        score(XMoverScore(**options), PAIRS[:1])
 
 
 def test_a_language_model_that_cannot_be_had_is_refused_before_scoring(tiny_model):
