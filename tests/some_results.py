@@ -4,10 +4,12 @@ import dataclasses
 
 import numpy as np
 
+from bmx_grid.evaluations.grid import GridEvaluation, GridOfSetting, PowerRange, PublishedPoint
 from bmx_grid.identity import digest
-from bmx_grid.measures.grid import GridResult
-from bmx_grid.sweep.results import SettingResult
+from bmx_grid.measures.grid import GridResult, GridSpec
+from bmx_grid.sweep.results import SettingResult, evaluation_table
 
+GRID = GridEvaluation(p=PowerRange(-3, 3, 0.1), w=(0.0, 0.4, 1.0), published={})
 P = tuple((np.arange(-30, 30) / 10).tolist())
 W = (0.0, 0.4, 1.0)
 
@@ -32,20 +34,25 @@ def make_result(seed=0, dataset="toy", language_pair="de-en", metric="chrf", exp
         share_shifted=0.25,
         length_control=-0.1,
     )
+    point = PublishedPoint(w=0.4, p=-1.4)
+    found = GridOfSetting(
+        spec=GridSpec(p=p, w=w),
+        grid=grid,
+        asked=point,
+        used=point,
+        published=float(np.interp(-1.4, p, correlation[:, w.index(0.4)])) if 0.4 in w else float("nan"),
+        boosted=np.zeros(40),
+        shifted=np.zeros(40, dtype=bool),
+    )
     return SettingResult(
         dataset=dataset,
         language_pair=language_pair,
         metric=metric,
         explainer=explainer,
-        grid=grid,
-        p=p,
-        w=w,
-        side="both",
-        correlation="pearson",
-        aggregation="PowerMean",
-        fixed_p=-1.4,
-        fixed_w=0.4,
-        fixed=float(np.interp(-1.4, p, correlation[:, w.index(0.4)])) if 0.4 in w else float("nan"),
+        evaluated={"grid": found},
+        scores={"id": [str(row) for row in range(40)], "base": np.arange(40.0)},
+        n_segments=40,
+        n_rated=39,
         signature=f"{metric}|version:1 || {explainer} || seed:{seed}",
         parameters={"metric.type": "Chrf", "explainer.num_samples": 100, "explainer.batched": True, "seed": seed},
         fingerprint=digest([seed, dataset, language_pair, metric, explainer, str(p), str(w)]),
@@ -57,4 +64,22 @@ def make_result(seed=0, dataset="toy", language_pair="de-en", metric="chrf", exp
 
 def with_grid(result, **changes):
     """The result with other values in its grid."""
-    return dataclasses.replace(result, grid=dataclasses.replace(result.grid, **changes))
+    found = result.evaluated["grid"]
+    return with_evaluated(result, grid=dataclasses.replace(found.grid, **changes))
+
+
+def with_evaluated(result, **changes):
+    """The result with other values beside its grid."""
+    found = dataclasses.replace(result.evaluated["grid"], **changes)
+    return dataclasses.replace(result, evaluated={"grid": found})
+
+
+def at_point(result, correlation, p=np.nan, w=np.nan):
+    """The result with another correlation at its published point, or, with NaN for p, without such a point."""
+    point = None if np.isnan(p) else PublishedPoint(w=w, p=p)
+    return with_evaluated(result, published=correlation, asked=point, used=point)
+
+
+def grid_table(results):
+    """All grid points of results as one table."""
+    return evaluation_table(GRID, results)

@@ -8,14 +8,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
-from some_results import make_result
+from some_results import grid_table, make_result
 from some_tables import P, W, flat, peaked, random_surfaces, rows, table
 
 from bmx_grid.analysis.as_json import plain
 from bmx_grid.analysis.load import from_arrow, load_table
 from bmx_grid.analysis.run import analyse
 from bmx_grid.errors import DataError, DataMissingError
-from bmx_grid.sweep.results import grid_table
 
 SURFACES = random_surfaces(0)
 ONE = ("d1", "a", "m1", "lime")

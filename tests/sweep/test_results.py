@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from some_results import P, W, make_result, with_grid
+from some_results import P, W, grid_table, make_result, with_grid
 
 from bmx_grid.errors import StoreError
-from bmx_grid.sweep.results import grid_table, settings_table, write_csv, write_parquet
+from bmx_grid.sweep.results import settings_table, write_csv, write_parquet
 
 
 def test_the_grid_table_has_the_schema_of_the_published_grid(authors_grid):
