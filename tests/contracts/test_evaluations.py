@@ -1,0 +1,108 @@
+"""What every option of configs/evaluation promises. A new YAML file is covered without a line here."""
+
+import pickle
+
+import numpy as np
+import pytest
+from fakes import HashMetric, composed
+
+from bmx_grid.attribution.explain import explain_items
+from bmx_grid.attribution.store import AttributionSet
+from bmx_grid.configure import build, options
+from bmx_grid.evaluations.base import NAMES, Evaluation, Finished, check_rows
+from bmx_grid.explainers.erasure import Erasure
+from bmx_grid.identity import canonical_json
+from bmx_grid.judgements import Judgements
+from bmx_grid.ragged import Ragged
+from bmx_grid.segments import Segment, SegmentSet
+
+WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "then", "it", "slept"]
+
+
+def finished(n=30, human=None, explainer=ERASURE, rng=None):
+    """A setting of a hash metric on n made-up segments of two systems."""
+    rng = np.random.default_rng(3) if rng is None else rng
+    texts = [" ".join(rng.choice(WORDS, size=1 + row % 9)) for row in range(n)]
+    segments = tuple(
+        Segment(str(row // 2), text, source=f"quelle {row // 2}", system="ab"[row % 2])
+        for row, text in enumerate(texts)
+    )
+    human = rng.normal(size=n) if human is None else human
+    found = SegmentSet("toy", "de-en", segments, Judgements({"da": np.asarray(human, dtype=float)}))
+    items = found.items(("source", "hypothesis"))
+    explained = explain_items(HashMetric(), explainer, items, seed=0)
+    roles = () if explainer is None else ("source", "hypothesis")
+    rows = {role: Ragged.from_rows(one.attributions[role] for one in explained) for role in roles}
+    scores = AttributionSet(np.array([one.base_score for one in explained]), rows)
+    name = "none" if explainer is None else "erasure"
+    return Finished(found, "hash", name, HashMetric(), explainer, items, scores)
+
+
+SETTINGS = {
+    "thirty segments": lambda: finished(),
+    "the metric alone": lambda: finished(explainer=None),
+    "nobody rated": lambda: finished(human=np.full(30, np.nan)),
+    "some rated": lambda: finished(human=np.where(np.arange(30) % 3 == 0, np.nan, np.arange(30.0))),
+    "all judgements equal": lambda: finished(human=np.ones(30)),
+    "two segments": lambda: finished(n=2),
+    "no segments": lambda: finished(n=0),
+}
+
+
+@pytest.fixture(scope="module", params=options("evaluation"))
+def evaluation(request) -> Evaluation:
+    config = composed(f"evaluation=[{request.param}]")
+    return build(config["evaluation"][request.param], Evaluation, f"evaluation.{request.param}")
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_rows_have_the_declared_columns_and_types(evaluation, setting):
+    made = SETTINGS[setting]()
+    result = evaluation.evaluate(made)
+    columns = evaluation.rows(result)
+    n_rows = check_rows(evaluation, columns)
+    assert not set(columns) & set(NAMES)
+    for name, kind in evaluation.COLUMNS.items():
+        values = list(columns[name])
+        assert len(values) == n_rows
+        expected = {"text": str, "number": float, "count": int, "flag": bool}[kind]
+        assert all(isinstance(value.item() if isinstance(value, np.generic) else value, expected) for value in values)
+    for values in evaluation.segment_columns(result).values():
+        assert len(values) == len(made.segments)
+
+
+def test_the_same_setting_gives_the_same_rows(evaluation):
+    one, other = (evaluation.rows(evaluation.evaluate(finished())) for _ in range(2))
+    for name in evaluation.COLUMNS:
+        np.testing.assert_array_equal(np.asarray(one[name]), np.asarray(other[name]))
+
+
+def test_it_asks_no_metric(evaluation):
+    class Silent(HashMetric):
+        def score(self, items):
+            raise AssertionError("an evaluation reads stored scores only")
+
+    made = finished()
+    evaluation.evaluate(Finished(made.segments, "hash", "erasure", Silent(), Erasure(), made.items, made.scores))
+
+
+def test_judgements_are_not_changed(evaluation):
+    made = finished()
+    before = made.segments.human_scores.copy(), made.scores.base_scores.copy()
+    evaluation.evaluate(made)
+    assert np.array_equal(made.segments.human_scores, before[0])
+    assert np.array_equal(made.scores.base_scores, before[1])
+
+
+def test_its_cost_is_known_and_grows_with_the_segments(evaluation):
+    assert 0 <= evaluation.cost(100) <= evaluation.cost(10_000)
+
+
+def test_every_field_is_classified_and_the_fingerprint_is_canonical(evaluation):
+    assert canonical_json(evaluation.fingerprint())
+
+
+def test_it_travels_to_worker_processes_in_a_small_parcel(evaluation):
+    parcel = pickle.dumps(evaluation)
+    assert len(parcel) < 10_000
+    assert pickle.loads(parcel) == evaluation

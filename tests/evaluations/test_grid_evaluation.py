@@ -1,0 +1,93 @@
+"""The grid as an evaluation: the published point, the metric alone, what it says of segments."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from test_evaluations import finished
+
+from bmx_grid.errors import ConfigError
+from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
+from bmx_grid.measures.correlation import pearson
+from bmx_grid.measures.grid import boosted_scores
+
+GRID = GridEvaluation(
+    p=PowerRange(-2, 2, 0.1), w=(0.0, 0.4, 1.0), published={"erasure": PublishedPoint(w=0.4, p=-0.95)}
+)
+
+
+def test_a_published_point_is_evaluated_at_the_nearest_grid_point_the_lower_of_two():
+    found = GRID.evaluate(finished())
+    assert found.asked == PublishedPoint(w=0.4, p=-0.95)
+    assert found.used == PublishedPoint(w=0.4, p=-1.0)
+    assert found.published == found.grid.correlation[found.spec.p.index(-1.0), 1]
+
+
+@pytest.mark.parametrize(
+    "point",
+    [pytest.param(PublishedPoint(w=0.4, p=-9.0), id="p outside"), pytest.param(None, id="none for this explainer")],
+)
+def test_without_a_point_on_the_grid_there_is_no_number(point):
+    grid = dataclasses.replace(GRID, published={} if point is None else {"erasure": point})
+    found = grid.evaluate(finished())
+    assert found.used is None
+    assert np.isnan(found.published)
+    assert np.isnan(found.boosted).all()
+
+
+def test_boosted_scores_of_segments_are_those_behind_the_published_correlation():
+    made = finished()
+    found = GRID.evaluate(made)
+    base, truth, hypothesis = made.scores.base_scores, made.scores.ground_truth, made.scores.hypothesis
+    expected = boosted_scores(found.spec.aggregation, "both", -1.0, 0.4, base, truth, hypothesis)
+    assert found.boosted.tobytes() == expected.tobytes()
+    assert pearson(found.boosted, made.segments.human_scores) == pytest.approx(found.published, abs=1e-12)
+
+
+def test_shifted_names_the_segments_whose_attributions_are_not_all_above_0():
+    made = finished()
+    expected = [
+        min(*made.scores.ground_truth[row], *made.scores.hypothesis[row]) <= 0 for row in range(len(made.segments))
+    ]
+    assert 0 < sum(expected) <= len(expected)
+    assert GRID.evaluate(made).shifted.tolist() == expected
+    own = dataclasses.replace(GRID, side="hypothesis").evaluate(made).shifted
+    assert own.tolist() == [min(made.scores.hypothesis[row]) <= 0 for row in range(len(made.segments))]
+
+
+def test_the_metric_alone_has_a_baseline_and_no_grid():
+    made = finished(explainer=None)
+    found = GRID.evaluate(made)
+    assert found.grid.baseline == pearson(made.scores.base_scores, made.segments.human_scores)
+    assert found.grid.correlation.shape == (0, 3)
+    assert np.isnan([found.grid.best, found.published]).all()
+    assert all(len(column) == 0 for column in GRID.rows(found).values())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        pytest.param({"published": {"lime": PublishedPoint(w=2.0, p=0.0)}}, r"grid\.fixed\.lime: w must", id="w = 2"),
+        pytest.param({"published": {"lime": PublishedPoint(w=0.5, p=np.nan)}}, r"p be finite", id="p NaN"),
+        pytest.param({"w": (1.5,)}, "w = 1.5 is outside", id="weight"),
+        pytest.param({"p": PowerRange(1, 0, 1)}, "is empty", id="empty"),
+    ],
+)
+def test_points_that_cannot_be_are_refused_when_the_option_is_built(change, said):
+    with pytest.raises(ConfigError, match=said):
+        dataclasses.replace(GRID, **change)
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        pytest.param({"p": PowerRange(-2.0, 2.0, 0.1)}, True, id="the same grid written with decimals"),
+        pytest.param({"w": (1, 0, 0.4)}, True, id="weights in another order"),
+        pytest.param({"p": PowerRange(-2, 2, 0.2)}, False, id="step"),
+        pytest.param({"published": {}}, False, id="published point"),
+        pytest.param({"side": "hypothesis"}, False, id="side"),
+        pytest.param({"correlation": "kendall"}, False, id="correlation"),
+    ],
+)
+def test_one_grid_is_one_identity_however_it_is_written(change, same):
+    assert (dataclasses.replace(GRID, **change).fingerprint() == GRID.fingerprint()) is same

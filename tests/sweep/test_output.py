@@ -1,0 +1,83 @@
+"""The folder of a sweep belongs to one run."""
+
+import json
+import os
+
+import pytest
+
+from bmx_grid.errors import StoreError
+from bmx_grid.sweep.output import STAMP, OutputFolder
+
+
+def write(folder, *names, text="x"):
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return [folder / name for name in names]
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        pytest.param(lambda folder: None, True, id="nothing"),
+        pytest.param(lambda folder: write(folder, "notes.txt"), True, id="a file of somebody else"),
+        pytest.param(lambda folder: (folder / "grid.parquet").unlink(), False, id="a table is gone"),
+        pytest.param(lambda folder: write(folder, "grid.parquet", text="y"), False, id="a table was written again"),
+        pytest.param(lambda folder: os.truncate(folder / "figures" / "a.png", 0), False, id="a figure was cut"),
+        pytest.param(lambda folder: (folder / STAMP).write_text("{"), False, id="the stamp is damaged"),
+        pytest.param(lambda folder: (folder / STAMP).unlink(), False, id="the stamp is gone"),
+    ],
+)
+def test_an_unchanged_run_is_known_by_its_files(tmp_path, change, same):
+    folder = OutputFolder(tmp_path)
+    folder.finish("run", write(tmp_path, "grid.parquet", "figures/a.png"), said="a table")
+    change(tmp_path)
+    found = folder.unchanged("run")
+    assert (found is not None) is same
+    assert folder.unchanged("another run") is None
+    assert not same or found["said"] == "a table"
+
+
+def test_what_an_earlier_run_left_is_moved_aside_and_nothing_else(tmp_path):
+    folder = OutputFolder(tmp_path)
+    folder.finish("0123456789", write(tmp_path, "grid.parquet", "figures/a.png", "figures/b.png"))
+    write(tmp_path, "mine.parquet", "figures/mine.png")
+    folder.begin(["figures/b.png"])
+    kept = write(tmp_path, "grid.parquet", "figures/b.png", text="new")
+    assert folder.move_aside(kept) == ["figures/a.png"]
+    assert (tmp_path / "previous" / "01234567" / "figures" / "a.png").read_text() == "x"
+    assert (tmp_path / "mine.parquet").is_file() and (tmp_path / "figures" / "mine.png").is_file()
+    assert (tmp_path / "grid.parquet").read_text() == "new"
+
+
+def test_a_run_in_which_all_fails_leaves_no_table_of_another_beside_its_configuration(tmp_path):
+    write(tmp_path, "grid.parquet", "settings.csv", "config.yaml")  # of a version without stamps
+    folder = OutputFolder(tmp_path)
+    folder.begin([])
+    assert sorted(folder.move_aside([tmp_path / "config.yaml"])) == ["grid.parquet", "settings.csv"]
+    assert sorted(path.name for path in (tmp_path / "previous" / "older").iterdir()) == ["grid.parquet", "settings.csv"]
+
+
+def test_what_a_killed_run_left_is_known_to_the_next(tmp_path):
+    OutputFolder(tmp_path).begin(["figures/killed.png", "figures/never.png"])
+    write(tmp_path, "figures/killed.png")
+    folder = OutputFolder(tmp_path)
+    folder.begin([])
+    assert folder.move_aside([]) == ["figures/killed.png"]
+
+
+@pytest.mark.parametrize("name", ["../outside.txt", "/etc/hostname", ""])
+def test_a_stamp_that_names_files_elsewhere_moves_nothing(tmp_path, name):
+    (tmp_path / "outside.txt").write_text("mine")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / STAMP).write_text(json.dumps({"fingerprint": "x", "files": {name: [1, 2]}}))
+    assert OutputFolder(tmp_path / "out").move_aside([]) == []
+    assert (tmp_path / "outside.txt").read_text() == "mine"
+
+
+def test_a_file_in_the_way_is_named_with_the_way_out(tmp_path):
+    folder = OutputFolder(tmp_path)
+    folder.finish("0123456789", write(tmp_path, "grid.parquet"))
+    write(tmp_path, "previous")
+    with pytest.raises(StoreError, match=r"cannot move .*grid\.parquet of an earlier run aside: .* output_dir"):
+        folder.move_aside([])
