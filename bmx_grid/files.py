@@ -21,7 +21,8 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises StoreError naming the path when it cannot be written (no permission, disk full, a file in
     the place of a folder).
     """
-    part = path.parent / f".{path.name}.{_HOST}.{os.getpid()}.{uuid.uuid4().hex[:8]}.part"
+    # The whole name again would not fit into the 255 bytes of a file name; the random part makes it unique.
+    part = path.parent / f".{path.name[:20]}.{_HOST}.{os.getpid()}.{uuid.uuid4().hex[:8]}.part"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield part

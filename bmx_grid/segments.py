@@ -1,8 +1,10 @@
-"""Segments, and sets of them with their human scores, checked on the way in."""
+"""Segments, and sets of them with their human judgements, checked on the way in."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,101 +13,189 @@ from numpy.typing import NDArray
 
 from bmx_grid.errors import DataError
 from bmx_grid.identity import digest
+from bmx_grid.judgements import Judgements
 
-NAME = re.compile(r"\w[\w+.,() -]{0,79}")  # of data sets and language pairs, which name files
+NAME = re.compile(r"\w[\w+.,() -]*")  # of data sets and language pairs, which name files
+# File systems end a name at 255 bytes, and a figure is named after a data set, a pair, a metric and an explainer.
+NAME_BYTES = 50
+ROLES = ("source", "reference", "hypothesis")  # the texts of a segment that a metric may read
 
 
 @dataclass(frozen=True)
 class Segment:
-    """One translated segment. Human scores are kept apart, so that no judgement can enter an explanation."""
+    """One translation of one segment, known by (id, system): several systems may translate the same id.
+
+    source, reference: None where the data set has none. further_references: beside the first one.
+    Human scores are kept apart, so that no judgement can enter an explanation.
+    """
 
     id: str
-    source: str | None
-    reference: str | None
     hypothesis: str
+    source: str | None = None
+    reference: str | None = None
     system: str | None = None
     document: str | None = None
+    further_references: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Id and system as messages and tables write them: `12`, or `12:online-B`."""
+        return self.id if self.system is None else f"{self.id}:{self.system}"
 
 
 @dataclass(frozen=True, eq=False)
 class SegmentSet:
-    """N segments of one language pair of one data set.
+    """N segments of one language pair of one data set, with their human judgements.
 
-    human_scores: float64[N], higher is better; NaN where nobody rated the segment.
     origin: the file the rows came from, for messages.
+    Raises DataError for names that cannot name files, other numbers of judgements than of segments, an infinite
+    score, or an (id, system) that occurs twice.
     """
 
     dataset: str
     language_pair: str
     segments: tuple[Segment, ...]
-    human_scores: NDArray[np.float64]
+    judgements: Judgements
     origin: str = ""
 
     def __post_init__(self) -> None:
         where = self.origin or f"{self.dataset} {self.language_pair}"
         check_name("data set", self.dataset, where)
         check_name("language pair", self.language_pair, where)
-        if len(self.segments) != len(self.human_scores):
-            raise DataError(f"{where}: {len(self.segments)} segments but {len(self.human_scores)} human scores.")
-        if np.isinf(self.human_scores).any():
-            row = int(np.flatnonzero(np.isinf(self.human_scores))[0])
+        if len(self.segments) != len(self.judgements):
+            raise DataError(f"{where}: {len(self.segments)} segments but {len(self.judgements)} human scores.")
+        infinite = self.judgements.infinite()
+        if infinite is not None:
+            aspect, row = infinite
             raise DataError(
-                f"{where}: the human score of segment '{self.segments[row].id}' is infinite; "
-                "write a number, or leave it empty for a segment that was not rated."
+                f"{where}: the human score '{aspect}' of segment '{self.segments[row].name}' (number {row + 1}) is "
+                "infinite; write a number, or leave it empty for a segment that was not rated."
             )
-        seen: dict[str, int] = {}
+        seen: dict[tuple[str, str | None], int] = {}
         for row, segment in enumerate(self.segments, start=1):
-            if segment.id in seen:
-                raise DataError(
-                    f"{where}: segment id '{segment.id}' is used by segments {seen[segment.id]} and {row}; "
-                    "give every segment an id of its own."
-                )
-            seen[segment.id] = row
+            first = seen.setdefault((segment.id, segment.system), row)
+            if first != row:
+                raise DataError(f"{where}: segments {first} and {row} are both '{segment.name}'; {REPEATED}")
 
     def __len__(self) -> int:
         return len(self.segments)
 
     @property
+    def human_scores(self) -> NDArray[np.float64]:
+        """float64[N], the primary human score, higher is better; NaN where nobody rated the segment."""
+        return self.judgements.scores[self.judgements.primary]
+
+    @property
+    def human_name(self) -> str:
+        """The name of the primary human score."""
+        return self.judgements.primary
+
+    @property
     def rated(self) -> int:
-        """How many segments have a human score."""
+        """The number of segments that have a primary human score."""
         return int(np.isfinite(self.human_scores).sum())
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The names of the systems, in order of first appearance; empty where the data set names none."""
+        return tuple(dict.fromkeys(s.system for s in self.segments if s.system is not None))
 
     @property
     def hypotheses(self) -> list[str]:
         """The N hypotheses."""
-        return [segment.hypothesis for segment in self.segments]
+        return self.texts("hypothesis")
 
-    def has(self, reads: str) -> bool:
-        """Whether every segment has the ground truth that a metric reads ("source" or "reference")."""
-        return all(getattr(segment, reads) is not None for segment in self.segments)
+    def has(self, role: str) -> bool:
+        """Whether every segment has the text of this role ("source", "reference" or "hypothesis")."""
+        return all(getattr(segment, role) is not None for segment in self.segments)
+
+    def texts(self, role: str) -> list[str]:
+        """The N texts of a role. Raises DataError naming the first segment without one; `has` tells beforehand."""
+        found = [getattr(segment, role) for segment in self.segments]
+        if None in found:
+            first = self.segments[found.index(None)].name
+            raise DataError(f"{self.dataset} {self.language_pair}: segment '{first}' has no {role}.")
+        return found
 
     def ground_truths(self, reads: str) -> list[str]:
-        """The N ground truths that a metric reads; call `has` first."""
-        return [getattr(segment, reads) for segment in self.segments]
+        """The N ground truths that a metric reads ("source" or "reference")."""
+        return self.texts(reads)
 
     def empty_texts(self) -> list[str]:
-        """Ids of segments with an empty source, reference or hypothesis: kept and scored, but worth a word."""
-        return [s.id for s in self.segments if "" in (s.source, s.reference, s.hypothesis)]
+        """Names of segments with an empty source, reference or hypothesis: kept and scored, but worth a warning."""
+        return [s.name for s in self.segments if "" in (s.source, s.reference, s.hypothesis)]
 
-    def head(self, limit: int | None) -> SegmentSet:
-        """The first `limit` segments (all of them for None)."""
-        if limit is None or limit >= len(self):
-            return self
+    def take(self, rows: Sequence[int] | NDArray[np.intp]) -> SegmentSet:
+        """The segments at these indices, in their order, with their judgements."""
         return SegmentSet(
-            self.dataset, self.language_pair, self.segments[:limit], self.human_scores[:limit], self.origin
+            self.dataset,
+            self.language_pair,
+            tuple(self.segments[row] for row in rows),
+            self.judgements.take(rows),
+            self.origin,
         )
 
+    def head(self, limit: int | None) -> SegmentSet:
+        """The first `limit` ids in order of appearance (all for None), each with all its systems; in the same order."""
+        if limit is None:
+            return self
+        kept = set(list(dict.fromkeys(segment.id for segment in self.segments))[:limit])
+        rows = [row for row, segment in enumerate(self.segments) if segment.id in kept]
+        return self if len(rows) == len(self) else self.take(rows)
+
     def fingerprint(self) -> str:
-        """SHA-256 of texts, ids and human scores, in order."""
+        """SHA-256 of texts, ids, systems, documents and judgements, in order."""
         return self._digest
 
     @cached_property  # every setting on these segments asks for it
     def _digest(self) -> str:
         rows = [
-            (s.id, s.source, s.reference, s.hypothesis, None if np.isnan(score) else float(score).hex())
-            for s, score in zip(self.segments, self.human_scores, strict=True)
+            (s.id, s.system, s.document, s.source, s.reference, s.further_references, s.hypothesis)
+            for s in self.segments
         ]
-        return digest([self.dataset, self.language_pair, rows])
+        return digest([self.dataset, self.language_pair, rows, self.judgements.fingerprint()])
+
+
+REPEATED = "every segment needs an id of its own, or one per system where several systems translate the same segment."
+
+
+def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.str_]]:
+    """Labels of segments that are not independent of each other, across all language pairs given.
+
+    Segments belong together when they share a source or a reference (the exact text; all references count), also
+    through others: labels are the connected components. A repeated pair of source and hypothesis shares its source.
+    Empty and absent texts link nothing; a segment without any text but its hypothesis is a cluster of its own.
+
+    Returns one array of N labels per set, in the given order. A label is 12 hexadecimal digits of the SHA-256 of the
+    smallest text of its cluster, so it does not depend on the order of sets or segments.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    numbers: dict[tuple[str, ...], int] = {}  # of the texts, the nodes of the graph
+    firsts: list[list[int]] = []  # per set and segment its first text
+    edges: list[tuple[int, int]] = []  # texts of one segment belong together
+    for found in sets:
+        firsts.append([])
+        for segment in found.segments:
+            alone = ("", found.dataset, found.language_pair, segment.id, str(segment.system))
+            first, *others = [numbers.setdefault(key, len(numbers)) for key in _texts_of(segment) or [alone]]
+            firsts[-1].append(first)
+            edges += [(first, other) for other in others]
+    ends = np.array(edges, dtype=np.intp).reshape(-1, 2).T
+    graph = coo_array((np.ones(ends.shape[1], dtype=np.bool_), (ends[0], ends[1])), shape=(len(numbers),) * 2)
+    count, components = connected_components(graph, directed=False)
+    smallest: list[tuple[str, ...]] = [()] * count
+    for key in sorted(numbers, reverse=True):  # the smallest text of a component is written last
+        smallest[components[numbers[key]]] = key
+    labels = np.array([hashlib.sha256("\0".join(key).encode()).hexdigest()[:12] for key in smallest], dtype="<U12")
+    return [labels[components[np.array(one, dtype=np.intp)]] for one in firsts]
+
+
+def _texts_of(segment: Segment) -> list[tuple[str, ...]]:
+    found = [("source", segment.source), ("reference", segment.reference)]
+    found += [("reference", text) for text in segment.further_references]
+    return [(role, text) for role, text in found if text]
 
 
 def check_name(kind: str, name: str, where: str) -> None:
@@ -113,5 +203,11 @@ def check_name(kind: str, name: str, where: str) -> None:
     if not NAME.fullmatch(name):
         raise DataError(
             f"{where}: the {kind} {name[:60]!r} cannot name files; use letters, digits and any of '-_+.,() ', at most "
-            "80 characters, with a letter or digit first."
+            f"{NAME_BYTES} bytes, with a letter or digit first."
+        )
+    size = len(name.encode())
+    if size > NAME_BYTES:
+        raise DataError(
+            f"{where}: the {kind} '{name[:60]}' has {size} bytes in UTF-8, and names that become part of file names "
+            f"may have {NAME_BYTES} (a file system allows 255 for all parts together); give it a shorter name."
         )

@@ -15,6 +15,7 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.lines import check_aligned, parse_score, read_archive
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
+from bmx_grid.judgements import Judgements
 from bmx_grid.segments import Segment, SegmentSet
 
 MEMBERS = ("test21.src", "test21.mt", "test21.da")
@@ -22,7 +23,7 @@ MEMBERS = ("test21.src", "test21.mt", "test21.da")
 
 @dataclass(frozen=True, kw_only=True)
 class Eval4nlp21(DatasetReader):
-    """Tokenised sentences; human scores are means of raw 0 to 100 judgements. Ids are line numbers from 0.
+    """Tokenised sentences; human scores (`da`) are means of raw 0 to 100 judgements. Ids are line numbers from 0.
 
     first: keep the first `first` segments of each pair; the paper's Table 1 has 1000 of each, the
         released pairs have 1000, 1000, 1180 and 1410. None keeps all.
@@ -49,10 +50,10 @@ class Eval4nlp21(DatasetReader):
         check_aligned({f"{archive}:{name}": lines for name, lines in members.items()})
         sources, hypotheses, scores = (members[name] for name in MEMBERS)
         segments = [
-            Segment(str(index), source, None, hypothesis)
+            Segment(str(index), hypothesis, source)
             for index, (source, hypothesis) in enumerate(zip(sources, hypotheses, strict=True))
         ]
         human = [parse_score(score, f"{archive}:test21.da", row) for row, score in enumerate(scores, start=1)]
-        return SegmentSet(
-            self.name, language_pair, tuple(segments), np.array(human, dtype=np.float64), str(archive)
-        ).head(self.first)
+        judgements = Judgements({"da": np.array(human, dtype=np.float64)})
+        found = SegmentSet(self.name, language_pair, tuple(segments), judgements, str(archive))
+        return found.head(self.first)

@@ -18,6 +18,7 @@ from bmx_grid.datasets.lines import read_archive, read_lines, split_row
 from bmx_grid.datasets.mqm21_numbers import Judged, published_numbers
 from bmx_grid.errors import DataError
 from bmx_grid.identity import identity
+from bmx_grid.judgements import Judgements
 from bmx_grid.segments import Segment, SegmentSet
 
 COLUMNS = ["system", "doc", "doc_id", "seg_id", "rater", "source", "target", "category", "severity"]
@@ -26,15 +27,18 @@ REFERENCE = "ref-A"
 
 @dataclass(frozen=True, kw_only=True)
 class Mqm21(DatasetReader):
-    """Human scores are the published averages: minus the error points, 0 best, -25 worst.
+    """Human scores (`mqm`) are the published averages: minus the error points, 0 best, -25 worst.
 
     human_systems: whether the human translations (ref-A to ref-D in en-de, ref-A and ref-B in zh-en)
-        are judged systems. Without them ref-A is the reference; with them segments have none,
-        because a reference that is itself among the hypotheses would score itself.
+        are judged systems, as in the BMX paper. Without them metrics that read a reference read ref-A; with
+        them segments have no reference, because one that is itself among the hypotheses would score itself.
 
-    Segment ids are `NUMBER:SYSTEM` with the published number. Of en-de's 1002 and zh-en's 1948
-    segments 527 and 650 were annotated; the others (score `None`) have no texts and are left out.
+    Segment ids are the published numbers. Of en-de's 1002 and zh-en's 1948 segments 527 and 650 were
+    annotated; the others (score `None`) have no texts and are left out. One rater judged each translation,
+    so there are no individual raters beside the score.
     """
+
+    VERSION: ClassVar[int] = 2  # ids are numbers, without the system
 
     PAIRS: ClassVar[tuple[str, ...]] = ("en-de", "zh-en")
 
@@ -67,11 +71,10 @@ class Mqm21(DatasetReader):
             if (one.system, number) not in published:
                 raise DataError(f"{scores}: no row for segment {number} of {one.system}.")
             reference = None if self.human_systems else translations.get(one.place)
-            segments.append(
-                Segment(f"{number}:{one.system}", one.source, reference, one.target, one.system, one.document)
-            )
+            segments.append(Segment(str(number), one.target, one.source, reference, one.system, one.document))
             human.append(published[one.system, number])
-        return SegmentSet(self.name, language_pair, tuple(segments), np.array(human, dtype=np.float64), str(scores))
+        judgements = Judgements({"mqm": np.array(human, dtype=np.float64)})
+        return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(scores))
 
 
 def _published(path: Path) -> dict[tuple[str, int], float]:

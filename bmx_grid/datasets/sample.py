@@ -16,6 +16,7 @@ import numpy as np
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.lines import parse_score, read_lines, split_row
 from bmx_grid.errors import DataError
+from bmx_grid.judgements import Judgements
 from bmx_grid.segments import Segment, SegmentSet
 
 FILE = Path(__file__).with_name("sample.tsv")
@@ -24,7 +25,7 @@ HEADER = ["language_pair", "id", "system", "source", "reference", "hypothesis", 
 
 @dataclass(frozen=True, kw_only=True)
 class Sample(DatasetReader):
-    """48 segments a pair, source and reference; scores from 0 to 100, given by the writer of the texts.
+    """48 segments per pair, source and reference; the human score, `score` (0 to 100), is the writer's of the texts.
 
     Nothing is downloaded and no data_dir is needed: `read` opens the file that lies in the package.
     """
@@ -41,6 +42,7 @@ class Sample(DatasetReader):
         for row, line in enumerate(lines[1:], start=2):
             pair, name, system, source, reference, hypothesis, score = split_row(line, len(HEADER), str(FILE), row)
             if pair == language_pair:
-                segments.append(Segment(name, source, reference, hypothesis, system))
+                segments.append(Segment(name, hypothesis, source, reference, system))
                 scores.append(parse_score(score, str(FILE), row))
-        return SegmentSet(self.name, language_pair, tuple(segments), np.array(scores, dtype=np.float64), str(FILE))
+        judgements = Judgements({"score": np.array(scores, dtype=np.float64)})
+        return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(FILE))

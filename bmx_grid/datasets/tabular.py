@@ -14,6 +14,7 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.tables import Table, read_table
 from bmx_grid.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.identity import IDENTITY, runtime
+from bmx_grid.judgements import Judgements
 from bmx_grid.segments import Segment, SegmentSet
 
 ROLES = ("source", "reference", "hypothesis", "score", "language_pair", "id", "system", "document")
@@ -92,7 +93,8 @@ class Tabular(DatasetReader):
         )
         name = str(self._column(table, "score", path))
         human = [_score(table.columns[name][index], f"{path}, {table.rows[index]}", name) for index in kept]
-        return SegmentSet(self.name, language_pair, segments, np.array(human, dtype=np.float64), str(path))
+        judgements = Judgements({name: np.array(human, dtype=np.float64)})
+        return SegmentSet(self.name, language_pair, segments, judgements, str(path))
 
     def _table(self) -> tuple[Path, Table]:
         if not self.path:

@@ -1,8 +1,8 @@
 """WMT17 metrics task, seven to-English pairs of 560 directly assessed segments.
 
 Bojar, Graham, Kamran: Results of the WMT17 Metrics Shared Task, WMT 2017; files as in the repository
-of Zhao et al., ACL 2020. Sources are raw text; references and hypotheses are lower-cased, tokenised
-and entity-escaped there (`&apos;`), and stay so unless `unescape` is set.
+of Zhao et al., ACL 2020. Sources are raw text; references and hypotheses are lower-cased and tokenised
+there, with entities (`&apos;`), which no metric was made to read: they are unescaped by default.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from bmx_grid.datasets.download.manifest import listed
 from bmx_grid.datasets.lines import check_aligned, parse_score, read_lines, split_row
 from bmx_grid.errors import DataError
 from bmx_grid.identity import identity
+from bmx_grid.judgements import Judgements
 from bmx_grid.segments import Segment, SegmentSet
 
 ROOT = "ACL20-Reference-Free-MT-Evaluation/WMT17"
@@ -28,15 +29,19 @@ HEADER = ["LP", "DATA", "SYSTEM", "SID", "HUMAN"]
 
 @dataclass(frozen=True, kw_only=True)
 class Wmt17(DatasetReader):
-    """Segment ids are `SID:SYSTEM`, as published; human scores are standardised direct assessments.
+    """Ids are the published SIDs (line numbers from 1); human scores are standardised direct assessments (`da`).
 
-    unescape: turn entities in all three texts into the characters they stand for.
-    Blanks at line ends are removed: an aligner's padding is no word.
+    unescape: turn entities in all three texts into the characters they stand for. False keeps the published
+        text, which the numbers of `experiments/bmx_2022` were measured on.
+    Systems that produced the same string were judged once, under their names joined by `+`.
+    Blanks at line ends are removed: an aligner's padding is not a word.
     """
+
+    VERSION: ClassVar[int] = 2  # ids are SIDs, without the system
 
     PAIRS: ClassVar[tuple[str, ...]] = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
 
-    unescape: bool = identity(False)
+    unescape: bool = identity(True)
 
     def needs(self, language_pair: str) -> list[str]:
         """The score table, source, reference and all system outputs of the pair."""
@@ -59,12 +64,9 @@ class Wmt17(DatasetReader):
             if not 1 <= sid <= count:
                 raise DataError(f"{scores}: {language_pair} SID {sid} is outside the {count} lines of {source}.")
             hypothesis = texts[by_system[system.split("+")[0]]][sid - 1]
-            segments.append(
-                Segment(
-                    f"{sid}:{system}", texts[str(source)][sid - 1], texts[str(reference)][sid - 1], hypothesis, system
-                )
-            )
-        human = np.array([score for _, _, score in judgements], dtype=np.float64)
+            source_text, reference_text = texts[str(source)][sid - 1], texts[str(reference)][sid - 1]
+            segments.append(Segment(str(sid), hypothesis, source_text, reference_text, system))
+        human = Judgements({"da": np.array([score for _, _, score in judgements], dtype=np.float64)})
         return SegmentSet(self.name, language_pair, tuple(segments), human, str(scores))
 
     def _lines(self, path: Path) -> list[str]:

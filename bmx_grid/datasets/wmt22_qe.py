@@ -13,6 +13,7 @@ import numpy as np
 
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.lines import check_aligned, parse_score, read_lines
+from bmx_grid.judgements import Judgements
 from bmx_grid.segments import Segment, SegmentSet
 
 ROOT = "wmt-qe-2022-data/test_data-gold_labels/task1_da"
@@ -21,7 +22,7 @@ UNDOTTED = ("km-en", "ps-en")  # whose score files are called test2022, not test
 
 @dataclass(frozen=True, kw_only=True)
 class Wmt22Qe(DatasetReader):
-    """Standardised direct assessments. Ids are line numbers from 0, as in the task's submissions.
+    """Standardised direct assessments (`da`). Ids are line numbers from 0, as in the task's submissions.
 
     The untokenised texts are read, as they stand: the tokenised ones end in `<EOS>` and differ from
     what was judged in five en-mr sentences. The two MQM pairs of the task are another kind of judgement.
@@ -42,8 +43,9 @@ class Wmt22Qe(DatasetReader):
         sources, hypotheses, scores = (read_lines(path) for path in paths)
         check_aligned(dict(zip(map(str, paths), (sources, hypotheses, scores), strict=True)))
         segments = [
-            Segment(str(index), source, None, hypothesis)
+            Segment(str(index), hypothesis, source)
             for index, (source, hypothesis) in enumerate(zip(sources, hypotheses, strict=True))
         ]
         human = [parse_score(score, str(paths[2]), row) for row, score in enumerate(scores, start=1)]
-        return SegmentSet(self.name, language_pair, tuple(segments), np.array(human, dtype=np.float64), str(paths[2]))
+        judgements = Judgements({"da": np.array(human, dtype=np.float64)})
+        return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(paths[2]))

@@ -9,6 +9,8 @@ from bmx_grid.errors import DataMissingError
 
 NAMES = [name for name in options("dataset") if name != "tabular"]  # the user's own file has tests of its own
 
+HUMAN = {"wmt17": "da", "eval4nlp21": "da", "mlqe_pe": "z_mean", "wmt22_qe": "da", "mqm21": "mqm", "sample": "score"}
+
 
 @pytest.fixture(scope="module", params=NAMES)
 def reader(request) -> DatasetReader:
@@ -26,6 +28,12 @@ def test_every_pair_is_read_with_texts_and_scores(reader, data_dir):
         assert len(segments) == len(segments.human_scores) >= 40
         assert segments.rated >= 40
         assert segments.human_scores.dtype == np.float64
+        assert segments.human_name == segments.judgements.aspects[0] == HUMAN[reader.name]
+        for name, raters in segments.judgements.raters.items():
+            # What the raters gave is what the score was made from.
+            np.testing.assert_allclose(np.nanmean(raters, axis=1), segments.judgements.scores[name], atol=1e-6)
+        assert len({(one.id, one.system) for one in segments.segments}) == len(segments)
+        assert not any(str(one.system) in one.id for one in segments.segments)
         assert segments.has("source")
         assert all("\n" not in text and "\t" not in text for text in segments.hypotheses)
 
@@ -39,5 +47,5 @@ def test_missing_files_are_named_with_the_command_that_fetches_them(reader, tmp_
     pair = reader.language_pairs[0]
     if not reader.needs(pair):
         pytest.skip("embedded: nothing to download")
-    with pytest.raises(DataMissingError, match=rf"python -m bmx_grid\.datasets download {reader.name}"):
+    with pytest.raises(DataMissingError, match=rf"python -m bmx_grid data download {reader.name}"):
         reader.read(tmp_path / "nowhere", pair)

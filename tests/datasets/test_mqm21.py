@@ -61,7 +61,7 @@ def mqm(write, pack):
 def test_mqm_joins_scores_and_texts_under_the_published_numbers(mqm, reader, tmp_path):
     mqm()
     found = reader("mqm21").read(tmp_path, "en-de")
-    assert [(s.id, s.document, s.source, s.reference, s.hypothesis) for s in found.segments] == [
+    assert [(s.name, s.document, s.source, s.reference, s.hypothesis) for s in found.segments] == [
         ("2:A", "d1", '"S one', "R one", "A one"),
         ("2:B", "d1", '"S one', "R one", "B one"),
         ("3:A", "d1", "S two", "R two", "A two"),
@@ -69,6 +69,8 @@ def test_mqm_joins_scores_and_texts_under_the_published_numbers(mqm, reader, tmp
         ("4:A", "d2", "S one again", "R three", "A three"),
         ("4:B", "d2", "S one again", "R three", "B three"),
     ]
+    assert {(s.id, s.system) for s in found.segments} == {(i, s) for i in ("2", "3", "4") for s in ("A", "B")}
+    assert found.judgements.aspects == ("mqm",)
     assert found.human_scores.tolist() == [0.0, -5.1, -25.0, 0.0, -1.0, 0.0]
     assert not np.signbit(found.human_scores[[0, 3, 5]]).any(), "the published -0.000000 is 0"
 
@@ -78,7 +80,7 @@ def test_mqm_human_translations_as_systems_leave_no_reference(mqm, reader, tmp_p
     found = reader("mqm21", human_systems=True).read(tmp_path, "en-de")
     assert len(found) == 12
     assert not found.has("reference")
-    scores = dict(zip((s.id for s in found.segments), found.human_scores.tolist(), strict=True))
+    scores = dict(zip((s.name for s in found.segments), found.human_scores.tolist(), strict=True))
     assert (scores["4:ref-A"], scores["2:ref-C"]) == (-5.0, -1.0)
     assert not any(segment.hypothesis == "C four" for segment in found.segments)
 

@@ -3,6 +3,7 @@
 import io
 import tarfile
 
+import numpy as np
 import pytest
 
 from bmx_grid.datasets.base import Source
@@ -36,14 +37,18 @@ cs-en newstest2017 online-A.0 2 0
 
 def test_wmt17_joins_by_line_and_first_system(wmt17, reader, tmp_path):
     wmt17(ROWS)
-    found = reader("wmt17").read(tmp_path, "cs-en")
-    assert [(s.id, s.source, s.reference, s.hypothesis) for s in found.segments] == [
+    found = reader("wmt17", unescape=False).read(tmp_path, "cs-en")
+    assert [(s.name, s.source, s.reference, s.hypothesis) for s in found.segments] == [
         ("2:tilde-c.5051", "Druhá\u2028věta", "second sentence", "other &amp; line"),
         ("1:online-A.0+nobody-has.this_file", '"Ahoj', "&quot; hello", "hello"),
         ("2:online-A.0", "Druhá\u2028věta", "second sentence", "line two"),
     ]
     assert found.human_scores.tolist() == [0.5, -1.25, 0.0]
-    unescaped = reader("wmt17", unescape=True).read(tmp_path, "cs-en").segments
+    assert [(s.id, s.system) for s in found.segments][:2] == [
+        ("2", "tilde-c.5051"),
+        ("1", "online-A.0+nobody-has.this_file"),
+    ]
+    unescaped = reader("wmt17").read(tmp_path, "cs-en").segments
     assert (unescaped[0].hypothesis, unescaped[1].reference) == ("other & line", '" hello')
 
 
@@ -58,7 +63,9 @@ def test_wmt17_joins_by_line_and_first_system(wmt17, reader, tmp_path):
         pytest.param("cs-en newstest2017 online-A.0 1\n", ["line 2", "4 fields, expected 5"], id="field-missing"),
         pytest.param("de-en newstest2017 online-A.0 1 0\n", ["no row for cs-en"], id="pair-missing"),
         pytest.param("cs-en newstest2017 online-X 1 0\n", ["newstest2017.online-X.cs-en"], id="output-missing"),
-        pytest.param("cs-en newstest2017 online-A.0 1 0\n" * 2, ["1:online-A.0"], id="row-twice"),
+        pytest.param(
+            "cs-en newstest2017 online-A.0 1 0\n" * 2, ["segments 1 and 2 are both '1:online-A.0'"], id="row-twice"
+        ),
     ],
 )
 def test_wmt17_says_what_is_wrong(wmt17, reader, tmp_path, rows, words):
@@ -94,13 +101,19 @@ def test_mlqe_does_not_interpret_quotes(write, pack, reader, tmp_path):
         ("7", '"Open', None, 'close"'),
         ("9", "a  b", None, "c\ufeffd"),
     ]
+    assert found.judgements.aspects == ("z_mean", "mean")
     assert found.human_scores.tolist() == [0.5, -0.5]
+    assert found.judgements.scores["mean"].tolist() == [50, 1.5]
+    np.testing.assert_array_equal(found.judgements.raters["z_mean"], [[0.5, np.nan], [-1, 0]])
+    np.testing.assert_array_equal(found.judgements.raters["mean"], [[50, np.nan], [1, 2]])
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         pytest.param(MLQE_HEADER + "0\ta\tb\t[1]\t1\t[1]\tbad\t1\n", ["line 2", "'bad'"], id="score-is-text"),
+        pytest.param(MLQE_HEADER + "0\ta\tb\t[1]\t1\t1\t1\t1\n", ["line 2", "'1' is not a list"], id="no-list"),
+        pytest.param(MLQE_HEADER + "0\ta\tb\t[1]\t1\t[1, x]\t1\t1\n", ["line 2", "' x'"], id="rater-is-text"),
         pytest.param(MLQE_HEADER + "0\ta\tb\t[1]\t1\t[1]\t1\n", ["line 2", "7 fields, expected 8"], id="ragged"),
         pytest.param("a\tb\n", ["line 1"], id="other-columns"),
         pytest.param("", ["line 1"], id="empty"),

@@ -111,7 +111,7 @@ ROW = "de-en\tde-en-001\talpha\tEins.\tOne.\tOne.\t99"
         pytest.param(["a\tb", ROW], "line 1: expected the columns language_pair, id", id="other-header"),
         pytest.param(["\t".join(sample.HEADER), ROW + "\t"], "line 2: 8 fields, expected 7", id="tab-too-many"),
         pytest.param(["\t".join(sample.HEADER), ROW, ROW[:-2] + "x"], "line 3: the human score 'x'", id="score"),
-        pytest.param(["\t".join(sample.HEADER), ROW, ROW], "'de-en-001' is used by segments 1 and 2", id="same-id"),
+        pytest.param(["\t".join(sample.HEADER), ROW, ROW], "segments 1 and 2 are both 'de-en-001:alpha'", id="same-id"),
     ],
 )
 def test_a_damaged_file_is_refused(

@@ -1,0 +1,89 @@
+"""Human judgements of N segments: named scores, and the individual raters behind them where published."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bmx_grid.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class Judgements:
+    """Human scores of N segments by aspect, higher is better; NaN where nobody rated the segment.
+
+    scores: aspect (`da`, `mqm`, `z_mean`, a column of the user's file) -> float64[N]. The first aspect is the
+        primary one, which metrics are correlated with unless another is asked for.
+    raters: aspect -> float64[N, R], the R individual ratings that the aspect's score was made from, in the
+        published order; NaN where a segment has fewer. A column is one person only where the publisher says so.
+
+    Raises DataError for no aspect, an unnamed one, arrays of other shapes, or raters of an unknown aspect.
+    """
+
+    scores: Mapping[str, NDArray[np.float64]]
+    raters: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        scores: dict[str, NDArray[np.float64]] = {name: np.asarray(a, np.float64) for name, a in self.scores.items()}
+        raters: dict[str, NDArray[np.float64]] = {name: np.asarray(a, np.float64) for name, a in self.raters.items()}
+        if not scores or not all(scores):
+            raise DataError("judgements need at least one human score, and every human score needs a name.")
+        count = scores[next(iter(scores))].size
+        for name, values in scores.items():
+            if values.shape != (count,):
+                raise DataError(f"the human score '{name}' has the shape {values.shape}, expected ({count},).")
+        for name, values in raters.items():
+            if name not in scores:
+                raise DataError(f"there are raters of '{name}', but the human scores are {', '.join(scores)}.")
+            if values.ndim != 2 or len(values) != count:
+                raise DataError(f"the raters of '{name}' have the shape {values.shape}, expected ({count}, raters).")
+        object.__setattr__(self, "scores", scores)
+        object.__setattr__(self, "raters", raters)
+
+    def __len__(self) -> int:
+        return self.scores[self.primary].size
+
+    @property
+    def primary(self) -> str:
+        """The name of the first aspect."""
+        return next(iter(self.scores))
+
+    @property
+    def aspects(self) -> tuple[str, ...]:
+        """The names of all aspects, the primary one first."""
+        return tuple(self.scores)
+
+    def take(self, rows: ArrayLike) -> Judgements:
+        """The judgements of these rows: indices, in their order, or a bool mask over the N segments."""
+        chosen = np.asarray(rows)
+        if chosen.size == 0 and chosen.dtype != np.bool_:
+            chosen = chosen.astype(np.intp)
+        return Judgements(
+            {name: values[chosen] for name, values in self.scores.items()},
+            {name: values[chosen] for name, values in self.raters.items()},
+        )
+
+    def infinite(self) -> tuple[str, int] | None:
+        """Aspect and row of the first infinite score, of a segment or of one of its raters; None if there is none."""
+        for values_by_name in (self.scores, self.raters):
+            for name, values in values_by_name.items():
+                rows = np.nonzero(np.isinf(values))[0]
+                if rows.size:
+                    return name, int(rows[0])
+        return None
+
+    def fingerprint(self) -> dict[str, list[list[object]]]:
+        """Names, shapes and SHA-256 of all values, in order; all NaN count as the same value."""
+        return {
+            kind: [[name, list(values.shape), _digest(values)] for name, values in found.items()]
+            for kind, found in (("scores", self.scores), ("raters", self.raters))
+        }
+
+
+def _digest(values: NDArray[np.float64]) -> str:
+    same = np.where(np.isnan(values), np.nan, values)  # the bits of NaN vary with how it arose
+    return hashlib.sha256(same.astype("<f8").tobytes()).hexdigest()

@@ -1,0 +1,72 @@
+"""Named human scores and their raters: what fits together, and what taking rows keeps."""
+
+import numpy as np
+import pytest
+
+from bmx_grid.errors import DataError
+from bmx_grid.judgements import Judgements
+
+NAN = float("nan")
+
+
+def some():
+    return Judgements(
+        {"z_mean": np.array([0.5, NAN, -1.0]), "mean": np.array([80.0, 60.0, NAN])},
+        {"z_mean": np.array([[0.0, 1.0], [NAN, NAN], [-1.0, NAN]])},
+    )
+
+
+def test_the_first_aspect_is_the_primary_one():
+    assert some().aspects == ("z_mean", "mean")
+    assert some().primary == "z_mean"
+    assert len(some()) == 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept"),
+    [
+        pytest.param([2, 0], [2, 0], id="indices-in-their-order"),
+        pytest.param(np.array([True, False, True]), [0, 2], id="mask"),
+        pytest.param([], [], id="none"),
+        pytest.param(range(3), [0, 1, 2], id="all"),
+    ],
+)
+def test_taking_rows_keeps_all_aspects_and_raters(rows, kept):
+    taken, whole = some().take(rows), some()
+    assert taken.aspects == whole.aspects
+    for name in whole.aspects:
+        np.testing.assert_array_equal(taken.scores[name], whole.scores[name][kept])
+    np.testing.assert_array_equal(taken.raters["z_mean"], whole.raters["z_mean"][kept])
+
+
+@pytest.mark.parametrize(
+    ("scores", "raters", "reason"),
+    [
+        pytest.param({}, {}, "at least one human score", id="no-aspect"),
+        pytest.param({"": [1.0]}, {}, "needs a name", id="no-name"),
+        pytest.param({"da": [1.0], "mqm": [1.0, 2.0]}, {}, r"'mqm' has the shape \(2,\)", id="lengths"),
+        pytest.param({"da": [[1.0]]}, {}, r"'da' has the shape \(1, 1\)", id="two-dimensions"),
+        pytest.param({"da": [1.0]}, {"mqm": [[1.0]]}, "raters of 'mqm', but the human scores are da", id="other-name"),
+        pytest.param({"da": [1.0]}, {"da": [1.0]}, r"shape \(1,\), expected \(1, raters\)", id="flat-raters"),
+        pytest.param({"da": [1.0]}, {"da": [[1.0], [2.0]]}, r"shape \(2, 1\)", id="too-many-rows-of-raters"),
+    ],
+)
+def test_what_does_not_fit_is_refused(scores, raters, reason):
+    with pytest.raises(DataError, match=reason):
+        Judgements(scores, raters)
+
+
+def test_fingerprint_covers_names_order_values_and_raters():
+    whole = some()
+    assert whole.fingerprint() == some().fingerprint()
+    swapped = Judgements({name: whole.scores[name] for name in ("mean", "z_mean")}, whole.raters)
+    renamed = Judgements({"da": whole.scores["z_mean"], "mean": whole.scores["mean"]})
+    without = Judgements(whole.scores)
+    other = Judgements({**whole.scores, "mean": np.array([80.0, 60.0, 1.0])}, whole.raters)
+    kinds = [repr(one.fingerprint()) for one in (whole, swapped, renamed, without, other)]
+    assert len(set(kinds)) == len(kinds)
+
+
+def test_every_nan_is_the_same_value():
+    negative = np.copysign(np.array([np.nan]), -1)
+    assert Judgements({"da": negative}).fingerprint() == Judgements({"da": np.array([np.nan])}).fingerprint()

@@ -1,0 +1,166 @@
+"""Segments known by (id, system), sets of them, and the clusters of those that share a text."""
+
+import numpy as np
+import pytest
+
+from bmx_grid.configure import build, load_option
+from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.errors import DataError
+from bmx_grid.judgements import Judgements
+from bmx_grid.segments import NAME_BYTES, Segment, SegmentSet, clusters
+
+
+def segments_of(*segments, pair="de-en", scores=None):
+    values = np.arange(len(segments), dtype=np.float64) if scores is None else np.array(scores, dtype=np.float64)
+    return SegmentSet("some", pair, segments, Judgements({"da": values}))
+
+
+def systems(*names):
+    """One segment per "ID:SYSTEM"."""
+    return [Segment(name.split(":")[0], "h", "s", system=name.split(":")[1]) for name in names]
+
+
+def test_several_systems_translate_one_id():
+    found = segments_of(*systems("1:a", "1:b", "2:a"), Segment("1", "h"))
+    assert [segment.name for segment in found.segments] == ["1:a", "1:b", "2:a", "1"]
+    assert found.systems == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        pytest.param(["1:a", "1:b", "1:a"], "segments 1 and 3 are both '1:a'", id="with-system"),
+        pytest.param(["7", "8", "9", "8"], "segments 2 and 4 are both '8'", id="without-system"),
+    ],
+)
+def test_a_repeated_id_and_system_names_both_rows(names, message):
+    with pytest.raises(DataError, match=message):
+        segments_of(*(systems(*names) if ":" in names[0] else [Segment(name, "h") for name in names]))
+
+
+@pytest.mark.parametrize("kind", ["score", "rater"])
+def test_an_infinite_score_is_refused_with_the_name_of_its_segment(kind):
+    scores = {"mqm": np.array([0.0, 1.0]), "da": np.array([0.0, np.inf if kind == "score" else 1.0])}
+    raters = {"da": np.array([[0.0], [-np.inf]])} if kind == "rater" else {}
+    with pytest.raises(DataError, match=r"some de-en: the human score 'da' of segment '1:b' \(number 2\) is infinite"):
+        SegmentSet("some", "de-en", tuple(systems("1:a", "1:b")), Judgements(scores, raters))
+
+
+def test_limit_counts_ids_each_with_all_its_systems():
+    found = segments_of(*systems("5:a", "3:a", "5:b", "4:a", "3:b"), scores=[0, 1, 2, 3, 4])
+    assert [segment.name for segment in found.head(2).segments] == ["5:a", "3:a", "5:b", "3:b"]
+    assert found.head(2).human_scores.tolist() == [0, 1, 2, 4]
+    assert len(found.head(0)) == 0
+    assert found.head(3) is found.head(None) is found
+
+
+def test_texts_by_role():
+    found = segments_of(Segment("1", "h", source="s"), Segment("2", "h2", source="s2", reference="r2"))
+    assert (found.has("source"), found.has("reference"), found.has("hypothesis")) == (True, False, True)
+    assert (found.texts("source"), found.texts("hypothesis")) == (["s", "s2"], ["h", "h2"])
+    with pytest.raises(DataError, match="some de-en: segment '1' has no reference"):
+        found.texts("reference")
+
+
+def test_judgements_are_as_many_as_segments():
+    with pytest.raises(DataError, match="1 segments but 2 human scores"):
+        segments_of(Segment("1", "h"), scores=[0, 1])
+
+
+def test_fingerprint_covers_texts_ids_systems_and_judgements():
+    base = Segment("1", "h", "s", "r", "a", "d", ("r2",))
+    changes = [
+        {"id": "2"},
+        {"hypothesis": "x"},
+        {"source": None},
+        {"reference": "x"},
+        {"system": "b"},
+        {"document": None},
+        {"further_references": ()},
+    ]
+    sets = [segments_of(base), *(segments_of(Segment(**{**vars(base), **change})) for change in changes)]
+    sets += [segments_of(base, scores=[1]), segments_of(base, pair="fr-en")]
+    assert len({one.fingerprint() for one in sets}) == len(sets)
+    assert segments_of(base).fingerprint() == segments_of(Segment(**vars(base))).fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        pytest.param("a/../b", "cannot name files", id="path"),
+        pytest.param("語" * 17, "has 51 bytes in UTF-8", id="17-characters-of-3-bytes"),
+        pytest.param("a" * 51, "has 51 bytes in UTF-8", id="51-letters"),
+        pytest.param("語" * 80, "has 240 bytes in UTF-8", id="80-characters"),
+    ],
+)
+def test_names_that_cannot_name_files(name, message):
+    with pytest.raises(DataError, match=message):
+        SegmentSet(name, "de-en", (), Judgements({"da": np.empty(0)}))
+
+
+def test_the_longest_names_fit_into_file_names(tmp_path):
+    from bmx_grid.files import write_text
+
+    name = "語" * (NAME_BYTES // 3) + "x" * (NAME_BYTES % 3)
+    assert SegmentSet(name, name, (), Judgements({"da": np.empty(0)})).dataset == name
+    write_text(tmp_path / f"{name}.{name}.parquet", "x")
+    write_text(tmp_path / f"correlation_over_p_{name}_{name}_{name}_{name}.pdf", "x")
+
+
+CASES = [
+    # reason, (source, reference, further references) of each segment, groups of row numbers
+    pytest.param([("a", "x", ()), ("b", "y", ()), ("c", None, ())], [{0}, {1}, {2}], id="nothing-shared"),
+    pytest.param([("a", "x", ()), ("a", "y", ()), ("b", "z", ())], [{0, 1}, {2}], id="same-source"),
+    pytest.param([("a", "x", ()), ("b", "x", ()), ("b", "z", ())], [{0, 1, 2}], id="through-another"),
+    pytest.param([("a", "x", ("y",)), ("b", "z", ("w", "y")), ("c", "w", ())], [{0, 1, 2}], id="further-references"),
+    pytest.param([("", "", ()), ("", "", ()), (None, None, ("",))], [{0}, {1}, {2}], id="empty-texts-link-nothing"),
+    pytest.param([("a", "b", ()), ("b", "c", ())], [{0}, {1}], id="a-source-is-not-a-reference"),
+    pytest.param([("a", "x", ()), ("a ", "X", ())], [{0}, {1}], id="only-the-exact-text"),
+]
+
+
+@pytest.mark.parametrize(("texts", "groups"), CASES)
+@pytest.mark.parametrize("split", [0, 1, 2])
+def test_clusters_by_hand(texts, groups, split):
+    rows = [
+        Segment(str(i), f"h{i}", source, reference, further_references=more)
+        for i, (source, reference, more) in enumerate(texts)
+    ]
+    first, second = segments_of(*rows[:split]), segments_of(*rows[split:], pair="fr-en")
+    parts = clusters([first, second])
+    assert [part.shape for part in parts] == [(split,), (len(rows) - split,)]
+    labels = np.concatenate(parts).tolist()
+    found = [{row for row, label in enumerate(labels) if label == one} for one in dict.fromkeys(labels)]
+    assert sorted(found, key=min) == groups
+
+
+def test_cluster_labels_do_not_depend_on_the_order():
+    rng = np.random.default_rng(7)
+    rows = [Segment(str(i), "h", f"s{rng.integers(60)}", f"r{rng.integers(60)}" if i % 3 else None) for i in range(100)]
+    one, other = segments_of(*rows[:50]), segments_of(*rows[50:], pair="fr-en")
+    before = dict(zip(rows, np.concatenate(clusters([one, other])).tolist(), strict=True))
+    turned = segments_of(*rows[50:][::-1], pair="fr-en")
+    after = dict(zip([*turned.segments, *rows[:50]], np.concatenate(clusters([turned, one])).tolist(), strict=True))
+    assert before == after
+    assert 1 < len(set(before.values())) < 100
+    assert all(len(label) == 12 for label in before.values())
+
+
+def test_no_sets_and_empty_sets_have_no_clusters():
+    assert clusters([]) == []
+    assert [part.tolist() for part in clusters([segments_of()])] == [[]]
+
+
+def test_clusters_of_wmt17_reach_across_language_pairs(data_dir):
+    """492 of the 2,851 distinct references occur in several pairs; 490 to 524 clusters in each pair of 560."""
+    reader = build(load_option("dataset", "wmt17"), DatasetReader, "dataset.wmt17")
+    sets = [reader.read(data_dir, pair) for pair in reader.pairs(data_dir)]
+    labels = clusters(sets)
+    pairs_of = {}
+    for one, part in zip(sets, labels, strict=True):
+        for label in part:
+            pairs_of.setdefault(label, set()).add(one.language_pair)
+    shared = {label for label, pairs in pairs_of.items() if len(pairs) > 1}
+    assert (len(pairs_of), len(shared)) == (2851, 492)
+    assert [sum(label in shared for label in part) for part in labels] == [188, 179, 185, 213, 184, 175, 193]
+    assert [len(set(part)) for part in labels] == [524, 506, 521, 490, 511, 516, 490]
