@@ -16,7 +16,7 @@ from bmx_grid.attribution.scorer import Scored, Scorer, make_scorer
 from bmx_grid.configure import options
 from bmx_grid.datasets.lines import check_aligned, decode_lines, read_bytes
 from bmx_grid.errors import ConfigError, DataError
-from bmx_grid.report.progress import Progress
+from bmx_grid.progress import Progress
 from bmx_grid.terminal import command
 from bmx_grid.text import split_words
 

@@ -99,9 +99,10 @@ def _run(
     config: Mapping[str, Any], settings: Settings, plan: Any, spec: Any, fixed: Any, executor: Any, tracker: Any
 ) -> int:
     from bmx_grid.analysis.as_json import numbers
+    from bmx_grid.progress import Progress
     from bmx_grid.report.analysis_files import analyse_sweep
     from bmx_grid.report.figures.grid import draw_setting, is_current
-    from bmx_grid.report.progress import Progress, setting_line
+    from bmx_grid.report.progress import setting_line
     from bmx_grid.report.terminal import sweep_table
     from bmx_grid.sweep.plan import Refused
     from bmx_grid.sweep.results import grid_table, write_parquet
