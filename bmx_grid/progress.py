@@ -68,14 +68,11 @@ class Progress:
     def _line(self, seconds: float) -> str:
         """What is done, at the rate of the last `seconds`: parts of one sweep differ a hundredfold in speed."""
         done, rate = self._done, (self._done - self._last_done) / seconds
-        parts = [self._amount(done)]
-        if self._total is not None:
-            # A total may be an estimate; nobody wants to read of 101 %.
-            parts = [f"{self._amount(done, self._total)} ({min(done / self._total, 1):.0%})"]
-        parts.append(self._rate(rate))
-        if self._total is not None and rate > 0:
-            parts.append(f"{_duration(max(self._total - done, 0) / rate)} left")
-        return f"{self._label}: {', '.join(parts)}"
+        if self._total is None:
+            return f"{self._label}: {self._amount(done)}, {self._rate(rate)}"
+        total = max(self._total, done)  # a total may be an estimate; nobody wants to read of 101 %
+        left = f", {_duration((total - done) / rate)} left" if rate > 0 and done < total else ""
+        return f"{self._label}: {self._amount(done, total)} ({done / total:.0%}), {self._rate(rate)}{left}"
 
     def _amount(self, done: float, total: float | None = None) -> str:
         if self._unit == BYTES:

@@ -71,8 +71,9 @@ def _fetch_rest(address: str, part: Path, timeout_s: float) -> None:
     """One request for what `part` still lacks."""
     have, validator = _size(part), _validator(part)
     headers = {"User-Agent": f"bmx-grid/{__version__}", "Accept-Encoding": "identity"}
-    if have and validator.is_file():
-        headers |= {"Range": f"bytes={have}-", "If-Range": validator.read_text(encoding="latin-1")}
+    known = validator.read_text(encoding="latin-1") if validator.is_file() else ""
+    if have and _fits_header(known):
+        headers |= {"Range": f"bytes={have}-", "If-Range": known}
     try:
         response = urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=timeout_s)
     except urllib.error.HTTPError as error:
@@ -83,7 +84,7 @@ def _fetch_rest(address: str, part: Path, timeout_s: float) -> None:
             part.unlink(missing_ok=True)
         raise _Interrupted(f"the server answers {error.code} {error.reason}") from error
     except ValueError as error:  # of a redirection: the address itself was checked
-        raise DataMissingError(f"{address}: the server sends on to an address that is none ({error}).") from error
+        raise DataMissingError(f"{address}: the server redirects to an invalid address ({error}).") from error
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         raise _Interrupted(f"no connection ({getattr(error, 'reason', error)})") from error
 
@@ -97,8 +98,7 @@ def _fetch_rest(address: str, part: Path, timeout_s: float) -> None:
             # A weak ETag promises no equal bytes; without a promise a part cannot be continued.
             known = response.headers.get("Last-Modified", "") if not known or known.startswith("W/") else known
             validator.unlink(missing_ok=True)
-            # Neither can one be whose validator does not survive the way back in a header.
-            if known.isascii() and known.isprintable() and known:
+            if _fits_header(known):
                 validator.write_text(known, encoding="ascii")
         shown = Progress(total, f"  fetching {part.stem}", BYTES, start)
         with part.open("ab" if start else "wb") as out, shown as progress:
@@ -119,11 +119,16 @@ def _extent(response: http.client.HTTPResponse) -> tuple[int, int | None]:
     """(first byte of the answer, size of the whole file or None where the server does not say)."""
     length = response.headers.get("Content-Length")
     if response.status != 206:
-        return 0, int(length) if length and length.isdecimal() else None
-    match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
+        return 0, int(length) if length and re.fullmatch(r"[0-9]{1,18}", length) else None
+    match = re.fullmatch(r"bytes ([0-9]{1,18})-[0-9]+/([0-9]{1,18}|\*)", response.headers.get("Content-Range", ""))
     if match is None:
         return -1, None
     return int(match[1]), None if match[2] == "*" else int(match[2])
+
+
+def _fits_header(validator: str) -> bool:
+    """Whether an ETag or a date can be sent back; a damaged or foreign one cannot."""
+    return validator != "" and validator.isascii() and validator.isprintable()
 
 
 def _size(part: Path) -> int:
