@@ -13,7 +13,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 FLOORS = [
     {"errors", "identity", "text", "ragged", "_version"},
     {"files", "terminal", "configure", "judgements", "perturbation", "measures"},
-    {"segments", "models"},
+    {"models", "segments", "progress"},
     {"datasets", "explainers", "metrics"},
     {"attribution"},
     {"evaluations"},

@@ -5,17 +5,20 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.download.command import check, download
 from bmx_grid.errors import BmxError, ConfigError, unknown
-from bmx_grid.segments import SegmentSet
+from bmx_grid.perturbation import ROLES
+from bmx_grid.segments import SegmentSet, clusters
 from bmx_grid.terminal import RESUMES, command
 
 EPILOG = """settings:
@@ -127,27 +130,58 @@ def _download(settings: Settings) -> int:
 
 def _show(settings: Settings) -> int:
     for reader in settings.readers():
-        for pair in reader.pairs(settings.data_dir):
-            _show_pair(reader.read(settings.data_dir, pair), settings.limit)
+        sets = [reader.read(settings.data_dir, pair) for pair in reader.pairs(settings.data_dir)]
+        labels = clusters(sets)
+        for found, own in zip(sets, labels, strict=True):
+            _show_pair(found, len(set(own)), settings.limit)
+        if len(sets) > 1:
+            several = Counter(label for own in labels for label in set(own))
+            print(
+                f"{reader.name}: {len(several):,} clusters of segments that share a source or a reference, "
+                f"{sum(count > 1 for count in several.values()):,} of them in several language pairs"
+            )
     return 0
 
 
-def _show_pair(found: SegmentSet, limit: int) -> None:
-    texts = [reads for reads in ("source", "reference") if found.has(reads)]
+def _show_pair(found: SegmentSet, n_clusters: int, limit: int) -> None:
+    texts = [role for role in ("source", "reference") if found.has(role)]
+    systems = f" of {len(found.systems)} systems" if found.systems else ""
     print(
-        f"{found.dataset} {found.language_pair}: {len(found)} segments, {found.rated} rated, with {' and '.join(texts)}"
+        f"{found.dataset} {found.language_pair}: {len(found):,} segments{systems} in {n_clusters:,} clusters, "
+        f"{found.rated:,} rated, with {' and '.join(texts)}"
     )
-    if found.rated:
-        low, high = float(np.nanmin(found.human_scores)), float(np.nanmax(found.human_scores))
-        print(f"  human scores: {low:g} to {high:g}, mean {float(np.nanmean(found.human_scores)):.4f}")
+    judgements = found.judgements
+    for name, scores in judgements.scores.items():
+        primary = " (primary)" if name == judgements.primary and len(judgements.scores) > 1 else ""
+        print(f"  {name}{primary}: {_range(scores)}{_raters(judgements.raters.get(name))}")
     if found.empty_texts():
         print(f"  empty texts in {len(found.empty_texts())} segments, the first is {found.empty_texts()[0]}")
-    for segment, score in zip(found.segments[:limit], found.human_scores[:limit], strict=True):
-        print(f"  [{segment.id}] human score {'not rated' if np.isnan(score) else format(score, 'g')}")
-        for reads in ("source", "reference", "hypothesis"):
-            text = getattr(segment, reads)
+    for row, segment in enumerate(found.segments[:limit]):
+        own = [f"{name} {_score(values[row])}" for name, values in judgements.scores.items()]
+        print(f"  [{segment.name}] {', '.join(own)}")
+        for role in ROLES:
+            text = getattr(segment, role)
             if text is not None:
-                print(f"    {reads:11}{text}")
+                print(f"    {role:11}{text}")
+
+
+def _score(value: float) -> str:
+    return "not rated" if np.isnan(value) else format(value, "g")
+
+
+def _range(scores: NDArray[np.float64]) -> str:
+    if np.isnan(scores).all():
+        return "nobody rated these segments"
+    return f"{np.nanmin(scores):g} to {np.nanmax(scores):g}, mean {np.nanmean(scores):.4f}"
+
+
+def _raters(ratings: NDArray[np.float64] | None) -> str:
+    """How many individual ratings a segment has."""
+    if ratings is None or ratings.size == 0:
+        return ""
+    counts = np.isfinite(ratings).sum(axis=1)
+    low, high = int(counts.min()), int(counts.max())
+    return f", {low if low == high else f'{low} to {high}'} raters per segment"
 
 
 COMMANDS = {

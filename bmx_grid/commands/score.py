@@ -17,7 +17,7 @@ from bmx_grid.configure import options
 from bmx_grid.datasets.lines import check_aligned, decode_lines, read_bytes
 from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.perturbation import ROLES, Role
-from bmx_grid.report.progress import Progress
+from bmx_grid.progress import Progress
 from bmx_grid.terminal import command
 from bmx_grid.text import split_words
 

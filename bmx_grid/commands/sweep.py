@@ -175,9 +175,9 @@ def _run(sweep: Sweep) -> int:
 
 
 def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: float) -> int:
+    from bmx_grid.progress import Progress
     from bmx_grid.report.analysis_files import analyse_sweep
     from bmx_grid.report.figures.grid import draw_setting, is_current
-    from bmx_grid.report.progress import Progress
     from bmx_grid.report.running import setting_line
     from bmx_grid.report.terminal import sweep_table
     from bmx_grid.sweep.plan import Refused

@@ -2,27 +2,62 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
+from urllib.parse import urlsplit
 
 from bmx_grid.errors import ConfigError, DataMissingError, unknown
 from bmx_grid.identity import Component, runtime
 from bmx_grid.segments import SegmentSet
+
+PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+REPOSITORY = re.compile(rf"{PART.pattern}/{PART.pattern}")
+
+
+def check_address(address: str, what: str) -> None:
+    """Refuse what is not an http(s) address with a host. Raises ConfigError naming `what` and the address."""
+    try:
+        parts = urlsplit(address)
+        problem = "" if parts.hostname and (parts.port is None or parts.port > 0) else "it names no host"
+    except ValueError as error:
+        problem = str(error)
+    if not address.lower().startswith(("http://", "https://")):
+        problem = "it must start with https:// or http://"
+    elif not (address.isascii() and address.isprintable()) or " " in address:
+        problem = "it holds blanks or other characters that an address writes as %XX"
+    if problem:
+        raise ConfigError(f"{what}: the address {address[:200]!r} cannot be used: {problem}.")
 
 
 @dataclass(frozen=True)
 class Source:
     """A publisher's repository at one revision, and the address its archive is fetched from.
 
+    repository: owner/name. revision: a commit, tag or branch. Both become parts of paths below data_dir.
     archive: an address in which {repository} and {revision} stand for the other two fields.
+    Raises ConfigError for names that could leave data_dir, and for a malformed address.
     """
 
     repository: str
     revision: str
     archive: str = "https://codeload.github.com/{repository}/tar.gz/{revision}"
+
+    def __post_init__(self) -> None:
+        if not REPOSITORY.fullmatch(self.repository):
+            raise ConfigError(
+                f"sources: the repository {self.repository[:80]!r} is not of the form owner/name, each of letters, "
+                "digits, '-', '_' and '.', with a letter, a digit or '_' first."
+            )
+        if not PART.fullmatch(self.revision):
+            raise ConfigError(
+                f"sources: the revision {self.revision[:80]!r} of {self.repository} names no file; write a commit, or "
+                "a tag or branch of at most 100 letters, digits, '-', '_' and '.', with a letter, a digit or '_' first."
+            )
+        check_address(self.address, f"sources: the archive of {self.repository}")
 
     @property
     def folder(self) -> str:

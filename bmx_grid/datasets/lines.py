@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-import gzip
 import math
-import tarfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
+from bmx_grid.datasets.archives import archive_members
 from bmx_grid.errors import DataError
+
+ENCODINGS = {  # byte-order marks; the longer ones first, of which the others are the beginning
+    b"\xff\xfe\x00\x00": "UTF-32",
+    b"\x00\x00\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
+MEMBER_BYTES = 200_000_000  # of one text in a publisher's archive; the largest known has 7 million
+ARCHIVE_BYTES = 2_000_000_000  # of all members of such an archive together
 
 
 def decode_lines(raw: bytes, where: str) -> list[str]:
     """The lines of UTF-8 text, without the line feeds; a byte-order mark at the very start is dropped.
 
     Only the line feed ends a line: U+2028, U+0085 and form feeds occur inside sentences, where
-    `str.splitlines` would cut. Raises DataError with the line of a byte that is not UTF-8.
+    `str.splitlines` would cut. Raises DataError naming another encoding that the text begins with, or the line
+    of a byte that is not UTF-8 or is NUL.
     """
+    for mark, encoding in ENCODINGS.items():
+        if raw.startswith(mark):
+            raise DataError(f"{where}: the text is {encoding}; save it as UTF-8.")
+    if b"\0" in raw:
+        row = raw[: raw.index(b"\0")].count(b"\n") + 1
+        raise DataError(f"{where}, line {row}: holds a NUL byte (binary, or UTF-16 without a mark?); save it as UTF-8.")
     try:
         lines = raw.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
@@ -31,7 +45,9 @@ def decode_lines(raw: bytes, where: str) -> list[str]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a file. Raises DataError when it cannot be read."""
+    """The bytes of a file. Raises DataError when it cannot be read, or is a folder."""
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder; name a file.")
     try:
         return path.read_bytes()
     except OSError as error:
@@ -47,19 +63,20 @@ def read_archive(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     """The lines of the archive members whose base names are `names`, read without unpacking to disk.
 
     Base names that start with `._` are resource forks of the publisher's Mac and are passed over.
-    Raises DataError when the archive is damaged or lacks a member.
+    Raises DataError when the archive is damaged, lacks a member or is larger than the limits of this module.
     """
     found: dict[str, list[str]] = {}
-    try:
-        with tarfile.open(path, "r:gz") as archive:
-            for member in archive:
-                base = PurePosixPath(member.name).name
-                if base in names and not base.startswith("._") and member.isfile():
-                    content = archive.extractfile(member)
-                    if content is not None:
-                        found[base] = decode_lines(content.read(), f"{path}:{member.name}")
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, OSError) as error:
-        raise DataError(f"{path}: damaged archive ({error}); download it again.") from error
+    with archive_members(path, ARCHIVE_BYTES) as members:
+        for member, archive in members:
+            base = PurePosixPath(member.name).name
+            if base not in names or base.startswith("._") or not member.isfile():
+                continue
+            if member.size > MEMBER_BYTES:
+                size = f"{member.size:,} bytes, more than {MEMBER_BYTES:,}"
+                raise DataError(f"{path}: refused, '{member.name}' has {size}.")
+            content = archive.extractfile(member)
+            if content is not None:
+                found[base] = decode_lines(content.read(), f"{path}:{member.name}")
     missing = [name for name in names if name not in found]
     if missing:
         raise DataError(f"{path}: holds no {', '.join(missing)}; is it the archive of another partition?")

@@ -1,131 +1,240 @@
-"""A user's table as columns of values with the row of the file each value came from.
+"""A user's table: its column names, and the values of a column with the place of the file each came from.
 
-TSV is never unquoted (a text may begin with a quotation mark); CSV follows the csv rules; JSONL has
-one object a line; Parquet keeps its types. TSV, CSV and JSONL may be compressed (.gz).
+TSV is never unquoted (a text may begin with a quotation mark); CSV follows the csv rules; JSONL has one object per
+line; Parquet (`parquet.py`) keeps its types. TSV, CSV and JSONL may be compressed with gzip, whatever their name.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
-import io
 import json
-import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from bmx_grid.datasets.archives import GZIP, gunzip
 from bmx_grid.datasets.lines import decode_lines, read_bytes
 from bmx_grid.errors import ConfigError, DataError
 
 FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
+PARQUET = b"PAR1"
+ELSE = {  # how files of other kinds begin
+    PARQUET: "a Parquet file; give it a name that ends in .parquet",
+    b"PK\x03\x04": "a ZIP archive or an Excel workbook; save the table as TSV, CSV or JSONL",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook; save the table as TSV, CSV or JSONL",
+    b"\xfd7zXZ": "compressed with xz; unpack it, or compress it with gzip",
+    b"BZh": "compressed with bzip2; unpack it, or compress it with gzip",
+    b"(\xb5/\xfd": "compressed with zstd; unpack it, or compress it with gzip",
+    b"%PDF": "a PDF document; save the table as TSV, CSV or JSONL",
+}
+ABSENT = object()  # the value of a JSONL row that lacks the field
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """columns: name -> n values (text, or what JSON and Parquet hold); rows: the n places in the file."""
+class Table(ABC):
+    """A file with named columns of n values each.
 
-    columns: dict[str, list[Any]]
-    rows: list[str]
-
-
-def read_table(path: Path) -> Table:
-    """Read a table; the end of its name says which format.
-
-    Raises ConfigError for another ending; DataError naming file and row for a damaged file, a row
-    of the wrong length, a repeated column name or a file without rows.
+    names: the columns, in order; a name may be there several times, which only matters to who asks for that column.
     """
-    names = path.name.lower().removesuffix(".gz")
-    suffix = Path(names).suffix
+
+    def __init__(self, path: Path, names: Sequence[str], rows: int) -> None:
+        self.path, self.names, self._rows = path, tuple(names), rows
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @abstractmethod
+    def place(self, index: int) -> str:
+        """Where row `index` (from 0) stands in the file, as messages say it: "line 3"."""
+
+    def take(self, names: Iterable[str]) -> dict[str, list[Any]]:
+        """name -> the n values of each of these columns: texts, or what JSON and Parquet hold.
+
+        Everything else is forgotten, and only `place` can be asked afterwards. Raises DataError naming the column, and
+        the row where it is one, when a column is there several times or has a value that cannot be read.
+        """
+        found = {}
+        for name in names:
+            if (count := self.names.count(name)) > 1:
+                raise DataError(f"{self.path}: the column '{name}' is there {count} times; give each another name.")
+            found[name] = self._column(name)
+        self._forget()
+        return found
+
+    @abstractmethod
+    def _column(self, name: str) -> list[Any]:
+        """The values of one column, of which there is one."""
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Let go of all values."""
+
+
+def open_table(path: Path, max_bytes: int, separator: str | None, reader: str) -> Table:
+    """Open a table; the end of its name says which format.
+
+    max_bytes: how large the file, and what it unpacks to, may be. separator: of a CSV file, None for the comma.
+    reader: the configuration key of who asks, for the messages' way out.
+
+    Raises ConfigError for another ending; DataError naming file and row for a damaged or too large file, a row of the
+    wrong length or a file without rows.
+    """
+    kind = path.name.lower().removesuffix(".gz")
+    suffix = Path(kind).suffix
     if suffix not in FORMATS or (suffix == ".parquet" and path.name.lower().endswith(".gz")):
         raise ConfigError(f"{path}: the name must end in {', '.join(FORMATS)} (.gz may follow, except for .parquet).")
+    way_out = f"if the table is really that large, set {reader}.max_bytes to more."
+    size = path.stat().st_size
+    if size == 0:
+        raise DataError(f"{path}: the file is empty; the first line must hold the column names.")
+    if size > max_bytes and suffix != ".parquet":
+        raise DataError(f"{path}: has {size:,} bytes, more than {max_bytes:,}; {way_out}")
     if suffix == ".parquet":
-        table = _parquet(path)
+        from bmx_grid.datasets.parquet import ParquetTable
+
+        table: Table = ParquetTable(path, max_bytes, way_out)
     else:
-        lines = decode_lines(_uncompressed(path), str(path))
-        while lines and lines[-1] in ("", "\r"):
-            lines.pop()
-        table = {".tsv": _tsv, ".csv": _csv, ".jsonl": _jsonl}[suffix](lines, str(path))
-    if not table.rows:
-        raise DataError(f"{path}: holds no rows; write one line a segment below the column names.")
+        lines = _lines(path, max_bytes, way_out)
+        if suffix == ".csv":
+            table = _csv(lines, path, separator or ",", reader)
+        else:
+            table = {".tsv": _tsv, ".jsonl": _jsonl}[suffix](lines, path)
+    if len(table) == 0:
+        raise DataError(f"{path}: holds no rows; write one line per segment below the column names.")
     return table
 
 
-def _uncompressed(path: Path) -> bytes:
+def _lines(path: Path, max_bytes: int, way_out: str) -> list[str]:
+    """The lines of a text file, unpacked where it is gzip."""
     raw = read_bytes(path)
-    if not path.name.lower().endswith(".gz"):
-        return raw
-    try:
-        return gzip.decompress(raw)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{path}: damaged gzip file ({error}).") from error
+    if raw.startswith(GZIP):
+        raw = gunzip(raw, str(path), max_bytes, way_out)
+    elif path.name.lower().endswith(".gz"):
+        raise DataError(f"{path}: is not compressed with gzip, although its name ends in .gz; rename it.")
+    for beginning, what in ELSE.items():
+        if raw.startswith(beginning):
+            raise DataError(f"{path}: is {what}.")
+    lines = decode_lines(raw, str(path))
+    while lines and lines[-1] in ("", "\r"):
+        lines.pop()
+    if not lines:
+        raise DataError(f"{path}: the file is empty; the first line must hold the column names.")
+    if len(lines) == 1 and "\r" in lines[0].rstrip("\r"):
+        raise DataError(f"{path}: its lines end with CR alone, as on old Macs; save it with LF or CR LF line ends.")
+    return lines
 
 
-def _tsv(lines: list[str], where: str) -> Table:
+class _RowTable(Table):
+    """Rows of texts, as TSV and CSV have them."""
+
+    def __init__(self, path: Path, rows: Sequence[list[str]], places: Callable[[int], str]) -> None:
+        super().__init__(path, rows[0], len(rows) - 1)
+        self._values: Sequence[list[str]] = rows
+        self._places = places
+        if not any(self.names):
+            raise DataError(f"{path}, {places(0)}: holds no column names.")
+        for index, values in enumerate(rows):
+            if len(values) != len(self.names):
+                raise DataError(
+                    f"{path}, {places(index)}: {len(values)} fields, but the header has {len(self.names)}: "
+                    f"{values!r:.80}. A separator inside a text, or a broken line?"
+                )
+
+    def place(self, index: int) -> str:
+        return self._places(index + 1)
+
+    def _column(self, name: str) -> list[Any]:
+        index = self.names.index(name)
+        return [values[index] for values in self._values[1:]]
+
+    def _forget(self) -> None:
+        self._values = []
+
+
+def _tsv(lines: list[str], path: Path) -> Table:
     fields = [line.removesuffix("\r").split("\t") for line in lines]
-    return _from_rows(fields, [f"line {row}" for row in range(1, len(fields) + 1)], where)
+    if len(fields[0]) == 1 and "," in lines[0]:
+        raise DataError(
+            f"{path}, line 1: no tabs, but commas: {lines[0]!r:.80}; name the file .csv, or save it as TSV."
+        )
+    return _RowTable(path, fields, lambda index: f"line {index + 1}")
 
 
-def _csv(lines: list[str], where: str) -> Table:
-    reader = csv.reader(io.StringIO("\n".join(lines), newline=""), strict=True)
-    fields, rows = [], []
+def _csv(lines: list[str], path: Path, separator: str, reader: str) -> Table:
+    parsed = csv.reader((f"{line}\n" for line in lines), strict=True, delimiter=separator)
+    fields: list[list[str]] = []
+    ends: list[int] = []  # the line each record ends at: a quoted field may hold line feeds
     try:
-        for record in reader:
+        for record in parsed:
             fields.append(record)
-            rows.append(f"line {reader.line_num}")
+            ends.append(parsed.line_num)
+            if len(fields) == 1 and len(record) == 1:
+                _refuse_other_separator(record[0], path, separator, reader)
     except csv.Error as error:
         raise DataError(
-            f"{where}, line {reader.line_num}: {error}; check the quotation marks, or save as TSV."
+            f"{path}, line {parsed.line_num}: {error}; check the quotation marks, or save as TSV."
         ) from error
-    return _from_rows(fields, rows, where)
+    return _RowTable(path, fields, lambda index: f"line {ends[index]}")
 
 
-def _from_rows(fields: Sequence[list[str]], rows: list[str], where: str) -> Table:
-    if not fields:
-        raise DataError(f"{where}: empty; the first line must hold the column names.")
-    header = fields[0]
-    repeated = sorted({name for name in header if header.count(name) > 1})
-    if repeated:
-        raise DataError(f"{where}, {rows[0]}: the column '{repeated[0]}' is there {header.count(repeated[0])} times.")
-    for place, values in zip(rows, fields, strict=True):
-        if len(values) != len(header):
-            raise DataError(
-                f"{where}, {place}: {len(values)} fields, but the header has {len(header)}: {values!r:.80}. "
-                "A tab or comma inside a text, or a broken line?"
-            )
-    columns = {name: [values[index] for values in fields[1:]] for index, name in enumerate(header)}
-    return Table(columns, rows[1:])
+def _refuse_other_separator(header: str, path: Path, separator: str, reader: str) -> None:
+    for other, name, way_out in (
+        (";", "semicolons", f"write {reader}.separator=';', or save the file with commas"),
+        ("\t", "tabs", "name the file .tsv"),
+        (",", "commas", f"leave out {reader}.separator"),
+    ):
+        if other in header and other != separator:
+            raise DataError(f"{path}, line 1: separated by {name}, not by '{separator}': {header!r:.80}; {way_out}.")
 
 
-def _jsonl(lines: list[str], where: str) -> Table:
+class _JsonTable(Table):
+    """One object per line; a field that nobody asks for may be missing in some."""
+
+    def __init__(self, path: Path, records: list[dict[str, Any]], lines: list[int]) -> None:
+        super().__init__(path, list(dict.fromkeys(name for record in records for name in record)), len(records))
+        self._records, self._lines = records, lines
+
+    def place(self, index: int) -> str:
+        return f"line {self._lines[index]}"
+
+    def _column(self, name: str) -> list[Any]:
+        values = [record.get(name, ABSENT) for record in self._records]
+        if ABSENT in values:
+            place = self.place(values.index(ABSENT))
+            raise DataError(f"{self.path}, {place}: the field '{name}' is missing but there in other lines.")
+        return values
+
+    def _forget(self) -> None:
+        self._records = []
+
+
+def _jsonl(lines: list[str], path: Path) -> Table:
     records: list[dict[str, Any]] = []
-    rows = []
+    numbers = []
     for row, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
+            record = json.loads(line, object_pairs_hook=_fields)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}, line {row}: not JSON ({error}): {line[:80]!r}") from error
+            hint = ""
+            if not records and line.strip() in ("[", "{"):
+                hint = "; JSONL has one object per line, not one document in the whole file"
+            raise DataError(f"{path}, line {row}: not JSON ({error}){hint}: {line[:80]!r}") from error
+        if isinstance(record, list) and not records:
+            raise DataError(f"{path}, line {row}: holds a JSON array; write one object per line, without the array.")
         if not isinstance(record, dict):
-            raise DataError(f"{where}, line {row}: expected an object with named fields, got {line[:80]!r}")
-        if records and record.keys() != records[0].keys():
-            odd = sorted(record.keys() ^ records[0].keys())
-            raise DataError(f"{where}, line {row}: the field '{odd[0]}' is in some lines and not in others.")
+            raise DataError(f"{path}, line {row}: expected an object with named fields, got {line[:80]!r}")
         records.append(record)
-        rows.append(f"line {row}")
-    names = list(records[0]) if records else []
-    return Table({name: [record[name] for record in records] for name in names}, rows)
+        numbers.append(row)
+    return _JsonTable(path, records, numbers)
 
 
-def _parquet(path: Path) -> Table:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        found = parquet.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path}: not a readable Parquet file ({error}).") from error
-    columns = {name: found.column(name).to_pylist() for name in found.column_names}
-    return Table(columns, [f"row {row}" for row in range(1, found.num_rows + 1)])
+def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object's fields. Raises ValueError for a name that is there twice: JSON would take the last."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        name, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise ValueError(f"the field '{name}' is there several times")
+    return found

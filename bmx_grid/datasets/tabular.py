@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.tables import Table, read_table
+from bmx_grid.datasets.columns import ROLES, assign, proposal
+from bmx_grid.datasets.tables import Table, open_table
 from bmx_grid.errors import ConfigError, DataError, DataMissingError, unknown
-from bmx_grid.identity import IDENTITY, runtime
+from bmx_grid.identity import IDENTITY, identity, runtime
 from bmx_grid.judgements import Judgements
-from bmx_grid.segments import Segment, SegmentSet
+from bmx_grid.segments import Segment, SegmentSet, check_name
 
-ROLES = ("source", "reference", "hypothesis", "score", "language_pair", "id", "system", "document")
-REQUIRED = ("hypothesis", "score")
 UNRATED = {"", "na", "n/a", "nan", "none", "null"}
+MAX_BYTES = 500_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,124 +28,171 @@ class Tabular(DatasetReader):
 
     columns: role -> name of its column. A role that is null uses the column of its own name, if the
         file has one; a name that is given must be there. Hypothesis, score, and source or reference
-        are needed. Ids default to the row number.
+        are needed. Ids default to the row number; several systems may translate the same id.
     language_pairs: which pairs of the language_pair column to use, none meaning all; without such a
         column, the one pair that the whole file is of.
+    separator: of a CSV file; null is the comma.
+    max_bytes: how large the file, and what it unpacks to, may be.
 
-    Scores are finite numbers, higher is better; empty, NA, NaN, None or null is a segment that
-    nobody rated, which is kept and counted.
+    Scores are finite numbers, higher is better, named as their column; empty, NA, NaN, None or null is a
+    segment that nobody rated, which is kept and counted. Systems and documents may be left empty.
     """
 
     path: str | None = runtime(None)
     columns: Mapping[str, str | None] = field(default_factory=dict, metadata={"role": IDENTITY})
+    separator: str | None = identity(None)
+    max_bytes: int = runtime(MAX_BYTES)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for role in self.columns:
             if role not in ROLES:
                 raise ConfigError(f"dataset.{self.name}.columns: " + unknown("role", role, ROLES))
+        if self.separator is not None and (len(self.separator) != 1 or self.separator in '\r\n" '):
+            raise ConfigError(f"dataset.{self.name}.separator is {self.separator!r}; give one character, such as ';'.")
+        if self.max_bytes < 1:
+            raise ConfigError(f"dataset.{self.name}.max_bytes is {self.max_bytes}; give a number of bytes from 1.")
         object.__setattr__(self, "columns", dict(self.columns))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the rows that were read: another process reads its own."""
+        return {name: value for name, value in vars(self).items() if name != "_read"}
 
     def pairs(self, data_dir: Path) -> tuple[str, ...]:
         """The pairs given, or else those of the file in order of appearance.
 
         Raises ConfigError when the file does not say its pair and none, or several, are given.
         """
-        path, table = self._table()
-        column = self._column(table, "language_pair", path)
-        if column is None:
-            if len(self.language_pairs) != 1:
-                raise ConfigError(
-                    f"{path} has no language_pair column: say which pair the file is of "
-                    f"(dataset.{self.name}.language_pairs=[de-en]), or which column names it "
-                    f"(dataset.{self.name}.columns.language_pair=NAME)."
-                )
-            return self.language_pairs
-        found = tuple(dict.fromkeys(_texts(table, column, path)))
-        for pair in self.language_pairs:
-            if pair not in found:
-                raise ConfigError(f"{path}: " + unknown("language pair", pair, found))
-        return self.language_pairs or found
+        rows = self._rows()
+        return self.language_pairs or tuple(rows.by_pair)
 
     def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The rows of one language pair in file order."""
+        rows = self._rows()
         pairs = self.pairs(data_dir)
         if language_pair not in pairs:
             raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", language_pair, pairs))
-        path, table = self._table()
-        values = self._values(table, path)
-        kept = list(range(len(table.rows)))
-        if "language_pair" in values:
-            kept = [index for index in kept if values["language_pair"][index] == language_pair]
-        if "id" not in values:
-            values["id"] = [str(number) for number in range(1, len(table.rows) + 1)]
-        _refuse_repeated(values["id"], kept, table, path)
-        segments = tuple(
-            Segment(
-                id=values["id"][index],
-                source=values["source"][index] if "source" in values else None,
-                reference=values["reference"][index] if "reference" in values else None,
-                hypothesis=values["hypothesis"][index],
-                system=values["system"][index] if "system" in values else None,
-                document=values["document"][index] if "document" in values else None,
-            )
-            for index in kept
-        )
-        name = str(self._column(table, "score", path))
-        human = [_score(table.columns[name][index], f"{path}, {table.rows[index]}", name) for index in kept]
-        judgements = Judgements({name: np.array(human, dtype=np.float64)})
-        return SegmentSet(self.name, language_pair, segments, judgements, str(path))
+        kept = rows.by_pair[language_pair]
+        segments = rows.segments(kept)
+        scores = {rows.score_name: rows.scores(kept)}
+        found = SegmentSet(self.name, language_pair, segments, Judgements(scores), str(rows.path))
+        rows.unread.discard(language_pair)
+        if not rows.unread & set(pairs):
+            vars(self).pop("_read", None)  # the segments hold the texts now
+        return found
 
-    def _table(self) -> tuple[Path, Table]:
+    def _rows(self) -> _Rows:
+        """The file's rows: parsed once for all language pairs, and again when the file has changed."""
         if not self.path:
             raise ConfigError(
                 f"dataset.{self.name}.path is not set: name your file, for example "
                 f"python -m bmx_grid dataset=[{self.name}] dataset.{self.name}.path=my.tsv"
             )
-        path = Path(self.path).expanduser()
-        if not path.is_file():
-            raise DataMissingError(f"dataset.{self.name}.path: there is no file {path} (looked in {Path.cwd()}).")
-        return path, read_table(path)
+        try:
+            path = Path(self.path).expanduser()
+            if path.is_dir():
+                raise DataError(f"dataset.{self.name}.path: {path} is a folder; name the file.")
+            if not path.is_file():
+                raise DataMissingError(f"dataset.{self.name}.path: there is no file {path} (looked in {Path.cwd()}).")
+            state = path.stat()
+        except (OSError, ValueError, RuntimeError) as error:  # too long, a NUL, no home folder
+            raise DataMissingError(f"dataset.{self.name}.path: {self.path[:200]!r} names no file ({error}).") from error
+        version = (str(path), state.st_mtime_ns, state.st_size, state.st_ino)
+        read: tuple[object, _Rows] | None = vars(self).get("_read")
+        if read is None or read[0] != version:
+            reader = f"dataset.{self.name}"
+            table = open_table(path, self.max_bytes, self.separator, reader)
+            read = (version, _Rows(table, self.columns, self.language_pairs, reader))
+            object.__setattr__(self, "_read", read)
+        return read[1]
 
-    def _column(self, table: Table, role: str, path: Path) -> str | None:
-        """The column that plays a role; None when the file has none for it."""
-        given = self.columns.get(role)
-        name = role if given is None else given
-        if name in table.columns:
-            return name
-        if given is not None or role in REQUIRED:
+
+class _Rows:
+    """The columns of a file that play a role, and the rows of each language pair.
+
+    by_pair: language pair -> its row numbers from 0, in order of appearance. unread: pairs nobody has read yet.
+    """
+
+    def __init__(self, table: Table, given: Mapping[str, str | None], pairs: Sequence[str], reader: str) -> None:
+        self.path, self._place, self._names, self._reader = table.path, table.place, table.names, reader
+        self._roles = assign(table.names, given, str(table.path), reader)
+        self.score_name = self._roles["score"]
+        count = len(table)
+        columns = table.take(dict.fromkeys(self._roles.values()))
+        self._scores = columns[self.score_name]
+        self._texts = {
+            role: _texts(columns[name], name, table, optional=role in ("system", "document"))
+            for role, name in self._roles.items()
+            if role != "score"
+        }
+        self.by_pair = self._grouped(count, pairs)
+        self.unread = set(self.by_pair)
+
+    def _grouped(self, count: int, pairs: Sequence[str]) -> dict[str, list[int]]:
+        if "language_pair" not in self._texts:
+            if len(pairs) != 1:
+                raise ConfigError(
+                    f"{self.path} has no language_pair column: say which pair the file is of "
+                    f"({self._reader}.language_pairs=[de-en]), or which column names it "
+                    f"({self._reader}.columns.language_pair=NAME)." + self._proposed("language_pair")
+                )
+            return {pairs[0]: list(range(count))}
+        found: dict[str, list[int]] = {}
+        for row, pair in enumerate(self._texts.pop("language_pair")):
+            if pair not in found:
+                check_name("language pair", str(pair), f"{self.path}, {self._place(row)}")
+            found.setdefault(str(pair), []).append(row)
+        for pair in pairs:
+            if pair not in found:
+                raise ConfigError(f"{self.path}: " + unknown("language pair", pair, found))
+        return found
+
+    def segments(self, rows: Sequence[int]) -> tuple[Segment, ...]:
+        """The segments of these rows. Raises DataError naming both rows of a repeated (id, system)."""
+        found, seen = [], dict[tuple[str, str | None], int]()
+        for row in rows:
+            values = {role: texts[row] for role, texts in self._texts.items()}
+            segment = Segment(**{"id": str(row + 1), **values})
+            first = seen.setdefault((segment.id, segment.system), row)
+            if first != row:
+                way_out = "give every segment of a language pair an id of its own" + (
+                    ", or one per system" if "system" in values else ", or name the column of the systems"
+                )
+                raise DataError(
+                    f"{self.path}, {self._place(row)}: '{segment.name[:60]}' was already used in {self._place(first)}; "
+                    f"{way_out}, or leave the column out.{self._proposed('system')}"
+                )
+            found.append(segment)
+        return tuple(found)
+
+    def scores(self, rows: Sequence[int]) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """float64, the scores of these rows; NaN where nobody rated."""
+        found = [_score(self._scores[row], f"{self.path}, {self._place(row)}", self.score_name) for row in rows]
+        return np.array(found, dtype=np.float64)
+
+    def _proposed(self, role: str) -> str:
+        proposed = proposal(self._names, self._roles, self._reader, [role])
+        return f" {proposed}" if proposed else ""
+
+
+def _texts(values: list[Any], name: str, table: Table, *, optional: bool) -> list[Any]:
+    """The texts of a column, whole numbers (ids, say) as they are written; None for what is optional and empty."""
+    texts = list(values)
+    for index, value in enumerate(values):
+        if optional and (value is None or value == ""):
+            texts[index] = None
+        elif isinstance(value, int) and not isinstance(value, bool):
+            texts[index] = str(value)
+        elif not isinstance(value, str):
             raise DataError(
-                f"{path}: {unknown('column', name, table.columns)} "
-                f"Name the {role} column with dataset.{self.name}.columns.{role}=NAME."
+                f"{table.path}, {table.place(index)}: the column '{name}' holds {str(value)[:60]!r}, which is no text; "
+                "write a text (it may be empty)."
             )
-        return None
-
-    def _values(self, table: Table, path: Path) -> dict[str, list[str]]:
-        """role -> texts, for every role but the score that the file has a column for."""
-        found = {role: self._column(table, role, path) for role in ROLES}
-        values = {role: _texts(table, name, path) for role, name in found.items() if name and role != "score"}
-        if "source" not in values and "reference" not in values:
+        elif not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
             raise DataError(
-                f"{path}: neither a source nor a reference column among {', '.join(table.columns)}; name one with "
-                f"dataset.{self.name}.columns.source=NAME or dataset.{self.name}.columns.reference=NAME."
+                f"{table.path}, {table.place(index)}: the column '{name}' holds half of a character (a lone surrogate) "
+                f"in {value[:60]!r}; write the whole character, or take it out."
             )
-        return values
-
-
-def _texts(table: Table, name: str, path: Path) -> list[str]:
-    """The texts of a column; whole numbers (ids, say) as they are written."""
-    texts = []
-    for place, value in zip(table.rows, table.columns[name], strict=True):
-        if isinstance(value, int) and not isinstance(value, bool):
-            value = str(value)
-        if not isinstance(value, str):
-            raise DataError(f"{path}, {place}: the column '{name}' holds {value!r}; write a text (it may be empty).")
-        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-            raise DataError(
-                f"{path}, {place}: the column '{name}' holds half of a character (a lone surrogate) in "
-                f"{value[:60]!r}; write the whole character, or take it out."
-            )
-        texts.append(value)
     return texts
 
 
@@ -164,14 +211,3 @@ def _score(value: Any, where: str, name: str) -> float:
             "write a number like -0.25, or leave it empty for a segment that nobody rated."
         )
     return number
-
-
-def _refuse_repeated(ids: list[str], kept: list[int], table: Table, path: Path) -> None:
-    seen: dict[str, str] = {}
-    for index in kept:
-        if ids[index] in seen:
-            raise DataError(
-                f"{path}, {table.rows[index]}: the id '{ids[index]}' was already used in {seen[ids[index]]}; "
-                "give every segment of a language pair an id of its own, or leave the column out."
-            )
-        seen[ids[index]] = table.rows[index]

@@ -16,6 +16,7 @@ from bmx_grid.judgements import Judgements
 from bmx_grid.ragged import Ragged
 from bmx_grid.segments import Segment, SegmentSet
 
+ERASURE = Erasure()
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "then", "it", "slept"]
 
 

@@ -77,6 +77,7 @@ def checksums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
 class Publisher:
     """A local web server with one file.
 
+    redirect: where every request is sent on to.
     faults: what goes wrong, one for each request until used up. A number is an HTTP status to
     answer with; "cut" sends half of what was asked for and closes the connection; "drop" closes it
     without an answer. ranges: the Range header of each request, None where there was none.
@@ -87,6 +88,7 @@ class Publisher:
         self.etag: str | None = '"v1"'
         self.resumable = True
         self.chunked = False
+        self.redirect: str | None = None
         self.faults: list[int | str] = []
         self.ranges: list[str | None] = []
         outer = self
@@ -113,6 +115,11 @@ class Publisher:
             return
         if isinstance(fault, int):
             handler.send_error(fault)
+            return
+        if self.redirect is not None:
+            handler.send_response(302)
+            handler.send_header("Location", self.redirect)
+            handler.end_headers()
             return
         start = 0
         if wanted and self.resumable and handler.headers["If-Range"] == self.etag:

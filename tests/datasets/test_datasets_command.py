@@ -1,6 +1,7 @@
 """python -m bmx_grid data: what it prints, and its exit status."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -56,16 +57,28 @@ def test_verify_and_list_with_data(run, data_dir):
 def test_show(run, data_dir):
     status, out, _ = run("show", "wmt17", "language_pair=cs-en,zh-en", "limit=2", f"data_dir={data_dir}")
     assert status == 0
-    assert "wmt17 cs-en: 560 segments, 560 rated, with source and reference" in out
+    assert "wmt17 cs-en: 560 segments of 12 systems in 524 clusters, 560 rated, with source and reference" in out
+    assert "  [33:online-A.0] da 0.492423\n" in out
     assert out.count("hypothesis ") == 4
+    assert re.search(r"^wmt17: 976 clusters of segments .*, 38 of them in several language pairs$", out, re.M)
+
+
+def test_show_names_all_judgements_and_raters(run, data_dir):
+    status, out, _ = run("show", "mlqe_pe", "language_pair=ru-en", "limit=1", f"data_dir={data_dir}")
+    assert status == 0
+    assert re.search(r"^  z_mean \(primary\): .* to .*, mean .*, 3 raters per segment$", out, re.M)
+    assert re.search(r"^  mean: .*, 3 raters per segment$", out, re.M)
+    assert re.search(r"^  \[9965\] z_mean 0.749183, mean 90$", out, re.M)
+    assert "clusters of" not in out, "one language pair shares with no other"
 
 
 def test_show_takes_the_keys_of_the_yaml(run, write):
     write("my.tsv", "source\thypothesis\tda\nHallo\thello\t1\nWelt\tworld\tNA\n")
     status, out, _ = run("show", "tabular", "path=my.tsv", "columns.score=da", "language_pair=de-en")
     assert status == 0
-    assert "2 segments, 1 rated, with source" in out
-    assert "[2] human score not rated" in out
+    assert "2 segments in 2 clusters, 1 rated, with source" in out
+    assert "  da: 1 to 1, mean 1.0000\n" in out
+    assert "[2] da not rated" in out
 
 
 def test_download_verify_show(run, publisher, checksums, pack, tmp_path):
@@ -76,7 +89,7 @@ def test_download_verify_show(run, publisher, checksums, pack, tmp_path):
     assert status == 0
     assert "3 files written below data" in out
     assert run("verify", "wmt22_qe", "language_pair=km-en")[0] == 0
-    assert "1 segments, 1 rated" in run("show", "wmt22_qe", "language_pair=km-en")[1]
+    assert "1 segments in 1 clusters, 1 rated" in run("show", "wmt22_qe", "language_pair=km-en")[1]
     (tmp_path / "data" / FOLDER / "test.2022.mt").write_bytes(b"x\n")
     status, out, _ = run("verify", "wmt22_qe", "language_pair=km-en")
     assert status == 1

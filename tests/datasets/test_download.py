@@ -6,7 +6,7 @@ import pytest
 
 from bmx_grid.datasets.download.command import check, download
 from bmx_grid.datasets.download.fetch import Retry
-from bmx_grid.errors import DataError, DataMissingError
+from bmx_grid.errors import ConfigError, DataError, DataMissingError
 
 QUICK = Retry(attempts=2, wait_s=0.001, timeout_s=5)
 TOP = "wmt-qe-2022-data-0123456789"
@@ -170,6 +170,45 @@ def test_a_file_without_a_known_checksum(reader, checksums, tmp_path):
     checksums({})
     with pytest.raises(DataError, match="no checksum is known"):
         download([reader("mlqe_pe")], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        pytest.param({"repository": "a/..", "revision": "1"}, "owner/name", id="repository-climbs"),
+        pytest.param({"repository": "../../a", "revision": "1"}, "owner/name", id="repository-of-three"),
+        pytest.param({"repository": "a", "revision": "1"}, "owner/name", id="no-owner"),
+        pytest.param({"repository": "a/.hidden", "revision": "1"}, "owner/name", id="hidden"),
+        pytest.param({"repository": "a/b", "revision": "../../evil"}, "names no file", id="revision-climbs"),
+        pytest.param({"repository": "a/b", "revision": "/etc/passwd"}, "names no file", id="absolute-revision"),
+        pytest.param({"repository": "a/b", "revision": "x" * 300}, "names no file", id="long-revision"),
+        pytest.param({"repository": "a/b", "revision": ""}, "names no file", id="empty-revision"),
+        pytest.param({"repository": "a/b", "revision": "1\0"}, "names no file", id="nul"),
+        pytest.param({"repository": "a/b", "revision": "1", "archive": "http://[::1"}, "cannot be used", id="address"),
+        pytest.param({"repository": "a/b", "revision": "1", "archive": "x"}, "must start with https", id="no-address"),
+    ],
+)
+def test_sources_that_cannot_be_are_refused_when_the_option_is_built(reader, tmp_path, source, reason):
+    with pytest.raises(ConfigError, match=reason):
+        reader("wmt22_qe", language_pairs=["km-en"], sources=[source])
+
+
+def test_a_bomb_among_the_members_is_not_unpacked_to_its_end(get, publisher, pack, monkeypatch, tmp_path):
+    monkeypatch.setattr("bmx_grid.datasets.download.unpack.ARCHIVE_BYTES", 10_000_000)
+    publisher.content = pack({f"{TOP}/zeros": bytes(30_000_000), **in_archive(FILES)})
+    with pytest.raises(DataError, match="refused, the archive unpacks to more than 10,000,000 bytes"):
+        get()
+    assert files_below(tmp_path / "data") == []
+
+
+def test_a_header_that_would_fill_the_memory_is_refused(get, publisher):
+    import gzip
+
+    header = tarfile.TarInfo("././@PaxHeader")
+    header.type, header.size = tarfile.XHDTYPE, 50_000_000
+    publisher.content = gzip.compress(header.tobuf(tarfile.USTAR_FORMAT) + b"1" * 50_000_000, 1)
+    with pytest.raises(DataError, match="refused, the headers of a member have more than 1,048,576 bytes"):
+        get()
 
 
 def test_a_file_that_no_source_holds(reader, checksums, tmp_path):

@@ -124,6 +124,47 @@ def test_only_the_web(target):
         fetch("file:///etc/passwd", target, QUICK)
 
 
+@pytest.mark.parametrize("etag", ['"vérsion"', '"\x80\xff"', '"a\tb"'], ids=["accent", "no-characters", "tab"])
+def test_an_etag_that_cannot_be_sent_back_is_not_kept(publisher, target, etag):
+    publisher.etag = etag
+    publisher.faults = ["cut"]
+    fetch(publisher.address, target, QUICK)
+    assert target.read_bytes() == CONTENT
+    assert publisher.ranges == [None, None], "without a validator the download starts again"
+
+
+def test_a_damaged_validator_is_no_reason_to_stop(publisher, target):
+    target.parent.mkdir()
+    part = target.with_name("a.tar.gz.part")
+    part.write_bytes(CONTENT[:100])
+    part.with_name("a.tar.gz.part.validator").write_bytes(b"\xff\x00 half\nwritten")
+    fetch(publisher.address, target, QUICK)
+    assert target.read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["http://[::1", "file:///etc/passwd", "http:///nowhere", "http://\u00fc.example\x00/"],
+    ids=["half-an-address", "a-file", "no-host", "control-character"],
+)
+def test_a_redirection_to_what_is_no_address(publisher, target, location):
+    publisher.redirect = location
+    with pytest.raises(DataMissingError):
+        fetch(publisher.address, target, QUICK)
+    assert not target.exists()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://[::1", "https://", "http:///a", "https://host:port/a", "https://host:99999999/a", "https://a b/c",
+     "https://höst/a", "https://host/a\nHeader: x", "ftp://host/a", ""],
+)  # fmt: skip
+def test_a_malformed_address(target, address):
+    with pytest.raises(ConfigError, match="cannot be used"):
+        fetch(address, target, QUICK)
+    assert not target.parent.exists()
+
+
 def test_a_place_that_cannot_be_written(publisher, tmp_path):
     (tmp_path / "taken").write_text("a file where a folder should be")
     with pytest.raises(DataError, match="data_dir"):

@@ -140,6 +140,16 @@ def test_archive_that_cannot_be_used(write, pack, reader, tmp_path, content, rea
         reader("mlqe_pe").read(tmp_path, "en-de")
 
 
+def test_archives_end_at_limits(write, pack, reader, tmp_path, monkeypatch):
+    write(MLQE, pack({"en-de/other": bytes(3_000_000), "en-de/test20.ende.df.short.tsv": "x" * 2_000_000}))
+    monkeypatch.setattr("bmx_grid.datasets.lines.MEMBER_BYTES", 1_000_000)
+    with pytest.raises(DataError, match=r"'en-de/test20\.ende.*' has 2,000,000 bytes, more than 1,000,000"):
+        reader("mlqe_pe").read(tmp_path, "en-de")
+    monkeypatch.setattr("bmx_grid.datasets.lines.ARCHIVE_BYTES", 2_500_000)
+    with pytest.raises(DataError, match="the archive unpacks to more than 2,500,000 bytes"):
+        reader("mlqe_pe").read(tmp_path, "en-de")
+
+
 def test_eval4nlp_reads_aligned_lines(write, pack, reader, tmp_path):
     names = {"src": "s 1\ns 2\ns 3\n", "mt": "m 1\nm 2\nm 3\n", "da": "10\n20.5\n30\n"}
     fork = {f"ro-en-test21/._test21.{name}": "\x00\x05\x16\x07" for name in names}

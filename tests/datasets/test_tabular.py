@@ -133,10 +133,12 @@ HEAD = "language_pair\tsource\thypothesis\tscore\n"
         pytest.param(HEAD + "de-en\ta\tb\t1\n\nde-en\ta\tb\t1\n", ["line 3", "1 fields"], id="blank-line-inside"),
         pytest.param(HEAD, ["no rows"], id="header-only"),
         pytest.param("", ["empty"], id="empty-file"),
-        pytest.param("a\tb\ta\n1\t2\t3\n", ["line 1", "'a' is there 2 times"], id="column-twice"),
-        pytest.param("source\tscore\na\t1\n", ["'hypothesis'", "source"], id="no-hypothesis"),
-        pytest.param("source\thypothesis\ta\na\tb\t1\n", ["'score'", "columns.score="], id="no-score"),
-        pytest.param("hypothesis\tscore\na\t1\n", ["neither a source nor a reference"], id="no-ground-truth"),
+        pytest.param(
+            "source\thypothesis\tscore\tscore\na\tb\t1\t2\n", ["'score' is there 2 times"], id="needed-column-twice"
+        ),
+        pytest.param("source\tscore\na\t1\n", ["no column for the hypothesis", "source, score"], id="no-hypothesis"),
+        pytest.param("source\thypothesis\ta\na\tb\t1\n", ["no column for the score", "columns.score="], id="no-score"),
+        pytest.param("hypothesis\tscore\na\t1\n", ["no column for the source (or reference)"], id="no-ground-truth"),
         pytest.param(
             "id\tsource\thypothesis\tscore\nx\ta\tb\t1\ny\ta\tb\t1\nx\ta\tb\t1\n",
             ["line 4", "'x'", "line 2"],
@@ -158,7 +160,45 @@ def test_mistakes_in_a_tsv(read, content, words):
         pytest.param("my.csv", "source,hypothesis,score\na,b,c,1\n", ["line 2", "4 fields"], id="csv-bare-comma"),
         pytest.param("my.jsonl", '{"source": "a"\n', ["line 1", "not JSON"], id="jsonl-broken"),
         pytest.param("my.jsonl", '{"a": 1}\n[1]\n', ["line 2", "[1]"], id="jsonl-no-object"),
-        pytest.param("my.jsonl", '{"a": 1}\n{"b": 1}\n', ["line 2", "'a'"], id="jsonl-other-fields"),
+        pytest.param(
+            "my.jsonl",
+            '{"source": "a", "hypothesis": "b", "score": 1}\n{"source": "a", "score": 1}\n',
+            ["line 2", "'hypothesis' is missing"],
+            id="jsonl-needed-field-missing",
+        ),
+        pytest.param(
+            "my.jsonl",
+            '{"source": "a", "source": "b"}\n',
+            ["line 1", "'source' is there several times"],
+            id="jsonl-field-twice",
+        ),
+        pytest.param(
+            "my.jsonl", '[{"source": "a"}]\n', ["line 1", "JSON array", "one object per line"], id="json-array"
+        ),
+        pytest.param(
+            "my.jsonl", '[\n  {"source": "a"}\n]\n', ["line 1", "one object per line"], id="json-array-spread"
+        ),
+        pytest.param(
+            "my.csv",
+            "source;hypothesis;score\na;b;1\n",
+            ["line 1", "semicolons", "dataset.tabular.separator=';'", "with commas"],
+            id="csv-of-semicolons",
+        ),
+        pytest.param("my.csv", "source\thypothesis\tscore\na\tb\t1\n", ["line 1", "tabs", ".tsv"], id="csv-of-tabs"),
+        pytest.param("my.tsv", "source,hypothesis,score\na,b,1\n", ["line 1", "commas", ".csv"], id="tsv-of-commas"),
+        pytest.param("my.tsv", tsv(end="\r"), ["CR alone", "old Macs"], id="tsv-old-mac"),
+        pytest.param("my.csv", as_csv("\r"), ["CR alone"], id="csv-old-mac"),
+        pytest.param("my.jsonl", as_jsonl().replace("\n", "\r"), ["CR alone"], id="jsonl-old-mac"),
+        pytest.param("my.tsv", tsv().encode("utf-16"), ["UTF-16", "save it as UTF-8"], id="utf-16"),
+        pytest.param("my.csv", b"\xfe\xff" + as_csv().encode("utf-16-be"), ["UTF-16"], id="utf-16-be"),
+        pytest.param("my.jsonl", as_jsonl().encode("utf-32"), ["UTF-32"], id="utf-32"),
+        pytest.param("my.tsv", tsv().encode("utf-16-le"), ["line 1", "NUL byte", "UTF-16"], id="utf-16-without-a-mark"),
+        pytest.param("my.tsv", tsv().replace("hi", "h\0i"), ["line 2", "NUL byte"], id="nul"),
+        pytest.param("my.tsv.gz", gzip.compress(b""), ["is empty"], id="empty-after-unpacking"),
+        pytest.param("my.parquet", b"", ["is empty"], id="empty-parquet"),
+        pytest.param("my.parquet", tsv(), ["not a Parquet file", "rename"], id="tsv-called-parquet"),
+        pytest.param("my.tsv", b"PAR1\x15\x04PAR1", ["a Parquet file", ".parquet"], id="parquet-called-tsv"),
+        pytest.param("my.csv", b"PK\x03\x04rest", ["an Excel workbook"], id="xlsx-called-csv"),
         pytest.param(
             "my.jsonl",
             '{"source": null, "hypothesis": "b", "score": 1}\n',
@@ -172,7 +212,7 @@ def test_mistakes_in_a_tsv(read, content, words):
             "my.jsonl", '{"source": "a", "hypothesis": "b", "score": [1]}\n', ["line 1", "[1]"], id="list-for-score"
         ),
         pytest.param("my.parquet", b"PAR1 not really", ["not a readable Parquet"], id="parquet-damaged"),
-        pytest.param("my.tsv.gz", b"not gzip", ["damaged gzip"], id="gz-damaged"),
+        pytest.param("my.tsv.gz", b"not gzip", ["not compressed with gzip"], id="gz-in-name-only"),
         pytest.param("my.tsv.gz", gzip.compress(tsv().encode() * 99)[:60], ["damaged gzip"], id="gz-cut-short"),
     ],
 )
@@ -207,7 +247,7 @@ def test_settings_that_cannot_be(write, reader, tmp_path, monkeypatch, settings,
 
 
 def test_a_named_column_must_be_there(read):
-    with pytest.raises(DataError, match=r"unknown column 'refernce'\. Did you mean 'reference'"):
+    with pytest.raises(DataError, match=r"no column 'refernce' for the reference \(did you mean 'reference'\?\)"):
         read(tsv(), columns={"reference": "refernce"})
 
 
@@ -217,3 +257,253 @@ def test_no_such_file(reader, tmp_path, monkeypatch):
         reader("tabular", path="my.tsv").pairs(tmp_path)
     assert "my.tsv" in str(error.value)
     assert str(tmp_path) in str(error.value)
+
+
+def test_gzip_is_recognised_by_its_content(read):
+    assert len(read(gzip.compress(tsv().encode()), name="my.tsv")) == 2
+
+
+def test_a_separator_of_ones_own(read, reader):
+    found = read("source;hypothesis;score\na,b;c;1\n", name="my.csv", separator=";", language_pairs=["de-en"])
+    assert (found.segments[0].source, found.human_scores.tolist()) == ("a,b", [1.0])
+    with pytest.raises(ConfigError, match="give one character"):
+        reader("tabular", path="my.csv", separator="--")
+
+
+def test_a_folder_is_no_file(reader, tmp_path):
+    (tmp_path / "my.tsv").mkdir()
+    with pytest.raises(DataError, match=r"my\.tsv is a folder; name the file"):
+        reader("tabular", path=str(tmp_path / "my.tsv")).pairs(tmp_path)
+
+
+@pytest.mark.parametrize("path", ["a\0b.tsv", "x" * 5000 + ".tsv"], ids=["nul", "too-long"])
+def test_a_path_that_names_no_file(reader, tmp_path, path):
+    with pytest.raises(DataMissingError, match="no file"):
+        reader("tabular", path=path).pairs(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["my.tsv", "my.tsv.gz"])
+def test_a_bomb_is_refused_with_the_way_out(write, reader, tmp_path, name):
+    bomb = write(name, gzip.compress(b"source\thypothesis\tscore\n" + b"a" * 30_000_000))
+    assert bomb.stat().st_size < 100_000
+    with pytest.raises(DataError, match=r"unpack to more than 1,000,000; .*set dataset\.tabular\.max_bytes to more"):
+        reader("tabular", path=str(bomb), max_bytes=1_000_000).pairs(tmp_path)
+
+
+def test_memory_while_a_bomb_is_refused_stays_near_the_limit(write, reader, tmp_path):
+    import tracemalloc
+
+    bomb = write("my.tsv.gz", gzip.compress(bytes(100_000_000), compresslevel=1))
+    tracemalloc.start()
+    with pytest.raises(DataError, match="unpack to more than"):
+        reader("tabular", path=str(bomb), max_bytes=1_000_000).pairs(tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000
+
+
+def test_a_parquet_bomb_is_refused(reader, tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    text = pa.array(["a" * 100_000]).take(pa.array([0] * 1000))
+    parquet.write_table(pa.table({"source": text, "hypothesis": text, "score": [1.0] * 1000}), tmp_path / "my.parquet")
+    assert (tmp_path / "my.parquet").stat().st_size < 1_000_000
+    made = reader("tabular", path=str(tmp_path / "my.parquet"), max_bytes=1_000_000, language_pairs=["de-en"])
+    with pytest.raises(DataError, match="unpacks to more than 1,000,000 bytes"):
+        made.pairs(tmp_path)
+
+
+@pytest.mark.parametrize("max_bytes", [0, -1])
+def test_a_limit_is_a_number_of_bytes(reader, max_bytes):
+    with pytest.raises(ConfigError, match="max_bytes is"):
+        reader("tabular", path="my.tsv", max_bytes=max_bytes)
+
+
+def test_several_systems_per_id(read):
+    content = "id\tsystem\tdocument\tsource\thypothesis\tscore\n1\tA\td\ts\th\t1\n1\tB\t\ts\th\t2\n1\t\t\ts\th\t3\n"
+    found = read(content, language_pairs=["de-en"])
+    assert [(s.name, s.document) for s in found.segments] == [("1:A", "d"), ("1:B", None), ("1", None)]
+    assert len(found.head(1)) == 3
+    with pytest.raises(DataError, match=r"my\.tsv, line 5: '1:B' was already used in line 3"):
+        read(content + "1\tB\t\ts\th\t4\n", language_pairs=["de-en"])
+
+
+def test_a_repeated_id_points_to_the_column_of_the_systems(read):
+    content = "id\tsys\tsource\thypothesis\tscore\n1\tA\ts\th\t1\n1\tB\ts\th\t2\n"
+    with pytest.raises(
+        DataError, match=r"line 3: '1' was already used in line 2.*dataset\.tabular\.columns\.system=sys"
+    ):
+        read(content, language_pairs=["de-en"])
+
+
+def test_scores_are_named_as_their_column(read):
+    found = read("source\thypothesis\tDA\nA\tB\t1\n", columns={"score": "DA"}, language_pairs=["de-en"])
+    assert (found.human_name, found.judgements.aspects) == ("DA", ("DA",))
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        pytest.param(
+            "src\tmt\tDA\tlp",
+            [
+                "no column for the hypothesis, the score, the source (or reference).",
+                "The file has the columns src, mt, DA, lp.",
+                "dataset.tabular.columns.source=src",
+                "dataset.tabular.columns.hypothesis=mt",
+                "dataset.tabular.columns.score=DA",
+                "dataset.tabular.columns.language_pair=lp",
+            ],
+            id="usual-names",
+        ),
+        pytest.param(
+            "source\thyp\tz score",
+            ["dataset.tabular.columns.hypothesis=hyp", "Name with: dataset.tabular.columns.score=NAME"],
+            id="one-is-unknown",
+        ),
+        pytest.param(
+            "Source\tHypothesis\tScore ",
+            ["columns.source=Source", "'dataset.tabular.columns.score=\"Score \"'"],
+            id="other-case",
+        ),
+        pytest.param(
+            "ref\tmt\tmqm", ["columns.reference=ref", "columns.hypothesis=mt", "columns.score=mqm"], id="reference"
+        ),
+    ],
+)
+def test_all_missing_roles_in_one_message(read, header, words):
+    with pytest.raises(DataError) as error:
+        read(f"{header}\n" + "x\t" * header.count("\t") + "1\n", language_pairs=["de-en"])
+    assert all(word in str(error.value) for word in words), error.value
+
+
+@pytest.mark.parametrize("name", ["it's", 'a"b', "a b", "a\\b", "ü", "=x", "[1]"])
+def test_a_proposed_setting_can_be_typed_as_it_stands(name):
+    import shlex
+
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    from bmx_grid.datasets.columns import setting
+
+    (word,) = shlex.split(setting("dataset.tabular", "score", name))
+    (override,) = OverridesParser.create().parse_overrides([word])
+    assert override.value() == name
+
+
+def test_an_unknown_pair_column_is_proposed(read):
+    with pytest.raises(ConfigError, match=r"Perhaps: dataset\.tabular\.columns\.language_pair=lp"):
+        read("lp\tsource\thypothesis\tscore\nde-en\ta\tb\t1\n")
+
+
+def test_a_language_pair_that_cannot_name_files_is_refused_with_its_row(read):
+    with pytest.raises(DataError, match=r"my\.tsv, line 3: the language pair 'a/\.\.' cannot name files"):
+        read(HEAD + "de-en\ta\tb\t1\na/..\ta\tb\t1\n")
+
+
+def parquet_with(path, **columns):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    whole = {"source": pa.array(["a", "b"]), "hypothesis": pa.array(["c", "d"]), "score": pa.array([1.0, None])}
+    parquet.write_table(pa.table({**whole, **columns}), path)
+
+
+def invalid_utf8():
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.array([0, 1, 2], pa.int32()).buffers()[1], pa.py_buffer(b"a\xff")]
+    )
+
+
+def bad_columns():
+    import pyarrow as pa
+
+    return {
+        "time-zone": pa.array([0, 1], pa.timestamp("us", tz="Nowhere/Nothing")),
+        "not-utf8": invalid_utf8(),
+        "nested": pa.array([[{"a": 1}], None]),
+        "binary": pa.array([b"\xff", b"a"]),
+    }
+
+
+@pytest.mark.parametrize("kind", ["time-zone", "not-utf8", "nested", "binary"])
+def test_parquet_columns_nobody_asks_for_are_not_read(reader, tmp_path, kind):
+    path = tmp_path / "my.parquet"
+    parquet_with(path, other=bad_columns()[kind])
+    found = reader("tabular", path=str(path), language_pairs=["de-en"]).read(tmp_path, "de-en")
+    assert [(s.source, s.hypothesis) for s in found.segments] == [("a", "c"), ("b", "d")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("time-zone", ["'hypothesis' holds timestamp"]),
+        ("not-utf8", ["row 2", "'hypothesis' is not UTF-8"]),
+        ("nested", ["'hypothesis' holds list"]),
+        ("binary", ["'hypothesis' holds binary"]),
+    ],
+)
+def test_a_needed_parquet_column_that_cannot_be_decoded(reader, tmp_path, kind, words):
+    path = tmp_path / "my.parquet"
+    parquet_with(path, hypothesis=bad_columns()[kind])
+    with pytest.raises(DataError) as error:
+        reader("tabular", path=str(path), language_pairs=["de-en"]).read(tmp_path, "de-en")
+    assert all(word in str(error.value) for word in ["my.parquet", *words]), error.value
+
+
+def test_parquet_categories_decimals_and_whole_numbers(reader, tmp_path):
+    import pyarrow as pa
+
+    path = tmp_path / "my.parquet"
+    decimals = pa.array(["1.5", None]).cast(pa.decimal128(3, 1))
+    parquet_with(path, system=pa.array(["X", "X"]).dictionary_encode(), id=pa.array([7, 8]), score=decimals)
+    found = reader("tabular", path=str(path), language_pairs=["de-en"]).read(tmp_path, "de-en")
+    assert [s.name for s in found.segments] == ["7:X", "8:X"]
+    assert found.human_scores[0] == 1.5 and math.isnan(found.human_scores[1])
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """How often a file was parsed."""
+    from bmx_grid.datasets import tabular
+
+    calls = []
+
+    def counting(path, *arguments):
+        calls.append(path)
+        return open_table(path, *arguments)
+
+    open_table = tabular.open_table
+    monkeypatch.setattr(tabular, "open_table", counting)
+    return calls
+
+
+def test_a_file_of_many_pairs_is_parsed_once(write, reader, tmp_path, opened):
+    rows = "".join(f"p{pair:02}-en\ta{row}\tb\t{row}\n" for row in range(3) for pair in range(40))
+    made = reader("tabular", path=str(write("my.tsv", HEAD + rows)))
+    found = [made.read(tmp_path, pair) for pair in made.pairs(tmp_path)]
+    assert [len(one) for one in found] == [3] * 40
+    assert [s.source for s in found[7].segments] == ["a0", "a1", "a2"]
+    assert len(opened) == 1
+
+
+def test_a_changed_file_is_parsed_again(write, reader, tmp_path, opened):
+    made = reader("tabular", path=str(write("my.tsv", HEAD + "de-en\ta\tb\t1\ncs-en\ta\tb\t1\n")))
+    assert made.pairs(tmp_path) == ("de-en", "cs-en")
+    write("my.tsv", HEAD + "fr-en\ta\tb\t1\n")
+    assert made.pairs(tmp_path) == ("fr-en",)
+    assert len(opened) == 2
+
+
+def test_the_rows_are_let_go_once_all_pairs_are_read(write, reader, tmp_path):
+    import pickle
+
+    made = reader("tabular", path=str(write("my.tsv", tsv())))
+    plain = len(pickle.dumps(made))
+    made.read(tmp_path, "de-en")
+    assert "_read" in vars(made)
+    assert len(pickle.dumps(made)) == plain, "another process reads for itself"
+    made.read(tmp_path, "cs-en")
+    assert "_read" not in vars(made)

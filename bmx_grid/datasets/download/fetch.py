@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bmx_grid._version import __version__
-from bmx_grid.datasets.download.progress import Progress
-from bmx_grid.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.datasets.base import check_address
+from bmx_grid.errors import DataError, DataMissingError
+from bmx_grid.progress import BYTES, Progress
 
 CHUNK = 1 << 16
 FINAL = (400, 401, 403, 404, 405, 410)  # answers that asking again does not change
@@ -38,11 +39,11 @@ def fetch(address: str, target: Path, retry: Retry | None = None) -> None:
 
     A part is continued only while the server says that its file is unchanged (If-Range with the ETag
     or the date that came with the part); otherwise the download starts again. `target` appears in
-    one step when complete. Raises ConfigError for an address that is not http(s), DataMissingError
-    when the server refuses or cannot be reached, DataError when `target` cannot be written.
+    one step when complete. Raises ConfigError for an address that is malformed or not http(s),
+    DataMissingError when the server refuses, cannot be reached or sends elsewhere than to an address,
+    DataError when `target` cannot be written.
     """
-    if not address.startswith(("http://", "https://")):
-        raise ConfigError(f"the archive address '{address}' must start with https:// or http://.")
+    check_address(address, "the archive")
     retry = retry or Retry()
     part = target.with_name(target.name + ".part")
     failures = 0
@@ -70,8 +71,9 @@ def _fetch_rest(address: str, part: Path, timeout_s: float) -> None:
     """One request for what `part` still lacks."""
     have, validator = _size(part), _validator(part)
     headers = {"User-Agent": f"bmx-grid/{__version__}", "Accept-Encoding": "identity"}
-    if have and validator.is_file():
-        headers |= {"Range": f"bytes={have}-", "If-Range": validator.read_text(encoding="ascii")}
+    known = validator.read_text(encoding="latin-1") if validator.is_file() else ""
+    if have and _fits_header(known):
+        headers |= {"Range": f"bytes={have}-", "If-Range": known}
     try:
         response = urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=timeout_s)
     except urllib.error.HTTPError as error:
@@ -81,6 +83,8 @@ def _fetch_rest(address: str, part: Path, timeout_s: float) -> None:
         if error.code == 416:  # the part is longer than the file, so it is of another version
             part.unlink(missing_ok=True)
         raise _Interrupted(f"the server answers {error.code} {error.reason}") from error
+    except ValueError as error:  # of a redirection: the address itself was checked
+        raise DataMissingError(f"{address}: the server redirects to an invalid address ({error}).") from error
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         raise _Interrupted(f"no connection ({getattr(error, 'reason', error)})") from error
 
@@ -94,9 +98,10 @@ def _fetch_rest(address: str, part: Path, timeout_s: float) -> None:
             # A weak ETag promises no equal bytes; without a promise a part cannot be continued.
             known = response.headers.get("Last-Modified", "") if not known or known.startswith("W/") else known
             validator.unlink(missing_ok=True)
-            if known:
+            if _fits_header(known):
                 validator.write_text(known, encoding="ascii")
-        with part.open("ab" if start else "wb") as out, Progress(address, start, total) as progress:
+        shown = Progress(total, f"  fetching {part.stem}", BYTES, start)
+        with part.open("ab" if start else "wb") as out, shown as progress:
             while True:
                 try:
                     chunk = response.read1(CHUNK)
@@ -105,7 +110,7 @@ def _fetch_rest(address: str, part: Path, timeout_s: float) -> None:
                 if not chunk:
                     break
                 out.write(chunk)
-                progress.add(len(chunk))
+                progress.advance(len(chunk))
     if total is not None and _size(part) != total:
         raise _Interrupted(f"the connection ended after {_size(part):,} of {total:,} bytes")
 
@@ -114,11 +119,16 @@ def _extent(response: http.client.HTTPResponse) -> tuple[int, int | None]:
     """(first byte of the answer, size of the whole file or None where the server does not say)."""
     length = response.headers.get("Content-Length")
     if response.status != 206:
-        return 0, int(length) if length and length.isdecimal() else None
-    match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
+        return 0, int(length) if length and re.fullmatch(r"[0-9]{1,18}", length) else None
+    match = re.fullmatch(r"bytes ([0-9]{1,18})-[0-9]+/([0-9]{1,18}|\*)", response.headers.get("Content-Range", ""))
     if match is None:
         return -1, None
     return int(match[1]), None if match[2] == "*" else int(match[2])
+
+
+def _fits_header(validator: str) -> bool:
+    """Whether an ETag or a date can be sent back; a damaged or foreign one cannot."""
+    return validator != "" and validator.isascii() and validator.isprintable()
 
 
 def _size(part: Path) -> int:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
 import tarfile
 import uuid
-import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from bmx_grid.datasets.archives import archive_members
 from bmx_grid.datasets.download.manifest import Entry
 from bmx_grid.errors import DataError
 
 CHUNK = 1 << 20
+ARCHIVE_BYTES = 20_000_000_000  # of all files of a repository together
 
 
 def unpack(archive: Path, data_dir: Path, folder: str, wanted: Mapping[str, Entry]) -> None:
@@ -28,24 +28,19 @@ def unpack(archive: Path, data_dir: Path, folder: str, wanted: Mapping[str, Entr
 
     Raises DataError, naming the member, when a member has an absolute path or climbs out of the
     archive (nothing of such an archive is trusted), when a wanted file is a link or a device, has
-    another size or checksum, or is not there; and when the archive is damaged.
+    another size or checksum, or is not there; and when the archive is damaged or unpacks to more than 20 GB.
     """
     found = set()
-    try:
-        with tarfile.open(archive, "r|gz") as members:
-            for member in members:
-                path = _path_below(member.name, folder, archive)
-                if path not in wanted:
-                    continue
-                content = members.extractfile(_checked(member, wanted[path], data_dir, archive))
-                if content is None:
-                    raise DataError(f"{archive}: '{member.name}' has no content.")
-                _write_checked(content, data_dir / path, wanted[path], archive)
-                found.add(path)
-    except tarfile.FilterError as error:
-        raise DataError(f"{archive}: refused, a member is unsafe ({error}).") from error
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{archive}: damaged archive ({error}).") from error
+    with archive_members(archive, ARCHIVE_BYTES) as members:
+        for member, opened in members:
+            path = _path_below(member.name, folder, archive)
+            if path not in wanted:
+                continue
+            content = opened.extractfile(_checked(member, wanted[path], data_dir, archive))
+            if content is None:
+                raise DataError(f"{archive}: '{member.name}' has no content.")
+            _write_checked(content, data_dir / path, wanted[path], archive)
+            found.add(path)
     missing = sorted(set(wanted) - found)
     if missing:
         raise DataError(f"{archive}: lacks {len(missing)} of {len(wanted)} wanted files, the first is {missing[0]}.")

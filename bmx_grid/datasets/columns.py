@@ -1,0 +1,107 @@
+"""Which column of a user's table plays which role, and what to write where that is not clear."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+
+from bmx_grid.errors import DataError
+
+# Role -> other names that such columns often have; never used by themselves, only proposed.
+USUAL = {
+    "source": ("src", "source_text", "source_segment", "original", "input"),
+    "reference": ("ref", "reference_text", "human_reference", "gold"),
+    "hypothesis": ("hyp", "mt", "translation", "candidate", "output", "target", "tgt", "prediction", "mt_output"),
+    "score": (
+        "da",
+        "mqm",
+        "human",
+        "human_score",
+        "z_mean",
+        "mean",
+        "z_score",
+        "zscore",
+        "z",
+        "raw",
+        "rating",
+        "label",
+    ),
+    "language_pair": ("lp", "langpair", "lang_pair", "language-pair", "langs", "languages", "pair"),
+    "id": ("seg_id", "segid", "segment_id", "sid", "sentence_id", "index", "segment"),
+    "system": ("sys", "system_name", "model", "team", "engine"),
+    "document": ("doc", "doc_id", "docid", "document_id"),
+}
+ROLES = tuple(USUAL)
+REQUIRED = ("hypothesis", "score")
+SHOWN = 30  # columns that a message lists
+PLAIN = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
+
+
+def assign(names: Sequence[str], given: Mapping[str, str | None], where: str, reader: str) -> dict[str, str]:
+    """role -> column, of the roles that have one: the given one, or else the column of the role's own name.
+
+    names: the file's columns; given: role -> column, None where the configuration leaves it open; where: the file;
+    reader: the key of the data set (`dataset.tabular`). Raises one DataError for everything that is missing, with the
+    columns there are and the settings to add.
+    """
+    found, problems = {}, []
+    for role in ROLES:
+        name = given.get(role)
+        if name is None and role in names:
+            found[role] = role
+        elif name is not None and name in names:
+            found[role] = name
+        elif name is not None:
+            close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+            problems.append(f"no column '{name}' for the {role}" + (f" (did you mean '{close[0]}'?)" if close else ""))
+    missing = [role for role in REQUIRED if role not in found and given.get(role) is None]
+    if not {"source", "reference"} & found.keys() and not (given.get("source") or given.get("reference")):
+        missing.append("source")
+    if missing:
+        problems.append("no column for the " + ", the ".join(missing).replace("source", "source (or reference)"))
+    if problems:
+        wanted = [*missing, *(role for role in ROLES if role not in found and given.get(role) is not None)]
+        raise DataError(
+            f"{where}: {', '.join(problems)}. The file has the columns {_listed(names)}. "
+            + _advice(names, found, reader, wanted)
+        )
+    return found
+
+
+def proposal(names: Sequence[str], found: Mapping[str, str], reader: str, roles: Sequence[str] = ROLES) -> str:
+    """The settings to add for the roles without a column, as far as the file has one of a usual name; "" for none."""
+    taken = set(found.values())
+    settings = []
+    for role in roles:
+        wanted = (role, *USUAL[role])
+        usual = [name for name in names if name not in taken and name.strip().lower() in wanted]
+        if role not in found and usual:
+            best = min(usual, key=lambda name: wanted.index(name.strip().lower()))
+            taken.add(best)
+            settings.append(setting(reader, role, best))
+    return f"Perhaps: {' '.join(settings)}" if settings else ""
+
+
+def setting(reader: str, role: str, column: str) -> str:
+    """The override that gives a column a role, as it is typed into a shell."""
+    if PLAIN.fullmatch(column):
+        return f"{reader}.columns.{role}={column}"
+    quoted = re.sub(r'(\\*)(["]|$)', lambda found: found[1] * 2 + ("\\" if found[2] else "") + found[2], column)
+    return shlex.quote(f'{reader}.columns.{role}="{quoted}"')
+
+
+def _advice(names: Sequence[str], found: Mapping[str, str], reader: str, wanted: Sequence[str]) -> str:
+    """What to write for the wanted roles, and for others that the file seems to have a column for."""
+    usual = proposal(names, found, reader)
+    left = [role for role in wanted if f".columns.{role}=" not in usual]
+    if "source" in left and ".columns.reference=" in usual:
+        left.remove("source")
+    rest = " ".join(f"{reader}.columns.{role}=NAME" for role in left)
+    return " ".join(part for part in (usual, f"Name with: {rest}" if rest else "") if part)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(name[:60] if name.strip() else repr(name) for name in names[:SHOWN])
+    return shown + (f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else "")
