@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,6 +34,14 @@ def authors_grid() -> Path:
     if not path.is_file():
         pytest.skip(f"the authors' published grid is not here (looked at {path})")
     return path
+
+
+@pytest.fixture
+def no_text_truncated(monkeypatch) -> None:
+    """As in a new process: no model has truncated a text, so that the next one is the first and is warned of."""
+    from bmx_grid.models import truncation
+
+    monkeypatch.setattr(truncation, "_TEXTS", Counter())
 
 
 @pytest.fixture(scope="session")

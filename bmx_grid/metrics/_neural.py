@@ -10,6 +10,7 @@ from bmx_grid.identity import identity, runtime
 from bmx_grid.metrics.base import Metric, Pair, Reads
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
+from bmx_grid.models.truncation import truncated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +55,7 @@ class NeuralMetric(Metric):
 
     @property
     def texts_cut(self) -> int:
-        return self._loaded().texts_cut
+        return truncated()
 
     def fingerprint(self) -> dict[str, Any]:
         """Settings, with the commit of a hub model and the content of a local one."""

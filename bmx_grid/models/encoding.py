@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.models.loading import LoadedModel
+from bmx_grid.models.truncation import note
 
 Ints = NDArray[np.int64]
 TokenIds = list[NDArray[np.int32]]
@@ -26,21 +27,20 @@ def token_budget(loaded: LoadedModel, batch_tokens: int | None) -> int:
 
 
 def tokenize(loaded: LoadedModel, texts: Sequence[str], max_length: int | None, *, specials: bool = True) -> TokenIds:
-    """int32[L] token ids of each text, cut after `max_length` tokens (None or more than the model's limit: that limit).
+    """int32[L] token ids of each text, truncated to `max_length` tokens (None or above the model's limit: that limit).
 
-    Texts that are cut are counted in `loaded.texts_cut`; the first ones are warned of.
+    Truncated texts are counted (`models.truncation`); the first ones of a model are warned of.
     """
     limit = loaded.max_length if max_length is None else min(max_length, loaded.max_length)
     found = _ids(loaded, texts, specials, truncation=True, max_length=limit)
     full = [text for text, ids in zip(texts, found, strict=True) if len(ids) == limit]
-    cut = sum(len(ids) > limit for ids in _ids(loaded, full, specials, truncation=False))
-    if cut > 0 and loaded.texts_cut == 0:
+    too_long = sum(len(ids) > limit for ids in _ids(loaded, full, specials, truncation=False))
+    if note(too_long, loaded.name):
         warnings.warn(
-            f"model '{loaded.name}': {cut} of {len(texts)} texts have more than {limit} tokens; they are scored "
-            "without the rest, as the published metric does. Said once for this model; texts_cut goes on counting.",
+            f"model '{loaded.name}': {too_long} of {len(texts)} texts have more than {limit} tokens and are truncated, "
+            "as in the published metric. This is reported once per model; the results count all such texts.",
             stacklevel=2,
         )
-    loaded.texts_cut += cut
     return found
 
 

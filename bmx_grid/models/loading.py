@@ -34,7 +34,6 @@ class LoadedModel:
     """A tokenizer and a network in evaluation mode, on its device, and what this process learnt about them.
 
     max_length: tokens that a text may have at most, special tokens included.
-    texts_cut: texts seen so far that were longer than allowed.
     most_tokens: padded tokens that still fit into memory at once, once that has run out; None before.
     """
 
@@ -43,7 +42,6 @@ class LoadedModel:
     network: Any
     device: Any
     max_length: int
-    texts_cut: int = 0
     most_tokens: int | None = None
 
     @property

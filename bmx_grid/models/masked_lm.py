@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bmx_grid.errors import UnavailableError
 from bmx_grid.models.encoding import Ints, in_batches, padded
 from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
+from bmx_grid.models.truncation import note
 from bmx_grid.text import join_words
 
 
@@ -35,12 +36,11 @@ class MaskedLM:
 
     max_tokens: what the model reads at most, its special tokens included. Of a longer text it reads the
         window of so many tokens that has the masked word in its middle (at an end of the text, near that end).
-    windowed: how many masked texts were longer so far.
+        Such texts are counted (`models.truncation`), once for each masked word.
     """
 
     loaded: LoadedModel
     max_tokens: int
-    windowed: int = 0
 
     def propose(self, words: tuple[str, ...], places: Sequence[int], count: int, batch_tokens: int) -> Proposals:
         """What stands at each of m `places` when the word there is taken as unknown and all others as they are.
@@ -93,7 +93,7 @@ class MaskedLM:
         texts = [join_words([*words[:place], mask, *words[place + 1 :]]) for place in places]
         starts = [len(join_words([*words[:place], ""])) for place in places]
         encoded = tokenizer(texts, truncation=False, padding=False, verbose=False).encodings
-        rows, masks, cut = [], [], 0
+        rows, masks, too_long = [], [], 0
         for one, start in zip(encoded, starts, strict=True):
             # The text may hold the mask's own spelling: ours is the first mask that does not end before the word.
             at = next(
@@ -101,17 +101,16 @@ class MaskedLM:
                 for index, (token, (_, end)) in enumerate(zip(one.ids, one.offsets, strict=True))
                 if token == tokenizer.mask_token_id and end > start
             )
-            cut += len(one.ids) > self.max_tokens
+            too_long += len(one.ids) > self.max_tokens
             row, at = window(one.ids, [place is None for place in one.sequence_ids], at, self.max_tokens)
             rows.append(row)
             masks.append(at)
-        if cut and self.windowed == 0:
+        if note(too_long, f"{self.loaded.name} (windows around masked words)"):
             warnings.warn(
-                f"input_marginalization: a side of {len(words)} words has more than {self.max_tokens} tokens; of such "
-                "sides the masked language model reads the part around each masked word. Said once a process.",
+                f"model '{self.loaded.name}': a side of {len(words)} words has more than {self.max_tokens} tokens; of "
+                "such sides it reads the part around each masked word. This is reported once per model.",
                 stacklevel=2,
             )
-        self.windowed += cut
         return rows, masks
 
     @cached_property

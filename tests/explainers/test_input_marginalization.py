@@ -20,6 +20,7 @@ from bmx_grid.errors import ConfigError, ExplainError, UnavailableError
 from bmx_grid.explainers.input_marginalization import InputMarginalization
 from bmx_grid.models.loading import load_model
 from bmx_grid.models.masked_lm import MaskedLM, load_masked_lm, window
+from bmx_grid.models.truncation import truncated_by_model
 
 SENTENCE = ("The", "cat", "sat", "on", "the", "mat", "yesterday", ".")
 SIDES = [
@@ -292,14 +293,13 @@ def test_the_window_holds_the_mask_and_the_special_tokens(at, kept, then):
     assert window(list(range(10)), special, at, 10) == (list(range(10)), at)
 
 
-def test_sides_longer_than_the_model_are_read_in_windows_and_counted(bert):
-    load_masked_lm.cache_clear()
+def test_sides_longer_than_the_model_are_read_in_windows_and_counted(bert, no_text_truncated):
     words = ("cat",) * (2 * MAX_LENGTH)
     with pytest.warns(UserWarning, match=f"128 words has more than {MAX_LENGTH} tokens"):
         _, found = explained(marginalization(bert), words)
     assert np.isfinite(found).all()
     lm = load_masked_lm(str(bert), None, "float32", "cpu", 512)
-    assert lm.windowed == len(words)
+    assert truncated_by_model() == {f"{lm.loaded.name} (windows around masked words)": len(words)}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         explained(marginalization(bert), words)

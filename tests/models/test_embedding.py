@@ -7,6 +7,7 @@ import pytest
 
 from bmx_grid.models.encoding import in_batches, padded, token_budget, tokenize
 from bmx_grid.models.loading import LoadedModel, load_model
+from bmx_grid.models.truncation import truncated, truncated_by_model
 
 
 def a_model() -> LoadedModel:
@@ -69,9 +70,8 @@ def test_padding():
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "xlm_roberta"])
-def test_long_texts_are_cut_counted_and_warned_of_once(tiny_model, name):
+def test_long_texts_are_truncated_counted_and_warned_of_once(tiny_model, name, no_text_truncated):
     model = load_model("encoder", tiny_model(name), layers=1)
-    model.texts_cut = 0
     texts = ["cat " * 500, "The cat", "dog " * 500]
     with pytest.warns(UserWarning, match="2 of 3 texts have more than 64 tokens"):
         ids = tokenize(model, texts, None)
@@ -80,13 +80,13 @@ def test_long_texts_are_cut_counted_and_warned_of_once(tiny_model, name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tokenize(model, texts, 1_000)
-    assert model.texts_cut == 4
+    assert truncated() == 4 and truncated_by_model() == {model.name: 4}
     assert max(len(one) for one in tokenize(model, texts, 5)) == 5
 
 
-def test_a_text_of_just_the_limit_is_not_cut(tiny_model):
+def test_a_text_of_just_the_limit_is_not_truncated(tiny_model):
     model = load_model("encoder", tiny_model("bert"), layers=1)
-    before = model.texts_cut
+    before = truncated()
     ids = tokenize(model, [". " * 62], None)
     assert len(ids[0]) == 64
-    assert model.texts_cut == before
+    assert truncated() == before
