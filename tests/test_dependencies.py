@@ -11,6 +11,7 @@ from fakes import ROOT
 OPTIONAL = {  # imported, never installed with the package: why, and who says how to get it
     "comet": "needs older versions of NumPy and transformers; metric comet says so",
     "transquest": "needs an older version of transformers; metric transquest says so",
+    **dict.fromkeys(("sacremoses", "truecase", "nltk", "pyemd"), "the extra `authors`; xmoverscore_authors says so"),
     "distributed": "the extra `dask`",
     "dask": "the extra `dask`",
 }
