@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError, unknown
-from bmx_grid.measures.aggregation import Aggregation, PowerMean, shift_positive
+from bmx_grid.measures.aggregation import PRECISION, Aggregation, PowerMean, shift_positive
 from bmx_grid.measures.correlation import Kind, check_kind, correlate, correlate_grid
 from bmx_grid.ragged import Ragged, concatenate_rows
 
@@ -85,7 +85,7 @@ class GridResult:
     plateau: number of points within 1e-12 of the best, itself included; 0 when there is none.
     n_segments: segments handed in; n_rated: those with a human score; n_used: those every correlation rests on.
         The rest of the rated have no word on the aggregated side, or no finite base score or attributions.
-    n_undefined: number of NaN points.
+    n_undefined: number of NaN points: all scores equal, or equal but for the rounding of the means.
     share_shifted: share of used segments whose attributions had to be shifted to be positive; for p <= -1 their
         mean is almost only a function of the number of words. NaN without used segments.
     length_control: correlation of the number of words aggregated with the human scores.
@@ -120,7 +120,7 @@ def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis:
     positive, shifted = shift_positive(words)  # of all segments, so that an error names the row of the caller
     base, human, lengths = base[used], human[used], words.lengths[used]
     means = spec.aggregation.aggregate(_take(positive, used), np.array(spec.p))
-    grid = correlate_grid(spec.correlation, means, base, human, np.array(spec.w))
+    grid = correlate_grid(spec.correlation, means, base, human, np.array(spec.w), PRECISION)
     best, best_p, best_w = float("nan"), float("nan"), float("nan")
     defined = ~np.isnan(grid)
     if defined.any():
