@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bmx_grid.configure import build, convert
+from bmx_grid.configure import build, check_distinct, convert, folder_path
 from bmx_grid.errors import ConfigError
 from bmx_grid.files import remove_abandoned, write_text
+from bmx_grid.masking import masked
 from bmx_grid.segments import check_name
 from bmx_grid.terminal import say
 
@@ -44,7 +45,7 @@ class Settings:
         seed = convert(config["seed"], int, "seed")
         if seed < 0:
             raise ConfigError(f"seed must be 0 or more, got {seed}.")
-        folders = {key: Path(convert(config[key], str, key)) for key in ("data_dir", "cache_dir", "output_dir")}
+        folders = {key: folder_path(config[key], key) for key in ("data_dir", "cache_dir", "output_dir")}
         return cls(
             name=convert(config["name"], str, "name"),
             **folders,
@@ -62,6 +63,7 @@ def run(config: Mapping[str, Any]) -> int:
 
     Raises BmxError for mistakes found before anything runs.
     """
+    from bmx_grid.commands.grid import read_grid
     from bmx_grid.datasets.base import DatasetReader
     from bmx_grid.explainers.base import Explainer
     from bmx_grid.metrics.base import Metric
@@ -71,11 +73,12 @@ def run(config: Mapping[str, Any]) -> int:
 
     settings = Settings.from_config(config)
     datasets = {name: build(node, DatasetReader, f"dataset.{name}") for name, node in _options(config, "dataset")}
+    check_distinct("dataset", {key: reader.name for key, reader in datasets.items()})
     metrics = {name: build(node, Metric, f"metric.{name}") for name, node in _options(config, "metric")}
     explainers = {name: build(node, Explainer, f"explainer.{name}") for name, node in _options(config, "explainer")}
     executor = build(_one(config, "executor"), Executor, "executor")
     tracker = build(_one(config, "tracking"), Tracker, "tracking")
-    spec, fixed = _grid(config)
+    spec, fixed = read_grid(config)
     plan = make_plan(
         datasets,
         metrics,
@@ -214,29 +217,7 @@ def _one(config: Mapping[str, Any], group: str) -> Mapping[str, Any]:
     return node
 
 
-def _grid(config: Mapping[str, Any]) -> tuple[Any, dict[str, tuple[float, float]]]:
-    """The grid to compute, and the (w, p) evaluated beside the best of each explainer. Raises ConfigError."""
-    from bmx_grid.measures.aggregation import Aggregation
-    from bmx_grid.measures.grid import GridSpec, p_values
-
-    node = _one(config, "grid")
-    aggregation = build(_one(config, "aggregation"), Aggregation, "aggregation")
-    ends = {key: convert(_one(node, "p").get(key), float, f"grid.p.{key}") for key in ("start", "stop", "step")}
-    spec = GridSpec(
-        p=tuple(p_values(**ends).tolist()),
-        w=convert(node.get("w"), tuple[float, ...], "grid.w"),
-        side=convert(node.get("side"), Literal["both", "hypothesis"], "grid.side"),
-        aggregation=aggregation,
-        correlation=convert(node.get("correlation"), Literal["pearson", "spearman", "kendall"], "grid.correlation"),
-    )
-    fixed = convert(node.get("fixed"), dict[str, dict[str, float]], "grid.fixed")
-    for name, point in fixed.items():
-        if set(point) != {"w", "p"}:
-            raise ConfigError(f"grid.fixed.{name}: expected {{w: …, p: …}}, got {dict(point)!r}.")
-    return spec, {name: (point["w"], point["p"]) for name, point in fixed.items()}
-
-
 def _config_text(config: Mapping[str, Any]) -> str:
     import yaml
 
-    return yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
+    return yaml.safe_dump(masked(config), sort_keys=False, allow_unicode=True)
