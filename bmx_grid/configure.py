@@ -10,7 +10,6 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import importlib
-import inspect
 import os
 import types
 import typing
@@ -66,10 +65,11 @@ def build(node: Any, expected: type[Built], where: str) -> Built:
     cls = _allowed_class(str(node["_target_"]), where)
     if not (issubclass(cls, expected) and dataclasses.is_dataclass(cls)):
         raise ConfigError(f"{where}._target_: {cls.__name__} is not a {expected.__name__}.")
-    if inspect.isabstract(cls):
+    missing = [name for name in dir(cls) if getattr(getattr(cls, name, None), "__isabstractmethod__", False)]
+    if missing:
         raise ConfigError(
-            f"{where}._target_: '{node['_target_']}' is abstract, it says what every {expected.__name__} does but not "
-            f"how; name a class that implements {', '.join(sorted(cls.__abstractmethods__))}."
+            f"{where}._target_: '{node['_target_']}' is abstract, the frame that every {expected.__name__} fills; name "
+            f"a class that implements {', '.join(missing)}."
         )
     return typing.cast(Built, _fill(cls, {key: node[key] for key in node if key != "_target_"}, where))
 

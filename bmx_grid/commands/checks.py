@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from bmx_grid.configure import CONFIGS, groups
+from bmx_grid.commands.grid import GridKeys
+from bmx_grid.configure import CONFIGS, field_names, groups
 from bmx_grid.errors import unknown
 
 Path = tuple[str, ...]
@@ -62,7 +63,10 @@ def refusals(config: Mapping[str, Any], explainers: list[str]) -> Iterator[Refus
     """
     yield from hydra_refusals(config.get("hydra"))
     yield from _top_level(config)
+    if isinstance(config.get("grid"), Mapping):
+        yield from _unknown_fields(config["grid"], GridKeys, ("grid",))
     yield from _fixed(config, explainers)
+    yield from _components(config)
 
 
 def hydra_refusals(hydra: Any) -> Iterator[Refusal]:
@@ -100,6 +104,20 @@ def _fixed(config: Mapping[str, Any], explainers: list[str]) -> Iterator[Refusal
     for name in fixed if isinstance(fixed, Mapping) else ():
         if name not in known:
             yield Refusal(("grid", "fixed", str(name)), unknown("explainer", str(name), known))
+
+
+def _components(config: Mapping[str, Any]) -> Iterator[Refusal]:
+    """Keys that the class of an option does not have; what else is wrong with it is found when it is built."""
+    for group in groups():
+        node = config.get(group)
+        if not isinstance(node, Mapping):
+            continue
+        nodes = {(group,): node} if "_target_" in node else {(group, str(key)): one for key, one in node.items()}
+        for path, one in nodes.items():
+            fields = field_names(one, ".".join(path)) if isinstance(one, Mapping) else []
+            for key in one if fields else ():
+                if key != "_target_" and key not in fields:
+                    yield Refusal((*path, str(key)), unknown("key", str(key), fields))
 
 
 def _code(hydra: Mapping[str, Any]) -> Iterator[Refusal]:

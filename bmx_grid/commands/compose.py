@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -153,7 +154,9 @@ def _run(hydra: Hydra, config_name: str, overrides: list[str], several: bool) ->
 
     loader: CheckedLoader = hydra.config_loader  # type: ignore[assignment]
     config = loader.load_configuration(config_name, overrides, RunMode.RUN, validate_sweep_overrides=False)
-    if several or config.hydra.mode == RunMode.MULTIRUN:
+    with _hydra_mistakes():
+        several = several or config.hydra.mode == RunMode.MULTIRUN
+    if several:
         return _run_several(loader, config_name, overrides)
     config = loader.load_configuration(config_name, overrides, RunMode.RUN)
     _refuse_leaks(config)
@@ -222,22 +225,27 @@ def _run_several(loader: CheckedLoader, config_name: str, overrides: list[str]) 
 
 def _job(config: DictConfig, varied: frozenset[str]) -> Job:
     """One job of a multirun, perhaps in another process; it never raises, so that the others run, too."""
+    import traceback
+
     from hydra.core.hydra_config import HydraConfig
+    from omegaconf.errors import OmegaConfBaseException
 
-    overrides = [one for one in HydraConfig.get().overrides.task if one.lstrip("+").partition("=")[0] in varied]
-    suffix = masked_address(",".join(overrides)).replace(os.sep, "_")
-    if suffix:
-        output_dir = Path(config.output_dir)
-        config.name = f"{config.name},{suffix}"
-        config.output_dir = str(output_dir.with_name(f"{output_dir.name},{suffix}"))
+    name = "a job"
     try:
-        return Job(config.name, n_failed=_run_config(config))
+        name = str(config.name)
+        overrides = [one for one in HydraConfig.get().overrides.task if one.lstrip("+").partition("=")[0] in varied]
+        suffix = masked_address(",".join(overrides)).replace(os.sep, "_")
+        if suffix and isinstance(config.output_dir, str):  # what is no text is refused below
+            output_dir = Path(config.output_dir)
+            name = config.name = f"{config.name},{suffix}"
+            config.output_dir = str(output_dir.with_name(f"{output_dir.name},{suffix}"))
+        return Job(name, n_failed=_run_config(config))
     except BmxError as error:
-        return Job(config.name, mistake=str(error))
+        return Job(name, mistake=str(error))
+    except OmegaConfBaseException as error:
+        return Job(name, mistake=_unresolved(error))
     except Exception:
-        import traceback
-
-        return Job(config.name, crash=traceback.format_exc())
+        return Job(name, crash=traceback.format_exc())
 
 
 def _varied(loader: CheckedLoader, config: DictConfig, arguments: list[str]) -> frozenset[str]:
@@ -297,19 +305,19 @@ def _unresolved(error: Exception) -> str:
     return f"{key + ': ' if key else ''}the configuration cannot be resolved: {text}."
 
 
-class _hydra_mistakes:
-    """What Hydra raises in this block is answered as a mistake in its part of the configuration."""
+@contextmanager
+def _hydra_mistakes() -> Iterator[None]:
+    """Whatever Hydra cannot do in this block is answered as a mistake in its part of the configuration."""
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
-        from hydra.errors import HydraException
-        from omegaconf.errors import OmegaConfBaseException
-
-        if isinstance(error, HydraException | OmegaConfBaseException):
-            text = " ".join(str(error).split()).rstrip(".")
-            raise ConfigError(f"hydra's part of the configuration: {text}.") from error
+    try:
+        yield
+    except OmegaConfBaseException as error:
+        raise ConfigError(_unresolved(error)) from error
+    except (HydraException, OSError, ValueError, TypeError, AssertionError) as error:
+        text = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        raise ConfigError(f"the keys below hydra cannot be used as they are: {text[:300]}.") from error
 
 
 def _show(hydra: Hydra, given: argparse.Namespace) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.config_repository import CachingConfigRepository
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, ValueType
+from hydra.core.override_parser.types import Override, OverrideType, Sweep, ValueType
 from hydra.errors import HydraException, OverrideParseException
 from hydra.plugins.config_source import ConfigResult
 from hydra.types import RunMode
@@ -26,7 +26,7 @@ from omegaconf.errors import OmegaConfBaseException
 from bmx_grid.commands.checks import Refusal, chosen, defaults, hydra_refusals, refusals
 from bmx_grid.configure import field_names, groups
 from bmx_grid.errors import BmxError, ConfigError, unknown
-from bmx_grid.masking import masked
+from bmx_grid.masking import masked, masked_address
 
 
 class CheckedLoader(ConfigLoaderImpl):
@@ -64,8 +64,8 @@ class CheckedLoader(ConfigLoaderImpl):
         )
         for refusal in found:
             raise ConfigError(self._located(refusal, config_name, overrides, run_mode))
-        if validate_sweep_overrides and run_mode == RunMode.RUN:
-            self._refuse_several_values(parse(overrides))
+        if validate_sweep_overrides:
+            _refuse_several_values(parse(overrides), run_mode)
         if self.mask:
             config = without_secrets(config)
         return config
@@ -94,19 +94,6 @@ class CheckedLoader(ConfigLoaderImpl):
                 if place is not None and ("://" in text or not Path(text).is_dir()):
                     raise ConfigError(f"hydra.searchpath: '{place}' is not a folder; name one, as --config-dir does.")
 
-    def _refuse_several_values(self, parsed: list[Override]) -> None:
-        for override in parsed:
-            if not override.is_sweep_override():
-                continue
-            key, line = override.get_key_element(), override.input_line or ""
-            value = line.partition("=")[2]
-            if override.value_type == ValueType.SIMPLE_CHOICE_SWEEP:
-                raise ConfigError(
-                    f"{line}: several values; write {key}=[{value}] for a list, {key}='\"{value}\"' for a text with "
-                    "commas, or add --multirun to run one sweep per value."
-                )
-            raise ConfigError(f"{line}: several values; add --multirun to run one sweep per value.")
-
     def _explained(self, error: Exception, config_name: str | None, overrides: list[str], run_mode: RunMode) -> str:
         """One sentence for what Hydra raised, with our way out in place of its own."""
         text = str(error)
@@ -122,17 +109,35 @@ class CheckedLoader(ConfigLoaderImpl):
                 f"{key} is chosen already; leave out the + in front of it, or in the defaults list of a file write "
                 f"'override /{key}: NAME'."
             )
+        differs = re.search(r"The value of '(.+?)' is (.*) and not", text)
+        if differs is not None:
+            return f"~{differs.group(1)}: its value is {differs.group(2)}; leave out what follows the name."
         key = _quoted(text, r"Could not delete(?: from config\.)? '(.+?)'")
+        if key is not None and isinstance(chosen().get(key), list):
+            return f"~{key}: options of {key} are chosen, not deleted; write {key}=[NAME,…]."
         if key is not None:
             return f"~{key}: there is nothing of that name to delete."
         key = _quoted(text, r"Cannot find primary config '(.+?)'")
         if key is not None:
             return f"--config-name {key}: there is no {key}.yaml; leave it out, or name a file in --config-dir."
+        inside = _quoted(text, r"^In '(.+?)':")
+        place = f"{self._repository().place(inside)}: " if inside is not None else ""
+        key = _quoted(text, r"Key '(.+?)' not in '\w+Conf'")
+        if key is not None:
+            full = _quoted(text, r"full_key: (\S+)") or key
+            return f"{place}{full}: Hydra has no key '{key}' there; leave it out."
+        if inside is not None:
+            text = text.partition(":")[2]
         cause = error.__cause__
         if isinstance(cause, OmegaConfBaseException):
             text = f"{text}: {str(cause).splitlines()[0]}" if text else str(cause).splitlines()[0]
         text = re.split(r"\nSee https|\nConfig search path:|\n\s*full_key:|\nTo append", text)[0]
-        return f"the configuration cannot be composed: {' '.join(text.split()).rstrip('.') or type(error).__name__}."
+        reason = " ".join(text.split()).rstrip(".") or type(error).__name__
+        reason = masked_address(reason if len(reason) <= 300 else f"{reason[:297]}…")
+        return f"{place or 'the configuration cannot be composed: '}{reason}."
+
+    def _repository(self) -> _Repository:
+        return _Repository(self.repository)
 
     def _unknown_key(self, key: str, config_name: str | None, overrides: list[str], run_mode: RunMode) -> str:
         """Which part of `key` is unknown, with the closest name; `overrides` are those it was composed with."""
@@ -149,7 +154,7 @@ class CheckedLoader(ConfigLoaderImpl):
             if f"{key}.".startswith(f"{own}.") or f"{own}.".startswith(f"{key}."):
                 if _is_choice(override):
                     break  # its file is named below
-                return f"{masked(override.input_line)}: {refusal.reason.rstrip('.')}."
+                return f"{_shown(override.input_line)}: {refusal.reason.rstrip('.')}."
         listed = self.compute_defaults_list(config_name, overrides, run_mode).defaults
         repository = self._parse_overrides_and_create_caching_repo(config_name, overrides)[1]
         for default in reversed(listed):
@@ -170,13 +175,14 @@ class _Repository(CachingConfigRepository):
         try:
             loaded = super().load_config(config_path)
         except (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError, OSError, RecursionError) as error:
-            place = self._place(config_path)
+            place = self.place(config_path)
             raise ConfigError(f"{place}{_file_mistake(error, place)}") from error
         if loaded is not None and loaded.provider not in ("hydra", "main", "schema"):
             _check_option(loaded, config_path)
         return loaded
 
-    def _place(self, config_path: str) -> str:
+    def place(self, config_path: str) -> str:
+        """The file of an option, as far as it is one."""
         name = config_path if config_path.endswith(".yaml") else f"{config_path}.yaml"
         found = (Path(source.path) / name for source in self.get_sources() if source.scheme() == "file")
         return str(next((path for path in found if path.is_file()), name))
@@ -185,19 +191,40 @@ class _Repository(CachingConfigRepository):
 def parse(overrides: list[str]) -> list[Override]:
     """The overrides as Hydra understands them. Raises ConfigError for one that it does not."""
     parser = OverridesParser.create()
-    parsed = []
+    parsed: list[Override] = []
     for line in overrides:
         try:
             parsed += parser.parse_overrides([line])
         except OverrideParseException as error:
-            reason = " ".join(str(error).split("\nSee https")[0].split("\n")[0].split())
             raise ConfigError(
-                f"{masked(line)!r} is no KEY=VALUE ({reason}); put a value with spaces, commas, brackets or quotes in "
-                "quotes of its own: KEY='\"VALUE\"'."
+                f"{_shown(line)} cannot be read as KEY=VALUE{_reason(str(error), line)}; put a value with spaces, "
+                "commas, brackets, quotes or letters beyond ASCII in quotes of its own: KEY='\"VALUE\"'."
             ) from error
         except RecursionError as error:
-            raise ConfigError(f"{masked(line[:60])!r}… is nested too deeply to be a value.") from error
+            raise ConfigError(f"{_shown(line)} is nested too deeply to be a value.") from error
+    for override in parsed:
+        value = override.value()
+        if any(isinstance(one, Sweep) for one in getattr(value, "list", ())):
+            raise ConfigError(f"{_shown(override.input_line)}: a range cannot be one of several values; list them all.")
     return parsed
+
+
+def _reason(message: str, line: str) -> str:
+    """What Hydra's parser stumbled over, from its message, in brackets."""
+    first, *others = message.split("\nSee https")[0].split("\n")
+    if first.startswith("Error parsing override") and others:
+        return f" ({others[0].strip()})"
+    if first.startswith("LexerNoViableAltException: "):
+        at = len(others[-1]) - 1 - len("LexerNoViableAltException: ") if others else 0
+        return f" (character {at + 1}: {line[at]!r})" if 0 <= at < len(line) else ""
+    found = re.match(r"(?:no viable alternative at|mismatched|extraneous) input '(.*?)'", first)
+    return "" if found is None or found.group(1) == "<EOF>" else f" (at {found.group(1)!r})"
+
+
+def _shown(line: str | None) -> str:
+    """An argument as it is shown: without passwords, and not all of a very long one."""
+    text = masked_address(line or "")
+    return repr(text if len(text) <= 100 else f"{text[:97]}…")
 
 
 def unknown_key(config: Any, key: str) -> str:
@@ -246,6 +273,22 @@ def has_secret(config: DictConfig) -> bool:
     return bool(masked(plain) != plain)
 
 
+def _refuse_several_values(parsed: list[Override], run_mode: RunMode) -> None:
+    for override in parsed:
+        if not override.is_sweep_override() or (run_mode == RunMode.MULTIRUN and not override.is_hydra_override()):
+            continue
+        key, shown = override.get_key_element(), _shown(override.input_line)
+        value = masked_address((override.input_line or "").partition("=")[2])
+        if override.is_hydra_override():
+            raise ConfigError(f"{shown}: several values; those of Hydra's own keys cannot vary, give one.")
+        if override.value_type == ValueType.SIMPLE_CHOICE_SWEEP:
+            raise ConfigError(
+                f"{shown}: several values; write {key}=[{value}] for a list, {key}='\"{value}\"' for a text with "
+                "commas, or add --multirun to run one sweep per value."
+            )
+        raise ConfigError(f"{shown}: several values; add --multirun to run one sweep per value.")
+
+
 def _is_choice(override: Override) -> bool:
     """Whether an override chooses options of a group, rather than sets a key."""
     key = override.key_or_group
@@ -254,21 +297,27 @@ def _is_choice(override: Override) -> bool:
 
 def _check_choice(override: Override, repository: CachingConfigRepository) -> None:
     """Refuse options and keys that do not exist, with the closest name. Raises ConfigError."""
-    key, line = override.key_or_group, masked(override.input_line or "")
+    key, shown = override.key_or_group, _shown(override.input_line)
     root = re.split(r"[./\[]", key)[0]
-    if key in groups():
-        if key == "sweep" and override.type.name == "CHANGE":
+    if key == "hydra":
+        raise ConfigError(f"{shown}: set Hydra's keys one by one, as hydra.launcher.n_jobs=2.")
+    if _is_choice(override) and repository.group_exists(key):
+        if key == "sweep" and override.type == OverrideType.CHANGE:
+            line = masked_address(override.input_line or "")
             raise ConfigError(f"write +{line}: a sweep is added to the configuration, it is not one of its keys.")
         if override.is_delete() or override.value_type == ValueType.GLOB_CHOICE_SWEEP:
             return
         known = repository.get_group_options(key)
         for name in _names(override):
             if name not in known:
-                raise ConfigError(unknown(key, str(name), known))
+                hint = (
+                    " For it, pip install hydra-joblib-launcher." if (key, name) == ("hydra/launcher", "joblib") else ""
+                )
+                raise ConfigError(unknown(key, "null" if name is None else str(name), known) + hint)
         if override.is_force_add() or (override.is_add() and key in chosen()):
-            raise ConfigError(f"{line}: {key} is chosen already; leave out the + in front of it.")
+            raise ConfigError(f"{shown}: {key} is chosen already; leave out the + in front of it.")
     elif root != "hydra" and root not in {*defaults(), *groups()} and not repository.group_exists(key):
-        raise ConfigError(f"{line}: {unknown('key', root, {*defaults(), *groups()})}")
+        raise ConfigError(f"{shown}: {unknown('key', root, {*defaults(), *groups()})}")
 
 
 def _names(override: Override) -> list[Any]:
