@@ -61,7 +61,7 @@ def build(node: Any, expected: type[Built], where: str) -> Built:
     Raises ConfigError naming the key (below `where`), the value and what would fit.
     """
     if not isinstance(node, Mapping) or "_target_" not in node:
-        raise ConfigError(f"{where}: expected an option with a `_target_`, got {node!r}.")
+        raise ConfigError(f"{where}: expected an option with a `_target_`, got {_got(node)}.")
     cls = _allowed_class(str(node["_target_"]), where)
     if not (issubclass(cls, expected) and dataclasses.is_dataclass(cls)):
         raise ConfigError(f"{where}._target_: {cls.__name__} is not a {expected.__name__}.")
@@ -188,7 +188,7 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
         return float(value)
     elif isinstance(hint, type) and isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
         return value
-    raise ConfigError(f"{where}: expected {_wanted(hint)}, got {value!r}.")
+    raise ConfigError(f"{where}: expected {_wanted(hint)}, got {_got(value)}.")
 
 
 def _named(value: Any, hint: type, seed: Any) -> Any:
@@ -206,6 +206,11 @@ def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:
         except ConfigError:  # the next kind of the union may fit; the last one explains
             continue
     return convert(value, kinds[-1], where)
+
+
+def _got(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:197]}…"
 
 
 def _wanted(hint: Any) -> str:

@@ -78,6 +78,11 @@ def hydra_refusals(hydra: Any) -> Iterator[Refusal]:
     from hydra.conf import HydraConf
 
     yield from _unknown_fields(hydra, HydraConf, ("hydra",))
+    verbose = hydra.get("verbose")
+    if not isinstance(verbose, bool | str) and not (
+        isinstance(verbose, list) and all(isinstance(one, str) for one in verbose)
+    ):
+        yield Refusal(("hydra", "verbose"), f"expected true, false or names of loggers, got {verbose!r}")
 
 
 def _top_level(config: Mapping[str, Any]) -> Iterator[Refusal]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from contextlib import redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bmx_grid.configure import groups, options
 from bmx_grid.errors import BmxError, ConfigError, unknown
 
 if TYPE_CHECKING:
@@ -46,11 +48,16 @@ def complete(hydra: Hydra, arguments: list[str]) -> int:
 def _query(plugin: CompletionPlugin) -> None:
     from bmx_grid.__main__ import COMMANDS as OTHERS
 
-    line = os.environ.get("COMP_LINE", "")
+    line = os.environ.setdefault("COMP_LINE", "")
     typed = line.split()[1:]
     word = "" if line.endswith(" ") or not typed else typed[-1]
     if (typed and typed[0] in OTHERS and (len(typed) > 1 or not word)) or word.startswith("-"):
         return  # files, which the shell completes by itself
+    listed = re.fullmatch(r"(\w+)=\[((?:\w+,)*)(\w*)", word)
+    if listed is not None and listed.group(1) in groups():
+        group, before, begun = listed.groups()
+        print(" ".join(f"{group}=[{before}{one}" for one in options(group) if one.startswith(begun)))
+        return
     if len(typed) <= 1 and word and any(one.startswith(word) for one in OTHERS):
         print(" ".join(one for one in OTHERS if one.startswith(word)))
         return

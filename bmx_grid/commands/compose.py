@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bmx_grid.configure import CONFIGS, folder_path, groups, options
 from bmx_grid.errors import BmxError, ConfigError, unknown
@@ -112,7 +113,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     def refuse(message: str) -> None:
         for one in arguments:
             name = one.partition("=")[0]
-            if name.startswith("--") and name not in known:
+            if name.startswith("-") and name not in known:
                 raise ConfigError(f"{unknown('option', name, known)} Keys have no dashes: KEY=VALUE.")
         raise ConfigError(f"{message}; `bmx-grid --help` shows what there is.")
 
@@ -130,6 +131,8 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     if (given.resolve or given.package) and not given.cfg:
         raise ConfigError("--resolve and --package say how --cfg shows the configuration; add --cfg job.")
     given.config_name = "config" if given.config_name is None else given.config_name
+    if not given.config_name:
+        raise ConfigError("--config-name is empty; leave it out, or name a file in --config-dir.")
     return given
 
 
@@ -150,16 +153,13 @@ def _config_dir(given: str | None) -> Path | None:
 
 
 def _run(hydra: Hydra, config_name: str, overrides: list[str], several: bool) -> int:
-    from hydra.types import RunMode
+    from hydra._internal.callbacks import Callbacks
+    from hydra.core.utils import run_job
+    from hydra.types import HydraContext, RunMode
+
+    from bmx_grid.commands.overrides import parse, refuse_several_values
 
     loader: CheckedLoader = hydra.config_loader  # type: ignore[assignment]
-    config = loader.load_configuration(config_name, overrides, RunMode.RUN, validate_sweep_overrides=False)
-    with _hydra_mistakes():
-        several = several or config.hydra.mode == RunMode.MULTIRUN
-    if several:
-        return _run_several(loader, config_name, overrides)
-    config = loader.load_configuration(config_name, overrides, RunMode.RUN)
-    _refuse_leaks(config)
     ended: list[int | BaseException] = []
 
     def task(job: DictConfig) -> None:
@@ -168,20 +168,17 @@ def _run(hydra: Hydra, config_name: str, overrides: list[str], several: bool) ->
         except Exception as error:  # raised below: Hydra would report it with a traceback of its own
             ended.append(error)
 
-    _run_job(loader, config, task)
+    with _hydra_mistakes():
+        config = loader.load_configuration(config_name, overrides, RunMode.RUN, validate_sweep_overrides=False)
+        if several or config.hydra.mode == RunMode.MULTIRUN:
+            return _run_several(loader, config_name, overrides)
+        refuse_several_values(parse(overrides), RunMode.RUN)
+        _refuse_leaks(config)
+        context = HydraContext(config_loader=loader, callbacks=Callbacks())
+        run_job(task, config, job_dir_key="hydra.run.dir", job_subdir_key=None, hydra_context=context)
     if isinstance(ended[0], BaseException):
         raise ended[0]
     return 1 if ended[0] > 0 else 0
-
-
-def _run_job(loader: CheckedLoader, config: DictConfig, task: Any) -> None:
-    from hydra._internal.callbacks import Callbacks
-    from hydra.core.utils import run_job
-    from hydra.types import HydraContext
-
-    context = HydraContext(config_loader=loader, callbacks=Callbacks())
-    with _hydra_mistakes():
-        run_job(task, config, job_dir_key="hydra.run.dir", job_subdir_key=None, hydra_context=context)
 
 
 def _run_several(loader: CheckedLoader, config_name: str, overrides: list[str]) -> int:
@@ -194,6 +191,7 @@ def _run_several(loader: CheckedLoader, config_name: str, overrides: list[str]) 
     from hydra.types import HydraContext, RunMode
 
     from bmx_grid.commands.loader import without_secrets
+    from bmx_grid.commands.overrides import plain_list
 
     config = loader.load_configuration(config_name, overrides, RunMode.MULTIRUN)
     dry = config.dry_run is True
@@ -204,14 +202,13 @@ def _run_several(loader: CheckedLoader, config_name: str, overrides: list[str]) 
                 config_name, [*overrides, f"hydra.sweep.dir={temporary}"], RunMode.MULTIRUN
             )
         _refuse_leaks(config)
-        arguments = list(config.hydra.overrides.task)
+        arguments = plain_list(config.hydra.overrides.task)
         varied = _varied(loader, config, arguments)
         context = HydraContext(config_loader=loader, callbacks=Callbacks())
-        with _hydra_mistakes():
-            sweeper = Plugins.instance().instantiate_sweeper(
-                config=without_secrets(config), hydra_context=context, task_function=partial(_job, varied=varied)
-            )
-            batches = sweeper.sweep(arguments=arguments)
+        sweeper = Plugins.instance().instantiate_sweeper(
+            config=without_secrets(config), hydra_context=context, task_function=partial(_job, varied=varied)
+        )
+        batches = sweeper.sweep(arguments=arguments)
     jobs: list[Job] = [done.return_value for batch in batches for done in batch]
     for job in jobs:
         if job.n_failed:
@@ -230,11 +227,15 @@ def _job(config: DictConfig, varied: frozenset[str]) -> Job:
     from hydra.core.hydra_config import HydraConfig
     from omegaconf.errors import OmegaConfBaseException
 
+    from bmx_grid.commands.overrides import plain_list
+
     name = "a job"
     try:
         name = str(config.name)
-        overrides = [one for one in HydraConfig.get().overrides.task if one.lstrip("+").partition("=")[0] in varied]
-        suffix = masked_address(",".join(overrides)).replace(os.sep, "_")
+        given = plain_list(HydraConfig.get().overrides.task)
+        overrides = [one for one in given if one.lstrip("+").partition("=")[0] in varied]
+        plain = re.sub(r"\\(.)", r"\1", ",".join(overrides))  # Hydra escapes what its grammar reserves
+        suffix = masked_address(plain).replace(os.sep, "_")
         if suffix and isinstance(config.output_dir, str):  # what is no text is refused below
             output_dir = Path(config.output_dir)
             name = config.name = f"{config.name},{suffix}"
@@ -254,7 +255,7 @@ def _varied(loader: CheckedLoader, config: DictConfig, arguments: list[str]) -> 
 
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
-    from bmx_grid.commands.loader import parse
+    from bmx_grid.commands.overrides import parse
 
     given = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()] + arguments
     parse(given)  # answers what Hydra's own parser below would raise
@@ -343,7 +344,7 @@ def _show(hydra: Hydra, given: argparse.Namespace) -> None:
     try:
         part = shown if given.package in (None, "_global_") else OmegaConf.select(shown, given.package)
         if part is None:
-            from bmx_grid.commands.loader import unknown_key
+            from bmx_grid.commands.overrides import unknown_key
 
             raise ConfigError(f"--package {unknown_key(OmegaConf.to_container(shown), given.package)}")
         text = OmegaConf.to_yaml(part, resolve=given.resolve) if OmegaConf.is_config(part) else f"{part}\n"

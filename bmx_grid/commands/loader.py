@@ -15,16 +15,15 @@ from typing import Any
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.config_repository import CachingConfigRepository
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, OverrideType, Sweep, ValueType
-from hydra.errors import HydraException, OverrideParseException
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
 from hydra.plugins.config_source import ConfigResult
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, flag_override
 from omegaconf.errors import OmegaConfBaseException
 
-from bmx_grid.commands.checks import Refusal, chosen, defaults, hydra_refusals, refusals
-from bmx_grid.configure import field_names, groups
+from bmx_grid.commands.checks import Refusal, chosen, hydra_refusals, refusals
+from bmx_grid.commands.overrides import check_choice, is_choice, names, parse, refuse_several_values, shown, unknown_key
 from bmx_grid.errors import BmxError, ConfigError, unknown
 from bmx_grid.masking import masked, masked_address
 
@@ -65,7 +64,7 @@ class CheckedLoader(ConfigLoaderImpl):
         for refusal in found:
             raise ConfigError(self._located(refusal, config_name, overrides, run_mode))
         if validate_sweep_overrides:
-            _refuse_several_values(parse(overrides), run_mode)
+            refuse_several_values(parse(overrides), run_mode)
         if self.mask:
             config = without_secrets(config)
         return config
@@ -78,13 +77,14 @@ class CheckedLoader(ConfigLoaderImpl):
         self._check_search_path(config_name, parsed, repository)
         self._process_config_searchpath(config_name, parsed, repository)
         for override in parsed:
-            _check_choice(override, repository)
+            check_choice(override, repository)
         return parsed, repository
 
     @staticmethod
     def _check_search_path(config_name: str | None, parsed: list[Override], repository: _Repository) -> None:
         """Further folders may be added as --config-dir adds one; a package (pkg://) would be imported."""
-        given = [one.value() for one in parsed if one.key_or_group == "hydra.searchpath"]
+        own = [one for one in parsed if one.key_or_group == "hydra.searchpath"]
+        given: list[Any] = [one.input_line if one.is_sweep_override() else one.value() for one in own]
         primary = repository.load_config(config_name) if config_name is not None else None
         if primary is not None and OmegaConf.is_dict(primary.config):
             given.append(OmegaConf.select(primary.config, "hydra.searchpath"))
@@ -120,6 +120,14 @@ class CheckedLoader(ConfigLoaderImpl):
         key = _quoted(text, r"Cannot find primary config '(.+?)'")
         if key is not None:
             return f"--config-name {key}: there is no {key}.yaml; leave it out, or name a file in --config-dir."
+        key = _quoted(text, r"Could not (?:load|find) '(\w+/.+?)'")
+        if key is not None:
+            group, _, name = key.rpartition("/")
+            sweeps = [str(name) for one in parse(overrides) if one.key_or_group == "sweep" for name in names(one)]
+            file = f"{self._repository().place(f'sweep/{sweeps[-1]}')}: " if sweeps else ""
+            return f"{file}{unknown(group, name, self._repository().get_group_options(group))}"
+        if isinstance(error, RecursionError):
+            return "files name each other in their defaults lists in a circle, or are nested too deeply."
         inside = _quoted(text, r"^In '(.+?)':")
         place = f"{self._repository().place(inside)}: " if inside is not None else ""
         key = _quoted(text, r"Key '(.+?)' not in '\w+Conf'")
@@ -133,15 +141,17 @@ class CheckedLoader(ConfigLoaderImpl):
             text = f"{text}: {str(cause).splitlines()[0]}" if text else str(cause).splitlines()[0]
         text = re.split(r"\nSee https|\nConfig search path:|\n\s*full_key:|\nTo append", text)[0]
         reason = " ".join(text.split()).rstrip(".") or type(error).__name__
+        reason = reason.removeprefix("Error merging override ")
         reason = masked_address(reason if len(reason) <= 300 else f"{reason[:297]}…")
-        return f"{place or 'the configuration cannot be composed: '}{reason}."
+        named = any(reason.startswith(str(line)) for line in overrides)
+        return f"{place or ('' if named else 'the configuration cannot be composed: ')}{reason}."
 
     def _repository(self) -> _Repository:
         return _Repository(self.repository)
 
     def _unknown_key(self, key: str, config_name: str | None, overrides: list[str], run_mode: RunMode) -> str:
         """Which part of `key` is unknown, with the closest name; `overrides` are those it was composed with."""
-        choices = [one for one in parse(overrides) if _is_choice(one)]
+        choices = [one for one in parse(overrides) if is_choice(one)]
         lines = [one.input_line for one in choices if one.input_line is not None]
         config = OmegaConf.to_container(super().load_configuration(config_name, lines, run_mode), resolve=False)
         return unknown_key(config, key)
@@ -152,9 +162,9 @@ class CheckedLoader(ConfigLoaderImpl):
         for override in reversed(parse(overrides)):
             own = override.key_or_group.replace("/", ".")
             if f"{key}.".startswith(f"{own}.") or f"{own}.".startswith(f"{key}."):
-                if _is_choice(override):
+                if is_choice(override):
                     break  # its file is named below
-                return f"{_shown(override.input_line)}: {refusal.reason.rstrip('.')}."
+                return f"{shown(override.input_line)}: {refusal.reason.rstrip('.')}."
         listed = self.compute_defaults_list(config_name, overrides, run_mode).defaults
         repository = self._parse_overrides_and_create_caching_repo(config_name, overrides)[1]
         for default in reversed(listed):
@@ -188,69 +198,6 @@ class _Repository(CachingConfigRepository):
         return str(next((path for path in found if path.is_file()), name))
 
 
-def parse(overrides: list[str]) -> list[Override]:
-    """The overrides as Hydra understands them. Raises ConfigError for one that it does not."""
-    parser = OverridesParser.create()
-    parsed: list[Override] = []
-    for line in overrides:
-        try:
-            parsed += parser.parse_overrides([line])
-        except OverrideParseException as error:
-            raise ConfigError(
-                f"{_shown(line)} cannot be read as KEY=VALUE{_reason(str(error), line)}; put a value with spaces, "
-                "commas, brackets, quotes or letters beyond ASCII in quotes of its own: KEY='\"VALUE\"'."
-            ) from error
-        except RecursionError as error:
-            raise ConfigError(f"{_shown(line)} is nested too deeply to be a value.") from error
-    for override in parsed:
-        value = override.value()
-        if any(isinstance(one, Sweep) for one in getattr(value, "list", ())):
-            raise ConfigError(f"{_shown(override.input_line)}: a range cannot be one of several values; list them all.")
-    return parsed
-
-
-def _reason(message: str, line: str) -> str:
-    """What Hydra's parser stumbled over, from its message, in brackets."""
-    first, *others = message.split("\nSee https")[0].split("\n")
-    if first.startswith("Error parsing override") and others:
-        return f" ({others[0].strip()})"
-    if first.startswith("LexerNoViableAltException: "):
-        at = len(others[-1]) - 1 - len("LexerNoViableAltException: ") if others else 0
-        return f" (character {at + 1}: {line[at]!r})" if 0 <= at < len(line) else ""
-    found = re.match(r"(?:no viable alternative at|mismatched|extraneous) input '(.*?)'", first)
-    return "" if found is None or found.group(1) == "<EOF>" else f" (at {found.group(1)!r})"
-
-
-def _shown(line: str | None) -> str:
-    """An argument as it is shown: without passwords, and not all of a very long one."""
-    text = masked_address(line or "")
-    return repr(text if len(text) <= 100 else f"{text[:97]}…")
-
-
-def unknown_key(config: Any, key: str) -> str:
-    """The sentence about the first part of a dotted `key` that `config` (plain values) does not have."""
-    node, above = config, ""
-    for part in re.split(r"[.\[]", key.replace("]", "")):
-        if isinstance(node, Mapping):
-            known = {str(name) for name in node} - {"hydra", "_target_"}
-            if part not in node:
-                fields = field_names(node, above) if "_target_" in node else []
-                if part in fields:
-                    return f"{above}.{part} is not in the configuration yet; write +{key}=VALUE."
-                if not above:
-                    known |= {*defaults(), *groups()}
-                return f"{above + ': ' if above else ''}{unknown('key', part, known | set(fields))}"
-            node = node[part]
-        elif isinstance(node, list):
-            if not part.isdigit() or int(part) >= len(node):
-                return f"{above} is a list of {len(node)}; there is no entry '{part}' (they are counted from 0)."
-            node = node[int(part)]
-        else:
-            return f"{above} is the value {node!r}, so there is no key '{part}' below it."
-        above = f"{above}.{part}" if above else part
-    return f"{key} cannot be overridden."
-
-
 def without_secrets(config: DictConfig) -> DictConfig:
     """A copy in which passwords are masked; for showing and saving, not for running."""
     copied = copy.deepcopy(config)
@@ -271,63 +218,6 @@ def has_secret(config: DictConfig) -> bool:
     """Whether anything in the configuration would be masked."""
     plain = OmegaConf.to_container(config, resolve=False)
     return bool(masked(plain) != plain)
-
-
-def _refuse_several_values(parsed: list[Override], run_mode: RunMode) -> None:
-    for override in parsed:
-        if not override.is_sweep_override() or (run_mode == RunMode.MULTIRUN and not override.is_hydra_override()):
-            continue
-        key, shown = override.get_key_element(), _shown(override.input_line)
-        value = masked_address((override.input_line or "").partition("=")[2])
-        if override.is_hydra_override():
-            raise ConfigError(f"{shown}: several values; those of Hydra's own keys cannot vary, give one.")
-        if override.value_type == ValueType.SIMPLE_CHOICE_SWEEP:
-            raise ConfigError(
-                f"{shown}: several values; write {key}=[{value}] for a list, {key}='\"{value}\"' for a text with "
-                "commas, or add --multirun to run one sweep per value."
-            )
-        raise ConfigError(f"{shown}: several values; add --multirun to run one sweep per value.")
-
-
-def _is_choice(override: Override) -> bool:
-    """Whether an override chooses options of a group, rather than sets a key."""
-    key = override.key_or_group
-    return key in groups() or "/" in key
-
-
-def _check_choice(override: Override, repository: CachingConfigRepository) -> None:
-    """Refuse options and keys that do not exist, with the closest name. Raises ConfigError."""
-    key, shown = override.key_or_group, _shown(override.input_line)
-    root = re.split(r"[./\[]", key)[0]
-    if key == "hydra":
-        raise ConfigError(f"{shown}: set Hydra's keys one by one, as hydra.launcher.n_jobs=2.")
-    if _is_choice(override) and repository.group_exists(key):
-        if key == "sweep" and override.type == OverrideType.CHANGE:
-            line = masked_address(override.input_line or "")
-            raise ConfigError(f"write +{line}: a sweep is added to the configuration, it is not one of its keys.")
-        if override.is_delete() or override.value_type == ValueType.GLOB_CHOICE_SWEEP:
-            return
-        known = repository.get_group_options(key)
-        for name in _names(override):
-            if name not in known:
-                hint = (
-                    " For it, pip install hydra-joblib-launcher." if (key, name) == ("hydra/launcher", "joblib") else ""
-                )
-                raise ConfigError(unknown(key, "null" if name is None else str(name), known) + hint)
-        if override.is_force_add() or (override.is_add() and key in chosen()):
-            raise ConfigError(f"{shown}: {key} is chosen already; leave out the + in front of it.")
-    elif root != "hydra" and root not in {*defaults(), *groups()} and not repository.group_exists(key):
-        raise ConfigError(f"{shown}: {unknown('key', root, {*defaults(), *groups()})}")
-
-
-def _names(override: Override) -> list[Any]:
-    """The options that an override of a group names, of all its values."""
-    value: Any = override.value()
-    if override.is_sweep_override():
-        values = [Override._convert_value(one) for one in value.list] if hasattr(value, "list") else [value]
-    else:
-        values = [value]
-    return [name for one in values for name in (one if isinstance(one, list) else [one])]
 
 
 def _check_option(loaded: ConfigResult, config_path: str) -> None:
