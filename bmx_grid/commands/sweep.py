@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bmx_grid.configure import build, convert
+from bmx_grid.configure import build, check_distinct, convert, folder_path
 from bmx_grid.errors import ConfigError
 from bmx_grid.files import remove_abandoned, write_text
 from bmx_grid.identity import digest
+from bmx_grid.masking import masked
 from bmx_grid.segments import check_name
 from bmx_grid.terminal import say
 
@@ -53,7 +54,7 @@ class Settings:
         seed = convert(config["seed"], int, "seed")
         if seed < 0:
             raise ConfigError(f"seed must be 0 or more, got {seed}.")
-        folders = {key: Path(convert(config[key], str, key)) for key in ("data_dir", "cache_dir", "output_dir")}
+        folders = {key: folder_path(config[key], key) for key in ("data_dir", "cache_dir", "output_dir")}
         return cls(
             name=convert(config["name"], str, "name"),
             **folders,
@@ -111,6 +112,7 @@ def run(config: Mapping[str, Any]) -> int:
 
     settings = Settings.from_config(config)
     datasets = {name: build(node, DatasetReader, f"dataset.{name}") for name, node in _options(config, "dataset")}
+    check_distinct("dataset", {key: reader.name for key, reader in datasets.items()})
     metrics = {name: build(node, Metric, f"metric.{name}") for name, node in _options(config, "metric")}
     explainers = {
         name: build(node, Explainer, f"explainer.{name}") for name, node in _options(config, "explainer", least=0)
@@ -309,4 +311,4 @@ def _one(config: Mapping[str, Any], group: str) -> Mapping[str, Any]:
 def _config_text(config: Mapping[str, Any]) -> str:
     import yaml
 
-    return yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
+    return yaml.safe_dump(masked(config), sort_keys=False, allow_unicode=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -21,13 +22,27 @@ Words = Literal["both", "hypothesis"]
 EQUALLY_NEAR = 1e-9  # distances to two grid points that differ by less are equal; grids carry rounding
 TIE = 1e-12  # grid points this close to the best are its plateau: correlations are no more exact than that
 PAPER_W = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+MAX_POINTS = 1_000_000  # of one setting: 8 MB of correlations each; the paper has 3,600
 
 
-def p_values(start: float, stop: float, step: float) -> Floats:
+def check_size(n_p: int, n_w: int, max_points: int = MAX_POINTS) -> None:
+    """Refuse a grid of more than `max_points` points. Raises ConfigError with the number and the way out."""
+    if n_p * n_w > max_points:
+        digits = len(str(n_p * n_w))
+        points = f"{n_p * n_w:,}" if digits <= 15 else f"more than 10^{digits - 1}"
+        parts = f" ({n_p:,} p x {n_w:,} w)" if n_w > 1 and digits <= 15 else ""
+        raise ConfigError(
+            f"the grid has {points} points{parts}, more than {max_points:,}; choose a larger step, a smaller range or "
+            "fewer w, or raise grid.max_points."
+        )
+
+
+def p_values(start: float, stop: float, step: float, max_points: int = MAX_POINTS) -> Floats:
     """float64[P] start, start + step, ... below `stop`, each the float64 nearest to its decimal number.
 
     p_values(-30, 30, 0.1) is the paper's 600 values with 0 and 1 exactly there, as numpy.arange(-300, 300) / 10.
-    Raises ConfigError when the grid is empty, the step is not above 0, or the step does not divide the range.
+    Raises ConfigError when the grid is empty or has more than `max_points` values, the step is not above 0, or the
+    step does not divide the range.
     """
     told = f"the p grid from {start} to {stop} in steps of {step}"
     if not np.isfinite([start, stop, step]).all():
@@ -38,12 +53,14 @@ def p_values(start: float, stop: float, step: float) -> Floats:
     first, last, stride = (Fraction(str(float(number))) for number in (start, stop, step))
     if last <= first:
         raise ConfigError(f"{told} is empty: the stop, which is left out, must be above the start.")
+    check_size(int((last - first) / stride), 1, max_points)
     if (last - first) % stride:
         raise ConfigError(
             f"{told} does not come out even; choose a step that divides the range {float(last - first):g}."
         )
-    unit = np.lcm(first.denominator, stride.denominator)
-    return np.arange(int(first * unit), int(last * unit), int(stride * unit)) / float(unit)
+    # Python's integers: exact at any size, and their quotient is the nearest float64.
+    unit = math.lcm(first.denominator, stride.denominator)
+    return np.array([number / unit for number in range(int(first * unit), int(last * unit), int(stride * unit))])
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from bmx_grid.identity import identity
 from bmx_grid.metrics._authors_text import check_libraries, check_text_libraries, detokenized, truecased
 from bmx_grid.metrics._token_pairs import TokenVectors
-from bmx_grid.metrics.base import Pair
 from bmx_grid.metrics.xmoverscore import XMoverScore
+from bmx_grid.perturbation import Item
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,10 +49,13 @@ class AuthorsXMoverScore(XMoverScore):
         if self.transport == "pyemd":
             check_libraries("xmoverscore_authors", ("pyemd",))
 
-    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        return super().score(
-            [(self.prepare(truth, "truth"), self.prepare(said, "hypothesis")) for truth, said in pairs]
-        )
+    def score(self, items: Sequence[Item]) -> NDArray[np.float64]:
+        return super().score([self._prepared(item) for item in items])
+
+    def _prepared(self, item: Item) -> Item:
+        truth = self.prepare(item.text(self.ground_truth), "truth")
+        said = self.prepare(item.text("hypothesis"), "hypothesis")
+        return item.with_text(self.ground_truth, truth).with_text("hypothesis", said)
 
     def prepare(self, text: str, side: Literal["truth", "hypothesis"]) -> str:
         """The text as the encoder and the language model read it."""
