@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from bmx_grid.commands.grid import GridKeys
 from bmx_grid.configure import CONFIGS, field_names, groups
 from bmx_grid.errors import unknown
 
@@ -64,6 +63,8 @@ def refusals(config: Mapping[str, Any], explainers: list[str]) -> Iterator[Refus
     yield from hydra_refusals(config.get("hydra"))
     yield from _top_level(config)
     if isinstance(config.get("grid"), Mapping):
+        from bmx_grid.evaluations.grid import GridKeys
+
         yield from _unknown_fields(config["grid"], GridKeys, ("grid",))
     yield from _fixed(config, explainers)
     yield from _components(config)

@@ -47,6 +47,18 @@ class PublishedPoint:
     p: float
 
 
+@dataclass(frozen=True)
+class GridKeys:
+    """The keys below `grid` in a configuration: the fields of GridEvaluation, but the aggregation is its own group."""
+
+    p: PowerRange
+    w: tuple[float, ...]
+    side: Words
+    correlation: Correlation
+    fixed: Mapping[str, PublishedPoint]
+    max_points: int
+
+
 @dataclass(frozen=True, eq=False)
 class GridOfSetting:
     """What the grid of one setting says.

@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-from test_evaluations import finished
+from some_settings import finished
 
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
+from bmx_grid.evaluations.grid import GridEvaluation, GridKeys, PowerRange, PublishedPoint
 from bmx_grid.measures.correlation import pearson
 from bmx_grid.measures.grid import boosted_scores
 
@@ -93,3 +93,8 @@ def test_points_that_cannot_be_are_refused_when_the_option_is_built(change, said
 )
 def test_one_grid_is_one_identity_however_it_is_written(change, same):
     assert (dataclasses.replace(GRID, **change).fingerprint() == GRID.fingerprint()) is same
+
+
+def test_the_keys_below_grid_are_the_fields_of_the_evaluation():
+    keys = {field.name for field in dataclasses.fields(GridKeys)}
+    assert keys | {"aggregation"} == {field.name for field in dataclasses.fields(GridEvaluation)}
