@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -57,6 +58,19 @@ def say(line: str) -> None:
         print(line, flush=True)
     except BrokenPipeError:
         _mute()
+
+
+def masked_address(text: str) -> str:
+    """An address, or a text with addresses in it, without passwords: `http://***@host`, `http://host/path?***`.
+
+    User, password and everything after a `?` are replaced in addresses of any scheme but sqlite and file, which have
+    neither (an @ in them belongs to a path).
+    """
+    user = r"(?i)\b(?!sqlite|file)([a-z][a-z0-9+.-]*://)"
+    if re.match(user, text):  # an address as a whole: its password may have spaces in it
+        text = re.sub(rf"{user}.*@", r"\1***@", text, flags=re.DOTALL)
+    text = re.sub(rf"{user}[^\s'\"]*@", r"\1***@", text)
+    return re.sub(rf"{user}([^\s?]*)\?[^\s'\"]+", r"\1\2?***", text)
 
 
 def _mute() -> None:

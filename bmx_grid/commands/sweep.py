@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from bmx_grid.sweep.results import SettingResult
     from bmx_grid.sweep.runner import Outcome
 
+TABLES = ("config.yaml", "grid.parquet", "settings.parquet", "settings.csv")  # of a sweep, beside those of its analysis
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -67,7 +69,7 @@ def run(config: Mapping[str, Any]) -> int:
     from bmx_grid.metrics.base import Metric
     from bmx_grid.sweep.executors.base import Executor
     from bmx_grid.sweep.plan import make_plan
-    from bmx_grid.sweep.tracking.mlflow import Tracker
+    from bmx_grid.sweep.tracking.base import Tracker
 
     settings = Settings.from_config(config)
     datasets = {name: build(node, DatasetReader, f"dataset.{name}") for name, node in _options(config, "dataset")}
@@ -99,6 +101,7 @@ def _run(
     config: Mapping[str, Any], settings: Settings, plan: Any, spec: Any, fixed: Any, executor: Any, tracker: Any
 ) -> int:
     from bmx_grid.analysis.as_json import numbers
+    from bmx_grid.commands.headline import headline
     from bmx_grid.report.analysis_files import analyse_sweep
     from bmx_grid.report.figures.grid import draw_setting, is_current
     from bmx_grid.report.progress import Progress, setting_line
@@ -106,6 +109,7 @@ def _run(
     from bmx_grid.sweep.plan import Refused
     from bmx_grid.sweep.results import grid_table, write_parquet
     from bmx_grid.sweep.runner import refused, run_plan
+    from bmx_grid.sweep.tracking.base import ending
 
     start = time.perf_counter()
     out = settings.output_dir
@@ -151,7 +155,7 @@ def _run(
                         draw_setting(outcome.result, figure)
                     if tracker.wants_artifacts(outcome.result):
                         write_parquet(grid_table([outcome.result]), table)
-                    tracker.log(outcome.result, figure, table)
+                    tracker.log(outcome.result, (figure, table))
         failed = refused(outcomes, plan)
         results = [outcome.result for outcome in outcomes if outcome.result is not None]
         written = _write(out, results, outcomes)
@@ -160,13 +164,14 @@ def _run(
             found = analyse_sweep(results, plan, spec, fixed, out)
             note = found.note
             if found.analysis is not None:
-                tracker.record(numbers(found.analysis), found.files)
+                tracker.analysis(numbers(found.analysis), found.files)
                 written += ["analysis.json", "report.html", "tables/"]
+        tracker.headline(*headline(results, failed), [out / name for name in TABLES])
     except BaseException as error:
         failed.append(Refused(settings.name, f"stopped by {type(error).__name__}"))
+        tracker.finish(ending(error), failed)
         raise
-    finally:
-        tracker.finish(out, failed)
+    tracker.finish("finished", failed)
     if tracker.failure is not None:
         failed.append(Refused("tracking", tracker.failure))
     say(sweep_table(results, failed))

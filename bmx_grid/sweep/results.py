@@ -68,6 +68,11 @@ class SettingResult:
         return ".".join(self.names).replace("/", "_")
 
     @property
+    def baseline(self) -> float:
+        """Correlation of the metric alone; NaN when undefined."""
+        return self.grid.baseline
+
+    @property
     def gain(self) -> float:
         """Best correlation above the baseline; NaN when either is undefined."""
         return self.grid.best - self.grid.baseline
@@ -75,7 +80,7 @@ class SettingResult:
     @property
     def fixed_gain(self) -> float:
         """Correlation at the fixed point above the baseline; NaN when either is undefined."""
-        return self.fixed - self.grid.baseline
+        return self.fixed - self.baseline
 
 
 def setting_label(*names: str) -> str:

@@ -19,11 +19,13 @@ from bmx_grid.configure import build, load_option
 from bmx_grid.errors import ConfigError, StoreError
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.tracking.entries import points, step_scale, sweep_identity
-from bmx_grid.sweep.tracking.mlflow import MlflowTracker, NoTracker, Tracker
+from bmx_grid.sweep.tracking.base import NoTracker, Tracker
+from bmx_grid.sweep.tracking.mlflow import MlflowTracker
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 CONFIG = "name: s\ndataset: {toy: {}}\nmetric: {chrf: {}, bleu: {}}\nseed: 0\nexecutor: {n_jobs: 2}\noutput_dir: here\n"
 SCALARS = 12 + 4  # numbers about the grid, and the fixed point's
+HEADLINE = 1  # numbers of the parent run, as `track` gives them
 
 
 @pytest.fixture(scope="session")
@@ -44,13 +46,19 @@ def folder(template, tmp_path):
     return tmp_path / "out"
 
 
+def files_of(folder):
+    """The files of a setting."""
+    return folder / "figure.png", folder / "setting.parquet"
+
+
 def track(folder, results, failed=(), config=CONFIG, name="s", **options):
     """One run of a sweep with these results."""
     tracker = MlflowTracker(experiment="tests", **options)
     tracker.start(name, config, folder)
     for result in results:
-        tracker.log(result, folder / "figure.png", folder / "setting.parquet")
-    tracker.finish(folder, list(failed))
+        tracker.log(result, files_of(folder))
+    tracker.headline({"settings": len(results)}, "All is well.", [folder / "grid.parquet"])
+    tracker.finish("finished", list(failed))
     return tracker
 
 
@@ -105,10 +113,10 @@ def test_every_grid_point_is_there_once_at_its_step(folder):
     for column, name in enumerate(("pearson/w0", "pearson/w0.4", "pearson/w1")):
         kept = dict(history(folder, child, name))
         assert kept == dict(zip(range(-30, 30), result.grid.correlation[:, column], strict=True))
-    assert n_points(folder) == len(P) * len(W) + SCALARS
-    assert child.data.metrics["best/pearson"] == result.grid.best
-    assert child.data.metrics["best/p"] == result.grid.best_p
-    assert child.data.metrics["fixed/gain"] == result.fixed - 0.5
+    assert n_points(folder) == len(P) * len(W) + SCALARS + HEADLINE
+    assert child.data.metrics["best pearson"] == result.grid.best
+    assert child.data.metrics["best p"] == result.grid.best_p
+    assert child.data.metrics["fixed gain"] == result.fixed - 0.5
 
 
 def test_steps_are_stored_as_integers(folder):
@@ -152,14 +160,14 @@ def test_non_finite_values_are_counted_and_not_sent(folder):
     (child,) = runs_of(folder)[1]
     assert child.data.tags["non_finite"] == "9"
     assert len(history(folder, child, "pearson/w0")) == len(P) - 7
-    assert n_points(folder) == len(P) * len(W) + SCALARS - 9
+    assert n_points(folder) == len(P) * len(W) + SCALARS + HEADLINE - 9
 
 
 def test_an_explainer_without_a_fixed_point_has_no_fixed_numbers():
     result = dataclasses.replace(make_result(), fixed=np.nan, fixed_p=np.nan, fixed_w=np.nan)
     sent, n_left_out = points(result)
     assert n_left_out == 0
-    assert not [name for name, _, _ in sent if name.startswith("fixed/")]
+    assert not [name for name, _, _ in sent if name.startswith("fixed")]
 
 
 def test_a_repeated_sweep_adds_nothing(folder):
@@ -170,30 +178,12 @@ def test_a_repeated_sweep_adds_nothing(folder):
     again.start("s", CONFIG.replace("n_jobs: 2", "n_jobs: 7").replace("here", "there"), folder)
     assert not any(again.wants_artifacts(result) for result in results)
     for result in results:
-        again.log(dataclasses.replace(result, seconds=0.1, n_texts=0, cached=True), folder / "none", folder / "none")
-    again.finish(folder, [])
+        again.log(dataclasses.replace(result, seconds=0.1, n_texts=0, cached=True), [folder / "none"])
+    again.headline({"settings": 2}, "All is well.", [folder / "grid.parquet"])
+    again.finish("finished", [])
     parents, children = runs_of(folder)
     assert (len(parents), len(children), n_points(folder)) == (1, 2, before)
     assert {run.data.tags["texts"] for run in children} == {"800"}
-
-
-def test_the_analysis_is_with_the_parent_run_once(folder):
-    (folder / "tables").mkdir(parents=True)
-    files = [folder / "analysis.json", folder / "tables" / "ridge.md"]
-    for path in files:
-        path.write_text("{}")
-    numbers = {"medians/lime/p": -1.4, "ridge/a+b (c)": 0.5, "undefined": float("nan")}
-    for _ in range(2):
-        tracker = MlflowTracker(experiment="tests")
-        tracker.start("s", CONFIG, folder)
-        tracker.record(numbers, files)
-        tracker.finish(folder, [])
-        assert tracker.failure is None
-    (parent,), _ = runs_of(folder)
-    assert parent.data.metrics == {"medians/lime/p": -1.4, "ridge/a_b _c_": 0.5}
-    assert n_points(folder) == 2
-    names = {one.path for one in client(folder).list_artifacts(parent.info.run_id)}
-    assert {"analysis.json", "tables"} <= names
 
 
 def test_the_same_sweep_twice_at_the_same_time_makes_each_run_once(folder):
@@ -205,8 +195,8 @@ def test_the_same_sweep_twice_at_the_same_time_makes_each_run_once(folder):
         tracker.start("s", CONFIG, folder)
     for tracker in (one, other):
         assert tracker.wants_artifacts(result)
-        tracker.log(result, artifact, artifact)
-        tracker.finish(folder, [])
+        tracker.log(result, [artifact])
+        tracker.finish("finished", [])
         assert tracker.failure is None
     parents, children = runs_of(folder)
     assert (len(parents), len(children)) == (1, 1)
@@ -220,7 +210,7 @@ def test_a_run_that_was_cut_off_is_completed_in_place(folder, monkeypatch, call)
     from mlflow import MlflowClient
 
     result = make_result()
-    monkeypatch.setattr("bmx_grid.sweep.tracking.mlflow.BATCH", 80)
+    monkeypatch.setattr("bmx_grid.sweep.tracking.runs.METRICS_AT_ONCE", 80)
     calls = []
 
     def cut(method):
@@ -238,12 +228,12 @@ def test_a_run_that_was_cut_off_is_completed_in_place(folder, monkeypatch, call)
         for name in ("log_batch", "log_artifact", "set_terminated"):
             patch.setattr(MlflowClient, name, cut(getattr(MlflowClient, name)))
         with pytest.raises(KeyboardInterrupt):
-            tracker.log(result, folder / "figure.png", folder / "setting.parquet")
+            tracker.log(result, files_of(folder))
     assert runs_of(folder)[1][0].data.tags.get("complete") is None
     track(folder, [dataclasses.replace(result, seconds=0.01, cached=True)])
     (child,) = runs_of(folder)[1]
     assert (child.data.tags["complete"], child.info.status) == ("true", "FINISHED")
-    assert n_points(folder) == len(P) * len(W) + SCALARS
+    assert n_points(folder) == len(P) * len(W) + SCALARS + HEADLINE
     assert len(client(folder).list_artifacts(child.info.run_id)) == 2
 
 
@@ -253,7 +243,7 @@ def test_a_setting_with_another_result_gets_a_new_run_and_marks_the_old_one(fold
     (parent,), (old, new) = runs_of(folder)
     assert old.data.tags["superseded_by"] == new.info.run_id
     assert "superseded_by" not in new.data.tags
-    assert parent.data.tags["mlflow.note.content"].startswith("1 settings, 0 failed")
+    assert parent.data.tags["mlflow.note.content"] == "All is well."
 
 
 def test_another_sweep_has_a_parent_and_children_of_its_own(folder):
@@ -268,7 +258,7 @@ def test_failures_are_told_and_forgotten_when_mended(folder):
     track(folder, [make_result()], failed=[Refused("toy · comet", "comet is not installed")])
     (parent,), _ = runs_of(folder)
     assert (parent.info.status, parent.data.tags["failed"]) == ("FAILED", "1")
-    assert "- toy · comet: comet is not installed" in parent.data.tags["mlflow.note.content"]
+    assert "- failed: toy · comet: comet is not installed" in parent.data.tags["mlflow.note.content"]
     track(folder, [make_result()])
     (parent,), _ = runs_of(folder)
     assert (parent.info.status, parent.data.tags["failed"]) == ("FINISHED", "0")
@@ -348,28 +338,33 @@ def test_a_store_lost_in_mid_sweep_is_warned_of_once_and_loses_nothing_else(fold
     results = [make_result(language_pair=pair) for pair in ("a", "b", "c")]
     tracker = MlflowTracker(experiment="tests")
     tracker.start("s", CONFIG, folder)
-    tracker.log(results[0], folder / "figure.png", folder / "setting.parquet")
+    tracker.log(results[0], files_of(folder))
     monkeypatch.setattr(MlflowClient, "log_batch", lost)
     with pytest.warns(UserWarning, match="the server went away"):
-        tracker.log(results[1], folder / "figure.png", folder / "setting.parquet")
+        tracker.log(results[1], files_of(folder))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        tracker.log(results[2], folder / "figure.png", folder / "setting.parquet")
-        tracker.finish(folder, [])
+        tracker.log(results[2], files_of(folder))
+        tracker.headline({"settings": 3}, "", [])
+        tracker.analysis({"a": 1.0}, [])
+        tracker.finish("finished", [])
     assert not any(tracker.wants_artifacts(result) for result in results)
     assert tracker.failure is not None
     assert "long story" not in tracker.failure
     monkeypatch.undo()
     track(folder, results)
-    assert n_points(folder) == 3 * (len(P) * len(W) + SCALARS)
+    assert n_points(folder) == 3 * (len(P) * len(W) + SCALARS) + HEADLINE
 
 
 def test_no_tracking_writes_nothing(tmp_path):
     tracker = NoTracker()
     tracker.start("s", CONFIG, tmp_path / "out")
     assert not tracker.wants_artifacts(make_result())
-    tracker.log(make_result(), tmp_path / "figure.png", tmp_path / "table.parquet")
-    tracker.finish(tmp_path / "out", [])
+    tracker.log(make_result(), [tmp_path / "figure.png"])
+    tracker.headline({"settings": 1}, "", [])
+    tracker.analysis({"a": 1.0}, [])
+    tracker.finish("finished", [])
+    assert not tracker.is_complete("s", CONFIG, tmp_path / "out", {})
     assert (tracker.where(), tracker.failure) == ("", None)
     assert not list(tmp_path.iterdir())
 
@@ -386,7 +381,7 @@ from bmx_grid.sweep.tracking.mlflow import MlflowTracker
 tracker = MlflowTracker()
 assert "mlflow" not in sys.modules
 tracker.start("s", "seed: 0", Path(sys.argv[1]))
-tracker.finish(Path(sys.argv[1]), [])
+tracker.finish("finished", [])
 import os
 print(json.dumps([tracker.failure, os.environ["MLFLOW_DISABLE_TELEMETRY"]]))
 """
