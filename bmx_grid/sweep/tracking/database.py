@@ -16,7 +16,7 @@ from bmx_grid.errors import StoreError
 from bmx_grid.files import remove_abandoned, replacing
 
 SQLITE = "sqlite:///"
-OTHERS_SECONDS = 60.0  # for another sweep to make the database: seconds of work, more where cores are shared
+OTHERS_SECONDS = 180.0  # for others to make the database: seconds of work, a minute where four share a busy core
 BUSY_SECONDS = 20.0  # for another process to end its transaction; MLflow waits as long
 REMEDY = "name another store (tracking.uri=sqlite:///FILE or http://HOST:PORT) or run without one (tracking=none)"
 

@@ -111,7 +111,7 @@ class MlflowTracker(Tracker):
             self._runs = opened[0]
         except StoreError:
             raise
-        except _store_errors() as error:
+        except Exception as error:  # what a server answers makes MLflow raise errors of many kinds
             if not _is_silence(error):
                 raise StoreError(f"MLflow cannot use {self._shown()}: {_reason(error)}; {REMEDY}.") from error
             self._give_up(f"MLflow's store {self._shown()} did not answer within {seconds:g} s")
@@ -166,7 +166,7 @@ class MlflowTracker(Tracker):
             return
         try:
             self._attendant.run(lambda: work(runs), seconds)
-        except _store_errors() as error:
+        except Exception as error:  # the sweep must not end with its tracker, whatever happens to that
             if _is_silence(error):
                 self._give_up(f"MLflow's store {self._shown()} did not answer within {seconds:g} s")
             else:
@@ -227,26 +227,19 @@ def _quiet(timeout: float) -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def _store_errors() -> tuple[type[Exception], ...]:
-    from mlflow.exceptions import MlflowException
-    from requests import RequestException
-    from sqlalchemy.exc import SQLAlchemyError
-
-    found = (MlflowException, SQLAlchemyError, sqlite3.Error, RequestException, OSError, UnicodeError)
-    return Unanswered, StoreError, *found
-
-
 def _is_silence(error: BaseException | None) -> bool:
     """Whether an error comes from a store that did not answer, as opposed to one that refused."""
-    from requests import Timeout
-
     while error is not None:
-        if isinstance(error, Unanswered | Timeout):
+        if isinstance(error, Unanswered | TimeoutError):
             return True
         error = error.__cause__ or error.__context__
     return False
 
 
 def _reason(error: Exception) -> str:
-    lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return masked_address(lines[0].strip().rstrip("."))[:400]
+    """The error's first line, with its type where the text alone may say little, without passwords."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    plain = isinstance(error, StoreError | OSError | sqlite3.Error) or type(error).__module__.startswith("mlflow.")
+    if not plain or not lines:
+        lines = [": ".join([type(error).__name__, *lines[:1]])]
+    return masked_address(lines[0].rstrip("."))[:400]
