@@ -1,0 +1,180 @@
+"""A metric, an evaluation, an executor and a question from another package: one module (and one YAML file) each."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from fakes import ROOT
+
+MODULES = {
+    "metric": '''
+from dataclasses import dataclass
+import numpy as np
+from bmx_grid.identity import identity
+from bmx_grid.metrics.base import Metric
+
+@dataclass(frozen=True)
+class Lengths(Metric):
+    """How alike all three texts are in length: reads source, reference and hypothesis."""
+    power: float = identity(1.0)
+
+    @property
+    def reads(self):
+        return ("source", "reference", "hypothesis")
+
+    @property
+    def signature(self):
+        return f"lengths|power:{self.power}"
+
+    def score(self, items):
+        sizes = np.array([[len(text) for text in item] for item in items], dtype=np.float64).reshape(-1, 3)
+        return -np.ptp(sizes, axis=1) ** self.power
+''',
+    "evaluation": '''
+from dataclasses import dataclass
+from typing import ClassVar
+import numpy as np
+from bmx_grid.evaluations.base import Evaluation
+from bmx_grid.identity import identity
+
+@dataclass(frozen=True)
+class PerSystem(Evaluation):
+    """Mean score and mean human score of each system."""
+    TABLE: ClassVar[str] = "per_system"
+    COLUMNS: ClassVar[dict] = {"system": "text", "mean": "number", "human": "number", "n": "count"}
+    least: int = identity(1)
+
+    def evaluate(self, setting):
+        names = np.array([segment.system for segment in setting.segments.segments])
+        base, human = setting.scores.base_scores, setting.segments.human_scores
+        rows = [(name, base[names == name].mean(), human[names == name].mean(), int((names == name).sum()))
+                for name in sorted(set(names.tolist()))]
+        return [row for row in rows if row[3] >= self.least]
+
+    def rows(self, result):
+        return dict(zip(self.COLUMNS, map(list, zip(*result, strict=True)), strict=True)) if result else {
+            name: [] for name in self.COLUMNS}
+
+    def segment_columns(self, result):
+        return {}
+''',
+    "executor": '''
+from dataclasses import dataclass
+from bmx_grid.identity import runtime
+from bmx_grid.sweep.executors.base import Executor, Worker
+
+@dataclass(frozen=True)
+class Noted(Executor):
+    """One job after the other, each noted in a file."""
+    log: str = runtime("")
+
+    def run(self, jobs):
+        for job in jobs:
+            with open(self.log, "a") as file:
+                file.write("job\\n")
+            yield job.work()
+
+    def workers(self):
+        return (Worker("here"),)
+''',
+    "question": """
+from dataclasses import dataclass
+from bmx_grid.analysis.base import Cell, Table
+
+@dataclass(frozen=True)
+class Result:
+    widest_gap: float
+
+def compute(given):
+    table = given.table
+    return Result(float(abs(table.correlation - table.baseline[:, None, None]).max()))
+
+def tables(result):
+    row = (Cell("all"), Cell(result.widest_gap, ".3f"))
+    return [Table("widest_gap", "How far a grid gets from its baseline", ("settings", "gap"), ((row,),), ())]
+""",
+}
+OPTIONS = {
+    "metric/lengths": "lengths:\n  _target_: ext.metric.Lengths\n  power: 1.0\n",
+    "evaluation/per_system": "per_system:\n  _target_: ext.evaluation.PerSystem\n  least: 1\n",
+    "executor/noted": "_target_: ext.executor.Noted\nlog: jobs.txt\n",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A sweep with all of them, run as a user would run it."""
+    place = tmp_path_factory.mktemp("outside")
+    (place / "ext").mkdir()
+    (place / "ext" / "__init__.py").write_text("")
+    for name, code in MODULES.items():
+        (place / "ext" / f"{name}.py").write_text(code)
+    for name, text in OPTIONS.items():
+        (place / "conf" / f"{name}.yaml").parent.mkdir(parents=True, exist_ok=True)
+        (place / "conf" / f"{name}.yaml").write_text(text)
+    chosen = ("metric=[lengths,chrf]", "explainer=[erasure]", "evaluation=[grid,per_system]", "executor=noted")
+    small = ("dataset=[sample]", "dataset.sample.language_pairs=[de-en]", "limit=9", "tracking=none")
+    done = run(place, "--config-dir", "conf", *chosen, *small, "output_dir=out", "cache_dir=cache")
+    assert done.returncode == 0, done.stderr
+    return place
+
+
+def run(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    known = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{place}", "BMX_ALLOWED_PACKAGES": "ext"}
+    command = [sys.executable, "-m", "bmx_grid", *arguments]
+    return subprocess.run(command, cwd=place, env=known, capture_output=True, text=True, check=False)
+
+
+def test_a_metric_that_reads_three_texts_is_explained_on_all_of_them(folder):
+    scores = pd.read_parquet(folder / "out" / "scores.parquet")
+    own = scores[scores.metric == "lengths"]
+    assert len(own) == 9
+    assert own[["words_source", "words_reference", "words_hypothesis"]].gt(0).all(axis=None)
+    assert own.boosted_published.notna().all()
+    cached = pd.read_parquet(next((folder / "cache").rglob("attributions/lengths-*/*.parquet")))
+    assert [len(one) for one in cached.source_attributions] == [text.count(" ") + 1 for text in cached.source]
+
+
+def test_an_evaluation_writes_the_table_it_declares(folder):
+    table = pd.read_parquet(folder / "out" / "per_system.parquet")
+    assert list(table.columns) == ["dataset", "language_pair", "metric", "explainer", "system", "mean", "human", "n"]
+    assert table.groupby("metric", observed=True).n.sum().to_dict() == {"chrf": 9, "lengths": 9}
+
+
+def test_an_executor_runs_the_jobs(folder):
+    assert set((folder / "jobs.txt").read_text().split()) == {"job"}
+
+
+def test_a_question_is_answered_in_every_medium(folder):
+    done = run(folder, "analyse", "results=out", "output_dir=analysis", "questions=ext.question", "figures=false")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((folder / "analysis" / "analysis.json").read_text())["widest_gap"] > 0
+    assert {path.suffix for path in (folder / "analysis" / "tables").glob("widest_gap.*")} == {
+        ".txt",
+        ".md",
+        ".tex",
+        ".csv",
+    }
+    assert "How far a grid gets from its baseline" in (folder / "analysis" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param(
+            ("--config-dir", "conf", "metric=[lengths]"), "'ext.metric.Lengths' is outside the packages", id="metric"
+        ),
+        pytest.param(("analyse", "results=out", "questions=ext.question"), "BMX_ALLOWED_PACKAGES", id="question"),
+    ],
+)
+def test_nothing_outside_runs_unless_its_package_is_named(folder, arguments, said, monkeypatch):
+    known = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
+    known.pop("BMX_ALLOWED_PACKAGES", None)
+    command = [sys.executable, "-m", "bmx_grid", *arguments]
+    done = subprocess.run(command, cwd=folder, env=known, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert said in done.stderr
