@@ -127,11 +127,11 @@ def _run(
         print(f"failed: {one.label}: {one.reason}", file=sys.stderr)
     for folder in (out, out / "figures", out / "settings", out.parent):
         remove_abandoned(folder)
-    tracker.start(settings.name, text, out)
     outcomes: list[Outcome] = []
     said: set[str] = set()
     failed: list[Refused] = []
     try:
+        tracker.start(settings.name, text, out)
         with Progress(plan.n_texts) as progress:
             for outcome in run_plan(
                 plan,

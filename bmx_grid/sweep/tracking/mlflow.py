@@ -19,6 +19,7 @@ from typing import Any
 
 from bmx_grid.errors import ConfigError, StoreError
 from bmx_grid.files import replacing
+from bmx_grid.stopping import uninterrupted
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.tracking.entries import names, parameters, points, step_scale, sweep_identity
@@ -96,7 +97,7 @@ class MlflowTracker(Tracker):
         self._address = self.uri if self.uri is not None else f"{SQLITE}{folder / 'mlflow.db'}"
         _quiet()
         try:
-            with _locked(self._address) as path:
+            with uninterrupted(), _locked(self._address) as path:  # else a run might be open that nobody knows of
                 if path is not None:
                     _prepare_sqlite(path)
                 artifacts = None if path is None else (path.parent / "mlruns").as_uri()
@@ -128,7 +129,8 @@ class MlflowTracker(Tracker):
     def _try(self, action: Callable[[_Sweep], None]) -> None:
         try:
             if self._sweep is not None:
-                action(self._sweep)
+                with uninterrupted():  # a run of MLflow's is made and closed in several calls
+                    action(self._sweep)
         except _store_errors() as error:
             self._sweep = None
             self.failure = f"MLflow's store {self._address} was lost: {_reason(error)}"
