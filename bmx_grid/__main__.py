@@ -5,22 +5,32 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
+from bmx_grid.stopping import run_process
+from bmx_grid.terminal import RESUMES, command
+
 COMMANDS = ("score", "analyse", "data")  # modules of bmx_grid.commands; anything else is a sweep's configuration
 
 
 def main() -> None:
     """The command line; leaves with the exit status of the command."""
     name = sys.argv[1] if len(sys.argv) > 1 else ""
+    interrupted = "Interrupted." if name in ("score", "analyse") else RESUMES
+    run_process(lambda: command(lambda: _run(name), interrupted), interrupted)
+
+
+def _run(name: str) -> int:
     if name in COMMANDS:
-        sys.exit(import_module(f"bmx_grid.commands.{name}").main(sys.argv[2:]))
+        status: int = import_module(f"bmx_grid.commands.{name}").main(sys.argv[2:])
+        return status
     if "--version" in sys.argv[1:]:
         from bmx_grid import __version__
 
         print(f"bmx-grid {__version__}")
-        return
+        return 0
     from bmx_grid.commands.compose import main as sweep
 
     sweep()
+    return 0
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@
     │   └── DataMissingError    the file or folder is not there; says where it was looked for
     ├── UnavailableError        a model or an optional library that cannot be had; says how to get it
     ├── ExplainError            a segment that the chosen explainer cannot explain
-    └── StoreError              the attribution cache or an output cannot be read or written
+    ├── StoreError              the attribution cache or an output cannot be read or written
+    └── WorkerLost              a worker ended before its job did (in sweep/executors/base.py)
 
 A message names the thing, the value and the way out.
 """

@@ -1,4 +1,4 @@
-"""The commands' manners on a terminal, a pipe or a file: odd encodings, gone readers, plain warnings."""
+"""How commands behave on a terminal, a pipe or a file: odd encodings, closed pipes, signals, plain warnings."""
 
 from __future__ import annotations
 
@@ -12,33 +12,49 @@ from typing import Any
 
 from bmx_grid.errors import BmxError
 from bmx_grid.masking import masked_address
+from bmx_grid.stopping import answer, exit_status, listening, signalled
 
 RESUMES = "Interrupted. What was finished is kept: the same command goes on from here."
 
 
 def command(work: Callable[[], int], interrupted: str = "Interrupted.") -> int:
-    """Run a command's work and return its exit status: 2 with one sentence for a mistake, 130 for Ctrl-C.
+    """Run a command's work and return its exit status: 2 with one sentence for a mistake, 130 after Ctrl-C, 143
+    after SIGTERM.
 
-    interrupted: what is said after Ctrl-C.
-    What the output's encoding lacks is written as an escape, and a reader that has gone (`| head`) is no error.
+    interrupted: what is said after a signal. Once one has arrived, this is how the command ends, whatever the work
+    returned or raised: libraries swallow the interrupt or raise an error of their own in its place.
+    What the output's encoding lacks is written as an escape, and a closed pipe (`| head`) is no error.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    with listening():
+        try:
+            status = _status(work)
+        except BaseException as error:
+            if not isinstance(error, KeyboardInterrupt) and signalled() is None:
+                raise
+            answer(interrupted)
+            return exit_status(error)
+        if signalled() is not None:
+            answer(interrupted)
+            return exit_status()
+        return status
+
+
+def _status(work: Callable[[], int]) -> int:
     try:
         with plain_warnings():
             status = work()
         sys.stdout.flush()
         return status
     except BmxError as error:
-        print(f"error: {masked_address(str(error))}", file=sys.stderr)
+        if signalled() is None:
+            print(f"error: {masked_address(str(error))}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         _mute()
         return 0
-    except KeyboardInterrupt:
-        print(f"\n{interrupted}", file=sys.stderr)
-        return 130
 
 
 @contextmanager

@@ -208,12 +208,12 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     for place in (out, out / "figures", out / "settings", out.parent):
         remove_abandoned(place)
     folder.begin(planned_files(sweep))
-    tracker.start(settings.name, sweep.config, out)
     outcomes: list[Outcome] = []
     said: set[str] = set()
     failed: list[Refused] = []
     written: list[Path] = []
     try:
+        tracker.start(settings.name, sweep.config, out)
         with Progress(plan.n_texts) as progress:
             for outcome in run_plan(
                 plan,

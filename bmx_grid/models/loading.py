@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bmx_grid.devices import assigned
 from bmx_grid.errors import UnavailableError
 from bmx_grid.models.files import absent, check_model, commit, find_file, hub_is_closed, model_folder
 from bmx_grid.models.tokenizer_files import check_casing
@@ -75,6 +76,15 @@ def _chosen_device(device: Device) -> str:
     import torch
 
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    own = assigned()
+    if own is not None and device in ("auto", own.partition(":")[0]):
+        kind, _, index = own.partition(":")
+        if not there[kind] or (kind == "cuda" and int(index) >= torch.cuda.device_count()):
+            raise UnavailableError(
+                f"executor.devices: {own} was given to this worker, and PyTorch sees no such device here; name those "
+                "that it sees, or run without: executor.devices=[]."
+            )
+        return own
     if device == "auto":
         return next(name for name, found in there.items() if found)
     if not there[device]:

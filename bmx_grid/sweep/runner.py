@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from bmx_grid.attribution.engine import texts_at_once
@@ -19,17 +19,13 @@ from bmx_grid.identity import digest
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.truncation import truncated
 from bmx_grid.perturbation import Item
-from bmx_grid.sweep.executors.base import Executor
+from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.plan import PlannedSetting, Refused, Setting, SweepPlan
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.scores import segment_rows
 from bmx_grid.terminal import plain_warnings
 
 VERSION = 2  # of what is said of a setting beside its evaluations; part of a result's fingerprint
-WORKER_KILLED = (
-    "a worker process was killed; most often memory ran out. What was finished is kept: run the same command "
-    "again with fewer processes (executor.n_jobs=1)."
-)
 Evaluations = Mapping[str, Evaluation]
 
 
@@ -105,15 +101,14 @@ def run_plan(
             waiting[index] = list(_chunks(planned, texts_at_once(planned.setting.metric, executor.chunk_texts)))
     open_settings = {index: _Progress(len(chunks)) for index, chunks in waiting.items()}
 
-    def jobs(chosen: Sequence[int]) -> Iterator[Any]:
-        from joblib import delayed
-
+    def jobs(chosen: Sequence[int]) -> Iterator[Job]:
         for index in chosen:
             setting = plan.settings[index].setting
             for number, chunk in enumerate(waiting[index]):
                 # Looked at again for every chunk: settings that failed meanwhile get no more work.
                 if index in open_settings and number not in open_settings[index].done:
-                    yield delayed(_work)(index, number, setting.slot, setting.metric, setting.explainer, chunk, seed)
+                    parts = (setting.metric, setting.explainer)
+                    yield Job(partial(_work, index, number, setting.slot, *parts, chunk, seed), _needs_device(*parts))
 
     one_by_one = False  # after a worker was killed: so that only the setting that kills workers fails
     while open_settings:
@@ -139,13 +134,19 @@ def run_plan(
                 yield outcome
                 if outcome.status == "failed" and stop_on_error:
                     return
-        except BrokenProcessPool:
+        except WorkerLost as lost:
             if one_by_one:
                 del open_settings[chosen[0]]
-                yield Outcome(plan.settings[chosen[0]].setting.label, "failed", reason=WORKER_KILLED)
+                yield Outcome(plan.settings[chosen[0]].setting.label, "failed", reason=str(lost))
                 if stop_on_error:
                     return
             one_by_one = True
+
+
+def _needs_device(*parts: Metric | Explainer | None) -> bool:
+    """Whether one of the parts runs a large model that its settings do not keep on the processor."""
+    heavy = [part for part in parts if getattr(part, "cost", "light") == "model" or hasattr(part, "device")]
+    return any(getattr(part, "device", "auto") != "cpu" for part in heavy)
 
 
 def _chunks(planned: PlannedSetting, chunk_texts: int) -> Iterator[_Chunk]:

@@ -25,7 +25,7 @@ from bmx_grid.report.page.heat_map import LEVELS, UNDEFINED, heat_maps
 from bmx_grid.report.page.html import is_current, write_report
 from bmx_grid.report.page.pictures import Picture, pictures
 from bmx_grid.report.table import Cell, Table
-from bmx_grid.sweep.executors.base import Sequential
+from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.plan import SweepPlan, make_plan
 from bmx_grid.sweep.runner import run_plan
 

@@ -1,94 +1,87 @@
-"""Where chunks of work run: joblib's back-ends behind one small protocol."""
+"""What an executor is: jobs in, results out, whatever runs them."""
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bmx_grid.errors import ConfigError, UnavailableError
+from bmx_grid.errors import BmxError, ConfigError
 from bmx_grid.identity import Component, runtime
+
+_DEVICE = re.compile(r"cuda:\d+|mps|cpu")
+KEPT = "What was finished is kept"
+
+
+class WorkerLost(BmxError):
+    """A worker ended before its job did: killed, out of memory, or its machine is gone.
+
+    Every executor raises this for its own kind of loss, with a message that says what to do. Which of the running
+    jobs was the cause is unknown, and none of them has a result.
+    """
+
+
+@dataclass(frozen=True)
+class Job:
+    """One piece of work.
+
+    work: called without arguments in whatever process; it and what it returns can be pickled (functools.partial of a
+    function of a module). needs_device: whether it runs a large model, and so belongs on a device if there are any.
+    """
+
+    work: Callable[[], Any]
+    needs_device: bool = False
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A process (or thread) that runs one job at a time, and the device that it holds: "cuda:1", or None."""
+
+    name: str
+    device: str | None = None
 
 
 @dataclass(frozen=True)
 class Executor(Component):
-    """Runs independent jobs and hands their results back as they come.
+    """Runs independent jobs.
+
+    A subclass says how in `run` and `workers`. `futures.results` does most of it for whatever hands out futures.
 
     chunk_texts: about how many texts one job scores; also what a killed process loses at most.
+    devices: the devices to use, one worker each ("cuda:0", "cuda:1"); none with (), those of this machine with None.
     """
 
     chunk_texts: int = runtime(10_000)
+    devices: tuple[str, ...] | None = runtime(None)
 
     def __post_init__(self) -> None:
         if self.chunk_texts < 1:
             raise ConfigError(f"executor.chunk_texts must be at least 1, got {self.chunk_texts}.")
+        for device in self.devices or ():
+            if not _DEVICE.fullmatch(device):
+                raise ConfigError(
+                    f"executor.devices: '{device}' is no device; write cuda:0, cuda:1, …, mps or cpu, [] for none, or "
+                    "null for those of this machine."
+                )
+            if self.devices is not None and self.devices.count(device) > 1:
+                raise ConfigError(f"executor.devices: {device} is named twice, and each device has one worker.")
 
     @abstractmethod
-    def _workers(self) -> int:
-        """How many jobs run at once; joblib's -1 for all processors."""
+    def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
+        """What the jobs return, in the order in which they finish.
 
-    def _backend(self) -> AbstractContextManager[Any]:
-        return nullcontext()
+        `jobs` is read as workers get free, a few ahead, and perhaps from another thread: what a job turns out to be
+        may depend on results that were handed out before. A job's own exception is raised here. Closing the iterator
+        ends the jobs that are still running, and leaves no process behind.
+        Raises WorkerLost when a worker is lost, UnavailableError when there is nothing to run jobs on.
+        """
 
-    def run(self, jobs: Iterable[Any]) -> Iterator[Any]:
-        """Results of joblib's delayed `jobs`, in the order in which they finish; `jobs` is read as workers get free."""
-        from joblib import Parallel
+    @abstractmethod
+    def workers(self) -> tuple[Worker, ...]:
+        """The workers that `run` would use now. Raises UnavailableError when that can only be asked, and none answers.
 
-        with self._backend():
-            yield from Parallel(n_jobs=self._workers(), return_as="generator_unordered", pre_dispatch="2*n_jobs")(jobs)
-
-
-@dataclass(frozen=True)
-class Loky(Executor):
-    """Processes on this machine."""
-
-    n_jobs: int = runtime(-1)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.n_jobs == 0:
-            raise ConfigError("executor.n_jobs must be a number of processes, or -1 for one a processor; got 0.")
-
-    def _workers(self) -> int:
-        return self.n_jobs
-
-
-@dataclass(frozen=True)
-class Sequential(Executor):
-    """One job after the other in this process."""
-
-    def _workers(self) -> int:
-        return 1
-
-
-@dataclass(frozen=True)
-class Dask(Executor):
-    """A Dask cluster: the scheduler at `address`, or one started on this machine. timeout: seconds to wait for it."""
-
-    address: str | None = runtime(None)
-    timeout: float = runtime(10.0)
-
-    def _workers(self) -> int:
-        return -1
-
-    @contextmanager
-    def _backend(self) -> Iterator[None]:
-        try:
-            import distributed
-        except ModuleNotFoundError as error:
-            raise UnavailableError('executor=dask needs Dask: pip install "bmx-grid[dask]".') from error
-        from joblib import parallel_config
-
-        try:
-            at = {"address": self.address, "timeout": self.timeout}
-            own = {"dashboard_address": None}
-            client = distributed.Client(**(own if self.address is None else at))
-        except (OSError, ValueError) as error:
-            raise UnavailableError(
-                f"executor.address={self.address}: no Dask scheduler answers there ({error}). "
-                "Start one with `dask scheduler`, or leave the address out."
-            ) from error
-        with client, parallel_config("dask"):
-            yield
+        Where workers hold devices, a job with `needs_device` runs on one of these, and finds its device's name in
+        `bmx_grid.devices.assigned()`.
+        """

@@ -1,0 +1,219 @@
+"""Ctrl-C and SIGTERM: one way out of a process at every moment, without a traceback and without losses.
+
+A signal becomes an exception in the main thread: KeyboardInterrupt, or Terminated for SIGTERM. That alone is not
+enough. Libraries swallow exceptions (a bare `except`, a `__del__`, a callback from C) or replace them by their own;
+an exception in the wrong line leaves a tracked run open; and a signal that arrives while the interpreter is taken
+down is lost. Hence the rest:
+
+- `uninterrupted`: what must not be left half done answers a signal when it is finished.
+- `signalled`: after a signal the process ends as interrupted, whatever the work raised or returned meanwhile.
+- `run_process`: a thread of its own sees every signal. If the exception was swallowed it is raised again, and
+  after GRACE_SECONDS (HELD_SECONDS in an `uninterrupted` act) the process ends in any case. Nothing is lost by
+  that: every file is written in one step.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any, NoReturn
+
+GRACE_SECONDS = 10.0  # from the first signal until the process ends, whatever it does
+HELD_SECONDS = 30.0  # the same while something must not be left half done
+AGAIN_SECONDS = 1.0  # from an exception that nobody answered until it is raised again
+PARENT_SECONDS = 0.5  # between two looks of a worker at its parent
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM. A KeyboardInterrupt, so that libraries let it pass as they let Ctrl-C pass."""
+
+
+class _State:
+    """What this process knows of signals; there is one."""
+
+    def __init__(self) -> None:
+        self.signum: int | None = None  # the signal that arrived first
+        self.answered = False  # the user has been told
+        self.held = 0  # blocks of `uninterrupted` that are open
+        self.leaving = False  # the work is over, the interpreter ends
+        self.status = 1  # to leave with, unless there was a signal; 1 as after a traceback
+
+
+_state = _State()
+
+
+def signalled() -> int | None:
+    """The signal that arrived first since the outermost `listening` began; None when there was none."""
+    return _state.signum
+
+
+def exit_status(error: BaseException | None = None) -> int:
+    """128 + the signal's number, as shells have it: 130 for Ctrl-C, 143 for SIGTERM."""
+    if _state.signum is not None:
+        return 128 + _state.signum
+    return 128 + (signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT)
+
+
+def answer(sentence: str) -> None:
+    """Write `sentence` to standard error, once for a signal."""
+    if not _state.answered:
+        _state.answered = True
+        with suppress(OSError):  # whoever sent the signal may have closed the terminal
+            print(f"\n{sentence}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def listening() -> Iterator[None]:
+    """In this block SIGINT and SIGTERM raise KeyboardInterrupt and Terminated. Blocks may stand in one another.
+
+    A signal that is ignored (`nohup`, a background job of a script) stays ignored. Outside the main thread, where
+    Python allows no handlers, nothing changes.
+    """
+    before = _listen()
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """A signal that arrives in this block is answered at its end. For short acts that must not be left half done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    seen = _state.signum
+    _state.held += 1
+    try:
+        yield
+    finally:
+        _state.held -= 1
+    if _state.held == 0 and _state.signum is not None and seen is None:
+        _raise(_state.signum)
+
+
+@contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Processes and threads that are started in this block never see Ctrl-C: this process answers for them.
+
+    A terminal sends it to all of them, and each would print a traceback of its own.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_with_parent(parent: int) -> None:
+    """End this process soon after the process `parent`, which started it, however that one ended."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
+
+
+def run_process(work: Callable[[], int], last_words: str) -> NoReturn:
+    """Do the work of this whole process and leave with the status it returns, or as interrupted.
+
+    last_words: what is written when the process has to be ended before the work has answered a signal.
+    """
+    # Registered first, so run last: what the interpreter does after that, it does deaf to signals. One that arrived
+    # there would be lost, and the status wrong.
+    atexit.register(_end, last_words)
+    _listen()
+    _watch(last_words)
+    try:
+        _state.status = work()
+    except SystemExit as left:
+        if isinstance(left.code, str):
+            print(left.code, file=sys.stderr)
+        _state.status = left.code if isinstance(left.code, int) else int(left.code is not None)
+    except KeyboardInterrupt:
+        pass  # `_end` says so
+    finally:
+        _state.leaving = True  # from here on a signal changes the status, and raises nothing
+    sys.exit(_state.status)
+
+
+def _end(last_words: str) -> None:
+    if _state.signum is not None:
+        answer(last_words)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # closed, or nobody reads any more
+            stream.flush()
+    os._exit(_state.status if _state.signum is None else exit_status())
+
+
+def _listen() -> dict[signal.Signals, Any]:
+    """Install the handler; the handlers that it replaces."""
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    found = {one: signal.getsignal(one) for one in SIGNALS}
+    if _handle not in found.values():
+        _state.signum, _state.answered = None, False
+    replaced = {one: handler for one, handler in found.items() if handler not in (signal.SIG_IGN, _handle, None)}
+    for one in replaced:
+        signal.signal(one, _handle)
+    return replaced
+
+
+def _handle(signum: int, frame: FrameType | None) -> None:
+    if _state.signum is None:
+        _state.signum = signum
+    if _open_to_interrupts():
+        _raise(_state.signum)
+
+
+def _open_to_interrupts() -> bool:
+    return _state.held == 0 and not _state.leaving and not _state.answered
+
+
+def _raise(signum: int) -> NoReturn:
+    raise Terminated if signum == signal.SIGTERM else KeyboardInterrupt
+
+
+def _watch(last_words: str) -> None:
+    """Start the thread that sees to it that a signal ends this process."""
+    main = threading.get_ident()
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+
+    def watch() -> None:
+        signum = 0
+        while signum not in SIGNALS:
+            signum = os.read(reader, 1)[0]
+        began = time.monotonic()
+        while time.monotonic() - began < (HELD_SECONDS if _state.held > 0 else GRACE_SECONDS):
+            time.sleep(AGAIN_SECONDS)
+            if _open_to_interrupts():
+                signal.pthread_kill(main, signum)
+        if not _state.answered:
+            os.write(2, f"\n{last_words}\n".encode())
+        os._exit(128 + signum)
+
+    threading.Thread(target=watch, name="signals", daemon=True).start()
+    before = sys.unraisablehook
+
+    def quiet(caught: sys.UnraisableHookArgs) -> None:
+        # Swallowed where no exception can pass (`__del__`, a callback from C): raised again by the thread.
+        if not issubclass(caught.exc_type, KeyboardInterrupt):
+            before(caught)
+
+    sys.unraisablehook = quiet

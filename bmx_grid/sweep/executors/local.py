@@ -1,0 +1,123 @@
+"""Jobs on this machine: in this process, or in processes of loky's, which joblib brings along."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from bmx_grid.devices import ASSIGNED, assigned_here, present
+from bmx_grid.errors import ConfigError
+from bmx_grid.identity import runtime
+from bmx_grid.stopping import end_with_parent, uninterrupted, without_interrupts
+from bmx_grid.sweep.executors.base import KEPT, Executor, Job, Worker, WorkerLost
+from bmx_grid.sweep.executors.futures import Lane, results
+
+# Libraries that start threads of their own read these when they are loaded.
+_THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMBA", "NUMEXPR")
+# Warnings of loky's that would tear the progress bar apart and leave a user nothing to do: it replaces a worker whose
+# memory has grown; and without psutil it cannot look for processes that workers started, of which there are none.
+_NO_NEWS = ("A worker stopped while some jobs were given to the executor", "Failed to kill subprocesses")
+
+
+@dataclass(frozen=True)
+class Sequential(Executor):
+    """One job after the other in this process; on the one device that is named, if any."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.devices or ()) > 1:
+            raise ConfigError(
+                f"executor.devices: {', '.join(self.devices or ())} is more than one, and executor=sequential runs one "
+                "job at a time; name one device, or use executor=loky."
+            )
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
+        """As `Executor.run` says; there is no worker that could be lost."""
+        (worker,) = self.workers()
+        for job in jobs:
+            with assigned_here(worker.device):
+                result = job.work()
+            yield result
+
+    def workers(self) -> tuple[Worker, ...]:
+        """This process. Without a named device a model chooses its own, as it does everywhere."""
+        return (Worker("this process", next(iter(self.devices or ()), None)),)
+
+
+@dataclass(frozen=True)
+class Loky(Executor):
+    """Processes on this machine: `n_jobs`, and one more for each device that runs the jobs that need one."""
+
+    n_jobs: int = runtime(-1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.n_jobs == 0:
+            raise ConfigError("executor.n_jobs must be a number of processes, or -1 for one per processor; got 0.")
+
+    def workers(self) -> tuple[Worker, ...]:
+        """The processes, those without a device first. They start with the first job for them."""
+        from joblib import effective_n_jobs
+
+        devices = self.devices if self.devices is not None else present()
+        plain = tuple(Worker(f"process {number}") for number in range(1, effective_n_jobs(self.n_jobs) + 1))
+        return plain + tuple(Worker(f"process of {device}", device) for device in devices)
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
+        """As `Executor.run` says."""
+        for message in _NO_NEWS:
+            warnings.filterwarnings("ignore", message, UserWarning)
+        workers = self.workers()
+        devices = [worker.device for worker in workers if worker.device is not None]
+        with ExitStack() as stack:
+            lanes = [Lane(stack.enter_context(_pool(len(workers) - len(devices), None)), len(workers) - len(devices))]
+            lanes += [Lane(stack.enter_context(_pool(1, name, len(devices))), 1, has_device=True) for name in devices]
+            try:
+                yield from results(lanes, jobs)
+            except BrokenProcessPool as error:
+                raise WorkerLost(
+                    f"a worker process was killed; most often memory ran out. {KEPT}: run the same command again with "
+                    "fewer processes (executor.n_jobs=1)."
+                ) from error
+
+
+@contextmanager
+def _pool(n_workers: int, device: str | None, n_pools: int = 1) -> Iterator[Callable[[Callable[[], Any]], Any]]:
+    """A pool's `submit`. When the block ends, no process is left; they are killed if jobs are still running.
+
+    n_pools: how many such pools share the processors.
+    """
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    pool = ProcessPoolExecutor(
+        n_workers,
+        initializer=end_with_parent,
+        initargs=(os.getpid(),),
+        env=_environment(n_workers * n_pools, device),
+    )
+
+    def submit(work: Callable[[], Any]) -> Any:
+        with without_interrupts():  # the first job starts the processes
+            return pool.submit(work)
+
+    try:
+        yield submit
+        pool.shutdown()
+    finally:
+        with uninterrupted():
+            pool.shutdown(kill_workers=True)
+
+
+def _environment(n_processes: int, device: str | None) -> dict[str, str]:
+    """What processes find in their environment: a fair share of the processors unless the user says otherwise."""
+    from joblib import cpu_count
+
+    share = str(max(cpu_count() // n_processes, 1))
+    names = [f"{name}_NUM_THREADS" for name in _THREADS]
+    own = {name: os.environ.get(name, share) for name in names}
+    return own if device is None else {**own, ASSIGNED: device}

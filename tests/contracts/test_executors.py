@@ -1,0 +1,133 @@
+"""What every option of configs/executor promises. A new YAML file is covered without a line here."""
+
+import dataclasses
+import os
+import pickle
+import time
+from collections.abc import Iterator
+from functools import partial
+
+import jobs
+import pytest
+
+from bmx_grid.configure import build, load_option, options
+from bmx_grid.errors import ConfigError
+from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    """Address of a Dask cluster, started once for all tests that leave it as it is."""
+    distributed = pytest.importorskip("distributed", reason='pip install "bmx-grid[dask]"')
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as found:
+        yield found.scheduler_address
+
+
+@pytest.fixture(scope="module", params=options("executor"))
+def executor(request) -> Executor:
+    settings = load_option("executor", request.param)
+    if request.param == "dask":
+        settings |= {"address": request.getfixturevalue("cluster"), "timeout": 60}
+    return build(settings, Executor, f"executor.{request.param}")
+
+
+@pytest.fixture
+def in_processes(request, executor) -> Executor:
+    """An executor that starts workers of its own; one that runs jobs in this process has none to lose."""
+    if {worker.name for worker in executor.workers()} == {"this process"}:
+        pytest.skip("runs jobs in this process")
+    return dataclasses.replace(executor, address=None) if hasattr(executor, "address") else executor
+
+
+def wait_until_gone(process: int) -> bool:
+    end = time.monotonic() + 5
+    while time.monotonic() < end:
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_every_job_is_run_once_and_none_is_read_before_there_is_room(executor):
+    read = []
+
+    def some():
+        for number in range(40):
+            read.append(number)
+            yield Job(partial(jobs.square, number))
+
+    found = []
+    for result in executor.run(some()):
+        if not found:
+            assert len(read) <= 4 * len(executor.workers()) + 1
+        found.append(result)
+    assert sorted(found) == [number * number for number in range(40)]
+
+
+def test_no_job_gives_no_result(executor):
+    assert list(executor.run(iter(()))) == []
+
+
+def test_a_job_s_own_error_is_raised_as_it_is(executor):
+    with pytest.raises(ValueError, match="boom"):
+        list(executor.run([Job(jobs.boom)]))
+
+
+def test_an_error_of_the_jobs_themselves_is_raised(executor):
+    def some():
+        for number in range(20):
+            if number == 15:
+                raise RuntimeError("no more")
+            yield Job(partial(jobs.square, number))
+
+    with pytest.raises(RuntimeError, match="no more"):
+        list(executor.run(some()))
+
+
+def test_a_lost_worker_is_its_own_error_with_a_way_out(in_processes):
+    with pytest.raises(WorkerLost, match=r"(killed|lost).*What was finished is kept: run the same command again with"):
+        list(in_processes.run([Job(jobs.killed)]))
+    # and the same executor is as good as before
+    assert list(in_processes.run([Job(partial(jobs.square, 3))])) == [9]
+
+
+def test_closing_ends_the_jobs_that_are_running(in_processes, tmp_path):
+    mark = tmp_path / "process"
+    results = in_processes.run([Job(partial(jobs.process_and_sleep, mark)), Job(partial(jobs.square, 2, 0.5))])
+    assert next(results) == 4
+    began = time.monotonic()
+    while not (mark.exists() and mark.read_text()):
+        time.sleep(0.05)
+    results.close()
+    assert wait_until_gone(int(mark.read_text()))
+    assert time.monotonic() - began < 20
+
+
+def test_each_worker_has_a_name_of_its_own(executor):
+    names = [worker.name for worker in executor.workers()]
+    assert names and len(set(names)) == len(names)
+
+
+def test_nothing_about_it_is_part_of_a_result_s_identity(executor):
+    assert executor.settings() == {}
+    assert {"chunk_texts", "devices"} <= set(executor.settings("runtime"))
+
+
+def test_it_is_small_and_survives_pickling(executor):
+    assert pickle.loads(pickle.dumps(executor)) == executor
+
+
+BAD = {
+    "chunk_texts=0": ({"chunk_texts": 0}, "executor.chunk_texts must be at least 1, got 0"),
+    "an unknown device": ({"devices": ["gpu0"]}, "executor.devices: 'gpu0' is no device; write cuda:0"),
+    "a device twice": ({"devices": ["cuda:1", "cuda:1"]}, "executor.devices: cuda:1 is named twice"),
+}
+
+
+@pytest.mark.parametrize(("values", "message"), BAD.values(), ids=BAD.keys())
+def test_values_that_cannot_be_are_refused_with_the_way_out(executor, values, message):
+    target = f"{type(executor).__module__}.{type(executor).__name__}"
+    with pytest.raises(ConfigError, match=message):
+        build({"_target_": target, **values}, Executor, "executor")

@@ -1,0 +1,369 @@
+"""What each executor does in its own way: devices, the environment of workers, what a Dask cluster may lose."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+
+import jobs
+import pytest
+from fakes import ROOT, composed
+
+from bmx_grid import devices
+from bmx_grid.commands.sweep import run
+from bmx_grid.errors import ConfigError, UnavailableError
+from bmx_grid.models.loading import _chosen_device
+from bmx_grid.sweep.executors.base import Job, Worker
+from bmx_grid.sweep.executors.dask import Dask
+from bmx_grid.sweep.executors.futures import Lane, results
+from bmx_grid.sweep.executors.local import Loky, Sequential
+from bmx_grid.sweep.runner import _needs_device
+from bmx_grid.terminal import command
+
+TWO = ("cuda:0", "cuda:1")
+
+
+def mixed(count: int) -> list[Job]:
+    """Jobs by turns with and without the need of a device."""
+    return [Job(partial(jobs.where, number), needs_device=number % 2 == 0) for number in range(count)]
+
+
+def check_devices(found: list[tuple[int, int, str | None]], *, plain_elsewhere: bool = True) -> None:
+    """Every device has one process, and all jobs that need a device ran on one of them."""
+    processes: dict[str, set[int]] = {}
+    for number, process, device in found:
+        if number % 2 == 0:
+            assert device in TWO
+        elif plain_elsewhere:
+            assert device is None
+        if device is not None:
+            processes.setdefault(device, set()).add(process)
+    assert set(processes) == set(TWO)
+    assert all(len(ids) == 1 for ids in processes.values())
+    assert processes["cuda:0"] != processes["cuda:1"]
+
+
+def test_loky_runs_one_process_for_each_device_and_the_light_jobs_beside_them():
+    executor = Loky(n_jobs=1, devices=TWO)
+    assert executor.workers() == (
+        Worker("process 1"),
+        Worker("process of cuda:0", "cuda:0"),
+        Worker("process of cuda:1", "cuda:1"),
+    )
+    found = list(executor.run(mixed(12)))
+    assert sorted(number for number, *_ in found) == list(range(12))
+    check_devices(found)
+
+
+def test_without_devices_the_need_of_one_changes_nothing():
+    found = list(Loky(n_jobs=2, devices=()).run(mixed(6)))
+    assert {device for *_, device in found} == {None}
+
+
+def test_sequential_gives_its_device_to_this_process_for_each_job():
+    assert [device for *_, device in Sequential(devices=("cuda:1",)).run(mixed(2))] == ["cuda:1", "cuda:1"]
+    assert devices.assigned() is None
+    with pytest.raises(ConfigError, match=r"cuda:0, cuda:1 is more than one, and executor=sequential runs one job"):
+        Sequential(devices=TWO)
+
+
+# Starts workers of its own, which import what they need: seconds on an idle machine.
+def test_a_dask_cluster_of_this_machine_has_one_worker_for_each_device():
+    pytest.importorskip("distributed")
+    found = list(Dask(devices=TWO).run(mixed(16)))
+    assert sorted(number for number, *_ in found) == list(range(16))
+    check_devices(found, plain_elsewhere=False)  # Dask may give light jobs to a worker with a device
+
+
+SEEN = {
+    # CUDA_VISIBLE_DEVICES, cards of the driver, whether PyTorch knows CUDA -> devices
+    "no driver": (None, 0, True, ()),
+    "two cards": (None, 2, True, TWO),
+    "one of two": ("1", 2, True, ("cuda:0",)),
+    "both named": ("0,1", 2, True, TWO),
+    "named by id": ("GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", 2, True, ("cuda:0",)),
+    "hidden by an empty list": ("", 2, True, ()),
+    "hidden by -1": ("-1", 2, True, ()),
+    "all after -1 hidden": ("0,-1,1", 2, True, ("cuda:0",)),
+    "a PyTorch for processors only": (None, 2, False, ()),
+}
+
+
+@pytest.mark.parametrize(("visible", "cards", "cuda", "expected"), SEEN.values(), ids=SEEN.keys())
+def test_devices_are_found_as_cuda_shows_them(monkeypatch, tmp_path, visible, cards, cuda, expected):
+    for number in range(cards):
+        (tmp_path / f"0000:0{number}:00.0").mkdir()
+    monkeypatch.setattr(devices, "_NVIDIA", tmp_path if cards else tmp_path / "none")
+    monkeypatch.setattr(devices, "_torch_knows_cuda", lambda: cuda)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert devices.present() == expected
+
+
+def test_looking_for_devices_does_not_import_torch():
+    code = "import sys; from bmx_grid.devices import present; present(); print('torch' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert shown.stdout == "False\n"
+
+
+def test_what_is_known_of_torch_without_importing_it_is_true():
+    import torch
+
+    assert devices._torch_knows_cuda() is (torch.version.cuda is not None)
+
+
+CHOICES = {
+    # assigned, asked for -> chosen, of a machine with two CUDA devices
+    "its own": ("cuda:1", "auto", "cuda:1"),
+    "its own among cuda": ("cuda:1", "cuda", "cuda:1"),
+    "the processor when asked for": ("cuda:1", "cpu", "cpu"),
+    "none given": (None, "auto", "cuda"),
+    "the processor as a device": ("cpu", "auto", "cpu"),
+}
+
+
+@pytest.mark.parametrize(("own", "asked", "chosen"), CHOICES.values(), ids=CHOICES.keys())
+def test_a_model_goes_to_the_device_of_its_worker(monkeypatch, own, asked, chosen):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    with devices.assigned_here(own):
+        assert _chosen_device(asked) == chosen
+
+
+def test_a_device_that_torch_does_not_see_is_named(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    with devices.assigned_here("cuda:2"), pytest.raises(UnavailableError, match=r"cuda:2 was given to this worker"):
+        _chosen_device("auto")
+
+
+NEEDS = {
+    "a light metric": ([{}], False),
+    "a metric that says it runs a model": ([{"cost": "model"}], True),
+    "an explainer with a model": ([{}, {"device": "auto"}], True),
+    "a model that is kept on the processor": ([{"cost": "model", "device": "cpu"}, {}], False),
+    "one on the processor, one not": ([{"cost": "model", "device": "cpu"}, {"device": "cuda"}], True),
+}
+
+
+@pytest.mark.parametrize(("parts", "expected"), NEEDS.values(), ids=NEEDS.keys())
+def test_jobs_with_a_large_model_need_a_device(parts, expected):
+    assert _needs_device(*(type("Part", (), fields)() for fields in parts)) is expected
+
+
+@pytest.mark.parametrize(("own", "expected"), [(None, "1"), ("3", "3")], ids=["a fair share", "the user's own"])
+def test_workers_share_the_processors(monkeypatch, own, expected):
+    monkeypatch.setattr("joblib.cpu_count", lambda: 2)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if own is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", own)
+    assert list(Loky(n_jobs=2, devices=()).run([Job(jobs.threads)])) == [expected]
+
+
+def test_loky_s_warning_of_a_replaced_worker_is_not_shown(capsys):
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        list(Loky(n_jobs=1, devices=()).run([]))
+        warnings.warn("A worker stopped while some jobs were given to the executor. This can …", stacklevel=1)
+        warnings.warn("another", stacklevel=1)
+    assert [str(one.message) for one in shown] == ["another"]
+
+
+def test_a_busy_kind_of_worker_does_not_keep_the_other_idle():
+    order = []
+    with ThreadPoolExecutor(1) as device, ThreadPoolExecutor(1) as plain:
+        lanes = [Lane(plain.submit, 1), Lane(device.submit, 1, has_device=True)]
+        slow = [Job(partial(jobs.square, number, 0.2), needs_device=True) for number in range(5)]
+        quick = [Job(partial(jobs.square, number)) for number in range(100, 110)]
+        order = list(results(lanes, [*slow, *quick]))
+    assert sorted(order[:10]) == [number**2 for number in range(100, 110)]
+    assert sorted(order[10:]) == [0, 1, 4, 9, 16]
+
+
+def test_work_goes_on_while_the_one_who_asks_is_busy():
+    """The next jobs are submitted when one finishes, not when its result is taken."""
+    with ThreadPoolExecutor(1) as pool:
+        submitted = []
+
+        def submit(work):
+            submitted.append(work)
+            return pool.submit(work)
+
+        found = results([Lane(submit, 1)], [Job(partial(jobs.square, number)) for number in range(10)])
+        next(found)
+        end = time.monotonic() + 5
+        while len(submitted) < 10 and time.monotonic() < end:
+            time.sleep(0.01)
+        assert len(submitted) == 10
+        assert len(list(found)) == 9
+
+
+OUTSIDE = """
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from bmx_grid.identity import runtime
+from bmx_grid.sweep.executors.base import Executor, Worker
+from bmx_grid.sweep.executors.futures import Lane, results
+
+
+@dataclass(frozen=True)
+class Threads(Executor):
+    n_threads: int = runtime(2)
+
+    def run(self, jobs):
+        with ThreadPoolExecutor(self.n_threads) as pool:
+            print("threads of an executor from outside")
+            yield from results([Lane(pool.submit, self.n_threads)], jobs)
+
+    def workers(self):
+        return tuple(Worker(f"thread {number}") for number in range(self.n_threads))
+"""
+
+
+def test_an_executor_from_outside_is_one_module_and_one_yaml_file(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "threads.py").write_text(OUTSIDE)
+    (tmp_path / "conf" / "executor").mkdir(parents=True)
+    option = "_target_: mine.threads.Threads\nn_threads: 2\nchunk_texts: 50\n"
+    (tmp_path / "conf" / "executor" / "threads.yaml").write_text(option)
+    small = ("limit=3", "dataset.sample.language_pairs=[de-en]", "metric=[chrf]", "explainer=[erasure]")
+    quiet = ("tracking=none", "analysis=false", f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
+    own = {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}", "BMX_ALLOWED_PACKAGES": "mine"}
+    chosen = ("--config-dir", str(tmp_path / "conf"), "executor=threads", *small, *quiet)
+    shown = subprocess.run(
+        [sys.executable, "-m", "bmx_grid", *chosen], env={**os.environ, **own}, capture_output=True, text=True
+    )
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert "threads of an executor from outside" in shown.stdout
+    assert (tmp_path / "out" / "grid.parquet").is_file()
+
+
+# A Dask cluster that others own: its scheduler, its workers.
+
+DASK = "distributed.cli.dask_"
+
+
+@contextmanager
+def running(*arguments: str, **environment: str) -> Iterator[subprocess.Popen]:
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    own = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", **environment}
+    process = subprocess.Popen([sys.executable, "-m", *arguments], env=own, cwd=ROOT, **quiet)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def scheduler(tmp_path) -> Iterator[tuple[str, subprocess.Popen]]:
+    """Address and process of a Dask scheduler."""
+    pytest.importorskip("distributed")
+    file = tmp_path / "scheduler.json"
+    plain = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
+    with running(f"{DASK}scheduler", *plain) as process:
+        end = time.monotonic() + 60
+        while not file.exists() and time.monotonic() < end:
+            time.sleep(0.1)
+        yield json.loads(file.read_text())["address"], process
+
+
+def worker(address: str, *options: str, **environment: str):
+    return running(f"{DASK}worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard", *options, **environment)
+
+
+def test_dask_workers_say_which_device_they_hold(scheduler):
+    address, _ = scheduler
+    executor = Dask(address=address, timeout=60)
+    with worker(address), worker(address, "--resources", "device=1", BMX_DEVICE="cuda:1"):
+        wait_for(lambda: len(executor.workers()) == 2)
+        assert sorted(str(one.device) for one in executor.workers()) == ["None", "cuda:1"]
+        found = list(executor.run(mixed(8)))
+    assert {device for number, _, device in found if number % 2 == 0} == {"cuda:1"}
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.2)
+
+
+def test_a_dask_worker_that_is_lost_costs_nothing_while_another_is_there(scheduler, tmp_path):
+    address, _ = scheduler
+    executor = Dask(address=address, timeout=60)
+    with worker(address), worker(address):
+        wait_for(lambda: len(executor.workers()) == 2)
+        some = [Job(partial(jobs.killed_once, tmp_path / "mark")), *(Job(partial(jobs.square, n)) for n in range(6))]
+        assert sorted(map(str, executor.run(some))) == sorted(["0", "1", "4", "9", "16", "25", "done"])
+
+
+def test_a_scheduler_without_workers_is_said_after_the_timeout(scheduler):
+    address, _ = scheduler
+    with pytest.raises(UnavailableError, match=rf"at {address} has had no worker for 2 seconds.*dask worker {address}"):
+        list(Dask(address=address, timeout=2).run([Job(partial(jobs.square, 2))]))
+
+
+def test_a_lost_scheduler_is_said_in_a_sentence(scheduler):
+    address, process = scheduler
+    with worker(address):
+        found = Dask(address=address, timeout=60).run([Job(partial(jobs.square, n, 0.1)) for n in range(100)])
+        next(found)
+        process.kill()
+        with pytest.raises(UnavailableError, match=r"connection to the Dask scheduler at .* was lost\. What was"):
+            list(found)
+
+
+@pytest.mark.skipif("BMX_SLOW" not in os.environ, reason="takes half a minute; set BMX_SLOW=1")
+def test_a_sweep_whose_scheduler_is_lost_ends_with_a_sentence_and_goes_on_later(scheduler, tmp_path, capfd):
+    """With another executor, too: what was finished is in the store."""
+    address, process = scheduler
+
+    def sweep(folder: str, *executor: str) -> int:
+        folders = (f"output_dir={tmp_path / folder / 'out'}", f"cache_dir={tmp_path / folder / 'cache'}")
+        small = ("dataset.sample.language_pairs=[de-en]", "metric=[chrf]", "explainer=[lime]", "tracking=none")
+        config = composed("analysis=false", "explainer.lime.num_samples=200", *small, *folders, *executor)
+        return command(lambda: run(config))
+
+    chunks = tmp_path / "lost" / "cache"
+
+    def lose() -> None:
+        wait_for(lambda: len(list(chunks.rglob("*.parts/*.parquet"))) >= 3)
+        process.kill()
+
+    with worker(address):
+        loser = threading.Thread(target=lose)
+        loser.start()
+        lost = ("executor=dask", f"executor.address={address}", "executor.chunk_texts=20", "executor.timeout=60")
+        assert sweep("lost", *lost) == 2
+        loser.join()
+    said = capfd.readouterr().err
+    assert said.startswith(f"error: the connection to the Dask scheduler at {address} was lost.")
+    assert said.endswith("start the scheduler and its workers again, and run the same command.\n")
+    kept = {path.name: path.stat().st_mtime_ns for path in chunks.rglob("*.parts/*.parquet")}
+    assert len(kept) >= 3
+    assert sweep("whole", "executor=sequential") == sweep("lost", "executor=sequential") == 0
+    planned = [int(n.replace(",", "")) for n in re.findall(r"at most ([\d,]+) texts", capfd.readouterr().out)]
+    assert planned[1] < planned[0]
+    grids = [(tmp_path / folder / "out" / "grid.parquet").read_bytes() for folder in ("whole", "lost")]
+    assert grids[0] == grids[1]
+
+
+def test_a_lost_dask_worker_of_this_machine_is_replaced(tmp_path):
+    pytest.importorskip("distributed")
+    assert list(Dask(devices=()).run([Job(partial(jobs.killed_once, tmp_path / "mark"))])) == ["done"]
+
+
+def test_devices_of_a_scheduler_elsewhere_are_named_where_its_workers_start():
+    with pytest.raises(ConfigError, match=r"BMX_DEVICE=cuda:0 dask worker tcp://host:8786"):
+        Dask(address="tcp://host:8786", devices=("cuda:0",))

@@ -1,0 +1,213 @@
+"""Ctrl-C and SIGTERM at any moment: the status, one sentence, nothing lost, nothing left."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from fakes import ROOT
+
+from bmx_grid.stopping import GRACE_SECONDS, HELD_SECONDS
+from bmx_grid.terminal import RESUMES
+
+MOMENTS = int(os.environ.get("BMX_KILLS", "4"))
+STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+CHOSEN = (
+    *("+sweep=quickstart", "limit=6", "dataset.sample.language_pairs=[de-en]", "metric=[chrf]"),
+    *("explainer=[erasure,lime]", "explainer.lime.num_samples=40", "executor.n_jobs=2", "executor.chunk_texts=100"),
+)
+
+
+def command(folder: Path) -> list[str]:
+    folders = (f"output_dir={folder / 'out'}", f"cache_dir={folder / 'cache'}")
+    return [sys.executable, "-m", "bmx_grid", *CHOSEN, *folders]
+
+
+def start(arguments: list[str], folder: Path) -> subprocess.Popen:
+    """A process in a group of its own, as a shell makes it, with a folder of its own for temporary files."""
+    (folder / "tmp").mkdir(parents=True, exist_ok=True)
+    own = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "TMPDIR": str(folder / "tmp")}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(arguments, cwd=ROOT, env={**os.environ, **own}, start_new_session=True, **pipes)
+
+
+def alive_in_group(group: int) -> list[str]:
+    """What still runs in a process group, zombies left out."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[2]) == group and fields[0] != "Z":
+                found.append((entry / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return found
+
+
+def wait_until_alone(group: int, seconds: float = 5.0) -> list[str]:
+    end = time.monotonic() + seconds
+    while (left := alive_in_group(group)) and time.monotonic() < end:
+        time.sleep(0.1)
+    return left
+
+
+def in_shared_memory() -> set[str]:
+    folder = Path("/dev/shm")
+    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> tuple[bytes, float]:
+    """The grid of a sweep that nobody interrupts, and how long the sweep takes."""
+    folder = tmp_path_factory.mktemp("whole")
+    began = time.monotonic()
+    running = start(command(folder), folder)
+    out, err = running.communicate()
+    assert running.returncode == 0, out + err
+    return (folder / "out" / "grid.parquet").read_bytes(), time.monotonic() - began
+
+
+def interrupted(folder: Path, signum: signal.Signals, moment: float) -> list[str] | None:
+    """Start the sweep, interrupt it after `moment` seconds; what is wrong then. None when the sweep was faster."""
+    shared = in_shared_memory()
+    running = start(command(folder), folder)
+    time.sleep(moment)
+    # Ctrl-C as a terminal sends it: to the workers, too.
+    (os.killpg if signum == signal.SIGINT else os.kill)(running.pid, signum)
+    sent = time.monotonic()
+    out, err = running.communicate(timeout=HELD_SECONDS + 30)
+    took = time.monotonic() - sent
+    if running.returncode == 0 and "written to" in out:
+        return None
+    wrong = []
+    if running.returncode != STATUS[signum]:
+        wrong.append(f"status {running.returncode}")
+    said = [line for line in err.splitlines() if not line.startswith("scoring: ")]  # progress on a slow machine
+    if said != ["", RESUMES]:
+        wrong.append(f"said {err!r}")
+    if took > HELD_SECONDS + 5:
+        wrong.append(f"took {took:.1f} s")
+    if left := wait_until_alone(running.pid):
+        wrong.append(f"still running: {left}")
+    if files := [path.name for path in (folder / "tmp").iterdir()]:
+        wrong.append(f"temporary files: {files}")
+    if left := {name for name in in_shared_memory() - shared if str(running.pid) in name}:
+        wrong.append(f"in shared memory: {left}")
+    if open_runs := still_running_in_mlflow(folder / "mlflow.db"):
+        wrong.append(f"open runs in MLflow: {open_runs}")
+    return wrong
+
+
+def still_running_in_mlflow(store: Path) -> list[str]:
+    if not store.exists():
+        return []
+    with closing(sqlite3.connect(store)) as database:
+        return [name for (name,) in database.execute("select name from runs where status = 'RUNNING'")]
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+@pytest.mark.parametrize("signum", STATUS, ids=["Ctrl-C", "SIGTERM"])
+def test_at_random_moments_one_sentence_and_nothing_is_lost(tmp_path, whole, signum):
+    grid, duration = whole
+    draw = random.Random(int(signum))
+    wrong, n_interrupted, n_started = [], 0, 0
+    while n_interrupted < MOMENTS:
+        folder = tmp_path / str(n_started)
+        for _ in range(3):  # the same command goes on each time, until it is left alone
+            moment = draw.uniform(0.3, 0.9 * duration)
+            found = interrupted(folder, signum, moment)
+            n_started += 1
+            if found is None:
+                break
+            n_interrupted += 1
+            wrong += [f"{signum.name} after {moment:.2f} of {duration:.2f} s: {one}" for one in found]
+            print(f"{signum.name} after {moment:.2f} s: {found or 'as it should be'}", flush=True)
+        again = start(command(folder), folder)
+        out, err = again.communicate()
+        if again.returncode != 0 or (folder / "out" / "grid.parquet").read_bytes() != grid:
+            wrong.append(f"the same command did not go on as if nothing had happened: {out}{err}")
+        assert n_started < 5 * MOMENTS, "the sweep ends before it can be interrupted"
+    assert not wrong, "\n".join(wrong)
+
+
+SWALLOWED = {
+    "a bare except": "try:\n        busy()\n    except:\n        pass",
+    "a finaliser": "class A:\n        def __del__(self):\n            busy()\n    a = A()\n    del a",
+    "another error in its place": "try:\n        busy()\n    except KeyboardInterrupt:\n        raise ImportError('x')",
+    "the end of the work": "busy(); import os; os.stat('/')\n    return 0",
+    "the end of the interpreter": "import atexit\n    atexit.register(busy)\n    return 0",
+    "an act that must not be left half done": "from bmx_grid.stopping import uninterrupted\n    with uninterrupted():\n"
+    "        busy()\n    raise AssertionError('not reached')",
+}
+PROGRAM = """
+import sys, time
+from bmx_grid.stopping import run_process
+from bmx_grid.terminal import command
+
+def busy():
+    print("ready", flush=True)
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        pass
+
+def work():
+    {body}
+    busy()
+    return 0
+
+run_process(lambda: command(work, "Stopped."), "Stopped.")
+"""
+
+
+@pytest.mark.parametrize("times", [1, 2], ids=["once", "twice"])
+@pytest.mark.parametrize("signum", STATUS, ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize("body", SWALLOWED.values(), ids=SWALLOWED.keys())
+def test_what_libraries_do_to_an_interrupt_does_not_matter(tmp_path, body, signum, times):
+    running = start([sys.executable, "-c", PROGRAM.replace("{body}", body)], tmp_path)
+    assert running.stdout.readline() == "ready\n"
+    for _ in range(times):
+        os.kill(running.pid, signum)
+        time.sleep(0.05)
+    _, err = running.communicate(timeout=GRACE_SECONDS + 10)
+    assert (running.returncode, err) == (STATUS[signum], "\nStopped.\n")
+
+
+STUBBORN = {
+    "the work goes on": "while True:\n        try: busy()\n        except KeyboardInterrupt: pass",
+    "a thread never ends": "import threading\n    threading.Thread(target=time.sleep, args=(60,)).start()\n    busy()",
+}
+
+
+@pytest.mark.parametrize("body", STUBBORN.values(), ids=STUBBORN.keys())
+def test_a_process_that_does_not_end_is_ended(tmp_path, body):
+    running = start([sys.executable, "-c", PROGRAM.replace("{body}", body)], tmp_path)
+    assert running.stdout.readline() == "ready\n"
+    os.kill(running.pid, signal.SIGINT)
+    _, err = running.communicate(timeout=GRACE_SECONDS + 10)
+    assert (running.returncode, err) == (130, "\nStopped.\n")
+
+
+def test_without_a_signal_the_status_is_that_of_the_work(tmp_path):
+    for body, status in (("return 0", 0), ("return 3", 3), ("sys.exit(4)", 4), ("raise ValueError('boom')", 1)):
+        running = start([sys.executable, "-c", PROGRAM.replace("{body}", body)], tmp_path)
+        _, err = running.communicate()
+        assert running.returncode == status
+        assert ("ValueError: boom" in err) is (status == 1)
+
+
+def test_workers_end_when_their_parent_is_killed(tmp_path):
+    folder = tmp_path
+    running = start(command(folder), folder)
+    wait_for_workers = time.monotonic() + 60
+    while len(alive_in_group(running.pid)) < 3 and time.monotonic() < wait_for_workers:
+        time.sleep(0.05)
+    assert len(alive_in_group(running.pid)) >= 3, running.communicate()
+    os.kill(running.pid, signal.SIGKILL)
+    running.communicate()
+    assert wait_until_alone(running.pid) == []
