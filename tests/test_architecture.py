@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "bmx_grid"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 # The rooms from the ground up; a module imports from lower floors, and from its own room.
 FLOORS = [
-    {"errors", "identity", "text", "ragged", "_version"},
+    {"errors", "identity", "text", "ragged", "wording", "_version"},
     {"files", "terminal", "configure", "segments", "judgements", "perturbation", "measures"},
     {"models"},
     {"datasets", "explainers", "metrics"},

@@ -15,7 +15,7 @@ from bmx_grid.errors import BmxError, ConfigError, DataMissingError, ExplainErro
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric, Pair
 from bmx_grid.segments import SegmentSet
-from bmx_grid.sweep.results import setting_label
+from bmx_grid.wording import setting_label
 
 
 @dataclass(frozen=True, eq=False)

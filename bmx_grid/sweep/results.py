@@ -12,6 +12,7 @@ import numpy as np
 from bmx_grid.files import replacing
 from bmx_grid.identity import canonical_json
 from bmx_grid.measures.grid import GridResult
+from bmx_grid.wording import file_stem, setting_label
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,7 +66,7 @@ class SettingResult:
     @property
     def file_stem(self) -> str:
         """The names as a file name without suffix."""
-        return ".".join(self.names).replace("/", "_")
+        return file_stem(*self.names)
 
     @property
     def gain(self) -> float:
@@ -76,11 +77,6 @@ class SettingResult:
     def fixed_gain(self) -> float:
         """Correlation at the fixed point above the baseline; NaN when either is undefined."""
         return self.fixed - self.grid.baseline
-
-
-def setting_label(*names: str) -> str:
-    """The names of a setting, or of a part of a sweep, in one readable line."""
-    return " · ".join(names)
 
 
 def grid_table(results: Iterable[SettingResult]) -> pa.Table:

@@ -6,7 +6,7 @@ from some_tables import P, flat, lime, peaked, table
 
 from bmx_grid.analysis.fixed import evaluate, gains_at, grid_point
 from bmx_grid.analysis.gains import summarise
-from bmx_grid.analysis.medians import Point
+from bmx_grid.analysis.given import Point
 
 TABLE = lime([peaked(-1.0)])
 

@@ -8,15 +8,15 @@ import re
 import numpy as np
 import pytest
 from analysis.some_tables import P, flat, peaked, random_surfaces, table
-
-from bmx_grid.analysis.load import load_table
-from bmx_grid.analysis.medians import Point
-from bmx_grid.analysis.run import Options, analyse
-from bmx_grid.analysis.signature import signature
-from bmx_grid.report.table import FORMATS, Cell, Table, as_csv, as_latex, as_markdown, as_text, latex
 from bmx_grid.report.tables import results as tables_of_results
 from bmx_grid.report.tables import settings as tables_of_settings
 from bmx_grid.report.tables.all import paper_tables, write_tables
+
+from bmx_grid.analysis.given import Options, Point
+from bmx_grid.analysis.load import load_table
+from bmx_grid.analysis.run import analyse
+from bmx_grid.analysis.signature import signature
+from bmx_grid.report.table import FORMATS, Cell, Table, as_csv, as_latex, as_markdown, as_text, latex
 
 HERE = Options(fixed={"lime": Point(0.5, 0.5), "shap": Point(0.5, 0.5)})
 # At (0.5, 0.5) the gains are lime +0.1 and -0.2, shap +0.05 and +0.02.
