@@ -68,7 +68,7 @@ def _sentences(given: Given, at: Fixed, transfers: Transfers, n_tied: int) -> li
     origins = "; ".join(sorted(set(at.points.origins.values())))
     between = f", {all_of.unchanged} gain no more than 0.00001" if all_of.unchanged else ""
     found = [
-        f"At one (w, p) per explainer ({origins}) {all_of.better} of {counted(all_of.n, 'setting')} get better, "
+        f"At one (w, p) per explainer, {origins}: {all_of.better} of {counted(all_of.n, 'setting')} get better, "
         f"{all_of.worse} are equal or worse{between}. The mean gain in correlation is "
         f"{number(all_of.mean_gain, '+.5f')}; gains are shown without intervals and prove nothing by themselves."
     ]

@@ -49,9 +49,9 @@ class ChosenPoints:
     def in_words(self, explainers: Sequence[str] | None = None) -> str:
         """The points asked for and used, and where they come from, as a sentence."""
         names = list(self.origins) if explainers is None else list(explainers)
-        told = [f"{name} {self.point_in_words(name)}" for name in names]
+        told = "; ".join(f"{name} {self.point_in_words(name)}" for name in names)
         rules = sorted({self.origins[name] for name in names if name in self.origins})
-        return f"Points: {', '.join(told) or 'none'} ({'; '.join(rules) or 'no explainer'})."
+        return f"Points: {told or 'none'}. They are: {'; '.join(rules) or 'none'}."
 
     def point_in_words(self, explainer: str) -> str:
         """The point asked for, and the grid point used where it is another."""
@@ -60,7 +60,7 @@ class ChosenPoints:
             return "no point"
         if asked.words == used.words:
             return asked.words
-        return f"{asked.words} (used: {used.words})"
+        return f"{asked.words} (used {used.words})"
 
 
 def compute(given: Given) -> ChosenPoints:
@@ -82,10 +82,10 @@ def compute(given: Given) -> ChosenPoints:
             kinds[name], origins[name] = _given(name, asked[name], real.factor_levels("dataset"))
         elif name in chosen:
             asked[name], kinds[name] = chosen[name], provenance[0]
-            origins[name] = f"{source} ({provenance[1]})"
+            origins[name] = f"{source}, {provenance[1]}"
             if chosen[name].n == 0:
                 asked[name] = METRIC_ALONE
-                origins[name] += "; no point improves any setting there, so that nothing is boosted"
+                origins[name] += ", where no point improves any setting, so that nothing is boosted"
         else:
             kinds[name], origins[name] = "none", f"none: {source} has no {name}"
     used = {name: grid_point(real, point) for name, point in asked.items()}
@@ -137,21 +137,21 @@ def shared_segments(table: GridTable, other: GridTable) -> list[str]:
 
 
 def _in_sample() -> tuple[Provenance, str]:
-    return "in-sample", "in-sample: chosen where it is judged"
+    return "in-sample", "in-sample (chosen where it is judged)"
 
 
 def _elsewhere(table: GridTable, other: GridTable) -> tuple[Provenance, str]:
     shared = shared_segments(table, other)
     if not shared:
-        return "held out", "held out: no data set and language pair in common"
+        return "held out", "held out (no data set and language pair in common)"
     more = f" and {len(shared) - 3} more" if len(shared) > 3 else ""
-    return "chosen elsewhere", f"chosen elsewhere, on the same segments: {', '.join(shared[:3])}{more}"
+    return "chosen elsewhere", f"chosen elsewhere (on the same segments: {', '.join(shared[:3])}{more})"
 
 
 def _given(explainer: str, point: Point, datasets: Sequence[str]) -> tuple[Provenance, str]:
     published = PUBLISHED.get(explainer)
     if published is None or (published.p, published.w) != (point.p, point.w):
-        return "given", "given: what it was chosen on is not known here"
+        return "given", "given (what it was chosen on is not known here)"
     own = [name for name in datasets if name in PAPERS_DATASETS]
     if not own:
         return "as published", "as published (chosen on other data)"

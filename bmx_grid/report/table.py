@@ -63,12 +63,15 @@ def as_text(table: Table, width: int | None = None) -> str:
     widths = [max(map(columns_of, column)) for column in zip(header, *rows, strict=True)]
     ends = [sum(map(len, table.groups[: at + 1])) for at in range(len(table.groups))]
     lines = [visible(table.title)]
-    for block in _blocks(widths, table.names, width):
+    blocks = _blocks(widths, table.names, width)
+    for block in blocks:
         rule = "-" * (sum(widths[at] for at in block) + len(GAP) * (len(block) - 1))
         lines += [_text_row(header, block, widths, table.names), rule]
         for number, row in enumerate(rows, start=1):
-            lines.append(_text_row(row, block, widths, table.names))
-            lines += [rule] if number in ends else []
+            if len(blocks) == 1 or any(row[at] for at in block[table.names :]):
+                lines.append(_text_row(row, block, widths, table.names))
+            if number in ends and lines[-1] != rule:
+                lines.append(rule)
     return "\n".join([*lines, *(wrapped(note, width or WIDTH) for note in table.notes)]) + "\n"
 
 

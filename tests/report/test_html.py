@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from analysis.some_tables import P, W, flat, peaked, random_surfaces, table
 from scipy.stats import rankdata
 from some_results import make_result
+from some_tables import P, W, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.given import Options

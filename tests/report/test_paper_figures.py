@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from analysis.some_tables import P, W, flat, peaked, random_surfaces, table
 from PIL import Image
+from some_tables import P, W, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.load import load_table

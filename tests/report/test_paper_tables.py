@@ -7,10 +7,10 @@ import re
 
 import numpy as np
 import pytest
-from analysis.some_tables import P, flat, peaked, random_surfaces, table
 from bmx_grid.report.tables import results as tables_of_results
 from bmx_grid.report.tables import settings as tables_of_settings
 from bmx_grid.report.tables.all import paper_tables, write_tables
+from some_tables import P, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.load import load_table
