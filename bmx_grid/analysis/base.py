@@ -94,8 +94,7 @@ class Table:
         """The rows as a DataFrame of values, not of texts; undefined and absent numbers are NaN."""
         import pandas as pd
 
-        columns = zip(*[[cell.value for cell in row] for row in self.rows], strict=True)
-        return pd.DataFrame(dict(zip(self.header, map(list, columns), strict=True)), columns=list(self.header))
+        return pd.DataFrame({name: [row[at].value for row in self.rows] for at, name in enumerate(self.header)})
 
 
 def point_cells(w: float, p: float) -> tuple[Cell, Cell]:

@@ -68,8 +68,8 @@ def _sentences(given: Given, at: Fixed, transfers: Transfers, n_tied: int) -> li
     origins = "; ".join(sorted(set(at.points.origins.values())))
     between = f", {all_of.unchanged} gain no more than 0.00001" if all_of.unchanged else ""
     found = [
-        f"At one (w, p) per explainer, {origins}: {all_of.better} of {counted(all_of.n, 'setting')} get better, "
-        f"{all_of.worse} are equal or worse{between}. The mean gain in correlation is "
+        f"At one (w, p) per explainer, {origins}: {all_of.better} of {counted(all_of.n, 'setting')} are better, "
+        f"{all_of.worse} equal or worse{between}. The mean gain in correlation is "
         f"{number(all_of.mean_gain, '+.5f')}; gains are shown without intervals and prove nothing by themselves."
     ]
     if all_of.undefined:
@@ -85,8 +85,8 @@ def _sentences(given: Given, at: Fixed, transfers: Transfers, n_tied: int) -> li
             f"takes no part in choosing the medians), mean gains are {'; '.join(moved)}."
         )
     found.append(
-        f"No (w, p) with w other than 1 improves {n_tied} of the {counted(real, 'setting')}: their best is the metric "
-        "alone."
+        f"For {n_tied} of {counted(real, 'setting')} the best is the metric alone: no (w, p) with w other than 1 "
+        "improves them."
     )
     return found
 

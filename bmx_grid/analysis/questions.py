@@ -28,7 +28,7 @@ from bmx_grid.analysis import (
 from bmx_grid.analysis.base import Question
 from bmx_grid.analysis.given import Given
 from bmx_grid.configure import ALLOWED_PACKAGES
-from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.errors import ConfigError
 
 Questions = tuple[Question[Given], ...]
 QUESTIONS: Questions = (
@@ -61,8 +61,6 @@ def with_others(modules: Iterable[str]) -> Questions:
 
 def _imported(name: str) -> Question[Given]:
     allowed = [one for one in os.environ.get(ALLOWED_PACKAGES, "").split(",") if one]
-    if "." not in name and name not in allowed:
-        raise ConfigError(unknown("question", name, (one.__name__ for one in QUESTIONS)))
     if name.split(".")[0] not in allowed:
         raise ConfigError(
             f"questions: '{name}' is outside the packages that may be imported ({', '.join(allowed) or 'none'}). Name "

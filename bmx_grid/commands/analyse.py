@@ -16,6 +16,7 @@ from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.report.analysis_files import write_analysis
 from bmx_grid.report.summary import summary
 from bmx_grid.terminal import command
+from bmx_grid.wording import visible
 
 HELP = """usage: python -m bmx_grid analyse results=PATH [KEY=VALUE …]
 
@@ -131,7 +132,7 @@ def _main(given: list[str]) -> int:
     for kind in ("tables", "figures"):
         stems = {path.stem for path in files if path.parent == parsed.output_dir / kind}
         told += [f"{parsed.output_dir / kind}/: {len(stems)} {kind}"] if stems else []
-    print("\nwritten: " + "\n         ".join(told))
+    print("\nwritten: " + "\n         ".join(map(visible, told)))
     return 0
 
 

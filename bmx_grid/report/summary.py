@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 from bmx_grid.analysis.headline import compute
 from bmx_grid.analysis.run import Analysis
+from bmx_grid.analysis.signature import signature
 from bmx_grid.report.table import as_text, wrapped
 from bmx_grid.wording import counted
 
@@ -27,5 +29,7 @@ def summary(analysis: Analysis, width: int | None = None) -> str:
     ]
     parts = ["\n".join(wrapped(line, width, "  ") for line in read)]
     parts.append("\n".join(wrapped(sentence, width) for sentence in analysis.ask(compute).headline))
-    parts += [as_text(one, width).rstrip() for one in analysis.tables() if one.brief]
+    unsigned = (replace(one, notes=one.notes[:-1]) for one in analysis.tables() if one.brief)
+    parts += [as_text(one, width).rstrip() for one in unsigned]
+    parts.append(signature(analysis))
     return "\n\n".join(parts)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmx_grid.measures.best import better, worse
+from bmx_grid.analysis.gains import summarise
 from bmx_grid.report.table import columns_of, padded, wrapped
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
@@ -19,7 +19,9 @@ WIDEST = 120  # characters per line, on however wide a terminal
 NARROWEST = 40
 MOST_ROWS = 20  # settings; more are summed up
 ENDS = 5  # settings shown at either end of a summary
-LEAST_NAME = 8  # characters that a name is shortened to at least, before a column of numbers is left out
+LEAST_NAME = 8  # characters that a name is shortened to, before a column that is no detail is left out
+DETAIL = 3  # columns of this rank and above are details
+NAMES = ("data set", "pair", "metric", "explainer")
 GAP = "  "
 
 
@@ -65,30 +67,35 @@ def sweep_table(results: Iterable[SettingResult], failed: Sequence[Refused], wid
 
 
 def _rows(results: Sequence[SettingResult], width: int) -> list[str]:
+    if not results:
+        return []
+    columns = _fitting(results, 1, width)
     parts = []
     for dataset in dict.fromkeys(one.dataset for one in results):
         own = [one for one in results if one.dataset == dataset]
-        parts.append(_table(_title(own, dataset), own, 1, width))
-    return [*parts, _notes(results, width)] if results else []
+        parts.append(_table(_title(own, dataset), own, columns, 1, width))
+    return [*parts, _notes(results, columns, width)]
 
 
 def _summed_up(results: Sequence[SettingResult], width: int) -> list[str]:
     """Counts by explainer and metric, then the settings that gain most and least."""
-    rows: list[tuple[str, ...]] = [("explainer", "metric", "settings", "better", "equal or worse", "mean gain")]
+    rows: list[tuple[str, ...]] = [("explainer", "metric", "n", "better", "worse", "mean gain")]
     for explainer, metric in sorted({(one.explainer, one.metric) for one in results}):
         own = [one for one in results if (one.explainer, one.metric) == (explainer, metric)]
-        gains = np.array([_gain(one) for one in own if math.isfinite(_gain(one))])
-        counts = (int(better(gains).sum()), int(worse(gains).sum()))
-        mean = number(float(gains.mean()) if len(gains) else math.nan, "+.5f")
-        rows.append((explainer, metric, f"{len(own):,}", *(f"{count:,}" for count in counts), mean))
+        gains = summarise(np.array([_gain(one) for one in own]), np.array([one.grid.baseline for one in own]))
+        counts = (f"{count:,}" for count in (len(own), gains.better, gains.worse))
+        rows.append((explainer, metric, *counts, number(gains.mean_gain, "+.5f")))
     ranked = sorted((one for one in results if math.isfinite(_gain(one))), key=_gain, reverse=True)
     at = "at the fixed (w, p) of its explainer" if _any_fixed(results) else "at its best (w, p)"
     sets = counted(len({one.dataset for one in results}), "data set")
-    parts = [f"{counted(len(results), 'setting')} of {sets}; gain {at}:\n" + _aligned(rows, 2, width)]
+    title = f"{counted(len(results), 'setting')} of {sets}; gain {at}; better: above 1e-5, worse: 0 or less"
+    parts = [f"{wrapped(title, width)}\n{_aligned(rows, 2, width)}"]
+    columns: list[_Column] = []
     if len(ranked) > 2 * ENDS:
-        parts.append(_table(f"the {ENDS} that gain most", ranked[:ENDS], 0, width))
-        parts.append(_table(f"the {ENDS} that gain least", ranked[-ENDS:], 0, width))
-    return [*parts, _notes(results, width) + "\nall settings: settings.csv"]
+        columns = _fitting([*ranked[:ENDS], *ranked[-ENDS:]], 0, width)
+        parts.append(_table(f"the {ENDS} that gain most", ranked[:ENDS], columns, 0, width))
+        parts.append(_table(f"the {ENDS} that gain least", ranked[-ENDS:], columns, 0, width))
+    return [*parts, _notes(results, columns, width) + "\nall settings: settings.csv"]
 
 
 def _gain(result: SettingResult) -> float:
@@ -106,27 +113,31 @@ def _title(results: Sequence[SettingResult], dataset: str) -> str:
     return f"{dataset}: {first.correlation.capitalize()} correlation with human scores, {first.aggregation} of {words}"
 
 
-def _table(title: str, results: Sequence[SettingResult], first_name: int, width: int) -> str:
-    """A row per setting: its names from `first_name` on, and the columns there is room for."""
-    names = ("data set", "pair", "metric", "explainer")[first_name:]
-    columns = [one for one in COLUMNS if one.name not in ("fixed", "fixed gain") or _any_fixed(results)]
-    cells = {one.name: [one.shown(result) for result in results] for one in columns}
-    least = sum(min(LEAST_NAME, _widest([name, *own])) + len(GAP) for name, own in _names(names, results, first_name))
-    while len(columns) > 1:
-        room = least + sum(_widest([one.name, *cells[one.name]]) + len(GAP) for one in columns) - len(GAP)
-        dropped = max(columns, key=lambda one: one.rank)
-        if room <= width or dropped.rank == 0:
-            break
-        columns.remove(dropped)
-    rows = [(*names, *(one.name for one in columns))]
-    for at, result in enumerate(results):
-        rows.append((*result.names[first_name:], *(cells[one.name][at] for one in columns)))
-    return f"{wrapped(title, width)}\n{_aligned(rows, len(names), width)}"
+def _fitting(results: Sequence[SettingResult], first_name: int, width: int) -> list[_Column]:
+    """The columns there is room for: details go before names are shortened, the others only after."""
+    columns = [one for one in COLUMNS if _any_fixed(results) or not one.name.startswith("fixed")]
+    names = [_widest([name, *own]) for name, own in _names(results, first_name)]
+    for shortened in (False, True):
+        taken = sum(min(LEAST_NAME, one) if shortened else one for one in names) + len(GAP) * len(names)
+        while True:
+            dropped = max(columns, key=lambda one: one.rank)
+            needed = sum(_widest([one.name, *map(one.shown, results)]) + len(GAP) for one in columns) - len(GAP)
+            if taken + needed <= width or dropped.rank < (1 if shortened else DETAIL):
+                break
+            columns.remove(dropped)
+    return columns
 
 
-def _names(names: Sequence[str], results: Sequence[SettingResult], first_name: int) -> Iterable[tuple[str, list[str]]]:
-    for at, name in enumerate(names):
-        yield name, [visible(one.names[first_name + at]) for one in results]
+def _table(title: str, results: Sequence[SettingResult], columns: Sequence[_Column], first: int, width: int) -> str:
+    """A row per setting: its names from the `first` on, and these columns."""
+    rows = [(*NAMES[first:], *(one.name for one in columns))]
+    rows += [(*one.names[first:], *(column.shown(one) for column in columns)) for one in results]
+    return f"{wrapped(title, width)}\n{_aligned(rows, len(NAMES) - first, width)}"
+
+
+def _names(results: Sequence[SettingResult], first: int) -> Iterable[tuple[str, list[str]]]:
+    for at, name in enumerate(NAMES[first:], start=first):
+        yield name, [visible(one.names[at]) for one in results]
 
 
 def _widest(texts: Iterable[str]) -> int:
@@ -157,22 +168,30 @@ def _shortened(text: str, width: int) -> str:
     return f"{text}…"
 
 
-def _notes(results: Sequence[SettingResult], width: int) -> str:
+def _notes(results: Sequence[SettingResult], columns: Sequence[_Column], width: int) -> str:
     """What the columns mean, and what was undefined: said once, below all tables."""
+    shown = {one.name for one in columns}
     points = {one.explainer: (one.fixed_w, one.fixed_p) for one in results if math.isfinite(one.fixed_w)}
-    lines = ["best: of all (w, p), chosen where it is judged; the metric alone is among them: no gain is below 0"]
+    lines = []
+    if shown & {"best", "at", "gain"}:
+        lines.append(
+            f"{'best, at, gain' if 'best' in shown else 'at, gain'}: the best (w, p), chosen where it is judged; the "
+            "metric alone is among them, so that no gain is below 0"
+        )
     if points:
         told = "; ".join(f"{name} {point_in_words(w, p)}" for name, (w, p) in points.items())
         lines.append(f"fixed: at the (w, p) given for the explainer: {told}")
-    lines.append("shifted: segments with an attribution <= 0; for p <= -1 their mean says little beyond the word count")
-    if any(one.grid.plateau > 1 for one in results):
+    if "shifted" in shown:
+        lines.append(
+            "shifted: segments with an attribution <= 0; for p <= -1 their mean says little but the word count"
+        )
+    if "plateau" in shown and any(one.grid.plateau > 1 for one in results):
         lines.append("plateau: points with w other than 1 within 1e-5 of the highest of these")
     undefined = [one for one in results if one.grid.n_undefined > 0]
     if undefined:
         total = sum(one.grid.n_undefined for one in undefined)
-        lines.append(
-            f"undefined: {counted(total, 'grid point')}, in {len(undefined)} of {counted(len(results), 'setting')}"
-        )
+        among = f"in {len(undefined)} of {counted(len(results), 'setting')}"
+        lines.append(f"undefined: {counted(total, 'grid point')}, {among}")
     if any(not math.isfinite(one.fixed_w) for one in results):
         lines.append("n/a: undefined, or no fixed (w, p) is given for the explainer")
     return "\n".join(wrapped(line, width, "  ") for line in lines)

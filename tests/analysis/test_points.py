@@ -1,4 +1,4 @@
-"""What may be said of the points that settings are evaluated at: as published, held out, chosen elsewhere, in-sample."""
+"""What may be said of the points that settings are evaluated at: as published, held out, in-sample, …"""
 
 import pytest
 from fakes import ROOT
@@ -129,7 +129,9 @@ def test_points_say_what_was_asked_and_what_is_used():
 
 
 def test_a_table_that_nothing_improves_declines_to_boost():
-    analysis = analyse(table({("d", "a", "m", "lime"): flat(), ("d", "b", "m", "lime"): flat()}), Options(tie="mildest"))
+    analysis = analyse(
+        table({("d", "a", "m", "lime"): flat(), ("d", "b", "m", "lime"): flat()}), Options(tie="mildest")
+    )
     assert analysis.points.asked["lime"].words == "metric alone"
     assert analysis.fixed.gain.tolist() == [0.0, 0.0]
     assert "nothing is boosted" in analysis.origins["lime"]
