@@ -113,9 +113,8 @@ def check_selection(table: GridTable, other: GridTable) -> None:
     known = {setting: setting for setting in _real(table)}
     by_numbers = {digest: setting for setting, digest in _digests(table).items()}
     there = _digests(other)
-    shared = [
-        known.get(one) or by_numbers[there[one]] for one in _real(other) if one in known or there[one] in by_numbers
-    ]
+    found = (known.get(one) or by_numbers.get(there[one]) for one in _real(other))
+    shared = [one for one in found if one is not None]
     if not shared:
         return
     if len(shared) == len(_real(table)) == len(_real(other)):
