@@ -31,6 +31,7 @@ def test_the_nearest_grid_point_is_used(p, w, used):
         assert np.isnan([found.p, found.w, gain]).all()
     elif used[1] == 1:
         assert (found.w, found.words, gain) == (1.0, "metric alone", 0.0)
+        assert np.isnan(found.p)  # p means nothing there, whatever was asked
     else:
         assert (found.p, found.w) == used
         assert gain == TABLE.correlation[0, int(np.flatnonzero(used[0] == P)[0]), int(used[1] * 2)] - 0.5

@@ -125,9 +125,7 @@ def test_hostile_text_is_shown_and_never_run(tmp_path, parts):
 
 def test_hostile_names_of_settings_stay_text_in_the_table_and_in_the_data(tmp_path):
     surfaces = {(HOSTILE, HOSTILE, HOSTILE, name): peaked(0.5) for name in ("lime", HOSTILE)}
-    found = table(
-        {("d", "a", "m", name): peaked(0.5) for name in ("lime", "shap")}
-    )
+    found = table({("d", "a", "m", name): peaked(0.5) for name in ("lime", "shap")})
     page = written(tmp_path, analyse(replace(found, settings=tuple(Setting(*names) for names in surfaces))))
     assert len(page.having("script")) == 2
     assert {tuple(one["names"]) for one in page.grids["settings"]} == set(surfaces)

@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from some_results import make_result
 from some_tables import P, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis.base import Cell, Table
@@ -14,6 +15,8 @@ from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.load import load_table
 from bmx_grid.analysis.run import analyse
 from bmx_grid.analysis.signature import signature
+from bmx_grid.measures.grid import GridSpec
+from bmx_grid.report.analysis_files import analyse_sweep
 from bmx_grid.report.summary import summary
 from bmx_grid.report.table import (
     FORMATS,
@@ -26,6 +29,7 @@ from bmx_grid.report.table import (
     markdown,
     write_tables,
 )
+from bmx_grid.sweep.plan import SweepPlan
 
 HERE = Options(fixed={"lime": Point(0.5, 0.5), "shap": Point(0.5, 0.5)})
 # At (0.5, 0.5) the gains are lime +0.1 and -0.2, shap +0.05 and +0.02.
@@ -321,6 +325,22 @@ def test_every_table_is_written_four_ways_and_signed(surfaces, expected, tmp_pat
         else:
             lengths = {len(row) for row in csv.reader(io.StringIO(path.read_text()))}
             assert len(lengths) == 1
+
+
+@pytest.mark.parametrize(("dataset", "told"), [("wmt17", "in-sample: the paper chose it"), ("mine", "on other data")])
+def test_a_sweep_at_the_papers_points_is_as_published_and_never_held_out(dataset, told, tmp_path, monkeypatch):
+    monkeypatch.setattr("bmx_grid.report.analysis_files.draw_all", lambda *_, **__: [])
+    results = [make_result(seed, dataset=dataset, language_pair=pair) for seed, pair in enumerate(("cs-en", "de-en"))]
+    found = analyse_sweep(results, SweepPlan((), (), (), {}), GridSpec(), {"lime": (0.4, -1.4)}, tmp_path)
+    assert found.analysis is not None
+    stems = {path.stem for path in (tmp_path / "tables").iterdir()}
+    assert f"as_published_{dataset}" in stems
+    text = (tmp_path / "tables" / f"as_published_{dataset}.txt").read_text()
+    assert told in text
+    for path in (tmp_path / "tables").iterdir():
+        assert "held out" not in path.read_text() or path.stem == "transfer"  # which says that it is not
+    assert not any(stem.startswith("held_out") for stem in stems)
+    assert "segments per pair" in (tmp_path / "tables" / "datasets.txt").read_text()
 
 
 def test_the_published_grid_gives_the_papers_tables(authors_grid):
