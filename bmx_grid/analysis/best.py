@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.analysis.base import Table, working
+from bmx_grid.analysis.given import Given, Tie
 from bmx_grid.analysis.table import Flags, Floats, GridTable
-from bmx_grid.measures.grid import TIE
-
-Tie = Literal["first", "mildest"]
-NO_CHANGE = 1e-5  # gains up to this count as no change: better or worse is said of larger ones
+from bmx_grid.measures.best import (
+    beats,
+    better,
+    first_within_rounding,
+    mildest_within_no_change,
+    plateau_within_no_change,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class BestPoints:
-    """The best point of each of S settings.
+    """The best point of each of S settings; the words are defined in measures.best.
 
-    tie: the rule by which one of several is taken.
-        "first" is the paper's: the first exact maximum with p ascending and w fastest, w = 1 allowed. A setting that
-        nothing improves gets the lowest p of the grid and whatever w stands there.
-        "mildest" never lets a tie invent a p: points within 1e-5 of the highest correlation with w other than 1 are
-        one plateau, of which the largest w is taken, then the p nearest to 1 (the arithmetic mean), then the
-        larger p. A setting whose best gain is not above 1e-5 has no best p and w (NaN), and takes no part in medians.
+    tie: the rule by which ties are broken.
+        "first" is the paper's: `first_within_rounding`, w = 1 allowed. A setting that nothing improves gets the
+        lowest p of the grid and whatever w stands there.
+        "mildest" never lets a tie invent a p: `mildest_within_no_change`. A setting whose best gain is not above
+        1e-5 has no best p and w (NaN), and takes no part in medians.
     p, w: float64[S], NaN where there is no best point.
     correlation, gain: float64[S] at the best point; gain is above the baseline. Where "mildest" finds no
         improvement they are the baseline and 0.
-    plateau: int[S] points with w other than 1 that are within 1e-5 of the highest of these; 0 without one.
+    plateau: int[S] points of `plateau_within_no_change`; 0 without one.
     plateau_p: float64[S, 2] lowest and highest p of that plateau.
-    ties_baseline: bool[S] the highest correlation of all points with w other than 1 is not above the baseline by
-        more than 1e-12: nothing in the grid improves the metric.
+    ties_baseline: bool[S] no point with w other than 1 beats the baseline: nothing in the grid improves the metric.
     """
 
     tie: Tie
@@ -49,46 +52,57 @@ class BestPoints:
         return BestPoints(tie=self.tie, **kept)
 
 
+@dataclass(frozen=True, eq=False)
+class Best:
+    """tie: the rule; n_tied_with_baseline: settings, controls apart, that no (p, w) with w other than 1 improves.
+
+    points: of all settings of the table; real: of those that are no controls.
+    """
+
+    tie: Tie
+    n_tied_with_baseline: int
+    points: BestPoints = working()
+    real: BestPoints = working()
+
+
+def compute(given: Given) -> Best:
+    """The best points by the rule of the options."""
+    points = best_points(given.table, given.options.tie)
+    real = points.take(given.is_real)
+    return Best(points.tie, int(real.ties_baseline.sum()), points, real)
+
+
+def tables(result: Best) -> Sequence[Table]:
+    """None: best points are shown with the results and the medians."""
+    return ()
+
+
 def best_points(table: GridTable, tie: Tie = "first") -> BestPoints:
     """The best point of every setting of a table, by the rule `tie` (see BestPoints)."""
-    highest, plateau, plateau_p, mildest = _plateaus(table)
-    ties_baseline = ~(highest > table.baseline + TIE)
+    plateau = plateau_within_no_change(table.correlation, table.w)
+    gain = np.where(np.isfinite(plateau.highest), plateau.highest - table.baseline, np.nan)
     if tie == "first":
-        flat = np.where(np.isnan(table.correlation), -np.inf, table.correlation).reshape(len(table), -1)
-        points = np.argmax(flat, axis=1)
-        improvable = np.ones(len(table), dtype=np.bool_)
+        points = first_within_rounding(table.correlation)
+        found = points >= 0
     else:
-        points = mildest
-        improvable = highest > table.baseline + NO_CHANGE
-    rows, columns = np.divmod(points, len(table.w))
-    correlation = table.correlation[np.arange(len(table)), rows, columns]
-    correlation = np.where(improvable, correlation, table.baseline)
+        points = mildest_within_no_change(plateau, table.p, table.w)
+        found = (points >= 0) & better(gain)
+    rows, columns = np.divmod(np.maximum(points, 0), len(table.w))
+    correlation = np.where(found, table.correlation[np.arange(len(table)), rows, columns], table.baseline)
     return BestPoints(
         tie=tie,
-        p=np.where(improvable, table.p[rows], np.nan),
-        w=np.where(improvable, table.w[columns], np.nan),
+        p=np.where(found, table.p[rows], np.nan),
+        w=np.where(found, table.w[columns], np.nan),
         correlation=correlation,
         gain=correlation - table.baseline,
-        plateau=plateau,
-        plateau_p=plateau_p,
-        ties_baseline=ties_baseline,
+        plateau=plateau.members.sum(axis=(1, 2)),
+        plateau_p=_range_of_p(plateau.members, table.p),
+        ties_baseline=~beats(gain),
     )
 
 
-def _plateaus(table: GridTable) -> tuple[Floats, NDArray[np.intp], Floats, NDArray[np.intp]]:
-    """Per setting, over w other than 1: highest correlation, size and p range of its plateau, its mildest point.
-
-    The point is an index into the flattened P x W grid; all are 0, -inf or NaN for a setting without such points.
-    """
-    boosted = np.where(table.boosted & ~np.isnan(table.correlation), table.correlation, -np.inf)
-    highest = boosted.max(axis=(1, 2))
-    near = (boosted >= highest[:, None, None] - NO_CHANGE) & np.isfinite(boosted)
-    # Mildest first: w descending, then |p - 1| ascending, then p descending.
-    weights, powers = np.tile(table.w, len(table.p)), np.repeat(table.p, len(table.w))
-    order = np.lexsort((-powers, np.round(np.abs(powers - 1), 10), -weights))
-    mildest = order[np.argmax(near.reshape(len(table), -1)[:, order], axis=1)]
-    rows = near.any(axis=2)
-    some = rows.any(axis=1)
-    first, last = np.argmax(rows, axis=1), len(table.p) - 1 - np.argmax(rows[:, ::-1], axis=1)
-    plateau_p = np.where(some[:, None], np.stack([table.p[first], table.p[last]], axis=1), np.nan)
-    return highest, near.sum(axis=(1, 2)), plateau_p, mildest
+def _range_of_p(members: Flags, p: Floats) -> Floats:
+    rows: Flags = np.asarray(members.any(axis=2))
+    some: Flags = np.asarray(rows.any(axis=1))
+    first, last = np.argmax(rows, axis=1), len(p) - 1 - np.argmax(rows[:, ::-1], axis=1)
+    return np.where(some[:, None], np.stack([p[first], p[last]], axis=1), np.nan)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from bmx_grid.analysis import points
+from bmx_grid.analysis.base import Table, written
+from bmx_grid.analysis.fixed import evaluate
+from bmx_grid.analysis.given import Given
 from bmx_grid.analysis.table import FACTORS, Flags, Floats, GridTable
 
 BINS, POINTS = 4096, 256
@@ -17,19 +22,26 @@ REACH = 4.0  # bandwidths beyond the values: less than 1e-4 of a value's mass li
 class Density:
     """A Gaussian kernel density estimate of n gains.
 
-    x: float64[256], equally spaced; density: float64[256], 1 / gain. Both empty when fewer than 2 values differ.
+    x: float64[256], equally spaced from x_first to x_last; density: float64[256], 1 / gain. Both empty, and the ends
+        NaN, when fewer than 2 values differ. Written to 4 digits, enough to draw.
     bandwidth: Scott's rule, standard deviation (n - 1) * n**(-1/5), as SciPy's gaussian_kde.
-    mean, share_positive: of the gains; mean_baseline: of the settings they come from, each counted once a value.
+    mean, share_positive: of the gains; mean_baseline: of the settings they come from, each counted once per value.
     The values are counted in fine bins first and the bins smoothed: within 1 % of the peak of the exact estimate.
     """
 
     n: int
-    x: Floats
-    density: Floats
-    bandwidth: float
     mean: float
-    share_positive: float
     mean_baseline: float
+    share_positive: float
+    bandwidth: float = float("nan")
+    x_first: float = float("nan")
+    x_last: float = float("nan")
+    density: Floats = written(digits=4, default_factory=lambda: np.empty(0))
+
+    @cached_property
+    def x(self) -> Floats:
+        """float64[256] where the density is given; empty without one."""
+        return np.linspace(self.x_first, self.x_last, len(self.density))
 
 
 @dataclass(frozen=True)
@@ -43,6 +55,24 @@ class Densities:
 
     grid: Mapping[str, Mapping[str, Density]]
     fixed: Mapping[str, Mapping[str, Mapping[str, Density]]]
+
+
+@dataclass(frozen=True)
+class GainDensities:
+    """densities: see Densities."""
+
+    densities: Densities
+
+
+def compute(given: Given) -> GainDensities:
+    """The densities of all points, and of the gains at the fixed ones."""
+    gain = evaluate(given.table, given.ask(points.compute).asked).gain
+    return GainDensities(gain_densities(given.table, gain))
+
+
+def tables(result: GainDensities) -> Sequence[Table]:
+    """None: densities are drawn."""
+    return ()
 
 
 def gain_densities(table: GridTable, fixed_gain: Floats) -> Densities:
@@ -77,16 +107,16 @@ def density_of(gains: Floats, baseline: Floats) -> Density:
     n = len(values)
     if n == 0:
         nothing = float("nan")
-        return Density(0, np.empty(0), np.empty(0), nothing, nothing, nothing, nothing)
+        return Density(0, nothing, nothing, nothing)
     mean, share, alone = float(values.mean()), float((values > 0).mean()), float(baseline.mean())
     low, high = float(values.min()), float(values.max())
     bandwidth = float(values.std(ddof=1)) * n ** (-1 / 5) if n > 1 else float("nan")
     # Values that differ by rounding only have no width to estimate.
     if n < 2 or high - low <= 1e-12:
-        return Density(n, np.empty(0), np.empty(0), float("nan"), mean, share, alone)
+        return Density(n, mean, alone, share)
     start, stop = low - REACH * bandwidth, high + REACH * bandwidth
     x = np.linspace(start, stop, POINTS)
-    return Density(n, x, _smoothed(values, bandwidth, start, stop, x), bandwidth, mean, share, alone)
+    return Density(n, mean, alone, share, bandwidth, start, stop, _smoothed(values, bandwidth, start, stop, x))
 
 
 def _smoothed(values: Floats, bandwidth: float, start: float, stop: float, x: Floats) -> Floats:

@@ -7,17 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmx_grid.analysis.best import NO_CHANGE
+from bmx_grid.analysis.base import Cell
 from bmx_grid.analysis.table import Floats, GridTable
+from bmx_grid.measures.best import better, worse
+
+COUNTS = ("n", "better", "equal or worse", "between", "undefined", "largest gain", "mean gain")
+COUNTED = "Better: gain above 1e-5; equal or worse: gain of 0 or less; between: a gain up to 1e-5."
 
 
 @dataclass(frozen=True)
 class GainSummary:
     """The gains of n settings whose gain is defined.
 
-    better: gain above 1e-5; worse: gain of 0 or less (the paper's "equal or worse"); unchanged: the rest, above 0 but
+    better, worse: as measures.best says it, a gain above 1e-5, and one of 0 or less; unchanged: the rest, above 0 but
     not above 1e-5. undefined: further settings whose gain is NaN, counted in none of these.
-    max_gain, mean_gain, mean_baseline: over the n settings; NaN of none.
+    positive: settings with a gain above 0, better and unchanged.
+    max_gain, mean_gain, mean_baseline: over the n settings; NaN if there are none.
     """
 
     n: int
@@ -25,31 +30,33 @@ class GainSummary:
     worse: int
     unchanged: int
     undefined: int
+    positive: int
     max_gain: float
     mean_gain: float
     mean_baseline: float
 
     @property
-    def positive(self) -> int:
-        """Settings with a gain above 0: better and unchanged."""
-        return self.better + self.unchanged
+    def cells(self) -> tuple[Cell, ...]:
+        """One cell for each of COUNTS."""
+        counts = (self.n, self.better, self.worse, self.unchanged, self.undefined)
+        return (*map(Cell, counts), Cell(self.max_gain, "+.4f"), Cell(self.mean_gain, "+.5f"))
 
 
 def summarise(gain: Floats, baseline: Floats) -> GainSummary:
     """The summary of gains float64[n], NaN = undefined, and the baselines float64[n] they are above."""
     defined = ~np.isnan(gain)
     kept, alone = gain[defined], baseline[defined]
-    better, worse = int((kept > NO_CHANGE).sum()), int((kept <= 0).sum())
-    some = len(kept) > 0
+    n, n_better, n_worse = len(kept), int(better(kept).sum()), int(worse(kept).sum())
     return GainSummary(
-        n=len(kept),
-        better=better,
-        worse=worse,
-        unchanged=len(kept) - better - worse,
+        n=n,
+        better=n_better,
+        worse=n_worse,
+        unchanged=n - n_better - n_worse,
         undefined=int((~defined).sum()),
-        max_gain=float(kept.max()) if some else float("nan"),
-        mean_gain=float(kept.mean()) if some else float("nan"),
-        mean_baseline=float(alone.mean()) if some else float("nan"),
+        positive=n - n_worse,
+        max_gain=float(kept.max()) if n > 0 else float("nan"),
+        mean_gain=float(kept.mean()) if n > 0 else float("nan"),
+        mean_baseline=float(alone.mean()) if n > 0 else float("nan"),
     )
 
 

@@ -12,6 +12,8 @@ from bmx_grid.analysis.rectangle import common_grid
 from bmx_grid.analysis.table import FACTORS, Floats, GridTable, LeftOut, Setting, left_out
 from bmx_grid.errors import DataError, DataMissingError, unknown
 from bmx_grid.measures.grid import Words
+from bmx_grid.segments import check_name
+from bmx_grid.wording import factor_in_words, visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,9 +60,10 @@ def from_arrow(table: pa.Table, side: str | None = None, origin: str = "the tabl
 
     The grid is the rectangle of p and w that most settings fill; settings with holes in it or without w = 1 are left
     out, as are points beside it, and recorded. Rows given twice with the same value count once.
-    Raises DataError for missing columns, empty names, numbers that cannot be, several sides, contradicting rows,
-    and where nothing is left.
+    Raises DataError for missing columns, names that are empty or cannot name files, numbers that cannot be, several
+    sides, contradicting rows, and where nothing is left.
     """
+    origin = visible(origin)
     missing = [name for name in (*NAMES, *NUMBERS) if name not in table.column_names]
     if missing:
         raise DataError(
@@ -77,7 +80,7 @@ def from_arrow(table: pa.Table, side: str | None = None, origin: str = "the tabl
 
         rows = side_codes == sides.index(chosen)
         beside = [f"{name}: {int((side_codes == code).sum()):,}" for code, name in enumerate(sides) if name != chosen]
-        records.append(LeftOut(f"another side than {chosen}", int((~rows).sum()), "rows", tuple(beside)))
+        records.append(LeftOut(f"another side than {chosen}", int((~rows).sum()), "row", tuple(beside)))
         table = table.filter(pa.array(rows))
     settings, codes = _settings(table, origin)
     (p, p_codes), (w, w_codes) = (_levels(table, name, origin) for name in ("p", "w"))
@@ -123,6 +126,9 @@ def _names(table: pa.Table, column: str, origin: str) -> tuple[list[str], NDArra
     import pyarrow.compute as pc
 
     array = table.column(column)
+    kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+    if not any(fits(kind) for fits in (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer)):
+        raise DataError(f"{origin}: column {column} holds {kind}, not names; write them as text.")
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
     array = array.unify_dictionaries().combine_chunks()
@@ -131,9 +137,16 @@ def _names(table: pa.Table, column: str, origin: str) -> tuple[list[str], NDArra
     if array.null_count:
         row = int(np.flatnonzero(pc.is_null(array).to_numpy(zero_copy_only=False))[0])
         raise DataError(f"{origin}: row {row + 1} has no {column}.")
-    given = [str(name) for name in array.dictionary.to_pylist()]
+    try:
+        given = [str(name) for name in array.dictionary.to_pylist()]
+    except UnicodeDecodeError as error:
+        raise DataError(f"{origin}: column {column} holds text that is not UTF-8 ({error.reason}).") from error
     codes = array.indices.to_numpy().astype(np.intp)
-    names = sorted({given[code] for code in np.flatnonzero(np.bincount(codes, minlength=len(given)))})
+    occurring = np.flatnonzero(np.bincount(codes, minlength=len(given)))
+    if column in FACTORS:
+        for code in occurring:  # they become names of files and of columns
+            check_name(factor_in_words(column), given[code], f"{origin}: row {int(np.argmax(codes == code)) + 1}")
+    names = sorted({given[code] for code in occurring})
     order = {name: code for code, name in enumerate(names)}
     return names, np.array([order.get(name, -1) for name in given], dtype=np.intp)[codes]
 
@@ -215,7 +228,7 @@ def _repeats(
             f"{values[row]:.6g} (row {row + 1}) and {kept[row]:.6g}; keep the rows of one run."
         )
     examples = tuple(_point(int(cell), settings, p, w) for cell in repeated[:3])
-    return [LeftOut("given more than once with the same value", int((counts[repeated] - 1).sum()), "rows", examples)]
+    return [LeftOut("given more than once with the same value", int((counts[repeated] - 1).sum()), "row", examples)]
 
 
 def _point(cell: int, settings: tuple[Setting, ...], p: Floats, w: Floats) -> str:
@@ -235,7 +248,7 @@ def _checked(found: GridTable, records: list[LeftOut]) -> GridTable:
     ):
         if flags.any():
             named = [one.label for one, bad in zip(found.settings, flags, strict=True) if bad]
-            records.append(left_out(reason, "settings", named))
+            records.append(left_out(reason, "setting", named))
     good = ~(undefined | varies)
     if not good.any():
         told = "; ".join(str(record) for record in records)
@@ -245,5 +258,5 @@ def _checked(found: GridTable, records: list[LeftOut]) -> GridTable:
     holes = np.isnan(found.correlation).sum(axis=(1, 2))
     if holes.any():
         named_holes = tuple(f"{found.settings[one].label}: {holes[one]:,}" for one in np.flatnonzero(holes)[:3])
-        records.append(LeftOut("undefined (NaN) correlations", int(holes.sum()), "points", named_holes))
+        records.append(LeftOut("undefined (NaN) correlations", int(holes.sum()), "point", named_holes))
     return GridTable(found.settings, found.p, found.w, found.correlation, found.side, tuple(records), found.origin)

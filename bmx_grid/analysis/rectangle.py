@@ -49,10 +49,10 @@ def common_grid(
             told_of = [
                 f"{settings[one].label}: {_missing(inside[one], p[rows], w[columns])}" for one in np.flatnonzero(flags)
             ]
-            records.append(left_out(reason, "settings", told_of))
+            records.append(left_out(reason, "setting", told_of))
     if beside.any():
         examples = tuple(f"{settings[one].label}: {beside[one]:,}" for one in np.flatnonzero(beside)[:3])
-        records.append(LeftOut("beside the grid that most settings share", int(beside.sum()), "points", examples))
+        records.append(LeftOut("beside the grid that most settings share", int(beside.sum()), "point", examples))
     kept = tuple(one for one, good in zip(settings, whole, strict=True) if good)
     return kept, p[rows], w[columns], cube[whole][:, rows][:, :, columns], records
 

@@ -1,4 +1,4 @@
-"""Rules that choose one (p, w) from the settings of an explainer."""
+"""Rules that choose one (p, w) from the settings of an explainer, or decline to boost: w = 1, the metric alone."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
-from bmx_grid.analysis.best import NO_CHANGE, BestPoints
-from bmx_grid.analysis.medians import Point, median_of
+from bmx_grid.analysis.best import BestPoints
+from bmx_grid.analysis.given import Point
+from bmx_grid.analysis.medians import median_of
+from bmx_grid.analysis.points import METRIC_ALONE
 from bmx_grid.analysis.table import Flags, Floats, GridTable
-from bmx_grid.measures.grid import TIE
+from bmx_grid.measures.best import TIE, beats, better
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +30,8 @@ class Candidates:
 
     @cached_property
     def better(self) -> Floats:
-        """float64[S, P * W] 1 where the gain is above 1e-5."""
-        return np.asarray(self.gains > NO_CHANGE, dtype=np.float64)
+        """float64[S, P * W] 1 where the gain is better (measures.best)."""
+        return better(self.gains).astype(np.float64)
 
     @cached_property
     def undefined(self) -> Floats | None:
@@ -38,16 +40,18 @@ class Candidates:
         return found.astype(np.float64) if found.any() else None
 
     def peak(self, surface: Floats, weights: Floats) -> Point:
-        """The point of the highest value, w other than 1, defined for all settings of weight 1; NaN without one.
+        """The point of the highest value, w other than 1, defined for all settings of weight 1.
 
-        Of equal ones the first, p ascending and w fastest.
+        Of equal ones the first, p ascending and w fastest. The metric alone, whose value is 0, where none is above 0.
         """
         usable = np.tile(self.table.boosted, len(self.table.p))
         if self.undefined is not None:
             usable = usable & (weights @ self.undefined == 0)
-        if not usable.any():
-            return Point(float("nan"), float("nan"))
-        row, column = divmod(int(np.argmax(np.where(usable, surface, -np.inf))), len(self.table.w))
+        values = np.where(usable, surface, -np.inf)
+        at = int(np.argmax(values))
+        if not values[at] > TIE:
+            return METRIC_ALONE
+        row, column = divmod(at, len(self.table.w))
         return Point(float(self.table.p[row]), float(self.table.w[column]))
 
 
@@ -55,23 +59,27 @@ Rule = Callable[[Candidates, Flags], Point]
 
 
 def median(candidates: Candidates, rows: Flags) -> Point:
-    """The medians of the best p and w of the settings where `rows` is true: the paper's rule."""
-    return median_of(candidates.best.p[rows], candidates.best.w[rows])
+    """The medians of the best p and w of the settings where `rows` is true: the paper's rule.
+
+    The metric alone where none of them has a best point.
+    """
+    found = median_of(candidates.best.p[rows], candidates.best.w[rows])
+    return METRIC_ALONE if found.n == 0 else Point(found.p, found.w)
 
 
 def strict_median(candidates: Candidates, rows: Flags) -> Point:
-    """The medians over those settings only that some (p, w) improves."""
-    return median(candidates, rows & (candidates.best.gain > TIE))
+    """The medians over those settings only that some (p, w) improves; the metric alone where there are none."""
+    return median(candidates, rows & beats(candidates.best.gain))
 
 
 def highest_mean_gain(candidates: Candidates, rows: Flags) -> Point:
     """The grid point with the highest mean gain."""
     weights = rows.astype(np.float64)
-    return candidates.peak(weights @ candidates.gains, weights)
+    return candidates.peak(weights @ candidates.gains / max(weights.sum(), 1), weights)
 
 
 def most_improved(candidates: Candidates, rows: Flags) -> Point:
-    """The grid point that improves most settings by more than 1e-5; of equal ones that of the highest mean gain."""
+    """The grid point that makes most settings better; of equal ones that of the highest mean gain."""
     weights = rows.astype(np.float64)
     # A mean gain lies within (-2, 2), so that a quarter of it decides between equal counts and never outweighs one.
     mean = weights @ candidates.gains / max(weights.sum(), 1)

@@ -2,168 +2,141 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.averages import Average, averages
-from bmx_grid.analysis.baseline import GainBaseline, gain_baseline
-from bmx_grid.analysis.best import BestPoints, Tie, best_points
-from bmx_grid.analysis.density import Densities, gain_densities
-from bmx_grid.analysis.fixed import FixedEvaluation, evaluate, grid_point
-from bmx_grid.analysis.medians import Median, Point, beating_medians, explainer_medians, median_of, metric_medians
-from bmx_grid.analysis.regression import RidgeFit, fit_ridge
-from bmx_grid.analysis.table import CONTROL, Flags, GridTable
-from bmx_grid.analysis.transfer import HELD_OUT, HeldOut, leave_one_out, nested
+from bmx_grid.analysis import baseline, best, controls, density, fixed, medians, points, regression, results, transfer
+from bmx_grid.analysis.base import Table
+from bmx_grid.analysis.baseline import GainBaseline
+from bmx_grid.analysis.best import BestPoints
+from bmx_grid.analysis.controls import Controls
+from bmx_grid.analysis.density import Densities
+from bmx_grid.analysis.fixed import FixedEvaluation
+from bmx_grid.analysis.given import Given, Options
+from bmx_grid.analysis.medians import Median
+from bmx_grid.analysis.points import check_selection
+from bmx_grid.analysis.questions import QUESTIONS, Questions
+from bmx_grid.analysis.regression import RidgeFit
+from bmx_grid.analysis.results import Average
+from bmx_grid.analysis.signature import signature
+from bmx_grid.analysis.table import GridTable
+from bmx_grid.analysis.transfer import Transfer
 
-
-@dataclass(frozen=True)
-class Options:
-    """tie: the rule for the best of several points (see BestPoints).
-
-    select_from: the table whose medians are evaluated; None for the analysed table itself.
-    fixed: (p, w) by explainer, given; they go before medians.
-    """
-
-    tie: Tie = "first"
-    select_from: GridTable | None = None
-    fixed: Mapping[str, Point] = field(default_factory=dict)
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
-class Controls:
-    """Settings without meaning, at fixed points; what they gain is what chance gains.
+class Analysis(Given):
+    """A results table, how it is read, and the questions asked of it; answers are computed when they are first used.
 
-    explainer: settings of the random explainer with real metrics, at the median of their own best points (in-sample).
-    metric: settings of the random metric with real explainers, at the points of these explainers.
-    None where the table has no such settings.
+    The answer to any question is `analysis.ask(MODULE.compute)`. Below are short names for what figures use, all over
+    the settings that are no controls but for `best`, `controls` and `densities.grid["explainer"]`.
     """
 
-    explainer: FixedEvaluation | None
-    metric: FixedEvaluation | None
+    questions: Questions = QUESTIONS
 
+    def answers(self) -> dict[str, Any]:
+        """Every question's Result, by the question's name."""
+        return {question.__name__: self.ask(question.compute) for question in self.questions}
 
-@dataclass(frozen=True, eq=False)
-class Analysis:
-    """Every result of a table. Controls (random metric, random explainer) are in `best`, `controls` and
-    `densities.grid["explainer"]` only.
+    def tables(self) -> list[Table]:
+        """Every table of every question, in their order; the signature is the last note of each."""
+        last = signature(self)
+        return [
+            replace(table, notes=(*table.notes, last))
+            for question in self.questions
+            for table in question.tables(self.ask(question.compute))
+        ]
 
-    table: all settings; real: those that are no controls; options: how it was made.
-    best: best points of all settings of `table`, in its order.
-    medians: by explainer, the medians of the best points of `real`; strict_medians: of settings with a best gain
-        above 0 only; metric_medians: by (metric, explainer); beating_medians: by (metric, explainer), over all points
-        that beat the baseline.
-    fixed: `real` at the points asked for; origins: by explainer, where the point comes from, in words.
-    averages: by (data set, metric), means over language pairs at the fixed and the best points of `real`.
-    ridge, gain_baseline: of the gains of `fixed`. densities: of grid gains, and of the gains of `fixed`.
-    leave_one_out, nested: by factor ("dataset", "language_pair", "metric") and explainer.
-    """
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """Every table as a DataFrame, by its stem; "settings" has one row per setting."""
+        return {table.stem: table.frame() for table in self.tables()}
 
-    table: GridTable
-    real: GridTable
-    options: Options
-    best: BestPoints
-    medians: Mapping[str, Median]
-    strict_medians: Mapping[str, Median]
-    metric_medians: Mapping[tuple[str, str], Median]
-    beating_medians: Mapping[tuple[str, str], Median]
-    fixed: FixedEvaluation
-    origins: Mapping[str, str]
-    averages: Mapping[tuple[str, str], Average]
-    ridge: RidgeFit
-    gain_baseline: GainBaseline
-    densities: Densities
-    leave_one_out: Mapping[str, Mapping[str, HeldOut]]
-    nested: Mapping[str, Mapping[str, HeldOut]]
-    controls: Controls
+    @property
+    def best(self) -> BestPoints:
+        """Best points of all settings of `table`, in its order."""
+        return self.ask(best.compute).points
 
     @property
     def n_tied(self) -> int:
         """Settings of `real` that no (p, w) with w other than 1 improves."""
-        return int(self.best.ties_baseline[~self.table.is_control].sum())
+        return self.ask(best.compute).n_tied_with_baseline
+
+    @property
+    def medians(self) -> Mapping[str, Median]:
+        """By explainer."""
+        return self.ask(medians.compute).medians
+
+    @property
+    def fixed(self) -> FixedEvaluation:
+        """`real` at the points asked for."""
+        return self.ask(fixed.compute).evaluation
+
+    @property
+    def points(self) -> points.ChosenPoints:
+        """The points asked for and used, and what may be said of them."""
+        return self.ask(points.compute)
+
+    @property
+    def origins(self) -> Mapping[str, str]:
+        """By explainer, where its point comes from, in words."""
+        return self.points.origins
 
     @property
     def is_held_out(self) -> bool:
-        """Whether every fixed point was given or chosen on another table: nothing was selected where it is judged."""
-        return self.options.select_from is not None or set(self.options.fixed) >= set(self.origins)
+        """Whether every point was chosen on a table that shares no segments with this one."""
+        found = self.points.provenance.values()
+        return len(found) > 0 and all(one == "held out" for one in found)
 
     @property
     def best_explainer(self) -> str | None:
-        """The explainer with the largest share of better settings at its fixed point.
+        """The explainer with the largest share of better settings (see fixed.best_explainer)."""
+        return self.ask(fixed.compute).best_explainer
 
-        Of equal shares the larger mean gain, then the first name. None without a defined gain.
-        """
-        found = [(name, one) for name, one in self.fixed.by["explainer"].items() if one.n > 0]
-        return (
-            min(found, key=lambda item: (-item[1].better / item[1].n, -item[1].mean_gain, item[0]))[0]
-            if found
-            else None
-        )
+    @property
+    def averages(self) -> Mapping[tuple[str, str], Average]:
+        """By (data set, metric)."""
+        return self.ask(results.compute).averages
+
+    @property
+    def ridge(self) -> RidgeFit:
+        """The regression of the gains of `fixed`."""
+        return self.ask(regression.compute).ridge
+
+    @property
+    def gain_baseline(self) -> GainBaseline:
+        """Correlation of the gains of `fixed` with the baseline."""
+        return self.ask(baseline.compute).correlations
+
+    @property
+    def densities(self) -> Densities:
+        """Densities of the gains of the grid and of `fixed`."""
+        return self.ask(density.compute).densities
+
+    @property
+    def leave_one_out(self) -> Mapping[str, Mapping[str, Transfer]]:
+        """By factor and explainer."""
+        return self.ask(transfer.compute).leave_one_out
+
+    @property
+    def nested(self) -> Mapping[str, Mapping[str, Transfer]]:
+        """By factor and explainer."""
+        return self.ask(transfer.compute).nested
+
+    @property
+    def controls(self) -> Controls:
+        """Settings of the random metric or explainer."""
+        return self.ask(controls.compute)
 
 
-def analyse(table: GridTable, options: Options | None = None) -> Analysis:
-    """All results of a table."""
+def analyse(table: GridTable, options: Options | None = None, questions: Sequence[Any] = QUESTIONS) -> Analysis:
+    """The analysis of a table by these questions (see questions.with_others).
+
+    Raises ConfigError when points shall be selected from a table that shares settings with the analysed one.
+    """
     options = Options() if options is None else options
-    is_real = ~table.is_control
-    real = table.take(is_real)
-    best = best_points(table, options.tie)
-    real_best = best.take(is_real)
-    medians = explainer_medians(real, real_best)
-    points, origins = _points(real, medians, options)
-    fixed = evaluate(real, points)
-    every = evaluate(table, points)
-    return Analysis(
-        table=table,
-        real=real,
-        options=options,
-        best=best,
-        medians=medians,
-        strict_medians=explainer_medians(real, real_best, strict=True),
-        metric_medians=metric_medians(real, real_best),
-        beating_medians=beating_medians(real),
-        fixed=fixed,
-        origins=origins,
-        averages=averages(real, fixed.correlation, real_best.correlation),
-        ridge=fit_ridge(real, fixed.gain),
-        gain_baseline=gain_baseline(real, fixed.gain),
-        densities=gain_densities(table, every.gain),
-        leave_one_out={factor: leave_one_out(real, real_best, factor) for factor in HELD_OUT},
-        nested={factor: nested(real, real_best, factor) for factor in HELD_OUT},
-        controls=_controls(table, best, points),
-    )
-
-
-def _points(
-    real: GridTable, medians: Mapping[str, Median], options: Options
-) -> tuple[dict[str, Point], dict[str, str]]:
-    """The (p, w) each explainer is evaluated at, and where it comes from."""
-    other = options.select_from
-    if other is None:
-        chosen, source = dict(medians), "median of the best points of this table"
-    else:
-        chosen = explainer_medians(other, best_points(other, options.tie))
-        source = f"median of the best points of {other.origin}"
-    points: dict[str, Point] = {}
-    origins = {}
-    for name in real.factor_levels("explainer"):
-        if name in options.fixed:
-            points[name], origins[name] = options.fixed[name], "given"
-        elif name in chosen:
-            points[name], origins[name] = chosen[name], source
-        else:
-            origins[name] = f"none: {source} has no {name}"
-        if name in points and grid_point(real, points[name]) is None:
-            origins[name] += f", p = {points[name].p:g}, w = {points[name].w:g}, which is not in this grid"
-    return points, origins
-
-
-def _controls(table: GridTable, best: BestPoints, points: Mapping[str, Point]) -> Controls:
-    random_explainer = table.where(explainer=CONTROL) & ~table.where(metric=CONTROL)
-    random_metric = table.where(metric=CONTROL) & ~table.where(explainer=CONTROL)
-    return Controls(
-        explainer=_random_explainer(table, best, random_explainer) if random_explainer.any() else None,
-        metric=evaluate(table.take(random_metric), points) if random_metric.any() else None,
-    )
-
-
-def _random_explainer(table: GridTable, best: BestPoints, rows: Flags) -> FixedEvaluation:
-    return evaluate(table.take(rows), {CONTROL: median_of(best.p[rows], best.w[rows])})
+    if options.select_from is not None:
+        check_selection(table, options.select_from)
+    return Analysis(table, options, questions=tuple(questions))

@@ -5,19 +5,22 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from bmx_grid.analysis.run import Analysis
+from bmx_grid.analysis import points
+from bmx_grid.analysis.given import Given
 from bmx_grid.analysis.table import GridTable
+from bmx_grid.wording import visible
 
 
-def signature(analysis: Analysis) -> str:
+def signature(given: Given) -> str:
     """table:FILE|sha256:…|settings:430|p:-30:29.9:600|w:0,…,1|side:both|tie:first|points:lime(w0.4,p-1.4),…
 
     sha256: of the names and correlations as they were read, so that two files of one name are told apart.
-    points: the grid points that fixed numbers are read at.
+    points: the grid points that fixed numbers are read at; w1 alone is the metric alone.
     """
-    table = analysis.table
-    points = ",".join(f"{name}(w{at.w:g},p{at.p:g})" for name, at in sorted(analysis.fixed.used.items()))
-    source = analysis.options.select_from
+    table = given.table
+    used = sorted(given.ask(points.compute).used.items())
+    at = ",".join(f"{name}(w{at.w:g})" if at.w == 1 else f"{name}(w{at.w:g},p{at.p:g})" for name, at in used)
+    source = given.options.select_from
     parts = {
         "table": "/".join(Path(table.origin).parts[-2:]),
         "sha256": _digest(table),
@@ -25,11 +28,11 @@ def signature(analysis: Analysis) -> str:
         "p": f"{table.p[0]:g}:{table.p[-1]:g}:{len(table.p)}",
         "w": ",".join(f"{weight:g}" for weight in table.w),
         "side": table.side,
-        "tie": analysis.options.tie,
-        "points": points or "none",
+        "tie": given.options.tie,
+        "points": at or "none",
         **({} if source is None else {"select.from": f"{'/'.join(Path(source.origin).parts[-2:])}@{_digest(source)}"}),
     }
-    return "|".join(f"{key}:{value}" for key, value in parts.items())
+    return visible("|".join(f"{key}:{value}" for key, value in parts.items()))
 
 
 def _digest(table: GridTable) -> str:

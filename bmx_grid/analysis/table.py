@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.errors import DataError
+from bmx_grid.wording import counted, setting_label
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 FACTORS = ("dataset", "language_pair", "metric", "explainer")
-CONTROL = "random"  # the metric and the explainer without meaning: shown apart, never selected from
+CONTROL = "random"  # the random metric and the random explainer: shown apart, never selected from
 
 
 class Setting(NamedTuple):
@@ -29,15 +30,15 @@ class Setting(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The names in one readable line."""
-        return " ".join(self)
+        """ "data set · language pair · metric · explainer"."""
+        return setting_label(*self)
 
 
 @dataclass(frozen=True)
 class LeftOut:
     """Something that a table holds and the analysis does not use.
 
-    reason: why, as a clause; count: how many; unit: of what ("settings", "rows", "points"); examples: the first few.
+    reason: why, as a clause; count: how many; unit: of what ("setting", "row", "point"); examples: the first few.
     """
 
     reason: str
@@ -46,7 +47,7 @@ class LeftOut:
     examples: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.count:,} {self.unit}: {self.reason} (e.g. {'; '.join(self.examples)})"
+        return f"{counted(self.count, self.unit)}: {self.reason} (e.g. {'; '.join(self.examples)})"
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bmx_grid.analysis.best import Tie
+from bmx_grid.analysis.given import Options, Point, Tie
 from bmx_grid.analysis.load import load_table
-from bmx_grid.analysis.medians import Point
-from bmx_grid.analysis.run import Options, analyse
-from bmx_grid.analysis.summary import summary
+from bmx_grid.analysis.questions import Questions, with_others
+from bmx_grid.analysis.run import analyse
 from bmx_grid.configure import convert
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.report.analysis_files import write_analysis
+from bmx_grid.report.summary import summary
 from bmx_grid.terminal import command
+from bmx_grid.wording import visible
 
 HELP = """usage: python -m bmx_grid analyse results=PATH [KEY=VALUE …]
 
@@ -27,19 +28,21 @@ Parquet or CSV file of the columns dataset, language_pair, metric, explainer, si
                           folder of the table)
   figures=true|false      draw the figures (default: true)
   report=true|false       write report.html, one page with everything, to be opened in a browser (default: true)
-  tie=first|mildest       which of several best points counts: the first, p ascending and w fastest (the paper's), or of
-                          those within 1e-5 the one with the largest w, then p nearest 1; then settings that nothing
-                          improves take no part (default: first)
-  select.from=PATH        evaluate at the medians of another table
-  fixed.EXPLAINER.w=W     evaluate an explainer at this point; both w and p are needed
+  tie=first|mildest       how ties between best points are broken: the first, p ascending and w fastest (the paper's
+                          rule), or of those within 1e-5 the one with the largest w, then p nearest 1; then settings
+                          that nothing improves take no part (default: first)
+  select.from=PATH        evaluate at the medians of another table, which shares no setting with this one
+  fixed.EXPLAINER.w=W     evaluate an explainer at this point, the nearest of the grid; both w and p are needed
   fixed.EXPLAINER.p=P
+  questions=MODULE,…      further questions: modules with `compute` and `tables`, of packages that the environment
+                          variable BMX_ALLOWED_PACKAGES names
   side=both|hypothesis    where the table holds both
   tracking=none           sweeps track their own analysis; alone it is written to output_dir only
 
 exit status: 0 done; 2 a mistake in the command or in the table."""
 
 POINT = ("fixed.EXPLAINER.w", "fixed.EXPLAINER.p")
-KEYS = ("results", "output_dir", "figures", "report", "tie", "select.from", *POINT, "side", "tracking")
+KEYS = ("results", "output_dir", "figures", "report", "tie", "select.from", *POINT, "questions", "side", "tracking")
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class Arguments:
     results: Path
     output_dir: Path
     options: Options
+    questions: Questions
     side: str | None
     figures: bool
     report: bool
@@ -81,7 +85,8 @@ class Arguments:
             fixed=points,
         )
         figures, report = (_flag(key, given.get(key, "true")) for key in ("figures", "report"))
-        return cls(results, Path(folder).expanduser(), options, side, figures, report)
+        questions = with_others(name for name in given.get("questions", "").split(",") if name)
+        return cls(results, Path(folder).expanduser(), options, questions, side, figures, report)
 
 
 def _flag(key: str, text: str) -> bool:
@@ -120,14 +125,14 @@ def _main(given: list[str]) -> int:
     for name in parsed.options.fixed:
         if name not in table.factor_levels("explainer"):
             raise ConfigError(unknown("explainer", name, table.factor_levels("explainer")))
-    analysis = analyse(table, parsed.options)
+    analysis = analyse(table, parsed.options, parsed.questions)
     files = write_analysis(analysis, parsed.output_dir, figures=parsed.figures, report=parsed.report)
     print(summary(analysis))
     told = [str(path) for path in files if path.parent == parsed.output_dir]
     for kind in ("tables", "figures"):
         stems = {path.stem for path in files if path.parent == parsed.output_dir / kind}
         told += [f"{parsed.output_dir / kind}/: {len(stems)} {kind}"] if stems else []
-    print("\nwritten: " + "\n         ".join(told))
+    print("\nwritten: " + "\n         ".join(map(visible, told)))
     return 0
 
 

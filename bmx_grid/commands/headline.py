@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bmx_grid.analysis.best import NO_CHANGE
 from bmx_grid.analysis.gains import GainSummary, summarise
 from bmx_grid.analysis.table import CONTROL
+from bmx_grid.measures.best import NO_CHANGE
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
 

@@ -16,6 +16,7 @@ from bmx_grid.identity import digest
 from bmx_grid.masking import masked
 from bmx_grid.segments import check_name
 from bmx_grid.terminal import say
+from bmx_grid.wording import file_stem
 
 if TYPE_CHECKING:
     from bmx_grid.evaluations.base import Evaluation
@@ -273,7 +274,7 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
 
 def planned_files(sweep: Sweep) -> list[str]:
     """The files that a sweep may write for its settings and tables, named below its folder."""
-    stems = [".".join(planned.setting.names).replace("/", "_") for planned in sweep.plan.settings]
+    stems = [file_stem(*planned.setting.names) for planned in sweep.plan.settings]
     tables = [f"{one.TABLE}.parquet" for one in sweep.evaluations.values()]
     return [*(f"figures/{stem}.png" for stem in stems), *(f"settings/{stem}.parquet" for stem in stems), *tables]
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.measures.aggregation import PRECISION, Aggregation, PowerMean, shift_positive
+from bmx_grid.measures.best import first_within_rounding, plateau_within_no_change
 from bmx_grid.measures.correlation import Kind, check_kind, correlate, correlate_grid
 from bmx_grid.ragged import Ragged, concatenate_rows
 
@@ -20,7 +21,6 @@ Floats = NDArray[np.float64]
 Words = Literal["both", "hypothesis"]
 
 EQUALLY_NEAR = 1e-9  # distances to two grid points that differ by less are equal; grids carry rounding
-TIE = 1e-12  # grid points this close to the best are its plateau: correlations are no more exact than that
 PAPER_W = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 MAX_POINTS = 1_000_000  # of one setting: 8 MB of correlations each; the paper has 3,600
 
@@ -96,10 +96,9 @@ class GridResult:
 
     correlation: float64[P, W], NaN where undefined; the column w = 1 is the baseline for every p.
     baseline: correlation of the base score.
-    best, best_p, best_w: the highest correlation and where it stands; of those within 1e-12 of it, which rounding
-        cannot tell apart, the first with p ascending and w running fastest (the paper's rule). NaN when no point is
-        defined.
-    plateau: number of points within 1e-12 of the best, itself included; 0 when there is none.
+    best, best_p, best_w: the best point by `best.first_within_rounding`; NaN when no point is defined. With best_w = 1,
+        the metric alone, best_p means nothing.
+    plateau: number of points with w other than 1 within 1e-5 of the highest of these; 0 when there is none.
     n_segments: segments handed in; n_rated: those with a human score; n_used: those every correlation rests on.
         The rest of the rated have no word on the aggregated side, or no finite base score or attributions.
     n_undefined: number of NaN points: all scores equal, or equal but for the rounding of the means.
@@ -139,9 +138,9 @@ def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis:
     means = spec.aggregation.aggregate(_take(positive, used), np.array(spec.p))
     grid = correlate_grid(spec.correlation, means, base, human, np.array(spec.w), PRECISION)
     best, best_p, best_w = float("nan"), float("nan"), float("nan")
-    defined = ~np.isnan(grid)
-    if defined.any():
-        row, column = np.unravel_index(np.argmax(grid >= np.nanmax(grid) - TIE), grid.shape)
+    at = int(first_within_rounding(grid[None])[0])
+    if at >= 0:
+        row, column = divmod(at, len(spec.w))
         best, best_p, best_w = float(grid[row, column]), spec.p[row], spec.w[column]
     return GridResult(
         correlation=grid,
@@ -149,11 +148,11 @@ def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis:
         best=best,
         best_p=best_p,
         best_w=best_w,
-        plateau=int((grid >= best - TIE).sum()),
+        plateau=int(plateau_within_no_change(grid[None], np.array(spec.w)).members.sum()),
         n_segments=len(rated),
         n_rated=int(rated.sum()),
         n_used=len(base),
-        n_undefined=int((~defined).sum()),
+        n_undefined=int(np.isnan(grid).sum()),
         share_shifted=float(shifted[used].mean()) if used.any() else float("nan"),
         length_control=correlate(spec.correlation, lengths, human),
     )

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bmx_grid.analysis.as_json import numbers, to_json
+from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.load import from_arrow
-from bmx_grid.analysis.medians import Point
-from bmx_grid.analysis.run import Analysis, Options, analyse
+from bmx_grid.analysis.questions import with_others
+from bmx_grid.analysis.run import Analysis, analyse
 from bmx_grid.analysis.table import CONTROL
 from bmx_grid.errors import DataError
 from bmx_grid.evaluations.grid import GridEvaluation
@@ -21,13 +22,14 @@ from bmx_grid.report.figures.all import draw_all
 from bmx_grid.report.page.examples import Example, choose_examples
 from bmx_grid.report.page.html import is_current, write_report
 from bmx_grid.report.page.pictures import pictures
-from bmx_grid.report.tables.all import paper_tables, write_tables
-from bmx_grid.report.tables.settings import SegmentCounts
+from bmx_grid.report.table import write_tables
 from bmx_grid.sweep.plan import SweepPlan
 from bmx_grid.sweep.results import SettingResult, evaluation_table
+from bmx_grid.wording import setting_label
 
-FEWEST = 2  # settings that are no controls: of one alone there is nothing to select over
+FEWEST = 2  # settings that are no controls: with one alone there is nothing to select over
 REPORT, NUMBERS = "report.html", "analysis.json"
+SHOWN_ABOVE = ("overview", "controls")  # tables that the page shows below its headline
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +52,15 @@ def analyse_sweep(
     plan: SweepPlan,
     grid: GridEvaluation,
     output_dir: Path,
+    questions: Sequence[str] = (),
 ) -> SweepAnalysis:
     """Analyse the finished settings of a sweep and write analysis.json, figures, tables and report.html.
 
-    grid: what was evaluated; its published points are evaluated beside the medians.
-    Figures and page are not drawn again when these results
-    made them. Raises StoreError when a file cannot be written.
+    grid: what was evaluated; its fixed points are evaluated in place of the medians. questions: modules of further
+    questions. Figures and page are not drawn again when these results made them.
+    Raises StoreError when a file cannot be written, ConfigError for a module that is no question.
     """
-    results, spec = [result for result in results if result.grid is not None], grid.spec
+    results, spec = [result for result in results if result.has_grid], grid.spec
     real = [result for result in results if CONTROL not in result.names]
     if len(real) < FEWEST:
         needed = f"at least {FEWEST} settings without the random metric and explainer; {len(real)} finished here"
@@ -68,8 +71,10 @@ def analyse_sweep(
         return SweepAnalysis(None, (), f"no analysis: {error}")
     explainers = {result.explainer for result in real}
     points = {name: Point(p=one.p, w=one.w) for name, one in grid.fixed.items() if name in explainers}
-    analysis = analyse(table, Options(fixed=points))
-    fingerprint = digest([sorted(result.fingerprint for result in results), str(sorted(points.items()))])
+    segments = {(one.dataset, one.language_pair): one.n_segments for one in results}
+    analysis = analyse(table, Options(fixed=points, segments=segments), with_others(questions))
+    made_of = [sorted(result.fingerprint for result in results), str(sorted(points.items())), list(questions)]
+    fingerprint = digest(made_of)
     if is_current(output_dir / REPORT, fingerprint) and (output_dir / NUMBERS).is_file():
         return SweepAnalysis(analysis, (output_dir / NUMBERS, output_dir / REPORT), "", unchanged=True)
     files = write_analysis(
@@ -77,7 +82,6 @@ def analyse_sweep(
         output_dir,
         examples=choose_examples(results, plan, spec),
         facts=_facts(results, spec),
-        segments={(one.dataset, one.language_pair): one.n_segments for one in results},
         fingerprint=fingerprint,
     )
     return SweepAnalysis(analysis, tuple(files), "")
@@ -91,16 +95,16 @@ def write_analysis(
     report: bool = True,
     examples: Sequence[Example] = (),
     facts: Sequence[tuple[str, str]] = (),
-    segments: SegmentCounts | None = None,
     fingerprint: str = "",
 ) -> list[Path]:
     """Write folder/analysis.json, tables/, figures/ and report.html, dated today; the paths, in this order.
 
-    segments: their number by (data set, language pair); examples, facts, fingerprint: as for `write_report`.
+    examples, facts, fingerprint: as for `write_report`.
     Raises StoreError when a file cannot be written.
     """
     write_text(folder / NUMBERS, to_json(analysis))
-    tables = write_tables(analysis, folder / "tables", segments)
+    made = analysis.tables()
+    tables = write_tables(made, folder / "tables")
     drawn = draw_all(analysis, folder / "figures") if figures else []
     if not report:
         return [folder / NUMBERS, *tables, *drawn]
@@ -109,7 +113,7 @@ def write_analysis(
         analysis,
         folder / REPORT,
         figures=pictures(drawn),
-        tables=paper_tables(analysis, segments),
+        tables=[one for one in made if not one.data and one.stem not in SHOWN_ABOVE],
         examples=examples,
         facts=facts,
         date=date,
@@ -119,6 +123,6 @@ def write_analysis(
 
 
 def _facts(results: Sequence[SettingResult], spec: GridSpec) -> list[tuple[str, str]]:
-    signatures = {f"{result.metric} · {result.explainer}": result.signature for result in results}
+    signatures = {setting_label(result.metric, result.explainer): result.signature for result in results}
     facts = [("correlation", spec.correlation), ("aggregation", type(spec.aggregation).__name__)]
     return [*facts, *sorted(signatures.items())]

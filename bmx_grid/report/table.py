@@ -1,4 +1,8 @@
-"""A table as text, Markdown, LaTeX and CSV."""
+"""A table as text, Markdown, LaTeX and CSV: the one writer of each.
+
+Names come from users' files. Every writer shows them in one line (wording.visible) and escapes what its medium reads as
+a command: of the four, only numbers are written as they are.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,20 @@ import csv
 import io
 import math
 import textwrap
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
+
+from bmx_grid.analysis.base import Cell, Table, Value
+from bmx_grid.files import write_text
+from bmx_grid.wording import visible
 
 Format = Literal["txt", "md", "tex", "csv"]
 GAP = "  "
-WIDTH = 120  # characters a line of notes
+WIDTH = 120  # characters per line of notes
 FITTING = 7  # columns that fit a line of a page
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins so
 # What LaTeX reads as commands, and characters that need text mode.
 LATEX = str.maketrans(
     {
@@ -30,95 +40,55 @@ LATEX = str.maketrans(
         "|": r"\textbar{}",
         "<": r"\textless{}",
         ">": r"\textgreater{}",
+        '"': r"\textquotedbl{}",
+        "[": "{[}",  # after \\ the start of an argument, as is *
+        "]": "{]}",
+        "*": "{*}",
+        "·": r"\textperiodcentered{}",
         "×": r"$\times$",
         "²": r"\textsuperscript{2}",
         "…": r"\ldots{}",
     }
 )
-MARKDOWN = str.maketrans({"|": r"\|", "*": r"\*", "_": r"\_", "<": "&lt;", ">": "&gt;"})
+MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_[]|~$#"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A name, a count or a number; NaN is undefined, None is no value at all.
+def as_text(table: Table, width: int | None = None) -> str:
+    """Columns for a fixed-width font.
 
-    form: how a number is shown (a format specification); CSV holds it in full whatever `form` says.
-    best: set in bold, in text with a *; improved: marked with a +.
+    width: characters per line; a wider table is written in blocks of columns, the names repeated in each.
     """
-
-    value: str | int | float | None
-    form: str = ""
-    best: bool = False
-    improved: bool = False
-
-    @property
-    def shown(self) -> str:
-        """The value without marks."""
-        if self.value is None:
-            return ""
-        if isinstance(self.value, str):
-            return self.value
-        return format(self.value, self.form) if math.isfinite(self.value) else "n/a"
-
-
-@dataclass(frozen=True)
-class Table:
-    """stem: its file name without suffix; title: what it shows; header: one name a column, all different.
-
-    groups: rows, each of as many cells as the header; a line is drawn between groups. notes: sentences below it, the
-    last of them the signature. names: how many columns from the left are names, not numbers.
-    """
-
-    stem: str
-    title: str
-    header: tuple[str, ...]
-    groups: tuple[tuple[tuple[Cell, ...], ...], ...]
-    notes: tuple[str, ...]
-    names: int = 1
-
-    def __post_init__(self) -> None:
-        for row in self.rows:
-            if len(row) != len(self.header):
-                raise ValueError(f"{self.stem}: {len(row)} cells for {len(self.header)} columns")
-
-    @property
-    def rows(self) -> tuple[tuple[Cell, ...], ...]:
-        """All rows, without the lines between groups."""
-        return tuple(row for group in self.groups for row in group)
-
-
-def as_text(table: Table) -> str:
-    """Columns for a fixed-width font; * marks the best, + an improvement."""
-    rows = [[_text(cell) for cell in row] for row in table.rows]
-    widths = [max(map(len, column)) for column in zip(table.header, *rows, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        places = enumerate(zip(cells, widths, strict=True))
-        return GAP.join(cell.ljust(w) if at < table.names else cell.rjust(w) for at, (cell, w) in places).rstrip()
-
-    rule = "-" * (sum(widths) + len(GAP) * (len(widths) - 1))
-    lines = [table.title, line(table.header)]
-    for group in table.groups:
-        lines += [rule, *(line([_text(cell) for cell in row]) for row in group)]
-    notes = [textwrap.fill(note, WIDTH, break_on_hyphens=False, break_long_words=False) for note in table.notes]
-    return "\n".join([*lines, rule, *notes]) + "\n"
+    header = [visible(name) for name in table.header]
+    rows = [[visible(cell.shown) for cell in row] for row in table.rows]
+    widths = [max(map(columns_of, column)) for column in zip(header, *rows, strict=True)]
+    ends = [sum(map(len, table.groups[: at + 1])) for at in range(len(table.groups))]
+    lines = [visible(table.title)]
+    blocks = _blocks(widths, table.names, width)
+    for block in blocks:
+        rule = "-" * (sum(widths[at] for at in block) + len(GAP) * (len(block) - 1))
+        lines += [_text_row(header, block, widths, table.names), rule]
+        for number, row in enumerate(rows, start=1):
+            if len(blocks) == 1 or any(row[at] for at in block[table.names :]):
+                lines.append(_text_row(row, block, widths, table.names))
+            if number in ends and lines[-1] != rule:
+                lines.append(rule)
+    return "\n".join([*lines, *(wrapped(note, width or WIDTH) for note in table.notes)]) + "\n"
 
 
 def as_markdown(table: Table) -> str:
-    """A pipe table; the best in bold, + marks an improvement. A group's first row follows on the one before."""
+    """A pipe table. The first row of a group follows on the one before."""
     names = ["---" if at < table.names else "---:" for at in range(len(table.header))]
-    lines = [_row(name.translate(MARKDOWN) for name in table.header), _row(names)]
-    lines += [_row(_markdown(cell) for cell in row) for row in table.rows]
-    notes = [note.translate(MARKDOWN) for note in table.notes]
-    return "\n\n".join([f"**{table.title.translate(MARKDOWN)}**", "\n".join(lines), *notes]) + "\n"
+    lines = [_markdown_row(markdown(name) for name in table.header), _markdown_row(names)]
+    lines += [_markdown_row(markdown(cell.shown) for cell in row) for row in table.rows]
+    return "\n\n".join([f"**{markdown(table.title)}**", "\n".join(lines), *map(markdown, table.notes)]) + "\n"
 
 
 def as_latex(table: Table) -> str:
-    """A table environment of booktabs, a wide one shrunk to the line; bold is the best, a raised + an improvement."""
+    """A table environment of booktabs, a wide one shrunk to the line; the last note, the signature, is a comment."""
     wide = len(table.header) > FITTING
     columns = "l" * table.names + "r" * (len(table.header) - table.names)
     lines = [
-        r"% needs \usepackage{booktabs,graphicx}",
+        r"% needs \usepackage{booktabs,graphicx} and the T1 font encoding",
         r"\begin{table}",
         r"\centering\small",
         *[r"\resizebox{\linewidth}{!}{%"] * wide,
@@ -132,17 +102,20 @@ def as_latex(table: Table) -> str:
         r"\bottomrule",
         r"\end{tabular}" + "}" * wide,
         rf"\caption{{{caption}}}",
-        rf"\label{{tab:{table.stem}}}",
+        rf"\label{{tab:{latex_label(table.stem)}}}",
         r"\end{table}",
     ]
-    return "\n".join([*(f"% {note}" for note in table.notes[-1:]), *lines]) + "\n"
+    return "\n".join([*(f"% {visible(note)}" for note in table.notes[-1:]), *lines]) + "\n"
 
 
 def as_csv(table: Table) -> str:
-    """Header and rows; numbers in full, undefined ones empty. No title and no notes, so that anything reads it."""
+    """Header and rows; numbers in full, undefined ones empty. No title and no notes, so that anything reads it.
+
+    A name that a spreadsheet would run as a formula has a ' before it.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(table.header)
+    writer.writerow([_full(name) for name in table.header])
     writer.writerows([_full(cell.value) for cell in row] for row in table.rows)
     return out.getvalue()
 
@@ -155,38 +128,95 @@ FORMATS: Mapping[Format, Callable[[Table], str]] = {
 }
 
 
+def write_tables(tables: Iterable[Table], folder: Path) -> list[Path]:
+    """Write tables into `folder` as .txt, .md, .tex and .csv, those of data as .csv only; the files written.
+
+    Raises StoreError.
+    """
+    paths = []
+    for table in tables:
+        for suffix, form in FORMATS.items():
+            if suffix == "csv" or not table.data:
+                paths.append(folder / f"{table.stem}.{suffix}")
+                write_text(paths[-1], form(table))
+    return paths
+
+
 def latex(text: str) -> str:
-    """Text with LaTeX's own characters escaped."""
-    return text.translate(LATEX)
+    """Text in one line with LaTeX's own characters escaped."""
+    return visible(text).translate(LATEX)
 
 
-def _text(cell: Cell) -> str:
-    return cell.shown + "+" * cell.improved + "*" * cell.best
+def latex_label(stem: str) -> str:
+    """A stem as the name of a label: what LaTeX reads as a command is left out."""
+    return "".join(sign for sign in visible(stem) if sign not in "\\{}%#$^~&")
 
 
-def _markdown(cell: Cell) -> str:
-    shown = cell.shown.translate(MARKDOWN) + "+" * cell.improved
-    return f"**{shown}**" if cell.best and shown else shown
+def markdown(text: str) -> str:
+    """Text in one line with Markdown's and HTML's own characters escaped."""
+    return visible(text).translate(MARKDOWN)
+
+
+def wrapped(text: str, width: int, indent: str = "") -> str:
+    """Lines of at most `width` characters; names and paths stay whole, so that they can be copied."""
+    return textwrap.fill(visible(text), width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+
+
+def columns_of(text: str) -> int:
+    """Columns of a terminal that a text takes: two for wide East Asian signs, none for combining ones."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text
+    )
+
+
+def padded(text: str, width: int, *, left: bool) -> str:
+    """`text` with blanks up to `width` columns, behind it or before it."""
+    blanks = " " * max(width - columns_of(text), 0)
+    return text + blanks if left else blanks + text
+
+
+def _blocks(widths: Sequence[int], names: int, width: int | None) -> list[list[int]]:
+    """The columns of each block: the names, then as many others as fit, at least one."""
+    first, others = list(range(names)), list(range(names, len(widths)))
+    if width is None or not others:
+        return [[*first, *others]]
+    room = width - sum(widths[at] for at in first) - len(GAP) * (names - 1)
+    blocks: list[list[int]] = []
+    left = -1
+    for at in others:
+        needed = widths[at] + len(GAP)
+        if needed > left:
+            blocks.append(list(first))
+            left = room
+        blocks[-1].append(at)
+        left -= needed
+    return blocks
+
+
+def _text_row(cells: Sequence[str], block: Sequence[int], widths: Sequence[int], names: int) -> str:
+    return GAP.join(padded(cells[at], widths[at], left=at < names) for at in block).rstrip()
+
+
+def _markdown_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _latex(cell: Cell) -> str:
     shown = latex(cell.shown)
-    if isinstance(cell.value, int | float) and shown.startswith(("-", "+")):
-        shown = rf"$\mathbf{{{shown}}}$" if cell.best else f"${shown}$"  # a minus, not a hyphen
-    elif cell.best and shown:
-        shown = rf"\textbf{{{shown}}}"
-    return shown + r"\textsuperscript{+}" * cell.improved
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    number = isinstance(cell.value, int | float) and cell.words is None
+    return f"${shown}$" if number and shown.startswith(("-", "+")) else shown  # a minus, not a hyphen
 
 
 def _latex_row(cells: Iterable[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def _full(value: str | int | float | None) -> str:
+def _full(value: Value) -> str:
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
+    if isinstance(value, str):
+        text = visible(value)
+        return f"'{text}" if value.startswith(FORMULA) else text
     return repr(float(value)) if isinstance(value, float) else str(value)

@@ -1,39 +1,200 @@
-"""The table at the end of a sweep, as plain text for a terminal."""
+"""The table at the end of a sweep, as plain text that fits a terminal."""
 
 from __future__ import annotations
 
 import math
-import textwrap
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+
+from bmx_grid.analysis.gains import summarise
+from bmx_grid.report.table import columns_of, padded, wrapped
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
+from bmx_grid.wording import counted, number, point_in_words, visible
 
-WIDTH = 120  # characters a line
-NAMES = ("pair", "metric", "explainer")
-NUMBERS = ("baseline", "best", "w", "p", "gain", "fixed", "gain", "shifted", "plateau")
+WIDEST = 120  # characters per line, on however wide a terminal
+NARROWEST = 40
+MOST_ROWS = 20  # settings; more are summed up
+ENDS = 5  # settings shown at either end of a summary
+LEAST_NAME = 8  # characters that a name is shortened to, before a column that is no detail is left out
+DETAIL = 3  # columns of this rank and above are details
+NAMES = ("data set", "pair", "metric", "explainer")
 GAP = "  "
 
 
-def sweep_table(results: Iterable[SettingResult], failed: Sequence[Refused]) -> str:
-    """One table a data set, then what failed and why.
+@dataclass(frozen=True)
+class _Column:
+    """A column of numbers; rank: how early it is left out where there is no room, 0 never."""
 
-    A row is a setting: correlation of the metric alone (baseline), the best grid point and its gain, the
-    correlation at the fixed (w, p) of the explainer and its gain, the share of segments whose attributions
-    were shifted, and how many points share the best correlation when there are several.
+    name: str
+    shown: Callable[[SettingResult], str]
+    rank: int
+
+
+COLUMNS = (
+    _Column("baseline", lambda one: number(one.grid.baseline, ".4f"), 0),
+    _Column("best", lambda one: number(one.grid.best, ".4f"), 4),
+    _Column("at", lambda one: point_in_words(one.grid.best_w, one.grid.best_p), 2),
+    _Column("gain", lambda one: number(one.gain, "+.4f"), 1),
+    _Column("fixed", lambda one: number(one.fixed, ".4f"), 5),
+    _Column("fixed gain", lambda one: number(one.fixed_gain, "+.4f"), 0),
+    _Column("shifted", lambda one: number(one.grid.share_shifted, ".0%"), 3),
+    _Column("plateau", lambda one: f"{one.grid.plateau:,}" if one.grid.plateau > 1 else "", 6),
+)
+
+
+def sweep_table(results: Iterable[SettingResult], failed: Sequence[Refused], width: int | None = None) -> str:
+    """What a sweep found, then what failed and why.
+
+    Up to 20 settings have a row each: correlation of the metric alone (baseline), the best grid point and its gain, the
+    correlation at the fixed (w, p) of the explainer and its gain, the share of segments whose attributions were
+    shifted, and how many points are as good as the best. More settings are counted by explainer and metric, with those
+    that gain most and least. Where a line has no room, the least important columns are left out.
+
+    width: characters per line; as wide as the terminal for None.
     """
-    ordered = sorted(
-        results, key=lambda result: (result.dataset, result.metric, result.explainer, result.language_pair)
-    )
-    parts = [
-        _dataset_table(name, [result for result in ordered if result.dataset == name])
-        for name in dict.fromkeys(result.dataset for result in ordered)
-    ]
-    if ordered:
-        parts.append(_notes(ordered))
+    wide = shutil.get_terminal_size((80, 24)).columns if width is None else width
+    wide = max(min(wide, WIDEST), NARROWEST)
+    ordered = sorted(results, key=lambda one: (one.dataset, one.metric, one.explainer, one.language_pair))
+    parts = _rows(ordered, wide) if len(ordered) <= MOST_ROWS else _summed_up(ordered, wide)
     if failed:
-        parts.append("\n".join([f"failed: {len(failed)}", *_failures(failed)]))
+        lines = (wrapped(f"  {line}", wide, "    ") for line in _failures(failed))
+        parts.append("\n".join([f"failed: {len(failed)}", *lines]))
     return "\n\n".join(parts) or "no setting was run"
+
+
+def _rows(results: Sequence[SettingResult], width: int) -> list[str]:
+    if not results:
+        return []
+    columns = _fitting(results, 1, width)
+    parts = []
+    for dataset in dict.fromkeys(one.dataset for one in results):
+        own = [one for one in results if one.dataset == dataset]
+        parts.append(_table(_title(own, dataset), own, columns, 1, width))
+    return [*parts, _notes(results, columns, width)]
+
+
+def _summed_up(results: Sequence[SettingResult], width: int) -> list[str]:
+    """Counts by explainer and metric, then the settings that gain most and least."""
+    rows: list[tuple[str, ...]] = [("explainer", "metric", "n", "better", "worse", "mean gain")]
+    for explainer, metric in sorted({(one.explainer, one.metric) for one in results}):
+        own = [one for one in results if (one.explainer, one.metric) == (explainer, metric)]
+        gains = summarise(np.array([_gain(one) for one in own]), np.array([one.grid.baseline for one in own]))
+        counts = (f"{count:,}" for count in (len(own), gains.better, gains.worse))
+        rows.append((explainer, metric, *counts, number(gains.mean_gain, "+.5f")))
+    ranked = sorted((one for one in results if math.isfinite(_gain(one))), key=_gain, reverse=True)
+    at = "at the fixed (w, p) of its explainer" if _any_fixed(results) else "at its best (w, p)"
+    sets = counted(len({one.dataset for one in results}), "data set")
+    title = f"{counted(len(results), 'setting')} of {sets}; gain {at}; better: above 1e-5, worse: 0 or less"
+    parts = [f"{wrapped(title, width)}\n{_aligned(rows, 2, width)}"]
+    columns: list[_Column] = []
+    if len(ranked) > 2 * ENDS:
+        columns = _fitting([*ranked[:ENDS], *ranked[-ENDS:]], 0, width)
+        parts.append(_table(f"the {ENDS} that gain most", ranked[:ENDS], columns, 0, width))
+        parts.append(_table(f"the {ENDS} that gain least", ranked[-ENDS:], columns, 0, width))
+    return [*parts, _notes(results, columns, width) + "\nall settings: settings.csv"]
+
+
+def _gain(result: SettingResult) -> float:
+    """The gain at the fixed point; at the best one where the explainer has none."""
+    return result.fixed_gain if math.isfinite(result.fixed_w) else result.gain
+
+
+def _any_fixed(results: Sequence[SettingResult]) -> bool:
+    return any(math.isfinite(one.fixed_w) for one in results)
+
+
+def _title(results: Sequence[SettingResult], dataset: str) -> str:
+    first = results[0]
+    words = "words of both sides" if first.side == "both" else "words of the hypothesis"
+    return f"{dataset}: {first.correlation.capitalize()} correlation with human scores, {first.aggregation} of {words}"
+
+
+def _fitting(results: Sequence[SettingResult], first_name: int, width: int) -> list[_Column]:
+    """The columns there is room for: details go before names are shortened, the others only after."""
+    columns = [one for one in COLUMNS if _any_fixed(results) or not one.name.startswith("fixed")]
+    names = [_widest([name, *own]) for name, own in _names(results, first_name)]
+    for shortened in (False, True):
+        taken = sum(min(LEAST_NAME, one) if shortened else one for one in names) + len(GAP) * len(names)
+        while True:
+            dropped = max(columns, key=lambda one: one.rank)
+            needed = sum(_widest([one.name, *map(one.shown, results)]) + len(GAP) for one in columns) - len(GAP)
+            if taken + needed <= width or dropped.rank < (1 if shortened else DETAIL):
+                break
+            columns.remove(dropped)
+    return columns
+
+
+def _table(title: str, results: Sequence[SettingResult], columns: Sequence[_Column], first: int, width: int) -> str:
+    """A row per setting: its names from the `first` on, and these columns."""
+    rows = [(*NAMES[first:], *(one.name for one in columns))]
+    rows += [(*one.names[first:], *(column.shown(one) for column in columns)) for one in results]
+    return f"{wrapped(title, width)}\n{_aligned(rows, len(NAMES) - first, width)}"
+
+
+def _names(results: Sequence[SettingResult], first: int) -> Iterable[tuple[str, list[str]]]:
+    for at, name in enumerate(NAMES[first:], start=first):
+        yield name, [visible(one.names[at]) for one in results]
+
+
+def _widest(texts: Iterable[str]) -> int:
+    return max(map(columns_of, texts))
+
+
+def _aligned(rows: Sequence[Sequence[str]], names: int, width: int) -> str:
+    """Rows in columns, the names left; names are shortened where a line would not fit."""
+    rows = [[visible(cell) for cell in row] for row in rows]
+    widths = [_widest(column) for column in zip(*rows, strict=True)]
+    room = width - sum(widths[names:]) - len(GAP) * (len(widths) - 1)
+    while sum(widths[:names]) > max(room, names):
+        widths[widths.index(max(widths[:names]))] -= 1
+    lines = [
+        GAP.join(
+            padded(_shortened(cell, widths[at]), widths[at], left=at < names) for at, cell in enumerate(row)
+        ).rstrip()
+        for row in rows
+    ]
+    return "\n".join([lines[0], "-" * min(sum(widths) + len(GAP) * (len(widths) - 1), width), *lines[1:]])
+
+
+def _shortened(text: str, width: int) -> str:
+    if columns_of(text) <= width:
+        return text
+    while columns_of(text) > width - 1 and text:
+        text = text[:-1]
+    return f"{text}…"
+
+
+def _notes(results: Sequence[SettingResult], columns: Sequence[_Column], width: int) -> str:
+    """What the columns mean, and what was undefined: said once, below all tables."""
+    shown = {one.name for one in columns}
+    points = {one.explainer: (one.fixed_w, one.fixed_p) for one in results if math.isfinite(one.fixed_w)}
+    lines = []
+    if shown & {"best", "at", "gain"}:
+        lines.append(
+            f"{'best, at, gain' if 'best' in shown else 'at, gain'}: the best (w, p), chosen where it is judged; the "
+            "metric alone is among them, so that no gain is below 0"
+        )
+    if points:
+        told = "; ".join(f"{name} {point_in_words(w, p)}" for name, (w, p) in points.items())
+        lines.append(f"fixed: at the (w, p) given for the explainer: {told}")
+    if "shifted" in shown:
+        lines.append(
+            "shifted: segments with an attribution <= 0; for p <= -1 their mean says little but the word count"
+        )
+    if "plateau" in shown and any(one.grid.plateau > 1 for one in results):
+        lines.append("plateau: points with w other than 1 within 1e-5 of the highest of these")
+    undefined = [one for one in results if one.grid.n_undefined > 0]
+    if undefined:
+        total = sum(one.grid.n_undefined for one in undefined)
+        among = f"in {len(undefined)} of {counted(len(results), 'setting')}"
+        lines.append(f"undefined: {counted(total, 'grid point')}, {among}")
+    if any(not math.isfinite(one.fixed_w) for one in results):
+        lines.append("n/a: undefined, or no fixed (w, p) is given for the explainer")
+    return "\n".join(wrapped(line, width, "  ") for line in lines)
 
 
 def _failures(failed: Sequence[Refused]) -> list[str]:
@@ -42,72 +203,6 @@ def _failures(failed: Sequence[Refused]) -> list[str]:
     for one in failed:
         by_reason.setdefault(one.reason, []).append(one.label)
     return [
-        f"  {'; '.join(labels[:3])}{f' and {len(labels) - 3} more' if len(labels) > 3 else ''}: {reason}"
+        f"{'; '.join(labels[:3])}{f' and {len(labels) - 3} more' if len(labels) > 3 else ''}: {reason}"
         for reason, labels in by_reason.items()
     ]
-
-
-def _dataset_table(name: str, results: Sequence[SettingResult]) -> str:
-    first = results[0]
-    words = "words of both sides" if first.side == "both" else "words of the hypothesis"
-    rows = [(*NAMES, *NUMBERS), *((*result.names[1:], *_numbers(result)) for result in results)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    room = WIDTH - sum(widths[3:]) - len(GAP) * (len(widths) - 1)
-    while sum(widths[:3]) > room:
-        widths[widths.index(max(widths[:3]))] -= 1
-    lines = [GAP.join(_cell(row[column], width, column < 3) for column, width in enumerate(widths)) for row in rows]
-    title = f"{name}: {first.correlation.capitalize()} correlation with human scores, {first.aggregation} of {words}"
-    return "\n".join(line.rstrip() for line in (title, lines[0], "-" * len(lines[0]), *lines[1:]))
-
-
-def _numbers(result: SettingResult) -> tuple[str, ...]:
-    grid = result.grid
-    return (
-        _number(grid.baseline, ".4f"),
-        _number(grid.best, ".4f"),
-        _decimal(grid.best_w),
-        _decimal(grid.best_p),
-        _number(result.gain, "+.4f"),
-        _number(result.fixed, ".4f"),
-        _number(result.fixed_gain, "+.4f"),
-        _number(grid.share_shifted, ".0%"),
-        f"{grid.plateau:,}" if grid.plateau > 1 else "",
-    )
-
-
-def _notes(results: Sequence[SettingResult]) -> str:
-    """What the columns mean, and what was undefined: said once, below all tables."""
-    points = {result.explainer: (result.fixed_w, result.fixed_p) for result in results if math.isfinite(result.fixed_p)}
-    lines = ["best: the highest of all (w, p); with w = 1, the metric alone, among them its gain cannot be below 0"]
-    if points:
-        told = ", ".join(f"{name} ({w:g}, {p:g})" for name, (w, p) in points.items())
-        lines.append(f"fixed: at the (w, p) given for the explainer: {told}")
-    lines.append("shifted: segments with an attribution <= 0; for p <= -1 their mean says little beyond the word count")
-    if any(result.grid.plateau > 1 for result in results):
-        lines.append("plateau: how many grid points share the best correlation (to 1e-12); the first of them is shown")
-    undefined = [result for result in results if result.grid.n_undefined > 0]
-    if undefined:
-        total = sum(result.grid.n_undefined for result in undefined)
-        lines.append(f"undefined: {total:,} grid points, in {len(undefined)} of {len(results)} settings")
-    if any(not math.isfinite(result.fixed_p) for result in results):
-        lines.append("n/a: undefined, or no fixed (w, p) is given for the explainer")
-    return "\n".join(textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
-
-
-def _cell(text: str, width: int, left: bool) -> str:
-    if len(text) > width:
-        text = text[: width - 1] + "…"
-    return text.ljust(width) if left else text.rjust(width)
-
-
-def _number(value: float, form: str) -> str:
-    if not math.isfinite(value):
-        return "n/a"
-    text = format(value, form)
-    return text.replace("-", "+") if text.startswith("-0.") and float(text) == 0 else text
-
-
-def _decimal(value: float) -> str:
-    """A grid value with its decimals, whole numbers with one, so that a column of tenths lines up."""
-    text = f"{value:g}"
-    return f"{text}.0" if text.lstrip("-").isdigit() else text.replace("nan", "n/a")

@@ -16,7 +16,7 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.perturbation import Item
 from bmx_grid.segments import SegmentSet, clusters
-from bmx_grid.sweep.results import setting_label
+from bmx_grid.wording import setting_label
 
 ALONE = "none"  # the explainer's name in settings of a metric alone
 

@@ -15,6 +15,7 @@ from bmx_grid.evaluations.grid import GridOfSetting, not_evaluated
 from bmx_grid.files import replacing
 from bmx_grid.identity import canonical_json
 from bmx_grid.measures.grid import GridResult
+from bmx_grid.wording import file_stem, setting_label
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,7 +73,7 @@ class SettingResult:
     @property
     def file_stem(self) -> str:
         """The names as a file name without suffix."""
-        return ".".join(self.names).replace("/", "_")
+        return file_stem(*self.names)
 
     @property
     def grid(self) -> GridResult:
@@ -138,11 +139,6 @@ class SettingResult:
     def fixed_gain(self) -> float:
         """Correlation at the published point above the baseline; NaN when either is undefined."""
         return self.fixed - self.baseline
-
-
-def setting_label(*names: str) -> str:
-    """The names of a setting, or of a part of a sweep, in one readable line."""
-    return " · ".join(names)
 
 
 def evaluation_table(evaluation: Evaluation, results: Iterable[SettingResult]) -> pa.Table:

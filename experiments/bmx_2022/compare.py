@@ -24,8 +24,9 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # so that a checkout needs no installation
 
 from bmx_grid.analysis.as_json import plain
+from bmx_grid.analysis.given import Options
 from bmx_grid.analysis.load import load_table
-from bmx_grid.analysis.run import Options, analyse
+from bmx_grid.analysis.run import analyse
 from bmx_grid.analysis.table import FACTORS, GridTable
 from bmx_grid.errors import BmxError
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from some_tables import flat, peaked, table
 
-from bmx_grid.analysis.averages import averages
+from bmx_grid.analysis.results import averages
 
 SURFACES = {
     ("d", "a", "m", "lime"): peaked(0.5, gain=0.1, baseline=0.5),

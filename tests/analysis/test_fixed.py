@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from some_tables import P, flat, lime, peaked, table
 
-from bmx_grid.analysis.fixed import evaluate, gains_at, grid_point
+from bmx_grid.analysis.fixed import evaluate, gains_at
 from bmx_grid.analysis.gains import summarise
-from bmx_grid.analysis.medians import Point
+from bmx_grid.analysis.given import Point
+from bmx_grid.analysis.points import grid_point
 
 TABLE = lime([peaked(-1.0)])
 
@@ -21,18 +22,27 @@ TABLE = lime([peaked(-1.0)])
         pytest.param(-1.0, 0.25, (-1.0, 0.0), id="w halfway: the lower"),
         pytest.param(-1.0, 0.8, (-1.0, 1.0), id="w nearest"),
         pytest.param(2.0, 0.5, None, id="p beyond the grid"),
-        pytest.param(-2.1, 0.5, None, id="p before the grid"),
         pytest.param(float("nan"), 0.5, None, id="no p"),
     ],
 )
 def test_the_nearest_grid_point_is_used(p, w, used):
-    found = grid_point(TABLE, Point(p, w))
-    assert found == (None if used is None else (int(np.flatnonzero(used[0] == P)[0]), int(used[1] * 2)))
-    gain = gains_at(TABLE, Point(p, w))[0]
+    found, gain = grid_point(TABLE, Point(p, w)), gains_at(TABLE, Point(p, w))[0]
     if used is None:
-        assert np.isnan(gain)
+        assert np.isnan([found.p, found.w, gain]).all()
+    elif used[1] == 1:
+        assert (found.w, found.words, gain) == (1.0, "metric alone", 0.0)
+        assert np.isnan(found.p)  # p means nothing there, whatever was asked
     else:
-        assert gain == TABLE.correlation[0, found[0], found[1]] - 0.5
+        assert (found.p, found.w) == used
+        assert gain == TABLE.correlation[0, int(np.flatnonzero(used[0] == P)[0]), int(used[1] * 2)] - 0.5
+
+
+def test_the_metric_alone_gains_exactly_nothing_whatever_its_rows_hold():
+    rounded = peaked(-1.0)
+    rounded[5, 2] += 3e-7  # rows with w = 1 may differ by rounding
+    table_of_it = lime([rounded])
+    for p in (P[5], float("nan")):
+        assert gains_at(table_of_it, Point(p, 1.0)).tolist() == [0.0]
 
 
 def test_each_explainer_has_its_point():

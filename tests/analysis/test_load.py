@@ -79,6 +79,17 @@ def test_powers_with_the_rounding_of_a_loop_are_those_of_the_grid():
     assert np.array_equal(table({ONE: flat()}, p=noisy).p, P)
 
 
+HOSTILE = {
+    "a path": "x/../../../tmp/evil",
+    "a parent folder": "..",
+    "a line break": "lime\n\\input{/etc/passwd}",
+    "a tag": "<script>alert(1)</script>",
+    "a formula": "=cmd|' /C calc'!A0",
+    "an escape": "\x1b[2J",
+    "a turned line": "abc\u202egpj",
+    "nothing": "",
+    "81 characters": "m" * 81,
+}
 ARROW = rows(SURFACES)
 FIRST = of(ARROW, ONE)
 
@@ -91,7 +102,7 @@ FIRST = of(ARROW, ONE)
         pytest.param(without(ARROW, pc.equal(ARROW["w"], 1.0)), "no row has w = 1", id="no baseline at all"),
         pytest.param(
             ARROW.filter(FIRST).slice(1),
-            r"none of 1 settings has all points .*d1 a m1 lime: 1 of 120 points missing, first w = 0, p = -2",
+            r"none of 1 settings has all points .*d1 · a · m1 · lime: 1 of 120 points missing, first w = 0, p = -2",
             id="one setting with a hole",
         ),
         pytest.param(
@@ -107,6 +118,29 @@ FIRST = of(ARROW, ONE)
             "row 2 has no metric",
             id="no name",
         ),
+        pytest.param(
+            replaced(ARROW, "metric", pa.array([[1]] * ARROW.num_rows)),
+            "column metric holds list<.*>, not names; write them as text",
+            id="lists for names",
+        ),
+        pytest.param(
+            replaced(ARROW, "metric", pa.array([b"m\xff"] * ARROW.num_rows, pa.binary()).view(pa.string())),
+            "column metric holds text that is not UTF-8",
+            id="broken text",
+        ),
+        *[
+            pytest.param(
+                replaced(ARROW, column, pa.array(["fine", "fine", name] + ["fine"] * (ARROW.num_rows - 3))),
+                f"row 3: the {said} .* cannot name files",
+                id=f"{column}: {why}",
+            )
+            for column, said in (
+                ("explainer", "explainer"),
+                ("dataset", "data set"),
+                ("language_pair", "language pair"),
+            )
+            for why, name in HOSTILE.items()
+        ],
         pytest.param(
             replaced(ARROW, "correlation", pa.array(["high"] * ARROW.num_rows)),
             "column correlation holds string, not numbers",
@@ -132,7 +166,7 @@ FIRST = of(ARROW, ONE)
         ),
         pytest.param(
             pa.concat_tables([ARROW, replaced(ARROW.slice(0, 2), "correlation", pa.array([0.9, 0.9]))]),
-            r"2 rows contradict others, first d1 a m1 lime at w = 0, p = -2: [-.\d]+ \(row 1\) and 0.9; keep the rows",
+            r"2 rows contradict others, first d1 · a · m1 · lime at w = 0, p = -2: [-.\d]+ \(row 1\) and 0.9; keep",
             id="contradicting rows",
         ),
         pytest.param(
@@ -150,6 +184,17 @@ FIRST = of(ARROW, ONE)
 def test_what_cannot_be_analysed_is_named(arrow, message):
     with pytest.raises(DataError, match=message):
         from_arrow(arrow)
+
+
+@pytest.mark.parametrize("name", ["数" * 80, "XMoverScore (en) 2.0", "chrF++", "متر", "m" * 80], ids=len)
+def test_awkward_names_are_names(name):
+    assert table({(name, name, name, name): flat()}).settings == ((name,) * 4,)
+
+
+def test_a_file_name_cannot_write_more_than_its_line():
+    with pytest.raises(DataError) as caught:
+        from_arrow(ARROW.slice(0, 0), origin="a\nerror: all is lost\x1b[31m")
+    assert str(caught.value).startswith("a\\nerror: all is lost\\x1b[31m: the table has no rows")
 
 
 def test_files_that_are_not_there_or_no_table(tmp_path):
@@ -178,14 +223,14 @@ def test_one_side_of_two_is_taken_and_the_other_counted():
     [
         pytest.param(
             pc.and_(FIRST, pc.equal(ARROW["w"], 1.0)),
-            "1 settings: no rows with w = 1, the metric alone (e.g. d1 a m1 lime: 40 of 120 points missing, "
+            "1 setting: no rows with w = 1, the metric alone (e.g. d1 · a · m1 · lime: 40 of 120 points missing, "
             "first w = 1, p = -2)",
             id="a setting without w = 1",
         ),
         pytest.param(
             pc.and_(FIRST, pc.equal(ARROW["p"], 0.3)),
-            "1 settings: holes in the p x w grid that most settings fill (e.g. d1 a m1 lime: 3 of 120 points missing, "
-            "first w = 0, p = 0.3)",
+            "1 setting: holes in the p x w grid that most settings fill (e.g. d1 · a · m1 · lime: 3 of 120 points "
+            "missing, first w = 0, p = 0.3)",
             id="a hole",
         ),
     ],
@@ -203,14 +248,14 @@ def test_points_beside_the_grid_of_most_settings_are_left_out():
     assert len(found) == len(SURFACES) + 1
     assert np.array_equal(found.p, P)
     assert [str(one) for one in found.left_out] == [
-        "15 points: beside the grid that most settings share (e.g. d9 a m lime: 15)"
+        "15 points: beside the grid that most settings share (e.g. d9 · a · m · lime: 15)"
     ]
 
 
 def test_rows_given_twice_count_once():
     found = from_arrow(pa.concat_tables([ARROW, ARROW.slice(0, 7)]))
     assert np.array_equal(found.correlation, from_arrow(ARROW).correlation)
-    assert [(one.count, one.unit) for one in found.left_out] == [(7, "rows")]
+    assert [(one.count, one.unit) for one in found.left_out] == [(7, "row")]
 
 
 def test_undefined_points_are_counted_and_settings_without_a_baseline_left_out():
@@ -222,9 +267,9 @@ def test_undefined_points_are_counted_and_settings_without_a_baseline_left_out()
     assert [one.language_pair for one in found.settings] == ["a"]
     assert found.baseline[0] == 0.5
     assert [(one.count, one.unit, one.examples) for one in found.left_out] == [
-        (1, "settings", ("d b m lime",)),
-        (1, "settings", ("d c m lime",)),
-        (2, "points", ("d a m lime: 2",)),
+        (1, "setting", ("d · b · m · lime",)),
+        (1, "setting", ("d · c · m · lime",)),
+        (2, "point", ("d · a · m · lime: 2",)),
     ]
 
 

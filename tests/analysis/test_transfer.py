@@ -1,12 +1,13 @@
-"""Selection without leakage, against selection written out by hand."""
+"""Transfer across data sets, pairs and metrics, against selection written out by hand."""
 
 import numpy as np
 import pytest
 from some_tables import P, W, flat, lime, peaked, random_surfaces, table
 
 from bmx_grid.analysis.best import best_points
+from bmx_grid.analysis.given import Given, Options
 from bmx_grid.analysis.rules import RULES, Candidates
-from bmx_grid.analysis.transfer import leave_one_out, nested
+from bmx_grid.analysis.transfer import compute, leave_one_out, nested, tables
 
 
 def best_by_hand(surface):
@@ -39,7 +40,7 @@ def test_parameters_come_from_the_others_only(factor, position):
     assert out.optimism == pytest.approx(out.in_sample.mean_gain - np.mean(list(expected.values())))
 
 
-def test_a_change_of_what_is_held_out_never_changes_its_parameters():
+def test_a_change_of_what_is_left_out_never_changes_its_parameters():
     surfaces = random_surfaces(5)
     changed = {names: peaked(1.7) if names[0] == "d2" else one for names, one in surfaces.items()}
     for method in (leave_one_out, nested):
@@ -53,7 +54,7 @@ def test_a_change_of_what_is_held_out_never_changes_its_parameters():
         assert points[0]["d1"] != points[1]["d1"]
 
 
-def test_selection_in_sample_is_rosier_than_held_out():
+def test_selection_in_sample_is_rosier_than_transfer():
     # Each language pair has its own best p: what suits the others does not suit it.
     out = leave_one_out(*_with_best(lime([peaked(p) for p in (-1.8, -0.6, 0.6, 1.8)])), "language_pair")["lime"]
     assert (out.in_sample.mean_gain, out.summary.mean_gain) == pytest.approx((-0.02, -0.08))
@@ -65,7 +66,7 @@ def _with_best(some):
     return some, best_points(some)
 
 
-def test_a_single_name_cannot_be_held_out():
+def test_a_single_name_cannot_be_left_out():
     out = leave_one_out(*_with_best(lime([peaked(-1.0), peaked(-0.5)])), "dataset")["lime"]
     assert out.folds == ()
     assert (out.summary.n, out.summary.undefined) == (0, 2)
@@ -105,3 +106,53 @@ def test_undefined_points_are_not_chosen():
     assert RULES["highest_mean_gain"](candidates, both).p == -1.1
     assert RULES["highest_mean_gain"](candidates, second).p == -1.0
     assert RULES["most_improved"](candidates, both).p == -1.1
+
+
+def hurting(p):
+    """A surface on which boosting loses everywhere, least at p."""
+    return peaked(p, gain=-0.05)
+
+
+def test_rules_can_decline_to_boost():
+    candidates = Candidates(*_with_best(lime([hurting(-1.0), hurting(0.5), flat()])))
+    everyone = np.ones(3, dtype=bool)
+    for name in ("strict_median", "highest_mean_gain", "most_improved"):
+        point = RULES[name](candidates, everyone)
+        assert (point.w, point.words) == (1.0, "metric alone"), name
+    mildest = Candidates(candidates.table, best_points(candidates.table, "mildest"))
+    assert RULES["median"](mildest, everyone).words == "metric alone"
+
+
+def test_a_fold_that_declines_gains_nothing_and_is_defined():
+    # Only the first pair can be improved: without it there is nothing to choose.
+    some = lime([peaked(-1.0), hurting(-0.5), hurting(0.5)])
+    out = leave_one_out(some, best_points(some, "mildest"), "language_pair")["lime"]
+    declined = out.by_fold["a"]
+    assert (declined.point.words, declined.gains.mean_gain, declined.gains.undefined) == ("metric alone", 0.0, 0)
+    assert out.gain[0] == 0.0
+    assert out.summary.undefined == 0
+
+
+def test_optimism_is_of_the_same_settings_and_of_the_numbers_shown():
+    surfaces = [peaked(p) for p in (-1.8, -0.6, 0.6, 1.8)]
+    found = lime(surfaces)
+    outside = leave_one_out(*_with_best(found), "language_pair")["lime"].folds[0].point
+    surfaces[0][int(np.flatnonzero(outside.p == P)[0]), 1] = np.nan  # undefined where the others' point lies
+    out = leave_one_out(*_with_best(lime(surfaces)), "language_pair")["lime"]
+    assert np.isnan(out.gain[0])
+    assert out.in_sample.n == out.summary.n == 3
+    assert out.optimism == out.in_sample.mean_gain - out.summary.mean_gain
+    summary, _ = tables(compute(Given(lime(surfaces), Options())))
+    shown = [dict(zip(summary.header, (cell.value for cell in row), strict=True)) for row in summary.rows]
+    assert len(shown) == 2  # the median rule, and the chosen one
+    for row in shown:
+        assert row["optimism"] == row["in-sample mean gain"] - row["transfer mean gain"]
+
+
+def test_it_is_called_transfer_and_not_held_out():
+    summary, folds = tables(compute(Given(table(random_surfaces(4, pairs=("a", "b", "c"))), Options())))
+    assert (summary.stem, folds.stem) == ("transfer", "transfer_folds")
+    told = " ".join([summary.title, *summary.header, *summary.notes, folds.title, *folds.header, *folds.notes])
+    assert "Not held out: metrics share all segments, language pairs share references or sources." in told
+    assert "held-out" not in told
+    assert "leakage" not in told

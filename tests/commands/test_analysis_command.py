@@ -15,6 +15,7 @@ SURFACES = {
     **random_surfaces(0, datasets=("d1", "d2"), explainers=("lime", "random"), metrics=("m1", "m2", "random")),
     ("d2", "a", "m3", "lime"): flat(),
 }
+QUICKLY = ("figures=false", "report=false")  # they have tests of their own
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def read(folder):
 
 
 def test_every_named_result_is_written(results, capsys):
-    assert main([f"results={results}"]) == 0
+    assert main([f"results={results}", *QUICKLY]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "25 settings, 2,000 correlations with w other than 1; 9 settings without" in told
     assert str(results / "analysis.json") in told
@@ -48,31 +49,33 @@ def test_every_named_result_is_written(results, capsys):
     assert found["controls"]["random_explainer"]["n"] == 8
     assert found["controls"]["random_metric"]["n"] == 4
     assert len(found["settings"]) == 25
-    assert found["settings"]["d2 a m3 lime"]["best_p"] == -2.0
-    assert found["settings"]["d2 a m3 lime"]["ties_baseline"] is True
+    assert found["settings"]["d2 · a · m3 · lime"]["best_p"] == -2.0
+    assert found["settings"]["d2 · a · m3 · lime"]["ties_baseline"] is True
 
 
 def test_undefined_numbers_are_null(results):
-    assert main([f"results={results}", "tie=mildest"]) == 0
+    assert main([f"results={results}", "tie=mildest", *QUICKLY]) == 0
     found = read(results)
-    assert found["settings"]["d2 a m3 lime"]["best_p"] is None
+    assert found["settings"]["d2 · a · m3 · lime"]["best_p"] is None
     assert found["medians"]["lime"]["n"] == 8
 
 
 def test_one_setting_only(tmp_path, capsys):
     pq.write_table(rows({("d", "a", "m", "lime"): peaked(-1.0)}), tmp_path / "one.parquet")
-    assert main([f"results={tmp_path / 'one.parquet'}", f"output_dir={tmp_path / 'out'}"]) == 0
+    assert main([f"results={tmp_path / 'one.parquet'}", f"output_dir={tmp_path / 'out'}", *QUICKLY]) == 0
     found = read(tmp_path / "out")
     assert found["medians"]["lime"] == {"p": -1.0, "w": 0.5, "n": 1}
     assert found["fixed"]["lime"]["better"] == 1
     assert found["gain_baseline_pearson"] == {"all": None, "lime": None}
     assert found["leave_one_out"]["dataset"]["lime"]["mean_gain"] is None
-    assert "nothing can be held out" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "transfer" not in told
+    assert "1 setting, 80 correlations" in told
 
 
 def test_controls_only(tmp_path):
     pq.write_table(rows({("d", "a", "random", "lime"): flat()}), tmp_path / "grid.parquet")
-    assert main([f"results={tmp_path}"]) == 0
+    assert main([f"results={tmp_path}", *QUICKLY]) == 0
     found = read(tmp_path)
     assert (found["n_settings"], found["n_settings_without_controls"], found["medians"]) == (1, 0, {})
 
@@ -80,30 +83,31 @@ def test_controls_only(tmp_path):
 def test_parameters_of_another_table_are_applied(results, tmp_path):
     other = tmp_path / "other.parquet"
     pq.write_table(rows({("x", "a", "m", "lime"): peaked(1.3)}), other)
-    assert main([f"results={results}", f"select.from={other}"]) == 0
+    assert main([f"results={results}", f"select.from={other}", *QUICKLY]) == 0
     found = read(results)
     assert (found["fixed"]["lime"]["p"], found["fixed"]["lime"]["w"]) == (1.3, 0.5)
-    assert found["fixed"]["lime"]["origin"].endswith("other.parquet")
+    assert found["fixed"]["lime"]["provenance"] == "held out"
+    assert "other.parquet, held out (no data set and language pair in common)" in found["fixed"]["lime"]["origin"]
     assert found["medians"]["lime"]["p"] != 1.3
 
 
 def test_a_selection_without_the_explainer_says_so(results, tmp_path, capsys):
     other = tmp_path / "other.parquet"
     pq.write_table(rows({("x", "a", "m", "shap"): peaked(1.3)}), other)
-    assert main([f"results={results}", f"select.from={other}"]) == 0
+    assert main([f"results={results}", f"select.from={other}", *QUICKLY]) == 0
     found = read(results)["fixed"]["lime"]
     assert (found["p"], found["n"], found["undefined"]) == (None, 0, 9)
     assert "has no lime" in capsys.readouterr().out
 
 
 def test_given_points(results):
-    assert main([f"results={results}", "fixed.lime.w=0.5", "fixed.lime.p=-0.95"]) == 0
+    assert main([f"results={results}", "fixed.lime.w=0.5", "fixed.lime.p=-0.95", *QUICKLY]) == 0
     found = read(results)["fixed"]["lime"]
-    assert (found["p"], found["used_p"], found["origin"]) == (-0.95, -1.0, "given")
+    assert (found["p"], found["used_p"], found["provenance"]) == (-0.95, -1.0, "given")
 
 
 def test_a_point_outside_the_grid_is_said(results, capsys):
-    assert main([f"results={results}", "fixed.lime.w=0.5", "fixed.lime.p=-13.1"]) == 0
+    assert main([f"results={results}", "fixed.lime.w=0.5", "fixed.lime.p=-13.1", *QUICKLY]) == 0
     assert "p = -13.1, w = 0.5, which is not in this grid" in " ".join(capsys.readouterr().out.split())
     assert read(results)["fixed"]["lime"]["undefined"] == 9
 
@@ -126,6 +130,10 @@ def test_a_point_outside_the_grid_is_said(results, capsys):
         ),
         pytest.param(["results=HERE", "side=source"], "no row of side 'source'; the table holds both", id="side"),
         pytest.param(["results=HERE", "select.from=nowhere.parquet"], "there is no results table nowhere", id="other"),
+        pytest.param(
+            ["results=HERE", "select.from=HERE"], "is the analysed table itself (9 settings). Points would", id="itself"
+        ),
+        pytest.param(["results=HERE", "questions=os"], "questions: 'os' is outside the packages", id="question"),
         pytest.param(["results=HERE", "tracking=mlflow"], "tracking=mlflow: only none", id="tracking"),
         pytest.param(["results=HERE", "output_dir=/dev/null/x"], "cannot write /dev/null/x/analysis.json", id="folder"),
     ],
@@ -136,6 +144,25 @@ def test_mistakes_are_one_sentence_and_status_2(results, capsys, arguments, mess
     assert message in found.err
     assert found.err.startswith("error: ")
     assert "Traceback" not in found.err
+
+
+def test_hostile_names_in_a_table_are_refused_before_anything_is_written(tmp_path, capsys):
+    pq.write_table(rows({("d", "a", "m", "x/../../../../evil"): peaked(-1.0)}), tmp_path / "grid.parquet")
+    out = tmp_path / "deep" / "out"
+    assert main([f"results={tmp_path / 'grid.parquet'}", f"output_dir={out}"]) == 2
+    assert "row 1: the explainer 'x/../../../../evil' cannot name files" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["grid.parquet"]
+
+
+def test_a_hostile_file_name_stays_text(tmp_path, capsys):
+    folder = tmp_path / "a\n\\input{x}\n<script>=1"
+    folder.mkdir()
+    pq.write_table(rows({("d", "a", "m", "lime"): peaked(-1.0)}), folder / "grid.parquet")
+    assert main([f"results={folder}", "figures=false"]) == 0
+    assert "<script>=1/grid" not in (folder / "report.html").read_text()
+    for path in (folder / "tables").glob("*.tex"):
+        assert not any(line.startswith("\\input") for line in path.read_text().splitlines()), path.name
+    assert "\n\\input" not in capsys.readouterr().out
 
 
 def test_as_a_program_with_help():

@@ -11,7 +11,7 @@ from scipy import stats
 from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.measures.aggregation import PowerMean
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.grid import GridSpec, boosted_scores, compute_grid, p_values
+from bmx_grid.measures.grid import GridSpec, boosted_scores, compute_grid, nearest_point, p_values
 from bmx_grid.ragged import Ragged, concatenate_rows
 
 NAN = float("nan")
@@ -176,7 +176,7 @@ ONE_WORD = rows([0.4], [0.3], [0.2], [0.1])
     ("words", "correlation", "where", "plateau", "undefined"),
     [
         # Every mean is 1e-9: w = 0 is constant, every other w leaves the order of the base score.
-        pytest.param(EQUAL_WORDS, "kendall", (-2.0, 0.2), 25, 5, id="a flat grid gives the lowest p, the lowest w"),
+        pytest.param(EQUAL_WORDS, "kendall", (-2.0, 0.2), 20, 5, id="a flat grid gives the lowest p, the lowest w"),
         # One word falls as the human score rises: any weight on it hurts, so w = 1 ties over all p.
         pytest.param(ONE_WORD, "pearson", (-2.0, 1.0), 5, 0, id="a grid that only hurts gives w = 1 at the lowest p"),
     ],
@@ -239,6 +239,34 @@ def test_the_rounding_of_means_is_no_order(correlation):
     apart = Ragged.from_rows([np.full(8, 0.5) * (1 + 1e-12 * n) for n in range(8)])
     real = compute_grid(GridSpec(p, (0.0,), correlation=correlation), np.ones(8), apart, apart, np.arange(8.0))
     assert real.correlation[:, 0] == pytest.approx(np.ones(4), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("p", "w", "used"),
+    [
+        pytest.param(-1.0, 0.5, (-1.0, 0.5), id="on the grid"),
+        pytest.param(-0.95, 0.5, (-1.0, 0.5), id="halfway: the lower"),
+        pytest.param(0.25, 0.5, (0.2, 0.5), id="halfway above 0: the lower"),
+        pytest.param(-0.94, 0.5, (-0.9, 0.5), id="nearest"),
+        pytest.param(-1.0, 0.25, (-1.0, 0.0), id="w halfway: the lower"),
+        pytest.param(-1.0, 0.8, (-1.0, 1.0), id="w nearest"),
+        pytest.param(-2.0 - 1e-12, 0.5, (-2.0, 0.5), id="beyond the end by rounding"),
+        pytest.param(2.0, 0.5, None, id="p beyond the grid"),
+        pytest.param(-2.1, 0.5, None, id="p before the grid"),
+        pytest.param(0.0, 1.1, None, id="w beyond the grid"),
+        pytest.param(NAN, 0.5, None, id="no p"),
+        pytest.param(0.0, NAN, None, id="no w"),
+        pytest.param(NAN, 1.0, (-2.0, 1.0), id="the metric alone needs no p"),
+    ],
+)
+def test_the_nearest_grid_point(p, w, used):
+    p_grid, w_grid = np.arange(-20, 20) / 10, np.array([0.0, 0.5, 1.0])
+    found = nearest_point(p_grid, w_grid, p, w)
+    assert (None if found is None else (p_grid[found[0]], w_grid[found[1]])) == used
+
+
+def test_an_empty_grid_has_no_point():
+    assert nearest_point(np.empty(0), np.array([1.0]), 0.0, 1.0) is None
 
 
 def test_boosted_scores_by_hand():

@@ -4,8 +4,9 @@ import pytest
 
 from bmx_grid.analysis.as_json import plain
 from bmx_grid.analysis.best import best_points
+from bmx_grid.analysis.given import Options
 from bmx_grid.analysis.load import load_table
-from bmx_grid.analysis.run import Options, analyse
+from bmx_grid.analysis.run import analyse
 
 IM = "input_marginalization"
 
@@ -28,7 +29,7 @@ def value(found, path):
 
 RIDGE_HIGHEST = {"de-zh": 0.0126, "tr-en": 0.0076, "mlqe_pe": 0.0066}
 RIDGE_LOWEST = {"si-en": -0.0055, "en-zh": -0.0057, "bertscore": -0.0109}
-FIGURE_3B = "settings/eval4nlp21 et-en xbertscore lime"
+FIGURE_3B = "settings/eval4nlp21 · et-en · xbertscore · lime"
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,19 @@ import base64
 import datetime
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from analysis.some_tables import P, W, flat, peaked, random_surfaces, table
 from scipy.stats import rankdata
 from some_results import make_result
+from some_tables import P, W, flat, peaked, random_surfaces, table
 
-from bmx_grid.analysis.run import Options, analyse
+from bmx_grid.analysis.base import Cell, Table
+from bmx_grid.analysis.given import Options
+from bmx_grid.analysis.run import analyse
+from bmx_grid.analysis.table import Setting
 from bmx_grid.datasets.sample import Sample
 from bmx_grid.errors import StoreError
 from bmx_grid.explainers.erasure import Erasure
@@ -24,7 +28,6 @@ from bmx_grid.report.page.examples import Example, Side, _ranks, choose_examples
 from bmx_grid.report.page.heat_map import LEVELS, UNDEFINED, heat_maps
 from bmx_grid.report.page.html import is_current, write_report
 from bmx_grid.report.page.pictures import Picture, pictures
-from bmx_grid.report.table import Cell, Table
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.plan import SweepPlan, make_plan
 from bmx_grid.sweep.runner import run_plan
@@ -108,7 +111,7 @@ def test_links_inside_the_page_lead_somewhere_and_ids_are_unique(tmp_path):
         pytest.param({"facts": [(HOSTILE, HOSTILE)]}, id="facts"),
         pytest.param({"date": HOSTILE}, id="date"),
         pytest.param(
-            {"tables": [Table("t", HOSTILE, (HOSTILE,), (((Cell(HOSTILE, best=True, improved=True),),),), (HOSTILE,))]},
+            {"tables": [Table("t", HOSTILE, (HOSTILE,), (((Cell(HOSTILE),),),), (HOSTILE,))]},
             id="table",
         ),
     ],
@@ -122,7 +125,8 @@ def test_hostile_text_is_shown_and_never_run(tmp_path, parts):
 
 def test_hostile_names_of_settings_stay_text_in_the_table_and_in_the_data(tmp_path):
     surfaces = {(HOSTILE, HOSTILE, HOSTILE, name): peaked(0.5) for name in ("lime", HOSTILE)}
-    page = written(tmp_path, analyse(table(surfaces)))
+    found = table({("d", "a", "m", name): peaked(0.5) for name in ("lime", "shap")})
+    page = written(tmp_path, analyse(replace(found, settings=tuple(Setting(*names) for names in surfaces))))
     assert len(page.having("script")) == 2
     assert {tuple(one["names"]) for one in page.grids["settings"]} == set(surfaces)
     assert ("td", HOSTILE) in page.texts
@@ -244,7 +248,10 @@ def test_everything_of_an_analysis_is_written_once_and_shown(tmp_path):
     page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
     assert len(page.having("img")) == sum(path.suffix == ".png" for path in files)
     assert all(one["alt"].count(" ") > 5 for one in page.having("img"))
-    assert len([name for name in page.ids if name.startswith("table-")]) == sum(path.suffix == ".csv" for path in files)
+    above = {"overview", "settings"}  # shown with the headline, and as the table that is sorted
+    tables = {path.stem for path in files if path.suffix == ".csv"}
+    assert above < tables
+    assert len([name for name in page.ids if name.startswith("table-")]) == len(tables - above)
     told = dict(zip([t for k, t in page.texts if k == "dt"], [t for k, t in page.texts if k == "dd"], strict=True))
     assert told["date"] == datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     assert "Python" in told["versions"]

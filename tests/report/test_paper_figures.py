@@ -4,12 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
-from analysis.some_tables import P, W, flat, peaked, random_surfaces, table
 from PIL import Image
+from some_tables import P, W, flat, peaked, random_surfaces, table
 
+from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.load import load_table
-from bmx_grid.analysis.medians import Point
-from bmx_grid.analysis.run import Options, analyse
+from bmx_grid.analysis.run import analyse
 from bmx_grid.analysis.signature import signature
 from bmx_grid.errors import ConfigError
 from bmx_grid.report.figures.all import draw_all, paper_figures

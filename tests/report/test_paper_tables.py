@@ -1,4 +1,4 @@
-"""The paper's tables: their contents against hand values, and the four ways they are written."""
+"""Tables: their contents against hand values, and the ways they are written, names of every kind included."""
 
 import csv
 import io
@@ -7,16 +7,29 @@ import re
 
 import numpy as np
 import pytest
-from analysis.some_tables import P, flat, peaked, random_surfaces, table
+from some_results import make_result
+from some_tables import P, flat, peaked, random_surfaces, table
 
+from bmx_grid.analysis.base import Cell, Table
+from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.load import load_table
-from bmx_grid.analysis.medians import Point
-from bmx_grid.analysis.run import Options, analyse
+from bmx_grid.analysis.run import analyse
 from bmx_grid.analysis.signature import signature
-from bmx_grid.report.table import FORMATS, Cell, Table, as_csv, as_latex, as_markdown, as_text, latex
-from bmx_grid.report.tables import results as tables_of_results
-from bmx_grid.report.tables import settings as tables_of_settings
-from bmx_grid.report.tables.all import paper_tables, write_tables
+from bmx_grid.measures.grid import GridSpec
+from bmx_grid.report.analysis_files import analyse_sweep
+from bmx_grid.report.summary import summary
+from bmx_grid.report.table import (
+    FORMATS,
+    as_csv,
+    as_latex,
+    as_markdown,
+    as_text,
+    columns_of,
+    latex,
+    markdown,
+    write_tables,
+)
+from bmx_grid.sweep.plan import SweepPlan
 
 HERE = Options(fixed={"lime": Point(0.5, 0.5), "shap": Point(0.5, 0.5)})
 # At (0.5, 0.5) the gains are lime +0.1 and -0.2, shap +0.05 and +0.02.
@@ -31,31 +44,54 @@ SMALL = Table(
     "Title, 50 % of my_set",
     ("name", "r"),
     (
-        ((Cell("my_metric|x"), Cell(1 / 3, ".4f", best=True, improved=True)), (Cell("b"), Cell(-0.25, ".4f"))),
-        ((Cell("c"), Cell(math.nan, ".4f", best=True)), (Cell("d"), Cell(None))),
+        ((Cell("my_metric|x"), Cell(1 / 3, ".4f")), (Cell("b"), Cell(-0.25, ".4f"))),
+        ((Cell("c"), Cell(math.nan, ".4f")), (Cell("d"), Cell(None)), (Cell("e"), Cell(2.0, words="-two"))),
     ),
     ("A note with 5 %.", "sig|a_b"),
 )
 
 
 def shown(found):
-    return [[cell.shown + "+" * cell.improved + "*" * cell.best for cell in row] for row in found.rows]
+    return [[cell.shown for cell in row] for row in found.rows]
+
+
+def named(analysis, stem):
+    (found,) = [one for one in analysis.tables() if one.stem == stem]
+    return found
 
 
 def test_text():
     assert as_text(SMALL).splitlines() == [
         "Title, 50 % of my_set",
-        "name" + " " * 16 + "r",
-        "-" * 21,
-        "my_metric|x  0.3333+*",
-        "b" + " " * 13 + "-0.2500",
-        "-" * 21,
-        "c" + " " * 16 + "n/a*",
+        "name" + " " * 15 + "r",
+        "-" * 20,
+        "my_metric|x   0.3333",
+        "b" + " " * 12 + "-0.2500",
+        "-" * 20,
+        "c" + " " * 16 + "n/a",
         "d",
-        "-" * 21,
+        "e" + " " * 15 + "-two",
+        "-" * 20,
         "A note with 5 %.",
         "sig|a_b",
     ]
+
+
+def test_text_that_is_too_wide_is_written_in_blocks_of_columns():
+    numbers = tuple(Cell(value, ".4f") for value in (0.1, 0.2, 0.3))
+    total = (Cell("all"), Cell(None), Cell(None), Cell(0.3, ".4f"))
+    made = Table("s", "t", ("name", "one", "two", "three"), (((Cell("a"), *numbers),), (total,)), ("note",))
+    assert as_text(made, width=20).splitlines() == [
+        *("t", "name     one     two", "-" * 20, "a     0.1000  0.2000", "-" * 20),
+        *("name   three", "-" * 12, "a     0.3000", "-" * 12, "all   0.3000", "-" * 12),
+        "note",
+    ]
+    assert as_text(made, width=5) == as_text(made, width=1)  # a block has one column at least
+
+
+def test_columns_line_up_where_signs_are_wide():
+    made = Table("s", "t", ("name", "r"), (((Cell("数据"), Cell(1)), (Cell("abcd"), Cell(2))),), ())
+    assert {columns_of(line) for line in as_text(made).splitlines()[1:]} == {7}
 
 
 def test_markdown():
@@ -64,10 +100,11 @@ def test_markdown():
         "",
         "| name | r |",
         "| --- | ---: |",
-        r"| my\_metric\|x | **0.3333+** |",
+        r"| my\_metric\|x | 0.3333 |",
         "| b | -0.2500 |",
-        "| c | **n/a** |",
+        "| c | n/a |",
         "| d |  |",
+        "| e | -two |",
         "",
         "A note with 5 %.",
         "",
@@ -78,18 +115,19 @@ def test_markdown():
 def test_latex():
     assert as_latex(SMALL).splitlines() == [
         "% sig|a_b",
-        r"% needs \usepackage{booktabs,graphicx}",
+        r"% needs \usepackage{booktabs,graphicx} and the T1 font encoding",
         r"\begin{table}",
         r"\centering\small",
         r"\begin{tabular}{lr}",
         r"\toprule",
         r"name & r \\",
         r"\midrule",
-        r"my\_metric\textbar{}x & \textbf{0.3333}\textsuperscript{+} \\",
+        r"my\_metric\textbar{}x & 0.3333 \\",
         r"b & $-0.2500$ \\",
         r"\midrule",
-        r"c & \textbf{n/a} \\",
+        r"c & n/a \\",
         r"d &  \\",
+        r"e & -two \\",
         r"\bottomrule",
         r"\end{tabular}",
         r"\caption{Title, 50 \% of my\_set. A note with 5 \%.}",
@@ -100,14 +138,82 @@ def test_latex():
 
 def test_csv_holds_numbers_in_full_and_undefined_ones_empty():
     rows = list(csv.reader(io.StringIO(as_csv(SMALL))))
-    assert rows == [["name", "r"], ["my_metric|x", repr(1 / 3)], ["b", "-0.25"], ["c", ""], ["d", ""]]
+    assert rows == [["name", "r"], ["my_metric|x", repr(1 / 3)], ["b", "-0.25"], ["c", ""], ["d", ""], ["e", "2.0"]]
 
 
-@pytest.mark.parametrize("sign", list(r"\{}_%&#$^~|<>"))
+HOSTILE = {
+    "a line of LaTeX": "x\n\\input{/etc/passwd}\n",
+    "the end of a row": "x \\\\ \\end{tabular} & y",
+    "an argument of a row end": "[5cm] *",
+    "the end of a pipe row": "a | b\n\n# heading [link](javascript:alert(1)) `code` $x$ *b* _i_ ~s~",
+    "a tag": "<script>alert(1)</script>&lt;",
+    "a formula": '=HYPERLINK("x")',
+    "other formulas": "@SUM(1)",
+    "a minus": "-1+cmd",
+    "a plus": "+1",
+    "a tab": "\t=1",
+    "a terminal command": "\x1b]0;title\x07\x1b[2J",
+    "a turned line": "\u202egnp.exe",
+    "half a character": "file\udc80",
+}
+
+
+def hostile(name):
+    return Table("a_stem", name, ("name", f"{name} fixed"), (((Cell(name), Cell(0.5, ".2f")),),), (name, f"sig:{name}"))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_name_stays_a_name_in_every_format(form, name, tmp_path):
+    text, plain_text = FORMATS[form](hostile(name)), FORMATS[form](hostile("x"))
+    assert text.count("\n") == plain_text.count("\n")
+    assert not re.search("[\x00-\x09\x0b-\x1f\u202e]", text)
+    text.encode("utf-8")
+    if form == "tex":
+        for line in text.splitlines():
+            assert line.startswith(("%", "\\")) or line.endswith(r"\\"), line
+        body = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
+        assert set(re.findall(r"\\[a-zA-Z]+", body)) <= {
+            *re.findall(r"\\[a-zA-Z]+", as_latex(hostile("x"))),
+            *(r"\textbackslash", r"\textbar", r"\textless", r"\textgreater", r"\textasciitilde", r"\textquotedbl"),
+        }
+        (row,) = [line for line in body.splitlines() if line.endswith(r"\\") and "0.50" in line]
+        assert len(re.findall(r"(?<!\\)&", row)) == 1
+    elif form == "csv":
+        for row in csv.reader(io.StringIO(text)):
+            assert len(row) == 2
+            assert not row[0].startswith(("=", "+", "-", "@", "\t", "\r"))
+    elif form == "md":
+        assert "<" not in text
+        assert len(re.findall(r"(?<!\\)\|", text.splitlines()[4])) == 3
+        assert not re.search(r"(?<!\\)[`\[\]$~#]", text)
+
+
+def test_hostile_names_never_reach_a_path(tmp_path):
+    """Names are checked where tables enter; a table's stem is made of checked names only."""
+    awkward = "数" * 80
+    analysis = analyse(table({(awkward, "a b", awkward, awkward): peaked(0.5), (awkward, "b", "m", "x"): flat()}))
+    paths = write_tables(analysis.tables(), tmp_path / "tables")
+    assert {path.parent for path in paths} == {tmp_path / "tables"}
+    assert all(len(path.name.encode()) < 180 for path in paths)
+    assert any(awkward[:20] in path.name for path in paths)
+
+
+def test_numbers_are_no_formulas():
+    made = Table("s", "t", ("n",), (((Cell(-0.5),), (Cell(-3),)),), (), names=0)
+    assert as_csv(made) == "n\n-0.5\n-3\n"
+
+
+@pytest.mark.parametrize("sign", list(r"\{}_%&#$^~|<>[]*"))
 def test_no_sign_of_latex_is_left_alone(sign):
     escaped = latex(f"a{sign}b")
     assert escaped != f"a{sign}b"
-    assert re.fullmatch(r"a\\(?:[{}_%&#$]|text[a-z]+\{\})b", escaped)
+    assert re.fullmatch(r"a(?:\\(?:[{}_%&#$]|text[a-z]+\{\})|\{.\})b", escaped)
+
+
+@pytest.mark.parametrize("sign", list("\\`*_[]|~$#<>&"))
+def test_no_sign_of_markdown_is_left_alone(sign):
+    assert markdown(f"a{sign}b") in (f"a\\{sign}b", "a&lt;b", "a&gt;b", "a&amp;b")
 
 
 def test_a_row_of_other_length_is_refused():
@@ -116,47 +222,51 @@ def test_a_row_of_other_length_is_refused():
 
 
 def test_results_by_hand():
-    (found,) = tables_of_settings.results(analyse(table(SURFACES), HERE))
+    found = named(analyse(table(SURFACES), HERE), "results_d")
     assert found.header == ("metric", "language pair", "baseline", "lime fixed", "shap fixed", "lime best", "shap best")
     assert shown(found) == [
-        ["m", "a", "0.5000", "0.6000+*", "0.5500+", "0.6000+*", "0.5500+"],
-        ["m", "b", "0.4000", "0.2000", "0.4200+*", "0.4000", "0.4200+*"],
-        ["m", "average", "0.4500", "0.4000", "0.4850+*", "0.5000+*", "0.4850+"],
+        ["m", "a", "0.5000", "0.6000", "0.5500", "0.6000", "0.5500"],
+        ["m", "b", "0.4000", "0.2000", "0.4200", "0.4000", "0.4200"],
+        ["m", "average", "0.4500", "0.4000", "0.4850", "0.5000", "0.4850"],
     ]
 
 
 def test_a_setting_that_was_not_run_leaves_a_gap_and_no_average():
     analysis = analyse(table({names: one for names, one in SURFACES.items() if names != ("d", "b", "m", "lime")}), HERE)
-    (found,) = tables_of_settings.results(analysis)
-    assert [row[3] for row in shown(found)] == ["0.6000+*", "", "n/a"]
-    assert [row[4] for row in shown(found)] == ["0.5500+", "0.4200+*", "0.4850+*"]
+    found = named(analysis, "results_d")
+    assert [row[3] for row in shown(found)] == ["0.6000", "", "n/a"]
+    assert [row[4] for row in shown(found)] == ["0.5500", "0.4200", "0.4850"]
 
 
-def test_held_out_tables_are_there_when_points_come_from_elsewhere():
-    (found,) = tables_of_settings.held_out(analyse(table(SURFACES), HERE))
-    assert found.stem == "held_out_d"
-    assert [row[1:] for row in shown(found)] == [
-        ["a", "0.5000", "0.6000+*", "0.5500+"],
-        ["b", "0.4000", "0.2000", "0.4200+*"],
-        ["average", "0.4500", "0.4000", "0.4850+*"],
+@pytest.mark.parametrize("form", FORMATS)
+def test_without_an_interval_nothing_is_set_in_bold_or_marked(form):
+    for made in analyse(table(SURFACES), HERE).tables():
+        text = FORMATS[form](made)
+        assert not re.search(r"textbf|mathbf|textsuperscript\{\+\}|\d[+*]|\d\*\*", text), made.stem
+
+
+def test_medians_by_hand():
+    found = named(analyse(table(SURFACES), HERE), "selection_by_explainer")
+    # lime's second setting is a tie of w = 1: its first point is p = -2, so that the median of p is -0.75.
+    assert shown(found) == [
+        ["lime", "0.75", "-0.75", "2", "0.5", "0.5", "1"],
+        ["shap", "0.5", "0.5", "2", "0.5", "0.5", "2"],
     ]
-    assert tables_of_settings.held_out(analyse(table(SURFACES))) == []
 
 
-def test_selection_by_hand():
-    found = tables_of_results.selection(analyse(table(SURFACES), HERE))
+def test_overview_by_hand():
+    analysis = analyse(table(SURFACES), HERE)
+    found = named(analysis, "overview")
     cells = [dict(zip(found.header, row, strict=True)) for row in shown(found)]
     assert [row["explainer"] for row in cells] == ["lime", "shap", "all"]
-    # lime's second setting is a tie of w = 1: its first point is p = -2, so that the median of p is -0.75.
-    assert [cells[0][key] for key in ("median w", "median p", "n", "strict w", "strict p", "strict n")] == [
-        *("0.75", "-0.75", "2"),
-        *("0.5", "0.5", "1"),
-    ]
-    assert [[row[key] for key in ("better", "worse", "max gain", "mean gain")] for row in cells] == [
+    assert [[row[key] for key in ("better", "equal or worse", "largest gain", "mean gain")] for row in cells] == [
         ["1", "1", "+0.1000", "-0.05000"],
         ["2", "0", "+0.0500", "+0.03500"],
         ["3", "1", "+0.1000", "-0.00750"],
     ]
+    told = summary(analysis, 80)
+    assert max(columns_of(line) for line in told.splitlines() if "|" not in line) <= 80
+    assert "Gains at one (w, p) per explainer" in told
 
 
 @pytest.mark.parametrize(
@@ -177,16 +287,17 @@ def test_selection_by_hand():
 )
 def test_data_sets(segments, expected):
     surfaces = random_surfaces(0, datasets=("d1", "d2"))
-    found = tables_of_settings.datasets(analyse(table(surfaces)), segments)
+    found = named(analyse(table(surfaces), Options(segments=segments)), "datasets")
     rows = {row[0]: row[1:] for row in shown(found)}
-    assert rows["language pairs"] == ["a*", "a*"]
+    assert rows["language pairs"] == ["a", "a"]
     assert rows["settings"] == ["4", "4"]
     assert {key: row for key, row in rows.items() if key.startswith("segments")} == expected
+    assert found.notes[0] == "In several data sets: a, b."
     assert any("does not say how many segments" in note for note in found.notes) == (segments is None)
 
 
 def test_counts():
-    found = tables_of_settings.counts(analyse(table(random_surfaces(0, explainers=("lime", "random")))))
+    found = named(analyse(table(random_surfaces(0, explainers=("lime", "random")))), "counts")
     # 3 data sets of 2 pairs, 2 metrics, 2 explainers; 40 p and 2 w below 1.
     assert shown(found)[0] == ["d1", "2", "2", "2", "8", "40", "2", "640"]
     assert shown(found)[-1] == ["all", "2", "2", "2", "24", "40", "2", "1,920"]
@@ -195,38 +306,56 @@ def test_counts():
 @pytest.mark.parametrize(
     ("surfaces", "expected"),
     [
-        pytest.param(random_surfaces(0, explainers=("lime", "random")), 11, id="several of everything"),
-        pytest.param({("d", "a", "m", "lime"): peaked(0.5)}, 7, id="one setting: nothing to leave out"),
-        pytest.param({("d", "a", "m", "random"): peaked(0.5)}, 2, id="controls only"),
-        pytest.param({("d", "a", "m", "lime"): np.where(P[:, None] > 0, np.nan, flat())}, 7, id="undefined points"),
+        pytest.param(random_surfaces(0, explainers=("lime", "random")), 14, id="several of everything"),
+        pytest.param({("d", "a", "m", "lime"): peaked(0.5)}, 9, id="one setting: nothing to leave out"),
+        pytest.param({("d", "a", "m", "random"): peaked(0.5)}, 3, id="controls only"),
+        pytest.param({("d", "a", "m", "lime"): np.where(P[:, None] > 0, np.nan, flat())}, 9, id="undefined points"),
     ],
 )
 def test_every_table_is_written_four_ways_and_signed(surfaces, expected, tmp_path):
     analysis = analyse(table(surfaces))
-    paths = write_tables(analysis, tmp_path)
+    tables = analysis.tables()
+    paths = write_tables(tables, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in paths}
-    assert len(paths) == expected * len(FORMATS)
+    assert [one.stem for one in tables if one.data] == ["settings"]
+    assert len(paths) == expected * len(FORMATS) + 1  # the settings are data: CSV only
     for path in paths:
         if path.suffix != ".csv":
             assert signature(analysis).translate({ord("|"): None}) in re.sub(r"[|\\]", "", path.read_text())
         else:
             lengths = {len(row) for row in csv.reader(io.StringIO(path.read_text()))}
             assert len(lengths) == 1
-    for found in paper_tables(analysis):
-        assert len(set(found.header)) == len(found.header)
+
+
+@pytest.mark.parametrize(("dataset", "told"), [("wmt17", "in-sample: the paper chose it"), ("mine", "on other data")])
+def test_a_sweep_at_the_papers_points_is_as_published_and_never_held_out(dataset, told, tmp_path, monkeypatch):
+    monkeypatch.setattr("bmx_grid.report.analysis_files.draw_all", lambda *_, **__: [])
+    results = [make_result(seed, dataset=dataset, language_pair=pair) for seed, pair in enumerate(("cs-en", "de-en"))]
+    found = analyse_sweep(results, SweepPlan((), (), (), {}), GridSpec(), {"lime": (0.4, -1.4)}, tmp_path)
+    assert found.analysis is not None
+    stems = {path.stem for path in (tmp_path / "tables").iterdir()}
+    assert f"as_published_{dataset}" in stems
+    text = (tmp_path / "tables" / f"as_published_{dataset}.txt").read_text()
+    assert told in text
+    for path in (tmp_path / "tables").iterdir():
+        assert "held out" not in path.read_text() or path.stem == "transfer"  # which says that it is not
+    assert not any(stem.startswith("held_out") for stem in stems)
+    assert "segments per pair" in (tmp_path / "tables" / "datasets.txt").read_text()
 
 
 def test_the_published_grid_gives_the_papers_tables(authors_grid):
     analysis = analyse(load_table(authors_grid))
-    found = {one.stem: one for one in paper_tables(analysis)}
-    assert shown(found["appendix_b_counts"])[-1][4:] == ["430", "600", "5", "1,290,000"]
+    found = {one.stem: one for one in analysis.tables()}
+    assert shown(found["counts"])[-1][4:] == ["430", "600", "5", "1,290,000"]
     rows = {tuple(row[:2]): row[2:] for row in shown(found["results_eval4nlp21"])}
     # Baseline, then lime at its medians and at its best (the paper's Figure 3b).
     et_en = rows["xbertscore", "et-en"]
-    assert (et_en[0], et_en[3], et_en[7]) == ("0.7072", "0.7206+*", "0.7234+*")
+    assert (et_en[0], et_en[3], et_en[7]) == ("0.7072", "0.7206", "0.7234")
     lime = next(row for row in shown(found["selection_by_explainer"]) if row[0] == "lime")
-    assert lime[1:9] == ["0.4", "-1.4", "68", "0.4", "-0.3", "54", "0.4", "-1.4"]
-    assert lime[9:12] == ["40", "27", "1"]
-    held = next(row for row in shown(found["leave_one_out"]) if row[:2] == ["dataset", "lime"])
-    assert (held[3], held[5]) == ("40", "33")
+    assert lime[1:] == ["0.4", "-1.4", "68", "0.4", "-0.3", "54"]
+    lime = next(row for row in shown(found["overview"]) if row[0] == "lime")
+    assert lime[1:7] == ["0.4", "-1.4", "68", "40", "27", "1"]
+    moved = next(row for row in shown(found["transfer"]) if row[:3] == ["dataset", "lime", "median"])
+    assert (moved[4], moved[6]) == ("40", "33")
     assert shown(found["ridge_coefficients"])[0] == ["language_pair", "de-zh", "+0.01263"]
+    assert len(found["settings"].frame()) == 430

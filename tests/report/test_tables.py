@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 from some_results import make_result, with_grid
 
-from bmx_grid.measures.grid import PAPER_W, TIE
-from bmx_grid.report.terminal import WIDTH, sweep_table
+from bmx_grid.measures.best import first_within_rounding, plateau_within_no_change
+from bmx_grid.measures.grid import PAPER_W
+from bmx_grid.report.table import columns_of
+from bmx_grid.report.terminal import MOST_ROWS, WIDEST, sweep_table
 from bmx_grid.sweep.plan import Refused
 
 FIXED = {"erasure": (0.6, -0.3), "lime": (0.4, -1.4), "shap": (0.6, -0.95), "input_marginalization": (0.8, -13.1)}
+WIDE = 120
 
 
 @pytest.fixture(scope="session")
@@ -26,16 +29,15 @@ def authors_results(authors_grid):
         ):
             p = tuple(rows["p"].unique().tolist())
             grid = rows["correlation"].to_numpy().reshape(len(p), len(PAPER_W))
-            row, column = np.unravel_index(np.argmax(grid), grid.shape)
-            best = grid[row, column]
+            row, column = divmod(int(first_within_rounding(grid[None])[0]), len(PAPER_W))
             result = with_grid(
                 make_result(dataset=dataset, language_pair=pair, metric=metric, explainer=explainer, p=p, w=PAPER_W),
                 correlation=grid,
                 baseline=float(grid[0, -1]),
-                best=float(best),
+                best=float(grid[row, column]),
                 best_p=p[row],
                 best_w=PAPER_W[column],
-                plateau=int((grid >= best - TIE).sum()),
+                plateau=int(plateau_within_no_change(grid[None], np.array(PAPER_W)).members.sum()),
             )
             w, p_fixed = FIXED.get(explainer, (np.nan, np.nan))
             at = float(grid[p.index(p_fixed), PAPER_W.index(w)]) if p_fixed in p else np.nan
@@ -46,45 +48,50 @@ def authors_results(authors_grid):
 
 
 def row(table, *names):
-    """The cells of the one line that starts with these names."""
+    """The cells of the one line that starts with these names, by columns two blanks apart."""
     (line,) = [line for line in table.splitlines() if line.split()[: len(names)] == list(names)]
-    return line.split()[len(names) :]
+    return [cell for cell in line.split("  ") if cell.strip()][len(names) :]
+
+
+def cells(table, *names):
+    return [cell.strip() for cell in row(table, *names)]
 
 
 def test_a_row_gives_baseline_best_point_gain_fixed_point_and_shifted_share():
     result = with_grid(make_result(), baseline=0.70717, best=0.72335, best_w=0.4, best_p=-5.2, share_shifted=0.254)
     result = dataclasses.replace(result, fixed=0.7)
-    cells = row(sweep_table([result], []), "de-en", "chrf", "lime")
-    assert cells == ["0.7072", "0.7234", "0.4", "-5.2", "+0.0162", "0.7000", "-0.0072", "25%"]
+    found = cells(sweep_table([result], [], WIDE), "de-en", "chrf", "lime")
+    assert found == ["0.7072", "0.7234", "w 0.4, p -5.2", "+0.0162", "0.7000", "-0.0072", "25%"]
 
 
-def test_whole_numbers_line_up_with_tenths_and_a_plateau_is_shown():
+def test_a_best_point_at_w_1_is_the_metric_alone_and_a_plateau_is_shown():
     result = with_grid(make_result(), best_w=1.0, best_p=-30.0, plateau=1600)
-    cells = row(sweep_table([result], []), "de-en", "chrf", "lime")
-    assert cells[2:4] == ["1.0", "-30.0"]
-    assert cells[-1] == "1,600"
+    found = cells(sweep_table([result], [], WIDE), "de-en", "chrf", "lime")
+    assert found[2] == "metric alone"
+    assert found[-1] == "1,600"
+    assert "-30" not in sweep_table([result], [], WIDE)
 
 
 def test_undefined_numbers_are_said_and_counted():
     nothing = dict.fromkeys(("baseline", "best", "best_w", "best_p", "share_shifted"), np.nan)
     result = dataclasses.replace(with_grid(make_result(), **nothing, plateau=0, n_undefined=1234), fixed=np.nan)
-    table = sweep_table([result, make_result(language_pair="zh-en")], [])
-    assert row(table, "de-en", "chrf", "lime") == ["n/a"] * 8
+    table = sweep_table([result, make_result(language_pair="zh-en")], [], WIDE)
+    assert cells(table, "de-en", "chrf", "lime") == ["n/a", "n/a", "no point", *["n/a"] * 4]
     assert "undefined: 1,234 grid points, in 1 of 2 settings" in table
     assert "nan" not in table
 
 
 def test_zero_is_a_number():
-    result = with_grid(make_result(), baseline=0.0, best=0.0, best_w=0.0, best_p=0.0, share_shifted=0.0)
-    cells = row(sweep_table([result], []), "de-en", "chrf", "lime")
-    assert cells[:5] == ["0.0000", "0.0000", "0.0", "0.0", "+0.0000"]
-    assert cells[7] == "0%"
+    result = with_grid(make_result(), baseline=0.0, best=-1e-9, best_w=0.0, best_p=0.0, share_shifted=0.0)
+    found = cells(sweep_table([result], [], WIDE), "de-en", "chrf", "lime")
+    assert found[:4] == ["0.0000", "0.0000", "w 0, p 0", "+0.0000"]
+    assert found[6] == "0%"
 
 
 def test_data_sets_have_a_table_each_and_rows_do_not_depend_on_the_order_of_results():
     results = [make_result(dataset=name, language_pair=pair) for name in ("b", "a") for pair in ("zh-en", "cs-en")]
-    table = sweep_table(results, [])
-    assert table == sweep_table(results[::-1], [])
+    table = sweep_table(results, [], WIDE)
+    assert table == sweep_table(results[::-1], [], WIDE)
     heads = [line for line in table.splitlines() if "correlation with human scores" in line]
     assert [head[:2] for head in heads] == ["a:", "b:"]
     assert heads[0].startswith("a: Pearson correlation")
@@ -96,23 +103,78 @@ def test_failures_are_listed_with_their_reasons_also_when_nothing_else_is_there(
     assert sweep_table([], []) == "no setting was run"
 
 
-@pytest.mark.parametrize("length", [pytest.param(5, id="short names"), pytest.param(90, id="names of 90 letters")])
-def test_lines_fit_a_terminal_and_columns_are_aligned(length):
-    results = [
-        make_result(metric="m" * length, explainer=e + "x" * length, language_pair=pair)
-        for e in "ab"
-        for pair in ("de-en", "zh-en")
+def many(count, **names):
+    return [
+        dataclasses.replace(make_result(seed, language_pair=f"x{seed:03}", **names), fixed=0.5 + seed / 1000)
+        for seed in range(count)
     ]
-    lines = sweep_table(results, []).splitlines()
-    assert max(map(len, lines)) <= WIDTH
-    assert not any(line != line.rstrip() for line in lines)
-    rows = [line for line in lines if line.startswith(("de-en", "zh-en"))]
-    assert len(rows) == 4
-    assert len({len(line) for line in rows}) == 1
+
+
+@pytest.mark.parametrize("width", [40, 80, 100, 120, 300])
+@pytest.mark.parametrize("count", [4, MOST_ROWS, MOST_ROWS + 1, 500])
+@pytest.mark.parametrize("name", ["m", "input_marginalization", "m" * 80, "数" * 80], ids=["1", "21", "80", "80 wide"])
+def test_every_line_fits_the_terminal(width, count, name):
+    results = many(count, metric=name, explainer=name, dataset=name)
+    table = sweep_table(results, [Refused(f"d · {name}", "the reason of it " * 20)], width)
+    words = [line for line in table.splitlines() if name not in line]
+    assert max(map(columns_of, words)) <= min(width, WIDEST)
+    rows = [line for line in table.splitlines() if line.startswith(("x0", "x1"))]
+    assert all(columns_of(line) <= min(width, WIDEST) for line in rows)
+    assert not any(line != line.rstrip() for line in table.splitlines())
+
+
+def test_the_least_important_columns_are_left_out_first():
+    results = [make_result(metric="input_marginalization", explainer="input_marginalization", language_pair="de-en")]
+    heads = {}
+    for width in (50, 80, 100, 120):
+        lines = sweep_table(results, [], width).splitlines()
+        heads[width] = next(line for line in lines if line.startswith("pair")).split("  ")[1:]
+        heads[width] = [name.strip() for name in heads[width] if name.strip()][2:]
+    assert heads == {
+        120: ["baseline", "best", "at", "gain", "fixed", "fixed gain", "shifted"],
+        100: ["baseline", "at", "gain", "fixed gain"],
+        80: ["baseline", "at", "gain", "fixed gain"],
+        50: ["baseline", "fixed gain"],
+    }
+    told = sweep_table(results, [], 50)
+    assert "shifted" not in told and "best, at" not in told
+
+
+def test_the_width_is_that_of_the_terminal(monkeypatch):
+    results = many(3, metric="m" * 60)
+    for columns in (60, 90):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        assert sweep_table(results, []) == sweep_table(results, [], columns)
+
+
+def test_many_settings_are_counted_by_explainer_and_metric_and_the_ends_are_shown():
+    table = sweep_table([*many(60, explainer="lime"), *many(40, explainer="shap", metric="bleu")], [], 80)
+    assert len(table.splitlines()) < 40
+    assert "100 settings of 1 data set; gain at the fixed (w, p) of its explainer" in table.replace("\n", " ")
+    # fixed is 0.5 + seed / 1000 over a baseline of 0.5: only seed 0 gains nothing.
+    assert cells(table, "lime", "chrf") == ["60", "59", "1", "+0.02950"]
+    assert cells(table, "shap", "bleu") == ["40", "39", "1", "+0.01950"]
+    most, least = (table.split(f"the 5 that gain {word}\n")[1].split("\n\n")[0] for word in ("most", "least"))
+    assert [line.split()[1] for line in most.splitlines()[2:7]] == ["x059", "x058", "x057", "x056", "x055"]
+    assert [line.split()[1] for line in least.splitlines()[2:7]][-2:] == ["x000", "x000"]
+    assert "all settings: settings.csv" in table
+
+
+def test_without_fixed_points_the_summary_is_of_best_points():
+    results = [dataclasses.replace(one, fixed_w=np.nan, fixed_p=np.nan, fixed=np.nan) for one in many(30)]
+    table = sweep_table(results, [], 80)
+    assert "gain at its best (w, p)" in table
+    assert "fixed gain" not in table
+
+
+def test_names_cannot_command_a_terminal():
+    table = sweep_table([make_result(metric="\x1b[2Jm\n")], [Refused("a\nb", "c\x07")], 80)
+    assert "\x1b" not in table and "\x07" not in table
+    assert "a\\nb: c\\x07" in table
 
 
 def test_the_authors_numbers_look_as_published(authors_results):
     """Figure 3b of the paper: XBERTScore, et-en, LIME."""
     (result,) = authors_results(dataset="eval4nlp21", language_pair="et-en", metric="xbertscore", explainer="lime")
-    cells = row(sweep_table([result], []), "et-en", "xbertscore", "lime")
-    assert cells[:7] == ["0.7072", "0.7234", "0.4", "-5.2", "+0.0162", "0.7206", "+0.0135"]
+    found = cells(sweep_table([result], [], WIDE), "et-en", "xbertscore", "lime")
+    assert found[:6] == ["0.7072", "0.7234", "w 0.4, p -5.2", "+0.0162", "0.7206", "+0.0135"]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.medians import Point
+from bmx_grid.analysis.given import Point
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.report.figures.grid import draw_curves
 from bmx_grid.report.figures.page import empty, page
 from bmx_grid.report.figures.words import number, point, source, undefined_in_words
-from bmx_grid.sweep.results import setting_label
+from bmx_grid.wording import setting_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from bmx_grid.analysis.medians import Point
+from bmx_grid.analysis.given import Point
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
 

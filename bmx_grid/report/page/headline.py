@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.gains import GainSummary
 from bmx_grid.analysis.run import Analysis
-from bmx_grid.report.table import Cell, Table
 
 COUNTS = ("settings", "better", "worse", "within 1e-5", "mean gain", "largest gain")
 MEANING = "Better: gain above 1e-5; worse: gain of 0 or less."

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bmx_grid._version import __version__
+from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
 from bmx_grid.errors import StoreError
@@ -22,7 +23,6 @@ from bmx_grid.report.page.examples import RULE, Example, Side, strengths
 from bmx_grid.report.page.headline import controls, headline, held_out_factor, number, overview, signed, spelled, value
 from bmx_grid.report.page.heat_map import fixed_correlations, heat_maps
 from bmx_grid.report.page.pictures import Picture
-from bmx_grid.report.table import Cell, Table
 
 VERSION = 1  # raise when the page changes, so that older pages are written again
 HERE = Path(__file__).parent
@@ -139,8 +139,8 @@ def _versions() -> list[str]:
 
 
 def _table(table: Table) -> Mapping[str, Any]:
-    """Cells are text, whether they are numbers, and their marks; columns are numeric where no cell is a text."""
-    rows = [[(_shown(cell), cell.best, cell.improved) for cell in row] for row in table.rows]
+    """Cells are text, and marks, of which there are none; columns are numeric where no cell is a text."""
+    rows = [[(_shown(cell), False, False) for cell in row] for row in table.rows]
     texts = [any(isinstance(cell.value, str) for cell in column) for column in zip(*table.rows, strict=True)]
     return {
         "title": table.title,

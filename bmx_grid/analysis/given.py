@@ -1,0 +1,71 @@
+"""What a question is given: the results table, how it is to be read, and the answers to other questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, Self, TypeVar, cast
+
+from bmx_grid.analysis.table import Flags, GridTable
+from bmx_grid.wording import point_in_words
+
+Tie = Literal["first", "mildest"]
+SegmentCounts = Mapping[tuple[str, str], int]  # (data set, language pair) to segments
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A (p, w) to evaluate at. With w = 1, the metric alone, p means nothing and may be NaN."""
+
+    p: float
+    w: float
+
+    @property
+    def words(self) -> str:
+        """ "w 0.4, p -1.4", or "metric alone"."""
+        return point_in_words(self.w, self.p)
+
+
+NOWHERE = Point(float("nan"), float("nan"))
+
+
+@dataclass(frozen=True)
+class Options:
+    """tie: the rule for the best of several points (see best.BestPoints).
+
+    select_from: the table whose medians are evaluated; None for the analysed table itself.
+    fixed: (p, w) by explainer, given; they go before medians.
+    segments: how many segments there are by (data set, language pair), where known: a results table does not say.
+    """
+
+    tie: Tie = "first"
+    select_from: GridTable | None = None
+    fixed: Mapping[str, Point] = field(default_factory=dict)
+    segments: SegmentCounts | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """table: all settings; options: how they are analysed."""
+
+    table: GridTable
+    options: Options
+    _answers: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def is_real(self) -> Flags:
+        """bool[S] settings of `table` that are no controls."""
+        return ~self.table.is_control
+
+    @cached_property
+    def real(self) -> GridTable:
+        """The settings that are no controls."""
+        return self.table.take(self.is_real)
+
+    def ask(self, compute: Callable[[Self], Answer]) -> Answer:
+        """The Result of a question, by its `compute`; computed once."""
+        if compute not in self._answers:
+            self._answers[compute] = compute(self)
+        return cast(Answer, self._answers[compute])

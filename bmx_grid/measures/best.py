@@ -1,0 +1,69 @@
+"""What "best", "plateau", "better" and "worse" mean. Results, tables and figures all ask here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+TIE = 1e-12  # correlations are no more exact than that: closer ones are equal
+NO_CHANGE = 1e-5  # a gain up to this is no change worth the name
+
+
+class Plateau(NamedTuple):
+    """The best boosted points of S settings, w = 1 apart.
+
+    highest: float64[S] highest correlation with w other than 1; -inf without a defined one.
+    members: bool[S, P, W] the points with w other than 1 within 1e-5 of it.
+    """
+
+    highest: Floats
+    members: Flags
+
+
+def first_within_rounding(correlation: Floats) -> NDArray[np.intp]:
+    """The best point of each of S settings: int[S] indices into the flattened P x W grids, float64[S, P, W].
+
+    Best is the first, p ascending and w fastest, of the points within 1e-12 of the highest correlation: the paper's
+    rule, but for rounding. w = 1, the metric alone, is allowed. -1 for a setting without a defined point.
+    """
+    flat = np.where(np.isnan(correlation), -np.inf, correlation).reshape(len(correlation), -1)
+    highest = flat.max(axis=1, initial=-np.inf)
+    return np.where(np.isfinite(highest), np.argmax(flat >= highest[:, None] - TIE, axis=1), -1)
+
+
+def plateau_within_no_change(correlation: Floats, w: Floats) -> Plateau:
+    """The points with w other than 1 that are within 1e-5 of the highest of these, for float64[S, P, W]."""
+    boosted = np.where((w != 1) & ~np.isnan(correlation), correlation, -np.inf)
+    highest = boosted.max(axis=(1, 2), initial=-np.inf)
+    return Plateau(highest, (boosted >= highest[:, None, None] - NO_CHANGE) & np.isfinite(boosted))
+
+
+def mildest_within_no_change(plateau: Plateau, p: Floats, w: Floats) -> NDArray[np.intp]:
+    """The mildest point of each plateau: int[S] indices as of `first_within_rounding`, -1 without a point.
+
+    Mildest is the largest w, then the p nearest to 1 (the arithmetic mean), then the larger p.
+    """
+    weights, powers = np.tile(w, len(p)), np.repeat(p, len(w))
+    order = np.lexsort((-powers, np.round(np.abs(powers - 1), 10), -weights))
+    members = plateau.members.reshape(len(plateau.members), -1)
+    return np.where(members.any(axis=1), order[np.argmax(members[:, order], axis=1)], -1)
+
+
+def beats(gain: Floats) -> Flags:
+    """Where a gain is above 0 by more than rounding (1e-12): the metric alone is not the best there is."""
+    return np.asarray(gain > TIE)
+
+
+def better(gain: Floats) -> Flags:
+    """Where a gain is above 1e-5; NaN is not."""
+    return np.asarray(gain > NO_CHANGE)
+
+
+def worse(gain: Floats) -> Flags:
+    """Where a gain is 0 or less (the paper's "equal or worse"); NaN is not."""
+    return np.asarray(gain <= 0)

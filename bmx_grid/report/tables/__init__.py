@@ -1,1 +1,0 @@
-"""The tables of an analysis, by what they tell."""

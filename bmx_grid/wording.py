@@ -1,0 +1,84 @@
+"""How numbers, points and names are written for people: one notation for terminal, tables, figures and pages."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import unicodedata
+
+UNDEFINED = "n/a"
+METRIC_ALONE = "metric alone"
+FACTORS = {"dataset": "data set", "language_pair": "language pair", "metric": "metric", "explainer": "explainer"}
+LONGEST_STEM = 150  # bytes: file systems take 255, and a file being written carries host, process and suffix beside it
+# Characters that turn the direction of a line, so that a text reads as another one.
+TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+CONTROL = {"Cc", "Cs", "Zl", "Zp"}
+
+
+def number(value: float | None, form: str = "g", minus: str = "-") -> str:
+    """A number in the format `form`; "n/a" where it is undefined or not finite, "" for None.
+
+    What rounds to 0 has no minus: -0.00001 in the form ".4f" is 0.0000. minus: "−" where type is set.
+    """
+    if value is None:
+        return ""
+    if not math.isfinite(value):
+        return UNDEFINED
+    text = format(value, form)
+    if text.startswith("-") and not any(digit in text.partition("e")[0] for digit in "123456789"):
+        text = ("+" if "+" in form else "") + text[1:]
+    return text.replace("-", minus)
+
+
+def point_in_words(w: float, p: float, minus: str = "-") -> str:
+    """A (w, p) for people: "w 0.4, p -1.4"; with w = 1, where p means nothing, "metric alone"; "no point" for NaN."""
+    if w == 1:
+        return METRIC_ALONE
+    if math.isnan(w) or math.isnan(p):
+        return "no point"
+    return f"w {number(w, 'g', minus)}, p {number(p, 'g', minus)}"
+
+
+def setting_label(*names: str) -> str:
+    """A setting, or a part of a sweep, in one line: "data set · language pair · metric · explainer"."""
+    return " · ".join(names)
+
+
+def factor_in_words(factor: str) -> str:
+    """A factor of a setting in a sentence: "language_pair" is a language pair."""
+    return FACTORS.get(factor, factor)
+
+
+def counted(count: int, thing: str) -> str:
+    """1 setting, 2 settings, 1,000 settings."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def visible(text: str) -> str:
+    """`text` in one line: line breaks, other control characters and half characters are written as escapes.
+
+    A name can then neither end a comment or a row, nor move the cursor of a terminal.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        _escaped(sign) if unicodedata.category(sign) in CONTROL or sign in TURNING else sign for sign in text
+    )
+
+
+def file_stem(*names: str, separator: str = ".") -> str:
+    """Names as a file name without suffix, at most 150 bytes; other names give another stem.
+
+    Where names are too long, or hold the separator, the first 12 digits of their SHA-256 stand at the end.
+    """
+    stem = separator.join(names).replace("/", "_")
+    unique = len(names) == 1 or not any(separator in name for name in names)
+    if unique and len(stem.encode()) <= LONGEST_STEM and "/" not in "".join(names):
+        return stem
+    mark = hashlib.sha256("\0".join(names).encode(errors="surrogatepass")).hexdigest()[:12]
+    kept = stem.encode(errors="replace")[: LONGEST_STEM - len(mark) - 1].decode(errors="ignore")
+    return f"{kept}-{mark}"
+
+
+def _escaped(sign: str) -> str:
+    return sign.encode("unicode_escape", errors="backslashreplace").decode("ascii")

@@ -1,0 +1,83 @@
+"""Numbers, points and names as people read them."""
+
+import math
+
+import pytest
+
+from bmx_grid.wording import LONGEST_STEM, counted, file_stem, number, point_in_words, setting_label, visible
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "expected"),
+    [
+        pytest.param(0.12345, ".4f", "0.1235", id="decimals"),
+        pytest.param(-0.00001, ".4f", "0.0000", id="what rounds to 0 has no minus"),
+        pytest.param(-0.00001, "+.4f", "+0.0000", id="nor where a sign is shown"),
+        pytest.param(-0.0, "g", "0", id="minus 0"),
+        pytest.param(-1e-20, "g", "-1e-20", id="very small is not 0"),
+        pytest.param(-30.0, "g", "-30", id="a p"),
+        pytest.param(1234567, ",", "1,234,567", id="a count"),
+        pytest.param(NAN, ".4f", "n/a", id="undefined"),
+        pytest.param(math.inf, ".4f", "n/a", id="not finite"),
+        pytest.param(None, ".4f", "", id="no value"),
+    ],
+)
+def test_numbers(value, form, expected):
+    assert number(value, form) == expected
+
+
+def test_a_true_minus_where_type_is_set():
+    assert number(-0.5, "+.1f", minus="−") == "−0.5"
+
+
+@pytest.mark.parametrize(
+    ("w", "p", "expected"),
+    [
+        pytest.param(0.4, -1.4, "w 0.4, p -1.4", id="a point"),
+        pytest.param(0.0, 0.0, "w 0, p 0", id="zeros are numbers"),
+        pytest.param(1.0, -30.0, "metric alone", id="w = 1: p means nothing"),
+        pytest.param(1.0, NAN, "metric alone", id="w = 1 without p"),
+        pytest.param(NAN, NAN, "no point", id="none"),
+        pytest.param(0.5, NAN, "no point", id="no p"),
+    ],
+)
+def test_points(w, p, expected):
+    assert point_in_words(w, p) == expected
+
+
+def test_settings_and_counts():
+    assert setting_label("wmt17", "de-en", "chrf", "lime") == "wmt17 · de-en · chrf · lime"
+    assert [counted(count, "setting") for count in (0, 1, 2, 1000)] == [
+        "0 settings",
+        "1 setting",
+        "2 settings",
+        "1,000 settings",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("数据 metric", "数据 metric", id="other scripts stay"),
+        pytest.param("a\nb\r\tc", r"a\nb\r\tc", id="line breaks"),
+        pytest.param("\x1b[2J", r"\x1b[2J", id="a command of the terminal"),
+        pytest.param("a\u2028b", r"a\u2028b", id="a line break of Unicode"),
+        pytest.param("a\u202eb", r"a\u202eb", id="a turned line"),
+        pytest.param("a\udc80", r"a\udc80", id="half a character, of a file name that is not UTF-8"),
+    ],
+)
+def test_text_is_one_visible_line_that_can_be_written(text, expected):
+    assert visible(text) == expected
+    visible(text).encode("utf-8")
+
+
+def test_file_names_fit_and_tell_names_apart():
+    assert file_stem("wmt17", "de-en", "chrf", "lime") == "wmt17.de-en.chrf.lime"
+    long = [file_stem("数" * 80, "de-en", "m", name) for name in ("lime", "shap")]
+    assert max(len(stem.encode()) for stem in long) <= LONGEST_STEM
+    assert long[0] != long[1]
+    assert file_stem("a.b", "c") != file_stem("a", "b.c")
+    assert file_stem("a/b") != file_stem("a_b")
+    assert "/" not in file_stem("../../x", "y")
