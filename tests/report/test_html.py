@@ -8,9 +8,10 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from analysis.some_tables import P, W, flat, peaked, random_surfaces, table
+from bmx_grid.report.page.examples import Example, Side, _ranks, choose_examples, strengths
 from scipy.stats import rankdata
 from some_results import make_result
+from some_tables import P, W, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis.run import Options, analyse
 from bmx_grid.datasets.sample import Sample
@@ -20,7 +21,6 @@ from bmx_grid.explainers.random import Random
 from bmx_grid.measures.grid import GridSpec, boosted_scores
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.analysis_files import analyse_sweep, write_analysis
-from bmx_grid.report.page.examples import Example, Side, _ranks, choose_examples, strengths
 from bmx_grid.report.page.heat_map import LEVELS, UNDEFINED, heat_maps
 from bmx_grid.report.page.html import is_current, write_report
 from bmx_grid.report.page.pictures import Picture, pictures
