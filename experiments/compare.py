@@ -26,7 +26,8 @@ from typing import Any
 import yaml
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE)]  # so that a checkout needs no installation
+sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parent))  # so that a checkout needs no installation
 
 from bmx_grid.analysis.as_json import plain
 from bmx_grid.analysis.load import load_table
@@ -116,7 +117,9 @@ def _read(arguments: list[str]) -> tuple[Path, Part, list[Path]]:
     """The folder of the paper, the part, the results. Raises ConfigError."""
     papers = sorted(path.parent.name for path in HERE.glob("*/expected.yaml"))
     if not arguments:
-        raise ConfigError(f"which paper? python experiments/compare.py NAME RESULTS...; there are: {', '.join(papers)}.")
+        raise ConfigError(
+            f"which paper? python experiments/compare.py NAME RESULTS...; there are: {', '.join(papers)}."
+        )
     name, rest = arguments[0], arguments[1:]
     if name not in papers:
         raise ConfigError(unknown("paper", name, papers))

@@ -2,11 +2,11 @@
 
 python experiments/gain_with_interval.py DATA_DIR [OUTPUT.png]
 
-WMT17 (seven language pairs, 560 segments each, texts unescaped), chrF explained by LIME with 100 samples, seed 0, at the
-point the BMX paper publishes for LIME: w = 0.4, p = -1.4. The gain is Pearson's r with the human scores of the boosted
-metric minus that of chrF alone. Intervals: paired percentile bootstrap, 95 %, 10,000 resamples of segments per language
-pair, seed 0; the same resample for both metrics. WMT17 is one of the data sets on which the paper chose the point, so
-the gains are in-sample for it; resampling segments does not account for segments that share a source.
+WMT17 (seven language pairs, 560 segments each, texts unescaped), chrF explained by LIME with 100 samples, seed 0, at
+the point the BMX paper publishes for LIME: w = 0.4, p = -1.4. The gain is Pearson's r with the human scores of the
+boosted metric minus that of chrF alone. Intervals: paired percentile bootstrap, 95 %, 10,000 resamples of segments per
+language pair, seed 0; the same resample for both metrics. WMT17 is one of the data sets on which the paper chose the
+point, so the gains are in-sample for it; resampling segments does not account for segments that share a source.
 """
 
 from __future__ import annotations
@@ -61,7 +61,13 @@ def main(arguments: list[str]) -> int:
         gains = [_gain(scorer, Path(arguments[0]), pair) for pair in Wmt17.PAIRS]
         with style():
             title = "Gain of chrF boosted with LIME on WMT17"
-            save(_draw(gains), [output], title=title, caption=" ".join((__doc__ or "").split("\n\n")[2].split()), stamp=STAMP)
+            save(
+                _draw(gains),
+                [output],
+                title=title,
+                caption=" ".join((__doc__ or "").split("\n\n")[2].split()),
+                stamp=STAMP,
+            )
     except BmxError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -112,7 +118,9 @@ def _draw(gains: list[Gain]) -> Any:
         axes.plot([one.low, one.high], [-at, -at], color=BLUE, linewidth=1.6, solid_capstyle="butt")
         axes.plot([one.gain], [-at], marker="o", markersize=4.5, color=BLUE, markeredgecolor=INK, markeredgewidth=0.6)
         told = f"{number(one.gain, '+.4f')}  [{number(one.low, '+.4f')}, {number(one.high, '+.4f')}]"
-        axes.annotate(told, (1.02, -at), xycoords=("axes fraction", "data"), va="center", fontsize=7, annotation_clip=False)
+        axes.annotate(
+            told, (1.02, -at), xycoords=("axes fraction", "data"), va="center", fontsize=7, annotation_clip=False
+        )
     axes.set_yticks([-at for at in range(len(gains))], [f"{one.pair} ({number(one.alone, '.3f')})" for one in gains])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(-len(gains) + 0.4, 0.6)

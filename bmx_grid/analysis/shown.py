@@ -47,7 +47,7 @@ class Best:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A setting at the point of its explainer: the grid point used, its correlation (NaN if undefined), and its origin."""
+    """A setting at the point of its explainer: the grid point used, its correlation (NaN if undefined), its origin."""
 
     point: Point | None
     correlation: float
