@@ -25,9 +25,8 @@ from typing import Any
 
 import yaml
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-sys.path.insert(0, str(HERE.parent))  # so that a checkout needs no installation
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that a checkout needs no installation
 
 from bmx_grid.analysis.as_json import plain
 from bmx_grid.analysis.load import load_table
@@ -35,6 +34,7 @@ from bmx_grid.analysis.run import Options, analyse
 from bmx_grid.analysis.table import GridTable
 from bmx_grid.errors import BmxError, ConfigError, unknown
 
+HERE = Path(__file__).resolve().parent
 EXACT = 1e-9  # of the differences themselves: 0.7072 against 0.7073 is a difference of 1e-4, not a little more
 AGREE, DIFFER, ABSENT = "agree", "differ", "not here"
 VERDICTS = {AGREE: "agrees", DIFFER: "DIFFERS"}

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # so that a checkout needs no installation
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that a checkout needs no installation
 
 import bmx_grid
 from bmx_grid.datasets.wmt17 import Wmt17
@@ -32,6 +31,7 @@ from bmx_grid.report.figures.words import number
 
 Floats = NDArray[np.float64]
 
+ROOT = Path(__file__).resolve().parents[1]
 METRIC, EXPLAINER, W, P = "chrf", "lime", 0.4, -1.4
 RESAMPLES, LEVEL, SEED = 10_000, 0.95, 0
 AT_ONCE = 1_000  # resamples: 1,000 by 560 weights are 4.5 MB

@@ -16,10 +16,11 @@ from pathlib import Path
 
 import yaml
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))  # so that a checkout needs no installation
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that a checkout needs no installation
 
 from bmx_grid.errors import BmxError, ConfigError, unknown
+
+HERE = Path(__file__).resolve().parent
 
 
 def main(arguments: list[str]) -> int:

@@ -116,7 +116,7 @@ def test_links_inside_the_page_lead_somewhere_and_ids_are_unique(tmp_path):
         pytest.param({"facts": [(HOSTILE, HOSTILE)]}, id="facts"),
         pytest.param({"date": HOSTILE}, id="date"),
         pytest.param(
-            {"tables": [Table("t", HOSTILE, (HOSTILE,), (((Cell(HOSTILE, best=True, improved=True),),),), (HOSTILE,))]},
+            {"tables": [Table("t", HOSTILE, (HOSTILE,), (((Cell(HOSTILE),),),), (HOSTILE,))]},
             id="table",
         ),
     ],
@@ -134,6 +134,11 @@ def test_hostile_names_of_settings_stay_text_in_the_table_and_in_the_data(tmp_pa
     assert len(page.having("script")) == 2
     assert {tuple(one["names"]) for one in page.grids["settings"]} == set(surfaces)
     assert ("td", HOSTILE) in page.texts
+
+
+def test_nothing_is_bold_and_nothing_marked(tmp_path):
+    page = written(tmp_path, tables=[Table("t", "T", ("a",), (((Cell(0.5, ".1f", best=True, improved=True),),),), ())])
+    assert page.having("b") == page.having("sup") == []
 
 
 def test_half_characters_do_not_stop_a_page(tmp_path):

@@ -147,8 +147,8 @@ def _versions() -> list[str]:
 
 
 def _table(table: Table) -> Mapping[str, Any]:
-    """Cells are text, whether they are numbers, and their marks; columns are numeric where no cell is a text."""
-    rows = [[(_shown(cell), cell.best, cell.improved) for cell in row] for row in table.rows]
+    """Cells are text without marks; columns are numeric where no cell is a text."""
+    rows = [[_shown(cell) for cell in row] for row in table.rows]
     texts = [any(isinstance(cell.value, str) for cell in column) for column in zip(*table.rows, strict=True)]
     return {
         "title": table.title,
