@@ -185,10 +185,12 @@ def test_where_the_metric_alone_is_best_there_is_no_best_point(tmp_path):
     assert ("td", "−2") not in page.texts  # the lowest p, which the rule gives
 
 
-def test_a_setting_without_a_correlation_is_null_in_the_data_and_no_end_of_the_page(tmp_path):
-    surfaces = {("d", "a", "m", "lime"): flat() * np.nan, ("d", "b", "m", "lime"): peaked(0.5)}
-    first = written(tmp_path, analyse(table(surfaces))).grids["settings"][0]
-    assert (first["baseline"], first["best"], first["alone"], first["fixed"]) == (None, None, False, None)
+def test_a_setting_that_is_undefined_but_for_the_metric_alone_is_null_in_the_data(tmp_path):
+    surfaces = {("d", "a", "m", "lime"): flat(0.5, np.nan), ("d", "b", "m", "lime"): peaked(0.5)}
+    page = written(tmp_path, analyse(table(surfaces)))
+    first = page.grids["settings"][0]
+    assert (first["baseline"], first["best"], first["alone"], first["fixed"]) == (0.5, None, True, None)
+    assert np.isnan(decoded(page.grids, 0)[:, W != 1]).all()
 
 
 def test_controls_have_no_fixed_point_and_are_not_shown_first():
