@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bmx_grid.analysis.as_json import numbers, to_json
+from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.load import from_arrow
 from bmx_grid.analysis.questions import with_others
@@ -19,7 +20,6 @@ from bmx_grid.files import write_text
 from bmx_grid.identity import digest
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.report.figures.all import draw_all
-from bmx_grid.report.page.examples import Example, choose_examples
 from bmx_grid.report.page.html import is_current, write_report
 from bmx_grid.report.page.pictures import pictures
 from bmx_grid.report.table import write_tables

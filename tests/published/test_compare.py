@@ -1,25 +1,37 @@
-"""experiments/bmx_2022/compare.py: published values against a table."""
+"""experiments/compare.py and numbered.py: published values against tables, files under a paper's numbers."""
 
+import fnmatch
 import importlib.util
+import sys
 
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from fakes import ROOT
 from some_tables import peaked, rows
+
+from bmx_grid.analysis.load import load_table
+from bmx_grid.analysis.run import analyse
+from bmx_grid.report.figures.all import drawings
 
 
 @pytest.fixture(scope="module")
 def compare():
-    spec = importlib.util.spec_from_file_location("compare", ROOT / "experiments" / "bmx_2022" / "compare.py")
-    module = importlib.util.module_from_spec(spec)
+    return script("compare")
+
+
+def script(name):
+    """A script of experiments/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "experiments" / f"{name}.py")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def test_the_published_grid_agrees_with_every_number_of_the_paper(compare, authors_grid, capsys):
-    assert compare.main(["--paper", str(authors_grid)]) == 0
+    assert compare.main(["bmx_2022", str(authors_grid)]) == 0
     told = capsys.readouterr().out
-    assert told.splitlines()[-1] == "57 agrees, 4 not here"
+    assert told.splitlines()[-1] == "57 agree, 0 differ, 4 not here"
     assert "needs the grid.parquet of +sweep=wmt22" in told
 
 
@@ -27,7 +39,7 @@ def test_other_values_differ_and_absent_ones_are_said(compare, tmp_path, capsys)
     main, held_out = tmp_path / "main.parquet", tmp_path / "held_out.parquet"
     pq.write_table(rows({("wmt17", pair, "xbertscore", "lime"): peaked(-1.4) for pair in ("cs-en", "de-en")}), main)
     pq.write_table(rows({("mqm21", pair, "xbertscore", "lime"): peaked(-1.4, gain=0.055) for pair in "abcd"}), held_out)
-    assert compare.main(["--paper", str(main), str(held_out)]) == 1
+    assert compare.main(["bmx_2022", "--part", "paper", str(main), str(held_out)]) == 1
     told = {line[:49].strip(): line for line in capsys.readouterr().out.splitlines()}
     assert told["settings"].endswith(" 2  -428.00000  DIFFERS")
     assert told["median p, LIME"].endswith("agrees")
@@ -39,18 +51,75 @@ def test_other_values_differ_and_absent_ones_are_said(compare, tmp_path, capsys)
 
 def test_baselines_and_grids_of_a_sweep(compare, tmp_path, capsys):
     names = ("wmt17", "cs-en", "sentence_bleu")
-    files = {"ours": peaked(-1.4, baseline=0.4305), "theirs": peaked(-1.4, baseline=0.44), "far": peaked(1.4)}
+    files = {"ours": peaked(-1.4, baseline=0.4305), "theirs": peaked(-1.4, baseline=0.4305), "far": peaked(1.4)}
     for name, surface in files.items():
         pq.write_table(rows({(*names, "erasure"): surface}), tmp_path / f"{name}.parquet")
-    assert compare.main([str(tmp_path / "ours.parquet"), str(tmp_path / "theirs.parquet")]) == 0
+    ours, theirs, far = (str(tmp_path / f"{name}.parquet") for name in files)
+    wmt17 = ["bmx_2022", "--part", "wmt17_escaped"]
+    assert compare.main([*wmt17, ours]) == 0
     told = capsys.readouterr().out
-    assert "wmt17 cs-en sentence_bleu           0.4305    0.4305      0.0000  agrees" in told
-    assert told.count("agrees") == 2
-    assert compare.main([str(tmp_path / "far.parquet"), str(tmp_path / "theirs.parquet")]) == 1
-    assert capsys.readouterr().out.count("DIFFERS") == 2
+    assert told.splitlines()[-1] == "1 agree, 0 differ, 13 not here"
+    # Equal grids differ, too: expected is how close they come, so that a step towards or away is seen.
+    for other in (theirs, far):
+        assert compare.main([*wmt17, ours, other]) == 1
+        row = next(
+            line for line in capsys.readouterr().out.splitlines() if "point by point, BLEU Erasure cs-en" in line
+        )
+        assert row.endswith("DIFFERS")
+        assert ("1.00000" in row) == (other == theirs)
 
 
-@pytest.mark.parametrize("arguments", [[], ["--papr", "x"], ["--paper"], ["a", "b", "c"], ["nowhere.parquet"]])
-def test_mistakes_have_status_2(compare, arguments, capsys):
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        pytest.param([], "which paper", id="nothing"),
+        pytest.param(["bmx_2023", "x"], "Did you mean 'bmx_2022'", id="paper"),
+        pytest.param(["bmx_2022"], "which results", id="no-results"),
+        pytest.param(["bmx_2022", "--part", "wmt71", "x"], "Did you mean 'wmt17'", id="part"),
+        pytest.param(["bmx_2022", "--part"], "unknown part", id="no-part"),
+        pytest.param(["bmx_2022", "--papr", "x"], "unknown option '--papr'", id="option"),
+        pytest.param(["bmx_2022", "nowhere.parquet"], "nowhere.parquet", id="no-file"),
+    ],
+)
+def test_mistakes_have_status_2_and_one_sentence(compare, arguments, told, capsys):
     assert compare.main(arguments) == 2
-    assert capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert told in said
+
+
+def test_a_paper_without_quantities_of_its_own_is_held_against_its_analysis(compare, tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "paper_2030"
+    folder.mkdir()
+    value = "{name: settings, key: n_settings, published: 2, at: Table 9}"
+    (folder / "expected.yaml").write_text(f"tolerance: 0.0\nvalues:\n  - {value}\n")
+    pq.write_table(rows({("d", pair, "m", "lime"): peaked(0.5) for pair in "ab"}), tmp_path / "grid.parquet")
+    monkeypatch.setattr(compare, "HERE", tmp_path)
+    assert compare.main(["paper_2030", str(tmp_path / "grid.parquet")]) == 0
+    assert "1 agree, 0 differ" in capsys.readouterr().out
+
+
+def test_figures_and_tables_get_the_numbers_of_the_paper(tmp_path, capsys):
+    numbered = script("numbered")
+    for kind, stem in (
+        ("figures", "gain_density_by_explainer"),
+        ("figures", "correlation_over_p_a.b.c.d"),
+        ("tables", "datasets"),
+    ):
+        (tmp_path / "out" / kind).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "out" / kind / f"{stem}.pdf").write_text(stem)
+    assert numbered.main(["bmx_2022", str(tmp_path / "out"), str(tmp_path / "paper")]) == 1
+    assert {path.name: path.read_text() for path in (tmp_path / "paper").iterdir()} == {
+        "fig4_gain_density_by_explainer.pdf": "gain_density_by_explainer",
+        "fig3_correlation_over_p_a.b.c.d.pdf": "correlation_over_p_a.b.c.d",
+        "table1_datasets.pdf": "datasets",
+    }
+    assert "not there: tables/counts" in capsys.readouterr().err
+    assert numbered.main(["bmx_2022", str(tmp_path / "nowhere"), str(tmp_path / "paper")]) == 2
+
+
+def test_the_numbering_names_what_an_analysis_of_the_published_grid_writes(authors_grid):
+    analysis = analyse(load_table(authors_grid))
+    stems = [one.stem for one in drawings(analysis)]
+    figures = yaml.safe_load((ROOT / "experiments/bmx_2022/numbering.yaml").read_text())["paper"]["figures"]
+    assert [name for name in figures if not fnmatch.filter(stems, name)] == []

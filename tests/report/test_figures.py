@@ -7,8 +7,13 @@ import pytest
 from PIL import Image
 from some_results import make_result, with_grid
 
+from bmx_grid.analysis.basis import Basis
+from bmx_grid.analysis.given import Options, Point
+from bmx_grid.analysis.load import from_arrow
+from bmx_grid.analysis.run import analyse
 from bmx_grid.errors import StoreError
-from bmx_grid.report.figures.grid import draw_setting, is_current
+from bmx_grid.report.figures.grid import curves_of_result, curves_of_row, draw_setting, is_current
+from bmx_grid.sweep.results import grid_table
 
 
 def pixels(path):
@@ -19,8 +24,10 @@ def test_a_figure_is_a_png_that_names_its_setting_and_result(tmp_path):
     result = make_result()
     draw_setting(result, tmp_path / "deep" / "a.png")
     with Image.open(tmp_path / "deep" / "a.png") as image:
-        assert image.size == (900, 600)
-        assert image.text["Title"] == "toy · de-en · chrf · lime"
+        assert image.size == (1380, 500)  # 6.9 by 2.5 inches at 200 points an inch
+        assert image.text["Title"] == "toy · de-en · chrF · LIME"
+        assert "38 segments" in image.text["Description"]
+        assert result.signature in image.text["Description"]
         assert image.text["Fingerprint"].endswith(result.fingerprint)
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["a.png"]
 
@@ -71,7 +78,7 @@ def test_the_metric_alone_is_black_and_undefined_points_leave_a_gap(tmp_path):
     flat = flat.copy()
     flat[20:40, -1] = np.nan
     draw_setting(with_grid(lone, correlation=flat), tmp_path / "gap.png")
-    inside = (slice(60, 440), slice(120, 740))
+    inside = (slice(70, 400), slice(135, 545))  # of the first frame
     black = [(pixels(tmp_path / name)[inside] < 40).all(axis=2).any(axis=0) for name in ("whole.png", "gap.png")]
     assert black[0].all()
     assert 0.25 < 1 - black[1].mean() < 0.45
@@ -95,6 +102,10 @@ def test_the_metric_alone_is_black_and_undefined_points_leave_a_gap(tmp_path):
         pytest.param(
             lambda r: dataclasses.replace(r, fixed=np.nan, fixed_p=np.nan, fixed_w=np.nan), id="no fixed point"
         ),
+        pytest.param(
+            lambda r: dataclasses.replace(r, metric="<script>\n$\\frac{\ud800", explainer="x" * 300),
+            id="hostile and long names",
+        ),
     ],
 )
 def test_any_result_can_be_drawn(tmp_path, change):
@@ -102,6 +113,28 @@ def test_any_result_can_be_drawn(tmp_path, change):
     draw_setting(result, tmp_path / "a.png")
     assert is_current(tmp_path / "a.png", result.fingerprint)
     assert len(np.unique(pixels(tmp_path / "a.png").reshape(-1, 3), axis=0)) > 10
+
+
+@pytest.mark.parametrize(
+    ("best_w", "told"),
+    [
+        pytest.param(1.0, "Best of all points: the metric alone.", id="w-is-1"),
+        pytest.param(0.4, "Best point, chosen on these segments (in-sample): 0.6000 at (w 0.4, p −3)", id="w-below-1"),
+    ],
+)
+def test_a_best_point_with_w_1_is_called_the_metric_alone(best_w, told):
+    curves = curves_of_result(with_grid(make_result(), best=0.6, best_w=best_w, best_p=-3.0))
+    assert told in curves.words.replace("\xa0", " ")
+    assert (curves.best is None) == (best_w == 1)
+
+
+def test_one_figure_serves_a_sweep_and_an_analysis():
+    result = make_result()
+    analysis = analyse(from_arrow(grid_table([result])), Options(fixed={"lime": Point(p=-1.4, w=0.4)}))
+    ours, theirs = curves_of_result(result), curves_of_row(analysis, 0, Basis(correlation="pearson"))
+    for name in ("names", "baseline", "best", "best_correlation", "fixed", "fixed_correlation", "kind", "mean"):
+        assert getattr(ours, name) == pytest.approx(getattr(theirs, name)), name
+    np.testing.assert_array_equal(ours.correlation, theirs.correlation)
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):

@@ -1,9 +1,11 @@
 """The page of an analysis: self-contained, complete, safe against hostile names, and true to the numbers."""
 
 import base64
+import dataclasses
 import datetime
 import json
 import re
+import zlib
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -14,7 +16,10 @@ from some_results import make_result
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis.base import Cell, Table
-from bmx_grid.analysis.given import Options
+from bmx_grid.analysis.basis import Basis, basis_beside
+from bmx_grid.analysis.examples import Example, Side, choose_examples, ranks, strengths
+from bmx_grid.analysis.given import Options, Point
+from bmx_grid.analysis.load import from_arrow
 from bmx_grid.analysis.run import analyse
 from bmx_grid.analysis.table import Setting
 from bmx_grid.datasets.sample import Sample
@@ -24,16 +29,18 @@ from bmx_grid.explainers.random import Random
 from bmx_grid.measures.grid import GridSpec, boosted_scores
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.analysis_files import analyse_sweep, write_analysis
-from bmx_grid.report.page.examples import Example, Side, _ranks, choose_examples, strengths
+from bmx_grid.report.figures.palette import PROPERTIES
 from bmx_grid.report.page.heat_map import LEVELS, UNDEFINED, heat_maps
-from bmx_grid.report.page.html import is_current, write_report
-from bmx_grid.report.page.pictures import Picture, pictures
+from bmx_grid.report.page.html import HERE, is_current, write_report
+from bmx_grid.report.page.pictures import Picture, inline, pictures
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.plan import SweepPlan, make_plan
+from bmx_grid.sweep.results import grid_table, settings_table, write_parquet
 from bmx_grid.sweep.runner import run_plan
 
 HOSTILE = "<script>alert(1)</script>\"'&</td>"
 VOID = {"meta", "link", "input", "img", "br", "hr"}
+KNOWN = Basis("spearman", "PowerMean", {("d", pair): 500 + at for at, pair in enumerate("abc")})
 
 
 class Page(HTMLParser):
@@ -132,6 +139,11 @@ def test_hostile_names_of_settings_stay_text_in_the_table_and_in_the_data(tmp_pa
     assert ("td", HOSTILE) in page.texts
 
 
+def test_nothing_is_bold_and_nothing_marked(tmp_path):
+    page = written(tmp_path, tables=[Table("t", "T", ("a",), (((Cell(0.5, ".1f", best=True, improved=True),),),), ())])
+    assert page.having("b") == page.having("sup") == []
+
+
 def test_half_characters_do_not_stop_a_page(tmp_path):
     page = written(tmp_path, examples=[example(words=("a\ud800", "b"))])
     assert any("a?" in text or "a\ufffd" in text for _, text in page.texts)
@@ -140,7 +152,9 @@ def test_half_characters_do_not_stop_a_page(tmp_path):
 def decoded(grids, at):
     """The gains of a setting as the page decodes them: float64[P, W], w = 1 is 0."""
     one = grids["settings"][at]
-    whole = np.frombuffer(base64.b64decode(one["gains"]), dtype="<i2").reshape(len(grids["p"]), -1)
+    low, high = np.frombuffer(zlib.decompress(base64.b64decode(one["gains"])), dtype=np.uint8).reshape(2, -1)
+    changes = (low + 256 * high.astype(np.int64)).reshape(-1, len(grids["p"]))
+    whole = (np.cumsum(changes, axis=1) % 65536).astype(np.uint16).view(np.int16).T
     found = np.zeros((len(grids["p"]), len(grids["w"])))
     found[:, np.array(grids["w"]) != 1] = np.where(whole == UNDEFINED, np.nan, whole * one["step"])
     return found
@@ -166,6 +180,22 @@ def test_a_setting_that_changes_nothing_has_gains_of_zero():
     assert not decoded(heat_maps(analysis), 0).any()
 
 
+def test_where_the_metric_alone_is_best_there_is_no_best_point(tmp_path):
+    analysis = analyse(table({("d", "a", "m", "lime"): flat(0.5, 0.4), ("d", "b", "m", "lime"): peaked(0.5)}))
+    page = written(tmp_path, analysis)
+    assert [(one["best"] is None, one["alone"]) for one in page.grids["settings"]] == [(True, True), (False, False)]
+    assert ("td", "alone") in page.texts
+    assert ("td", "−2") not in page.texts  # the lowest p, which the rule gives
+
+
+def test_a_setting_that_is_undefined_but_for_the_metric_alone_is_null_in_the_data(tmp_path):
+    surfaces = {("d", "a", "m", "lime"): flat(0.5, np.nan), ("d", "b", "m", "lime"): peaked(0.5)}
+    page = written(tmp_path, analyse(table(surfaces)))
+    first = page.grids["settings"][0]
+    assert (first["baseline"], first["best"], first["alone"], first["fixed"]) == (0.5, None, True, None)
+    assert np.isnan(decoded(page.grids, 0)[:, W != 1]).all()
+
+
 def test_controls_have_no_fixed_point_and_are_not_shown_first():
     surfaces = {("d", "a", "random", "lime"): peaked(0.5, gain=0.4), ("d", "a", "m", "lime"): peaked(0.5)}
     grids = heat_maps(analyse(table(surfaces)))
@@ -185,7 +215,7 @@ def test_every_setting_has_a_row_whose_numbers_sort_and_undefined_ones_are_empty
     np.testing.assert_array_equal(numbers[:, 0], analysis.table.baseline)
     np.testing.assert_array_equal(numbers[:, 2], analysis.best.gain)
     control = [one.metric for one in analysis.table.settings].index("random")
-    assert np.isnan(numbers[control, 6:]).all()  # fixed, its gain, held-out gain
+    assert np.isnan(numbers[control, 6:]).all()  # fixed, its gain, left-out gain
 
 
 def test_the_headline_counts(tmp_path):
@@ -195,29 +225,141 @@ def test_the_headline_counts(tmp_path):
     analysis = analyse(table(surfaces), Options())
     told = " ".join(text for tag, text in written(tmp_path, analysis).texts if tag == "p")
     assert "2 of 3 settings get better and 1 worse" in told
-    assert "No (w, p) with w other than 1 improves 1 of the 3 settings" in told
+    assert "2 of the 3 settings are improved by some (w, p)" in told
+    assert "of 1 the metric alone is best" in told
 
 
-def test_a_picture_is_embedded_with_its_caption_as_words(tmp_path):
-    from PIL import Image, PngImagePlugin
+@pytest.mark.parametrize(
+    ("basis", "expected"),
+    [
+        pytest.param(
+            KNOWN,
+            [
+                "Spearman's ρ with human scores",
+                "over 500 to 502 segments per language pair (1,503 in 3 language pairs)",
+            ],
+            id="known",
+        ),
+        pytest.param(Basis("kendall"), ["Kendall's τ", "does not say over how many segments"], id="no-segments"),
+        pytest.param(Basis(), ["the table does not say which"], id="nothing-known"),
+        pytest.param(Basis("pearson", "LehmerMean"), ["M is LehmerMean with the parameter p"], id="another-mean"),
+    ],
+)
+def test_the_first_lines_say_what_is_shown_and_on_what_it_rests(tmp_path, basis, expected):
+    surfaces = {("d", pair, "m", "lime"): peaked(0.5) for pair in "abc"}
+    page = written(tmp_path, analyse(table(surfaces)), basis=basis)
+    first = " ".join([text for tag, text in page.texts if tag == "p"][:2])
+    for words in ("w · s + (1 − w) · M", "w = 1 is the metric alone", "p runs from −2 to 1.9", *expected):
+        assert words in first
 
-    info = PngImagePlugin.PngInfo()
-    info.add_text("Description", "Gains <b>by</b> explainer · 1")
-    Image.new("RGB", (2, 2)).save(tmp_path / "fig4_gain_density.png", pnginfo=info)
-    (tmp_path / "fig4_gain_density.pdf").write_bytes(b"%PDF")
-    found = pictures([tmp_path / "fig4_gain_density.pdf", tmp_path / "fig4_gain_density.png"])
-    assert [one.title for one in found] == ["Figure 4: gain density"]
-    (image,) = written(tmp_path, figures=found).having("img")
-    assert image["alt"] == "Figure 4: gain density. Gains <b>by</b> explainer · 1"
-    kind, content = image["src"].split(",")
-    assert kind == "data:image/png;base64"
-    assert base64.b64decode(content) == (tmp_path / "fig4_gain_density.png").read_bytes()
+
+def test_the_basis_is_read_beside_the_table_and_only_if_it_is_of_this_table(tmp_path):
+    results = [make_result(seed, language_pair=f"l{seed}") for seed in range(2)]
+    write_parquet(settings_table(results), tmp_path / "settings.parquet")
+    origin = str(tmp_path / "grid.parquet")
+    found = basis_beside(from_arrow(grid_table(results), origin=origin))
+    assert found == Basis("pearson", "PowerMean", {("toy", "l0"): 38, ("toy", "l1"): 38})
+    others = [make_result(5, language_pair="l0"), dataclasses.replace(results[1], language_pair="l9")]
+    assert basis_beside(from_arrow(grid_table(others), origin=origin)) == Basis()
+    (tmp_path / "settings.parquet").write_bytes(b"PAR1 damaged")
+    assert basis_beside(from_arrow(grid_table(results), origin=origin)) == Basis()
 
 
-@pytest.mark.parametrize(("name", "told"), [("absent.png", "cannot read"), ("a.gif", "not '.gif'")])
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        pytest.param(Options(), "chosen on these same settings (in-sample)", id="this-table"),
+        pytest.param(Options(fixed={"lime": Point(0.5, 0.5)}), "as given or published", id="given"),
+    ],
+)
+def test_published_points_are_never_called_held_out(tmp_path, options, told):
+    page = written(tmp_path, analyse(table(random_surfaces(0)), options))
+    words = " ".join(text for tag, text in page.texts if tag != "style")
+    assert told in words
+    assert not re.search("held.out", words, re.IGNORECASE)
+    assert ("in-sample on WMT17" in words) == bool(options.fixed)
+
+
+def test_the_random_control_is_not_in_the_headline(tmp_path):
+    surfaces = random_surfaces(0, explainers=("lime", "random"))
+    page = written(tmp_path, analyse(table(surfaces)))
+    assert "controls" not in page.ids
+    assert ("th", "all") in page.texts
+    assert not [text for tag, text in page.texts if tag == "th" and text == "random"]
+
+
+SVG = (
+    '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 72 36">'
+    '<defs><path id="m0123456789" d="M 0 0" style="stroke: #0072b2"/><style>*{color:red}</style></defs>'
+    '<g id="axes_1">%s<use xlink:href="#m0123456789" style="fill: #000000"/></g></svg>'
+)
+
+
+def drawn(tmp_path, inside="<text>a</text>", words="A title\n\nGains <b>by</b> explainer"):
+    (tmp_path / "a.svg").write_text(SVG % inside, encoding="utf-8")
+    (tmp_path / "a.txt").write_text(words, encoding="utf-8")
+    return tmp_path / "a.svg"
+
+
+def test_a_picture_stands_in_the_page_with_its_caption_and_the_colours_of_the_page(tmp_path):
+    file = drawn(tmp_path)
+    (tmp_path / "a.pdf").write_bytes(b"%PDF")
+    found = pictures([tmp_path / "a.pdf", file, tmp_path / "a.txt"])
+    assert [(one.title, one.caption) for one in found] == [("A title", "Gains <b>by</b> explainer")]
+    page = written(tmp_path, figures=[*found, *found])
+    assert ("figcaption", "Gains <b>by</b> explainer") in page.texts
+    assert [one["href"] for one in page.having("use")] == ["#figure0-m0123456789", "#figure1-m0123456789"]
+    assert {"figure0-m0123456789", "figure1-m0123456789"} <= set(page.ids)
+    assert [one["style"] for one in page.having("use")] == ["fill: var(--ink)"] * 2
+    assert all(f"{name}:" in page.text for name in re.findall(r"var\((--[a-z-]+)\)", inline(file, "x")))
+    assert len(page.having("style")) == 1
+
+
+def test_every_colour_of_the_drawings_is_one_of_the_page_in_light_and_those_of_paper_in_dark():
+    style = (HERE / "report.css").read_text(encoding="utf-8")
+    light, dark = style.split("@media screen and (prefers-color-scheme: dark)")[:2]
+    for colour, name in PROPERTIES.items():
+        assert f"{name}:" in light
+        if name.startswith("--fig-"):
+            assert f"{name}: {colour};" in light
+    assert all(f"{name}:" in dark.split("}")[0] for name in ("--ink", "--page", "--line", "--quiet", "--fig-blue"))
+
+
+@pytest.mark.parametrize(
+    ("inside", "told"),
+    [
+        pytest.param("<script>alert(1)</script>", "holds <script>", id="script"),
+        pytest.param("<foreignObject/>", "holds <foreignObject>", id="foreign-object"),
+        pytest.param('<image href="http://a/b"/>', "holds <image>", id="image"),
+        pytest.param('<use xlink:href="http://a/b"/>', "outside itself", id="reference"),
+        pytest.param("<g>", "no SVG drawing", id="broken"),
+    ],
+)
+def test_what_no_drawing_holds_is_refused(tmp_path, inside, told):
+    with pytest.raises(StoreError, match=told):
+        inline(drawn(tmp_path, inside), "figure0")
+
+
+def test_handlers_links_and_addresses_in_a_drawing_do_not_reach_the_page(tmp_path):
+    text = inline(drawn(tmp_path, '<text onclick="alert(1)" href="javascript:alert(1)">a &lt;script&gt;</text>'), "f")
+    assert "alert" not in text
+    assert "a &lt;script&gt;" in text
+
+
+@pytest.mark.parametrize(("name", "told"), [("absent.svg", "cannot read"), ("a.gif", "not '.gif'")])
 def test_a_picture_that_cannot_be_shown_is_named(tmp_path, name, told):
     with pytest.raises(StoreError, match=rf"{name}.*{told}|{told}.*{name}"):
         written(tmp_path, figures=[Picture("a", "b", tmp_path / name)])
+
+
+def test_a_page_of_hostile_names_with_its_figures_runs_nothing(tmp_path):
+    surfaces = {(HOSTILE, HOSTILE, name, HOSTILE): peaked(0.5) for name in ("m", HOSTILE, "a\nb")}
+    write_analysis(analyse(table(surfaces)), tmp_path / "out")
+    page = Page((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
+    assert len(page.having("script")) == 2
+    assert not [one for _, attributes in page.tags for one in attributes if one.startswith("on")]
+    assert len(page.having("svg")) > 5
+    assert not [path for path in tmp_path.iterdir() if path.name != "out"]
 
 
 def test_words_carry_their_sign_without_colour_and_strength_within_the_segment(tmp_path):
@@ -237,7 +379,7 @@ def test_strength_is_relative_to_both_sides_and_undefined_attributions_have_none
 
 def test_ranks_are_those_of_scipy():
     scores = np.random.default_rng(0).integers(0, 5, size=40).astype(float)
-    np.testing.assert_array_equal(_ranks(scores), rankdata(-scores))
+    np.testing.assert_array_equal(ranks(scores), rankdata(-scores))
 
 
 def test_everything_of_an_analysis_is_written_once_and_shown(tmp_path):
@@ -246,12 +388,12 @@ def test_everything_of_an_analysis_is_written_once_and_shown(tmp_path):
     assert len(set(files)) == len(files)
     assert all(path.is_file() for path in files)
     page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
-    assert len(page.having("img")) == sum(path.suffix == ".png" for path in files)
-    assert all(one["alt"].count(" ") > 5 for one in page.having("img"))
-    above = {"overview", "settings"}  # shown with the headline, and as the table that is sorted
-    tables = {path.stem for path in files if path.suffix == ".csv"}
-    assert above < tables
-    assert len([name for name in page.ids if name.startswith("table-")]) == len(tables - above)
+    assert len(page.having("svg")) == sum(path.suffix == ".svg" for path in files)
+    assert all(one["aria-label"] for one in page.having("div") if one.get("class") == "drawing")
+    captions = [text for tag, text in page.texts if tag == "figcaption"]
+    assert len(captions) == len(page.having("svg"))
+    assert len(set(page.ids)) == len(page.ids)
+    assert len([name for name in page.ids if name.startswith("table-")]) == sum(path.suffix == ".csv" for path in files)
     told = dict(zip([t for k, t in page.texts if k == "dt"], [t for k, t in page.texts if k == "dd"], strict=True))
     assert told["date"] == datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     assert "Python" in told["versions"]

@@ -1,51 +1,55 @@
-"""Every figure of the paper, from the published grid and from tables that hold little."""
+"""Every figure of an analysis, from the published grid and from tables that hold little."""
 
 import dataclasses
+import warnings
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from PIL import Image
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
+from bmx_grid.analysis.basis import Basis
 from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.load import load_table
 from bmx_grid.analysis.run import analyse
+from bmx_grid.analysis.shown import box_of, pairs_to_compare, settings_to_draw
 from bmx_grid.analysis.signature import signature
 from bmx_grid.errors import ConfigError
-from bmx_grid.report.figures.all import draw_all, paper_figures
-from bmx_grid.report.figures.densities import gains_by, pairs_to_compare
-from bmx_grid.report.figures.grids import correlation_over_p, rows_to_draw
-from bmx_grid.report.figures.page import WIDTH, broken, style
+from bmx_grid.report.figures import canvas
+from bmx_grid.report.figures.all import draw_all, drawings
+from bmx_grid.report.figures.canvas import COLUMN, FORMATS, PAGE, broken, style
+from bmx_grid.report.figures.gains import FEWEST, _offsets, gains_by
+from bmx_grid.report.figures.grid import setting_drawing
 from bmx_grid.report.figures.selection import best_boxes, better_and_worse, ridge_bars
+from bmx_grid.report.names import LONGEST_STEM, WRITTEN, file_stem, label, written
 
+HOSTILE = "</text><script>alert(1)</script>\n../..\u202e$\\frac{1}\"'&"
 SMALL = random_surfaces(0, datasets=("d1", "d2"), explainers=("lime", "random", "shap"), metrics=("m1", "m2", "random"))
 HOLES = {names: np.where(np.arange(len(P))[:, None] % 7 == 3, np.nan, surface) for names, surface in SMALL.items()}
-ALWAYS = {"fig4_gain_density_by_explainer"}
+ALWAYS = {"gain_density_by_explainer"}
 REAL = ALWAYS | {
-    "fig5_best_w_and_p_by_explainer",
-    "fig6_better_and_worse_by_explainer",
+    "best_w_and_p_by_explainer",
+    "better_and_worse_by_explainer",
     "better_and_worse_left_out",
-    "fig8_ridge_3_largest_and_smallest",
-    "fig8_ridge_all",
+    "ridge_all",
 }
-BY_FACTOR = {"by_dataset", "by_language_pair", "by_metric"}
+KNOWN = Basis("pearson", "PowerMean", {})
 
 
 def many_pairs():
     return random_surfaces(1, pairs=tuple("abcdefgh"), datasets=("d1",), metrics=("m1", "m2", "m3"))
 
 
-def unbroken(text):
-    return "".join((text if isinstance(text, str) else text.get_text()).split())
-
-
-def words(figure):
+def words(drawing):
+    """All that a figure says, in the drawing and beside it."""
+    with style():
+        figure = drawing.draw()
     found = [text.get_text() for axes in figure.axes for text in axes.texts]
     found += [axes.get_title(loc="left") for axes in figure.axes]
-    for axes in figure.axes:
-        legend = axes.get_legend()
-        found += [text.get_text() for text in legend.get_texts()] if legend else []
-    return " ".join([*found, *(text.get_text() for text in figure.texts)]).replace("\n", " ").replace("\xa0", " ")
+    for legend in [axes.get_legend() for axes in figure.axes if axes.get_legend()] + figure.legends:
+        found += [text.get_text() for text in legend.get_texts()]
+    return " ".join([*found, *(text.get_text() for text in figure.texts), drawing.text]).replace("\xa0", " ")
 
 
 @pytest.mark.parametrize(
@@ -63,66 +67,216 @@ def words(figure):
         pytest.param({("d", "a", "m", "random"): peaked(0.5)}, ALWAYS, id="controls only"),
     ],
 )
-def test_every_figure_is_drawn_and_nothing_leaves_the_page(surfaces, expected):
+def test_every_figure_is_drawn_at_a_column_or_page_width_and_nothing_leaves_it(surfaces, expected):
     analysis = analyse(table(surfaces), Options(tie="mildest"))
     stems = set()
-    with style():
-        for stem, draw in paper_figures(analysis):
-            figure = draw()
-            stems.add(stem)
-            assert unbroken(figure.texts[0]).endswith(unbroken(signature(analysis))), stem
+    for one in drawings(analysis):
+        with style():
+            figure = one.draw()
             figure.draw_without_rendering()
             box = figure.get_tightbbox()
-            places = (box.x0, box.y0, WIDTH - box.x1, figure.get_figheight() - box.y1)
-            assert min(places) >= -0.01, (stem, places)
+        stems.add(one.stem)
+        assert one.caption.endswith(signature(analysis)), one.stem
+        assert figure.get_figwidth() in (COLUMN, PAGE)
+        assert not any(signature(analysis)[:20] in text.get_text() for text in figure.texts)  # no caption in it
+        places = (box.x0, box.y0, figure.get_figwidth() - box.x1, figure.get_figheight() - box.y1)
+        assert min(places) >= -0.01, (one.stem, places)
     assert expected <= stems
 
 
-def test_each_figure_is_a_pdf_and_a_png_the_same_for_the_same_analysis(tmp_path):
+def test_each_figure_has_its_caption_beside_it_and_is_the_same_for_the_same_analysis(tmp_path):
     analysis = analyse(table({("d", "a", "m", "lime"): peaked(0.5)}))
     first, second = (draw_all(analysis, tmp_path / name) for name in ("first", "second"))
-    stems = [stem for stem, _ in paper_figures(analysis)]
-    assert [path.name for path in first] == [f"{stem}{end}" for stem in stems for end in (".pdf", ".png")]
-    for path in first[::2]:
-        assert path.read_bytes()[:4] == b"%PDF"
-        assert b"%%EOF" in path.read_bytes()[-10:]
-    for path in first[1::2]:
+    made = drawings(analysis)
+    assert [path.name for path in first] == [f"{one.stem}.{end}" for one in made for end in (*FORMATS, "txt")]
+    found = {kind: [path for path in first if path.suffix == f".{kind}"] for kind in (*FORMATS, "txt")}
+    assert all(path.read_bytes().startswith(b"%PDF") for path in found["pdf"])
+    for path, drawing in zip(found["png"], made, strict=True):
         with Image.open(path) as image:
             image.verify()
+            assert image.width in (round(COLUMN * canvas.DPI), round(PAGE * canvas.DPI))
+            assert image.text["Description"] == drawing.caption
+    assert all(ElementTree.parse(path).getroot().tag.endswith("svg") for path in found["svg"])
+    assert [path.read_text(encoding="utf-8") for path in found["txt"]] == [one.text for one in made]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+@pytest.fixture
+def saved(monkeypatch):
+    """The stems that are drawn from now on."""
+    found, save = [], canvas.save
+    monkeypatch.setattr(
+        canvas, "save", lambda figure, files, **more: (found.append(files[0].stem), save(figure, files, **more))
+    )
+    return found
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_figures_that_are_there_are_not_drawn_again_and_damaged_ones_are(tmp_path, saved, kind):
+    analysis = analyse(table({("d", "a", "m", "lime"): peaked(0.5)}))
+    files = draw_all(analysis, tmp_path)
+    assert saved
+    saved.clear()
+    assert draw_all(analysis, tmp_path) == files
+    assert saved == []
+    hurt = tmp_path / f"ridge_all.{kind}"
+    hurt.write_bytes(hurt.read_bytes()[:-30])
+    draw_all(analysis, tmp_path)
+    assert saved == ["ridge_all"]
+
+
+@pytest.mark.parametrize(
+    ("options", "gain"),
+    [
+        pytest.param(Options(), 0.2, id="other-numbers"),
+        pytest.param(Options(fixed={"lime": Point(0.4, 0.5)}), 0.1, id="another-point"),
+        pytest.param(Options(tie="mildest"), 0.1, id="another-rule"),
+    ],
+)
+def test_figures_of_another_analysis_are_drawn_again(tmp_path, saved, options, gain):
+    draw_all(analyse(table({("d", "a", "m", "lime"): peaked(0.5, gain=0.1)})), tmp_path)
+    saved.clear()
+    other = analyse(table({("d", "a", "m", "lime"): peaked(0.5, gain=gain)}), options)
+    draw_all(other, tmp_path)
+    assert saved == [one.stem for one in drawings(other)]
 
 
 def test_the_published_grid_gives_the_papers_figures(authors_grid):
     analysis = analyse(load_table(authors_grid))
-    stems = {stem for stem, _ in paper_figures(analysis, ["eval4nlp21 et-en xbertscore lime"])}
+    made = {one.stem: one for one in drawings(analysis, ["eval4nlp21 et-en xbertscore lime"])}
     assert {
-        "fig3_correlation_over_p_eval4nlp21_et-en_xbertscore_lime",
-        "fig7_lime_gain_density_by_dataset",
-        "fig12_lime_gain_density_by_language_pair",
-        "fig12_lime_gain_density_by_language_pair_all",
-        "fig13_lime_gain_density_by_metric",
-    } | REAL <= stems
-    with style():
-        metrics = words(gains_by(analysis, "lime", "metric"))
-        boxes, counts, ridge = (words(draw(analysis)) for draw in (best_boxes, better_and_worse, ridge_bars))
+        "correlation_over_p_eval4nlp21.et-en.xbertscore.lime",
+        "ridge_3_largest_and_smallest",
+        "gain_by_dataset_lime",
+        "gain_by_language_pair_lime",
+        "gain_by_language_pair_lime_all",
+        "gain_by_metric_lime",
+    } | REAL <= set(made)
+    metrics, boxes, counts, ridge = (
+        words(made[stem])
+        for stem in ("gain_by_metric_lime", "best_w_and_p_by_explainer", "better_and_worse_by_explainer", "ridge_all")
+    )
     for baseline in ("0.768", "0.479", "0.532", "0.466", "0.307"):
-        assert f"baseline {baseline}" in metrics
-    for median in ("Md 0.4", "Md -1.4", "Md -13.1", "Md -0.95"):
+        assert f"metric alone {baseline}" in metrics
+    assert {"BERTScore:", "XMoverScore:", "XLMR-SBERT:"} <= set(metrics.split())
+    for median in ("Md 0.4", "Md −1.4", "Md −13.1", "Md −0.95"):
         assert median in boxes
     assert "18 21 40 36" in counts
     assert "50 42 27 31" in counts
-    for value in ("+0.0126", "-0.0109", "intercept -0.0018"):
+    for value in ("+0.0126", "−0.0109", "intercept −0.0018"):
         assert value in ridge
     assert {"et-en", "ro-en", "ru-en"} < set(pairs_to_compare(analysis, "lime"))
 
 
-def test_held_out_figures_carry_the_numbers_of_the_papers():
-    points = {"lime": Point(0.5, 0.5), "shap": Point(0.5, 0.5)}
-    stems = {stem for stem, _ in paper_figures(analyse(table(SMALL), Options(fixed=points)))}
-    assert any(stem.startswith("fig11_") for stem in stems)
-    assert "fig10_better_and_worse_by_explainer" in stems
-    assert any(stem.startswith("fig9_") and stem.endswith("by_metric") for stem in stems)
-    assert not any(stem.startswith(("fig3_", "fig6_", "fig13_")) for stem in stems)
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        pytest.param(Options(), "chosen on these same settings (in-sample)", id="this-table"),
+        pytest.param(
+            Options(fixed={"lime": Point(0.5, 0.5), "shap": Point(0.5, 0.5)}), "as given or published", id="given"
+        ),
+        pytest.param(Options(select_from=table(SMALL)), "chosen on another table", id="another-table"),
+        pytest.param(Options(fixed={"lime": Point(0.5, 0.5)}), "partly as given", id="some-given"),
+    ],
+)
+def test_where_points_come_from_is_said_and_given_ones_are_never_called_held_out(options, told):
+    made = drawings(analyse(table(SMALL), options))
+    assert told in words(next(one for one in made if one.stem == "better_and_worse_by_explainer"))
+    assert not any("held" in words(one).lower() for one in made)
+
+
+@pytest.mark.parametrize(
+    ("n", "kind"),
+    [pytest.param(FEWEST - 1, "One mark per setting", id="few"), pytest.param(FEWEST, "density", id="many")],
+)
+def test_few_gains_are_drawn_one_by_one(n, kind):
+    surfaces = random_surfaces(3, datasets=("d1", "d2"), pairs=[f"p{at}" for at in range(n)], metrics=("m1",))
+    drawing = gains_by(analyse(table(surfaces)), KNOWN, "lime", "dataset")
+    assert kind in drawing.caption
+    with style():
+        (axes,) = drawing.draw().axes
+    marks = sum(len(one.get_offsets()) for one in axes.collections)
+    assert marks == (2 * n + 2 if n < FEWEST else 0)  # and the two means
+
+
+def test_marks_of_equal_gains_do_not_hide_each_other():
+    places = _offsets(np.array([0.0, 0.0, 0.0, 0.5]), 0.1)
+    assert len(set(places[:3])) == 3
+    assert places[3] == 0
+
+
+@pytest.mark.parametrize(
+    "values", [[1.0], [1.0, 2.0], [0.0] * 5 + [9.0], list(range(11)), [-30.0] * 3 + [0.1, 0.2, 0.3, 29.9]]
+)
+def test_boxes_are_those_of_matplotlib(values):
+    from matplotlib.cbook import boxplot_stats
+
+    (expected,) = boxplot_stats(values)
+    box = box_of(np.array(values))
+    assert box.quartiles == pytest.approx((expected["q1"], expected["med"], expected["q3"]))
+    assert (box.low, box.high) == pytest.approx((expected["whislo"], expected["whishi"]))
+    assert set(box.outliers) == set(expected["fliers"])
+
+
+def test_hostile_names_stay_text_in_every_file_and_never_form_a_path(tmp_path):
+    surfaces = {(HOSTILE, HOSTILE, name, HOSTILE): peaked(0.5) for name in ("m", HOSTILE)}
+    surfaces["日本語" * 40, "a", "m", HOSTILE] = peaked(1.0)
+    folder = tmp_path / "deep" / "figures"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no complaint about letters that the font lacks
+        files = draw_all(analyse(table(surfaces)), folder)
+    assert {path.parent for path in files} == {folder}
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.parent != folder] == []
+    assert all(
+        set(path.name) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-") for path in files
+    )
+    for path in files:
+        if path.suffix == ".svg":
+            tags = {one.tag.rpartition("}")[2] for one in ElementTree.parse(path).iter()}
+            assert "script" not in tags
+            assert "text" in tags
+        if path.suffix == ".txt":
+            _, blank, _ = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+            assert blank == ""
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        pytest.param(("wmt17", "de-en", "chrf", "lime"), "wmt17.de-en.chrf.lime", id="plain"),
+        pytest.param(("../../etc", "passwd"), "-etc.passwd-", id="a path"),
+        pytest.param(("a\nb", "c"), "a-b.c-", id="a line break"),
+        pytest.param(("", "x"), ".x-", id="an empty name"),
+        pytest.param(("数" * 80,), "--", id="no letter of ASCII"),
+    ],
+)
+def test_file_names_are_made_safe(parts, expected):
+    found = file_stem(*parts)
+    assert found.startswith(expected)
+    assert (found == expected) == (expected == ".".join(parts))
+    assert "/" not in found
+    assert "\n" not in found
+    assert len(found.encode()) <= LONGEST_STEM + 9
+
+
+def test_file_names_of_different_settings_differ():
+    settings = [
+        ("a", "b.c"),
+        ("a.b", "c"),
+        ("a/b", "c"),
+        ("a-b", "c"),
+        ("x" * 300, "a"),
+        ("x" * 300, "b"),
+        ("a b", "c"),
+    ]
+    assert len({file_stem(*names) for names in settings}) == len(settings)
+
+
+def test_names_are_written_as_the_field_writes_them():
+    assert len(set(WRITTEN.values())) == len(WRITTEN)
+    assert [written(name) for name in ("chrf", "bertscore", "my_metric")] == ["chrF", "BERTScore", "my_metric"]
+    assert label("a\n\u202eb\x00") == "a b"
+    assert len(label("x" * 500)) == 44
 
 
 def test_the_largest_and_smallest_gain_are_drawn_then_what_is_asked_for():
@@ -133,7 +287,7 @@ def test_the_largest_and_smallest_gain_are_drawn_then_what_is_asked_for():
         ("d", "e", "m", "random"): peaked(0.5, gain=0.4),
     }
     analysis = analyse(table(surfaces))
-    labels = [analysis.table.settings[row].label for row in rows_to_draw(analysis, ["d c m lime", "d b m lime"])]
+    labels = [analysis.table.settings[row].label for row in settings_to_draw(analysis, ["d c m lime", "d b m lime"])]
     assert labels == ["d b m lime", "d a m lime", "d c m lime"]
 
 
@@ -145,12 +299,12 @@ def test_of_settings_that_nothing_improves_the_one_that_loses_most_is_drawn():
         ("d", "f", "m", "lime"): flat(0.5, 0.4),
     }
     analysis = analyse(table(surfaces), Options(fixed={"lime": Point(0.5, 0.5)}))
-    assert [analysis.table.settings[row].language_pair for row in rows_to_draw(analysis)] == ["a", "c"]
+    assert [analysis.table.settings[row].language_pair for row in settings_to_draw(analysis)] == ["a", "c"]
 
 
 def test_an_unknown_setting_is_refused():
     with pytest.raises(ConfigError, match="unknown setting 'd1 a m1 lima'. Did you mean 'd1 a m1 lime'"):
-        rows_to_draw(analyse(table(SMALL)), ["d1 a m1 lima"])
+        settings_to_draw(analyse(table(SMALL)), ["d1 a m1 lima"])
 
 
 def test_undefined_values_are_said():
@@ -158,18 +312,40 @@ def test_undefined_values_are_said():
     holed[P == 0.5, 1] = np.nan
     surfaces = {("d", "a", "m", "lime"): holed, ("d", "b", "m", "lime"): whole}
     analysis = analyse(table(surfaces), Options(fixed={"lime": Point(0.5, 0.5)}))
+    assert "1 points undefined" in words(setting_drawing(analysis, 0, KNOWN))
+    assert "1 settings undefined" in words(better_and_worse(analysis))
+    assert "1 undefined gains left out" in words(gains_by(analysis, KNOWN, "lime", "dataset"))
+
+
+def test_a_setting_that_nothing_improves_has_no_best_point_but_the_metric_alone():
+    drawing = setting_drawing(analyse(table({("d", "a", "m", "lime"): flat()})), 0, KNOWN)
+    assert "Best of all points: the metric alone." in drawing.caption
+    assert "best (w, p)" not in words(drawing)
+
+
+def test_the_correlation_is_named_where_it_is_known():
+    analysis = analyse(table(SMALL))
     with style():
-        assert "1 points undefined" in words(correlation_over_p(analysis, 0))
-        assert "1 settings undefined" in words(better_and_worse(analysis))
-        assert "1 undefined gains left out" in words(gains_by(analysis, "lime", "dataset"))
-        assert "No density of fewer than 2 values that differ: d." in words(gains_by(analysis, "lime", "dataset"))
+        known, unknown = (
+            setting_drawing(analysis, 0, basis).draw().axes[0].get_ylabel() for basis in (Basis("kendall"), Basis())
+        )
+    assert (known, unknown) == ("Kendall's τ with human scores", "Correlation with human scores")
 
 
 def test_lines_differ_without_colour():
+    pairs = [f"p{at}" for at in range(FEWEST)]
+    surfaces = random_surfaces(1, pairs=pairs, datasets=("d1",), metrics=("m1", "m2", "m3"))
     with style():
-        lines = gains_by(analyse(table(many_pairs())), "lime", "metric").axes[0].get_lines()
+        lines = gains_by(analyse(table(surfaces)), KNOWN, "lime", "metric").draw().axes[0].get_lines()
     drawn = [line for line in lines if not line.get_label().startswith("_")]
     assert len({line.get_marker() for line in drawn}) == len(drawn) == 3
+
+
+def test_all_figures_of_a_small_table_say_the_same_as_before():
+    analysis = analyse(table(SMALL))
+    assert "Md " in words(best_boxes(analysis))
+    assert "all." in ridge_bars(analysis).caption
+    assert "6 of" in ridge_bars(analysis, 3).caption
 
 
 def test_the_signature_tells_tables_of_one_name_apart():
@@ -184,6 +360,7 @@ def test_the_signature_tells_tables_of_one_name_apart():
     [
         pytest.param("lime", "lime", id="short"),
         pytest.param("input_marginalization", "input_\nmarginalization", id="at an underscore"),
+        pytest.param("Input Marginalization", "Input\nMarginalization", id="at a blank"),
         pytest.param("averyveryverylongname", "averyveryverylongname", id="nowhere to break"),
     ],
 )

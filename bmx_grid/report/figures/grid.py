@@ -1,19 +1,27 @@
-"""The figure of a setting: correlation over p, a line for each w (the paper's Figure 3)."""
+"""The figure of a setting: correlation over p, a line for each w (Figure 3 of the BMX paper)."""
 
 from __future__ import annotations
 
 import math
-import struct
-import textwrap
-import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.files import replacing
+from bmx_grid.analysis import shown
+from bmx_grid.analysis.basis import Basis
+from bmx_grid.analysis.given import Point
+from bmx_grid.analysis.run import Analysis
+from bmx_grid.analysis.signature import signature
+from bmx_grid.measures.best import NO_CHANGE
+from bmx_grid.report.figures import current
+from bmx_grid.report.figures.canvas import DPI, PAGE, VERSION, Drawing, empty, save, style, thin_grid
+from bmx_grid.report.figures.palette import DASHES, GOLD, INK, LINES, MARKERS
+from bmx_grid.report.figures.words import number, point, undefined_in_words
+from bmx_grid.report.names import correlation_in_words, file_stem, setting_in_words
 from bmx_grid.sweep.results import SettingResult
 
 if TYPE_CHECKING:
@@ -22,140 +30,206 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-VERSION = 2  # raise when the drawing changes, so that older figures are drawn again
-PNG = b"\x89PNG\r\n\x1a\n"
-KEY = "Fingerprint"  # of the PNG's text that says which result it shows
-# Okabe and Ito's colours, told apart by colour-blind readers; dashes and markers tell lines apart without colour.
-COLOURS = ("#D55E00", "#E69F00", "#009E73", "#56B4E9", "#0072B2", "#CC79A7")
-DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)), (0, (3, 1)), (0, (8, 2, 2, 2)))
-MARKERS = ("o", "s", "^", "D", "v", "P")
-CAPTION_WIDTH = 138  # characters that fit below the figure
+HEIGHT = 2.5  # inches
+LEAST_REACH = 0.005  # of the second frame, above and below the metric alone
+STEM = "correlation_over_p"
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """What is drawn of a setting.
+
+    names: data set, language pair, metric, explainer; correlation: float64[P, W] at p: float64[P], w: float64[W].
+    kind: "pearson", "spearman", "kendall", or None where it is not known; mean: the name of the power mean on the axis.
+    best, fixed: points and their correlations; None and NaN without one. words: the caption.
+    """
+
+    names: tuple[str, ...]
+    p: Floats
+    w: Floats
+    correlation: Floats
+    baseline: float
+    best: Point | None
+    best_correlation: float
+    fixed: Point | None
+    fixed_correlation: float
+    kind: str | None
+    mean: str
+    words: str
 
 
 def draw_setting(result: SettingResult, path: Path) -> None:
-    """Write the figure of a result as a PNG of 900 x 600 points, in one step.
+    """Write the figure of a result as a PNG in one step; its caption is the PNG's description.
 
     Undefined points leave gaps. Raises StoreError when the file cannot be written.
     """
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 6), dpi=100)
-    canvas: Any = FigureCanvasAgg(figure)
-    caption = _caption(result)
-    axes = figure.add_axes((0.09, 0.125 + 0.023 * len(caption), 0.75, 0.805 - 0.023 * len(caption)))
-    _draw_lines(axes, result)
-    _draw_words(figure, axes, result, caption)
-    metadata = {"Software": None, "Title": result.label, KEY: _stamp(result.fingerprint)}
-    # Unhinted text looks the same at this size and is quicker to draw.
-    with replacing(path) as part, matplotlib.rc_context({"text.hinting": "none"}):
-        canvas.print_png(part, metadata=metadata, pil_kwargs={"compress_level": 3})
+    curves = curves_of_result(result)
+    with style():
+        title = setting_in_words(curves.names)
+        save(correlation_over_p(curves), [path], title=title, caption=curves.words, stamp=_stamp(result.fingerprint))
 
 
 def is_current(path: Path, fingerprint: str) -> bool:
-    """Whether `path` is a whole figure, drawn by this code, of the result with this fingerprint.
-
-    Reads the PNG's chunks by itself, checksums included: a sweep in which nothing is new needs no drawing library.
-    """
-    expected = KEY.encode() + b"\0" + _stamp(fingerprint).encode()
-    try:
-        content = path.read_bytes()
-    except OSError:  # not there, or not to be read: the drawing that follows says what is wrong
-        return False
-    place, kind, found = len(PNG), b"", False
-    while content.startswith(PNG) and place + 12 <= len(content) and kind != b"IEND":
-        size, kind = struct.unpack_from(">I4s", content, place)
-        inside = content[place + 8 : place + 8 + size]
-        if content[place + 8 + size : place + 12 + size] != struct.pack(">I", zlib.crc32(kind + inside)):
-            return False
-        found |= kind == b"tEXt" and inside == expected
-        place += size + 12
-    return found and kind == b"IEND" and place == len(content)
+    """Whether `path` is a whole figure, drawn by this code, of the result with this fingerprint."""
+    return current.is_current(path, _stamp(fingerprint))
 
 
 def _stamp(fingerprint: str) -> str:
     return f"{VERSION}:{fingerprint}"
 
 
-def draw_curves(axes: Axes, p: Floats, w: Sequence[float], correlation: Floats) -> None:
-    """A line over p for each w, ascending in w, so that the metric alone (w = 1, black) lies on top.
+def setting_drawing(analysis: Analysis, row: int, basis: Basis) -> Drawing:
+    """The figure of one setting of an analysis."""
+    curves = curves_of_row(analysis, row, basis)
+    stem = f"{STEM}_{file_stem(*curves.names)}"
+    title = f"{setting_in_words(curves.names)}: correlation over p"
+    return Drawing(stem, title, curves.words, lambda: correlation_over_p(curves))
 
-    p: float64[P]; correlation: float64[P, W], NaN leaves a gap.
-    """
-    finite = np.isfinite(p)
-    every = max(len(p) // 10, 1)
-    for column, weight in enumerate(w):
+
+def curves_of_result(result: SettingResult) -> Curves:
+    """The curves of a finished setting of a sweep."""
+    grid = result.grid
+    boosted = math.isfinite(grid.best_p) and grid.best_w != 1
+    given = math.isfinite(result.fixed) and math.isfinite(result.fixed_p)
+    best = Point(grid.best_p, grid.best_w) if boosted else None
+    fixed = Point(result.fixed_p, result.fixed_w) if given else None
+    sides = "both sides" if result.side == "both" else "the hypothesis"
+    shared = f", shared by {grid.plateau:,} points" if grid.plateau > 1 and boosted else ""
+    words = [
+        *_words(result.correlation, grid.baseline, best, grid.best, fixed, result.fixed, shared),
+        f"{grid.n_used:,} segments, words of {sides}, {result.aggregation}."
+        + undefined_in_words(grid.n_undefined, "points"),
+        result.signature,
+    ]
+    return Curves(
+        names=result.names,
+        p=np.asarray(result.p, dtype=np.float64),
+        w=np.asarray(result.w, dtype=np.float64),
+        correlation=grid.correlation,
+        baseline=grid.baseline,
+        best=best,
+        best_correlation=grid.best,
+        fixed=fixed,
+        fixed_correlation=result.fixed,
+        kind=result.correlation,
+        mean=_mean(result.aggregation),
+        words=" ".join(words),
+    )
+
+
+def curves_of_row(analysis: Analysis, row: int, basis: Basis) -> Curves:
+    """The curves of a setting of an analysis."""
+    table = analysis.table
+    best, fixed, baseline = shown.best_of(analysis, row), shown.fixed_of(analysis, row), float(table.baseline[row])
+    names = table.settings[row]
+    at = fixed.point if math.isfinite(fixed.correlation) else None
+    shared = f", {best.plateau:,} points within 1e-5 of the highest below w = 1; rule '{best.tie}'"
+    words = _words(basis.correlation, baseline, best.point, best.correlation, at, fixed.correlation, shared)
+    if at is not None:
+        words.append(f"Fixed point: {fixed.origin}.")
+    if (names.dataset, names.language_pair) in basis.segments:
+        words.append(f"{basis.segments[names.dataset, names.language_pair]:,} segments.")
+    undefined = int(np.isnan(table.correlation[row]).sum())
+    return Curves(
+        names=tuple(names),
+        p=table.p,
+        w=table.w,
+        correlation=table.correlation[row],
+        baseline=baseline,
+        best=best.point,
+        best_correlation=best.correlation,
+        fixed=at,
+        fixed_correlation=fixed.correlation,
+        kind=basis.correlation,
+        mean=_mean(basis.aggregation),
+        words=" ".join(words) + undefined_in_words(undefined, "points") + f" {signature(analysis)}",
+    )
+
+
+def _mean(aggregation: str | None) -> str:
+    return "p of the power mean" if aggregation in (None, "PowerMean") else f"p ({aggregation})"
+
+
+def _words(
+    kind: str | None,
+    baseline: float,
+    best: Point | None,
+    highest: float,
+    fixed: Point | None,
+    there: float,
+    shared: str,
+) -> list[str]:
+    alone = "undefined" if not math.isfinite(baseline) else number(baseline, ".4f")
+    words = [
+        f"{correlation_in_words(kind).capitalize()} with human scores over p, one line per w; right: near the metric "
+        f"alone. Metric alone (w = 1): {alone}."
+    ]
+    if best is not None:
+        gain = number(highest - baseline, "+.4f")
+        words.append(
+            f"Best point, chosen on these segments (in-sample): {number(highest, '.4f')} at {point(best)}, gain "
+            f"{gain}{shared}."
+        )
+    elif math.isfinite(baseline):
+        words.append("Best of all points: the metric alone.")
+    if fixed is not None:
+        words.append(f"Fixed {point(fixed)}: {number(there, '.4f')}, gain {number(there - baseline, '+.4f')}.")
+    return words
+
+
+def correlation_over_p(curves: Curves) -> Figure:
+    """Two frames: the whole grid, and its part near the metric alone. To be called inside `canvas.style`."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(PAGE, HEIGHT), dpi=DPI)
+    # Given places: finding them from the extents of all labels takes half of the drawing.
+    whole, near = (figure.add_axes((left, 0.165, 0.315, 0.735)) for left in (0.088, 0.49))
+    for axes in (whole, near):
+        _draw_lines(axes, curves)
+        thin_grid(axes)
+        axes.margins(x=0.01)
+        axes.set_xlabel(curves.mean)
+        axes.xaxis.set_label_coords(0.5, -0.13)
+    if np.isnan(curves.correlation).all():
+        empty(whole, "no defined correlation")
+    if math.isfinite(curves.baseline):
+        gain = curves.best_correlation - curves.baseline
+        reach = max(gain, LEAST_REACH) if math.isfinite(gain) else LEAST_REACH
+        low, high = whole.get_ylim()
+        near.set_ylim(max(curves.baseline - 2 * reach, low), min(curves.baseline + 1.5 * reach, high))
+    kind = correlation_in_words(curves.kind)
+    whole.set_ylabel(f"{kind[:1].upper()}{kind[1:]} with human scores")
+    whole.yaxis.set_label_coords(-0.2, 0.5)
+    figure.text(0.088, 0.935, setting_in_words(curves.names), fontsize=8)
+    near.set_title("near the metric alone", loc="right", fontsize=7.5, pad=3)
+    near.legend(
+        loc="upper left", bbox_to_anchor=(1.0, 1.03), frameon=False, handlelength=2.6, handletextpad=0.6, fontsize=7.5
+    )
+    return figure
+
+
+def _draw_lines(axes: Axes, curves: Curves) -> None:
+    """A line over p for each w, ascending in w, so that the metric alone (black) lies on top; then the points."""
+    finite = np.isfinite(curves.p)
+    every = max(len(curves.p) // 10, 1)
+    weights: Sequence[float] = curves.w.tolist()
+    for column, weight in enumerate(weights):
         alone = weight == 1
         axes.plot(
-            p[finite],
-            correlation[finite, column],
-            color="black" if alone else COLOURS[column % len(COLOURS)],
+            curves.p[finite],
+            curves.correlation[finite, column],
+            color=INK if alone else LINES[column % len(LINES)],
             linestyle="-" if alone else DASHES[column % len(DASHES)],
-            linewidth=1.8 if alone else 1.4,
-            marker=None if alone and len(p) > 1 else MARKERS[column % len(MARKERS)],
-            markevery=((column * every) // max(len(w), 1), every),
-            markersize=4.5,
-            label=f"w = {weight:g}" + (" (metric)" if alone else ""),
+            linewidth=1.3 if alone else 1.1,
+            marker=None if alone and len(curves.p) > 1 else MARKERS[column % len(MARKERS)],
+            markevery=((column * every) // max(len(weights), 1), every),
+            markersize=3.2,
+            label="metric alone" if alone else f"w = {weight:g}",
         )
-
-
-def _draw_lines(axes: Axes, result: SettingResult) -> None:
-    """The curves; the best point and the fixed one."""
-    draw_curves(axes, np.asarray(result.p, dtype=np.float64), result.w, result.grid.correlation)
-    if math.isfinite(result.fixed) and math.isfinite(result.fixed_p):
-        style: dict[str, Any] = {
-            "color": "black",
-            "marker": "x",
-            "markersize": 9,
-            "markeredgewidth": 1.8,
-            "linestyle": "none",
-        }
-        axes.plot([result.fixed_p], [result.fixed], label="fixed (w, p)", zorder=9, **style)
-    if math.isfinite(result.grid.best) and math.isfinite(result.grid.best_p):
-        style = {"color": "#FFD700", "marker": "*", "markersize": 15, "markeredgecolor": "black", "linestyle": "none"}
-        axes.plot([result.grid.best_p], [result.grid.best], label="best (w, p)", zorder=10, **style)
-    else:
-        axes.text(0.5, 0.5, "no defined correlation", transform=axes.transAxes, ha="center", color="#555555")
-
-
-def _draw_words(figure: Figure, axes: Axes, result: SettingResult, caption: list[str]) -> None:
-    # Given places: finding them from the extents of all tick labels takes a fifth of the drawing.
-    axes.set_title(result.label, fontsize=12, y=1.015, parse_math=False)
-    axes.xaxis.set_label_coords(0.5, -0.065)
-    axes.yaxis.set_label_coords(-0.085, 0.5)
-    axes.set_xlabel("p of the power mean" if result.aggregation == "PowerMean" else f"p ({result.aggregation})")
-    axes.set_ylabel(f"{result.correlation.capitalize()} correlation with human scores")
-    axes.grid(True, color="#DDDDDD", linewidth=0.6)
-    axes.margins(x=0.01)
-    axes.legend(
-        loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8.5, handlelength=2.8, handletextpad=0.6
-    )
-    small: dict[str, Any] = {"fontsize": 7, "family": "monospace", "linespacing": 1.35}
-    figure.text(0.02, 0.018, "\n".join(caption), va="bottom", parse_math=False, **small)
-
-
-def _caption(result: SettingResult) -> list[str]:
-    """What the figure rests on, in lines that fit below it."""
-    grid = result.grid
-    parts = [f"baseline {_number(grid.baseline)}"]
-    if math.isfinite(grid.best):
-        shared = f", shared by {grid.plateau:,} points" if grid.plateau > 1 else ""
-        parts.append(
-            f"best {grid.best:.4f} at (w, p) = ({grid.best_w:g}, {grid.best_p:g}), "
-            f"gain {_number(result.gain, '+')}{shared}"
-        )
-    if math.isfinite(result.fixed_p):
-        parts.append(f"fixed ({result.fixed_w:g}, {result.fixed_p:g}): {_number(result.fixed)}")
-    parts.append(f"{grid.n_used:,} segments, words of {'both sides' if result.side == 'both' else 'the hypothesis'}")
-    if grid.n_undefined > 0:
-        parts.append(f"{grid.n_undefined:,} points undefined")
-    lines = textwrap.wrap("; ".join(parts), CAPTION_WIDTH)
-    # Lines break between settings, not inside one.
-    spaced = result.signature.replace("|", "| ")
-    wrapped = textwrap.wrap(spaced, CAPTION_WIDTH, max_lines=4, placeholder=" …", break_on_hyphens=False)
-    return lines + [line.replace("| ", "|") for line in wrapped]
-
-
-def _number(value: float, sign: str = "") -> str:
-    return f"{value:{sign}.4f}" if math.isfinite(value) else "undefined"
+    mark: dict[str, Any] = {"linestyle": "none"}
+    if curves.fixed is not None and math.isfinite(curves.fixed.p):
+        mark |= {"marker": "x", "markersize": 6, "markeredgewidth": 1.5, "color": INK}
+        axes.plot([curves.fixed.p], [curves.fixed_correlation], label="fixed (w, p)", zorder=9, **mark)
+    if curves.best is not None and curves.best_correlation > curves.baseline + NO_CHANGE:
+        mark |= {"marker": "*", "markersize": 9, "markeredgewidth": 0.7, "markeredgecolor": INK, "color": GOLD}
+        axes.plot([curves.best.p], [curves.best_correlation], label="best (w, p)", zorder=10, **mark)

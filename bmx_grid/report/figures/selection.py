@@ -1,188 +1,232 @@
-"""Best points, counts of better and worse, and the regression (the paper's Figures 5, 6, 8 and 10)."""
+"""Best points, counts of better and worse, and the regression (Figures 5, 6, 8 and 10 of the BMX paper)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from bmx_grid.analysis import shown
 from bmx_grid.analysis.gains import GainSummary
 from bmx_grid.analysis.run import Analysis
-from bmx_grid.report.figures.page import broken, empty, page
-from bmx_grid.report.figures.words import number, points_in_words, source, undefined_in_words
+from bmx_grid.analysis.shown import Box
+from bmx_grid.analysis.signature import signature
+from bmx_grid.report.figures.canvas import COLUMN, PAGE, SMALL, Drawing, canvas, empty, thin_grid
+from bmx_grid.report.figures.palette import (
+    BLUE,
+    GREEN,
+    INK,
+    NEUTRAL,
+    ORANGE,
+    PALE,
+    PAPER,
+    PINK,
+    QUIET,
+    RED,
+)
+from bmx_grid.report.figures.words import chosen_in_words, number, points_in_words, undefined_in_words
+from bmx_grid.report.names import SHORT_LABEL, factor_in_words, label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Counts: what they are, their colour, and the hatch that tells them apart without it.
-COUNTS = (("better", "#0072B2", ""), ("unchanged", "#BBBBBB", "...."), ("worse", "#E69F00", "////"))
-NAMED = {"better": "better", "unchanged": "within 1e-5", "worse": "equal or worse"}
-FACTOR_COLOURS = {"dataset": "#0072B2", "language_pair": "#009E73", "metric": "#E69F00", "explainer": "#CC79A7"}
-FACTOR_HATCHES = {"dataset": "////", "language_pair": "", "metric": "....", "explainer": "xx"}
-FACTOR_WORDS = {"dataset": "data set", "language_pair": "language pair", "metric": "metric", "explainer": "explainer"}
-BAR = 0.26
+# Counts: what they are, how they are named, their colour, and the hatch that tells them apart without it.
+COUNTS = (
+    ("better", "better", BLUE, ""),
+    ("unchanged", "within 1e-5", NEUTRAL, ""),
+    ("worse", "equal or worse", ORANGE, "////"),
+)
+FACTOR_COLOURS = {"dataset": BLUE, "language_pair": GREEN, "metric": ORANGE, "explainer": PINK}
+FACTOR_HATCHES = {"dataset": "////", "language_pair": "", "metric": "\\\\\\\\", "explainer": "xx"}
+SAID = "Better: gain above 1e-5; equal or worse: gain of 0 or less."
+BAR = 0.27  # inches of a row
 
 
-def best_boxes(analysis: Analysis) -> Figure:
-    """Figure 5: box plots of best w and best p by explainer, with the medians written."""
-    real = analysis.real
-    best = analysis.best.take(~analysis.table.is_control)
-    names = real.factor_levels("explainer")
-    undefined = int((np.isnan(best.p) | np.isnan(best.w)).sum())
-    about = (
-        f"Best (w, p) of {len(real) - undefined:,} settings, controls left out; of several best points the rule "
-        f"'{best.tie}' takes one. Box: quartiles; whiskers: 1.5 times the box; Md: median. {analysis.n_tied} of "
-        f"{len(real)} settings are improved by no (w, p)."
-    ) + undefined_in_words(undefined, "settings have no best point,")
-    figure, frames = page(1.0 + 0.42 * max(len(names), 2), [about, source(analysis)], columns=2)
-    for axes, symbol, values in zip(frames, ("w", "p"), (best.w, best.p), strict=True):
-        groups = []
-        for name in names:
-            own = values[real.where(explainer=name)]
-            groups.append(own[~np.isnan(own)])
-        _boxes(axes, names, groups, symbol)
-        for at, name in enumerate(names):
-            words = f"Md {number(getattr(analysis.medians[name], symbol), 'g')}"
+def best_boxes(analysis: Analysis) -> Drawing:
+    """Box plots of best w and best p by explainer, with the medians written."""
+    found = shown.best_boxes(analysis)
+    total = len(analysis.real)
+    undefined = total - sum(w.n for w, _ in found.values())
+    caption = (
+        f"Best (w, p) of {total - undefined:,} settings by explainer, controls left out; ties are broken by the rule "
+        f"'{analysis.best.tie}'. Box: quartiles; whiskers: last values within 1.5 interquartile ranges; Md: median. "
+        f"Of {analysis.n_tied} settings the metric alone is best: the p that the rule gives them means nothing."
+        f"{undefined_in_words(undefined, 'settings have no best point,')} {signature(analysis)}"
+    )
+    return Drawing("best_w_and_p_by_explainer", "Best w and p by explainer", caption, partial(_boxes, found))
+
+
+def better_and_worse(analysis: Analysis) -> Drawing:
+    """Settings that got better and not better at the fixed points, by explainer."""
+    total = shown.all_counts(analysis)
+    caption = (
+        f"{total.n:,} settings at one fixed (w, p) per explainer, {chosen_in_words(analysis)}; controls left out. "
+        f"{SAID} {points_in_words(analysis)}{undefined_in_words(total.undefined, 'settings')} {signature(analysis)}"
+    )
+    title = "Settings that get better and worse by explainer"
+    return Drawing("better_and_worse_by_explainer", title, caption, partial(_counts, {"": shown.counts(analysis)}))
+
+
+def better_when_left_out(analysis: Analysis) -> Drawing:
+    """The same counts with points chosen without the data set, language pair or metric they are judged on."""
+    found = {
+        f"chosen on the other {factor_in_words(factor)}s": {
+            name: one.summary for name, one in held.items() if one.folds
+        }
+        for factor, held in shown.left_out(analysis).items()
+    }
+    inside = "; ".join(
+        f"{factor_in_words(factor)}: "
+        + ", ".join(f"{label(name)} {one.in_sample.better}" for name, one in held.items() if one.folds)
+        for factor, held in shown.left_out(analysis).items()
+        if any(one.folds for one in held.values())
+    )
+    caption = (
+        "Settings that get better and worse when the point of an explainer is the median of the best points of all "
+        "data sets (language pairs, metrics) but the one it is applied to. Other language pairs of a set may "
+        f"share its references, and other metrics are judged on the same segments. {SAID} Better at points chosen "
+        f"on all: {inside or 'nothing to leave out'}. {signature(analysis)}"
+    )
+    title = "Better and worse at points chosen without the data set, language pair or metric judged on"
+    return Drawing("better_and_worse_left_out", title, caption, partial(_counts, found))
+
+
+def ridge_bars(analysis: Analysis, ends: int | None = None) -> Drawing:
+    """Coefficients of the regression of the gain, all, or the `ends` largest and smallest."""
+    fit = shown.ridge_of(analysis)
+    coefficients = list(fit.coefficients.items())
+    shortened = ends is not None and len(coefficients) > 2 * ends
+    kept = coefficients if ends is None or not shortened else [*coefficients[:ends], *coefficients[-ends:]]
+    which = f"{len(kept)} of {len(coefficients)} coefficients, the largest and the smallest" if shortened else "all"
+    caption = (
+        f"Coefficients of a ridge regression (alpha {fit.alpha:g}) of the gain on data set, language pair, metric and "
+        f"explainer, {fit.n:,} settings; intercept {number(fit.intercept, '+.4f')}, "
+        f"R² {number(fit.r2, '.2f')}; {which}. "
+        f"The factors are not independent, and there are no intervals. {points_in_words(analysis)} "
+        f"{signature(analysis)}"
+    )
+    stem = "ridge_all" if ends is None else f"ridge_{ends}_largest_and_smallest"
+    title = "Regression of the gain: " + ("all coefficients" if ends is None else "largest and smallest coefficients")
+    return Drawing(stem, title, caption, partial(_ridge, kept, ends if shortened else None))
+
+
+def _boxes(found: Mapping[str, tuple[Box, Box]]) -> Figure:
+    figure, frames = canvas(PAGE, 0.5 + 0.36 * max(len(found), 2), columns=2)
+    for axes, symbol, boxes in zip(frames, "wp", zip(*found.values(), strict=True), strict=True):
+        kept = [(at, box) for at, box in enumerate(boxes) if box.n > 0]
+        if kept:
+            axes.bxp(
+                [_as_drawn(box) for _, box in kept],
+                positions=[-at for at, _ in kept],
+                widths=0.55,
+                orientation="horizontal",
+                patch_artist=True,
+                manage_ticks=False,
+                boxprops={"facecolor": PALE, "edgecolor": INK, "linewidth": 0.7},
+                whiskerprops={"linewidth": 0.7},
+                capprops={"linewidth": 0.7},
+                medianprops={"color": RED, "linewidth": 2.2, "solid_capstyle": "butt"},
+                flierprops={"marker": "o", "markersize": 2.5, "markerfacecolor": "none", "markeredgecolor": QUIET},
+            )
+        labels = [f"{label(name)} (n = {box.n})" for name, box in zip(found, boxes, strict=True)]
+        axes.set_yticks([-at for at in range(len(found))], labels)
+        axes.tick_params(axis="y", length=0, labelleft=symbol == "w")
+        axes.set_ylim(-len(found) + 0.4, 0.6)
+        axes.set_xlabel(f"best {symbol}")
+        thin_grid(axes, "x")
+        for at, box in enumerate(boxes):
+            words = f"Md {number(box.quartiles[1], 'g')}"
             axes.annotate(words, (1.01, -at), xycoords=("axes fraction", "data"), va="center", annotation_clip=False)
-        axes.set_title(f"best {symbol}", loc="left")
-        if not any(len(group) > 0 for group in groups):
+        if not kept:
             empty(axes, "no best point")
     return figure
 
 
-def better_and_worse(analysis: Analysis) -> Figure:
-    """Figures 6 and 10: settings that got better and not better at the fixed points, by explainer."""
-    found = analysis.fixed.by["explainer"]
-    total = analysis.fixed.all
-    about = (
-        f"{total.n:,} settings at fixed points, controls left out: better is a gain above 1e-5, worse a gain of 0 or "
-        f"less. {points_in_words(analysis)}{undefined_in_words(total.undefined, 'settings')}"
-    )
-    figure, (axes,) = page(3.2, [about, source(analysis)])
-    _counts(axes, found)
-    where = "points from elsewhere" if analysis.is_held_out else "points chosen on these settings"
-    axes.set_title(f"Better and worse by explainer ({where})", loc="left")
+def _as_drawn(box: Box) -> dict[str, Any]:
+    first, middle, third = box.quartiles
+    return {"q1": first, "med": middle, "q3": third, "whislo": box.low, "whishi": box.high, "fliers": box.outliers}
+
+
+def _counts(found: Mapping[str, Mapping[str, GainSummary]]) -> Figure:
+    """A frame per title: one bar per name, of settings that got better, stayed, and got worse, with their numbers."""
+    rows = [max(len(one), 1) for one in found.values()]
+    height = sum(BAR * one + 0.2 * bool(title) for title, one in zip(found, rows, strict=True)) + 0.75
+    figure, frames = canvas(COLUMN, height, rows=len(found), height_ratios=rows)
+    for axes, (title, summaries) in zip(frames, found.items(), strict=True):
+        _bars(axes, summaries)
+        if title:
+            axes.set_title(title, loc="left", fontsize=7.5, pad=3)
+    frames[-1].set_xlabel("settings")
+    handles, labels = max((axes.get_legend_handles_labels() for axes in frames), key=lambda one: len(one[0]))
+    if handles:
+        figure.legend(handles, labels, loc="outside upper left", frameon=False, ncols=3, columnspacing=1.2)
     return figure
 
 
-def better_when_left_out(analysis: Analysis) -> Figure:
-    """The counts of Figure 6 with points chosen without the data set, language pair or metric they are judged on."""
-    about = (
-        "Settings that got better and not better when the median point of an explainer is chosen on all data sets "
-        "(language pairs, metrics) but the one it is applied to. In brackets: better with points chosen on all of them."
-    )
-    figure, frames = page(
-        1.85 * len(analysis.leave_one_out), [about, source(analysis)], rows=len(analysis.leave_one_out)
-    )
-    for axes, (factor, found) in zip(frames, analysis.leave_one_out.items(), strict=True):
-        held = {name: one for name, one in found.items() if one.folds}
-        summaries = {name: one.summary for name, one in held.items()}
-        _counts(axes, summaries, [one.in_sample.better for one in held.values()], legend=axes is frames[0])
-        axes.set_title(f"{FACTOR_WORDS[factor]} left out", loc="left")
-        if not held:
-            axes.clear()
-            axes.set_axis_off()
-            empty(axes, f"a single {FACTOR_WORDS[factor]}:\nnothing to leave out")
-    return figure
+def _bars(axes: Axes, found: Mapping[str, GainSummary]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    if not found:
+        axes.set_axis_off()
+        empty(axes, "nothing to leave out")
+        return
+    widest = max((one.n for one in found.values()), default=0)
+    places = [-at for at in range(len(found))]
+    start = [0] * len(found)
+    for kind, name, colour, hatch in COUNTS:
+        widths = [getattr(one, kind) for one in found.values()]
+        axes.barh(
+            places, widths, left=start, height=0.7, color=colour, hatch=hatch, edgecolor=INK, linewidth=0.5, label=name
+        )
+        for place, left, width in zip(places, start, widths, strict=True):
+            if width >= 0.06 * widest and width > 0:
+                box = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.8}
+                axes.text(
+                    left + width / 2, place, str(width), ha="center", va="center", fontsize=SMALL, color=INK, bbox=box
+                )
+        start = [left + width for left, width in zip(start, widths, strict=True)]
+    axes.set_yticks(places, [label(name, SHORT_LABEL) for name in found])
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(-len(found) + 0.45, 0.55)
+    axes.set_xlim(0, max(widest, 1))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
 
 
-def ridge_bars(analysis: Analysis, ends: int | None = None) -> Figure:
-    """Figure 8: coefficients of the regression of the gain, all, or the `ends` largest and smallest."""
-    fit = analysis.ridge
-    coefficients = list(fit.coefficients.items())
-    shortened = ends is not None and len(coefficients) > 2 * ends
-    shown = coefficients if ends is None or not shortened else [*coefficients[:ends], *coefficients[-ends:]]
-    which = f"{len(shown)} of {len(coefficients)} coefficients, the largest and the smallest" if shortened else "all"
-    about = (
-        f"Ridge regression (alpha {fit.alpha:g}) of the gain on data set, language pair, metric and explainer, "
-        f"{fit.n:,} settings; intercept {number(fit.intercept, '+.4f')}, R² {number(fit.r2, '.2f')}; {which}. "
-        f"The factors are not independent. {points_in_words(analysis)}"
-    )
-    figure, (axes,) = page(0.9 + 0.23 * max(len(shown), 4), [about, source(analysis)])
-    places = [-at - (0.8 if shortened and ends is not None and at >= ends else 0) for at in range(len(shown))]
+def _ridge(kept: Sequence[tuple[tuple[str, str], float]], ends: int | None) -> Figure:
+    figure, (axes,) = canvas(COLUMN, 0.75 + 0.17 * max(len(kept), 4))
+    places = [-at - (0.8 if ends is not None and at >= ends else 0) for at in range(len(kept))]
     drawn: set[str] = set()
-    for place, ((factor, _), value) in zip(places, shown, strict=True):
+    for place, ((factor, _), value) in zip(places, kept, strict=True):
         axes.barh(
             place,
             value,
             height=0.72,
             color=FACTOR_COLOURS[factor],
             hatch=FACTOR_HATCHES[factor],
-            edgecolor="white",
+            edgecolor=PAPER,
             linewidth=0,
-            label=None if factor in drawn else FACTOR_WORDS[factor],
+            label=None if factor in drawn else factor_in_words(factor),
         )
         drawn.add(factor)
         axes.annotate(
-            f"{value:+.4f}",
+            number(value, "+.4f"),
             (value, place),
             xytext=(3 if value >= 0 else -3, 0),
             textcoords="offset points",
             ha="left" if value >= 0 else "right",
             va="center",
-            fontsize=7,
+            fontsize=6.5,
         )
-    axes.set_yticks(places, [name for (_, name), _ in shown])
+    axes.set_yticks(places, [label(name, SHORT_LABEL) for (_, name), _ in kept])
     axes.tick_params(axis="y", length=0)
-    axes.axvline(0, color="black", linewidth=1.0)
-    axes.margins(x=0.14)
+    axes.axvline(0, color=INK, linewidth=0.8)
+    axes.margins(x=0.33)
+    axes.locator_params(axis="x", nbins=5)
     axes.set_ylim(min(places, default=0) - 0.7, 0.7)
     axes.set_xlabel("coefficient (gain in correlation)")
-    axes.set_title("What goes with a larger or smaller gain", loc="left")
-    if shown:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
+    if kept:
+        figure.legend(loc="outside upper left", frameon=False, ncols=2, columnspacing=1.2)
     else:
         empty(axes, "no defined gain")
     return figure
-
-
-def _boxes(axes: Axes, names: Sequence[str], groups: Sequence[Any], symbol: str) -> None:
-    kept = [(at, group) for at, group in enumerate(groups) if len(group) > 0]
-    if kept:
-        axes.boxplot(
-            [group for _, group in kept],
-            positions=[-at for at, _ in kept],
-            widths=0.55,
-            orientation="horizontal",
-            patch_artist=True,
-            manage_ticks=False,
-            boxprops={"facecolor": "#9CC7E3", "edgecolor": "black"},
-            medianprops={"color": "#D55E00", "linewidth": 2.6, "solid_capstyle": "butt"},
-            flierprops={"marker": "o", "markersize": 3, "markerfacecolor": "none", "markeredgecolor": "#555555"},
-        )
-    labels = [f"{broken(name, 20)}\n(n = {len(group)})" for name, group in zip(names, groups, strict=True)]
-    axes.set_yticks([-at for at in range(len(names))], labels)
-    axes.tick_params(axis="y", length=0, labelleft=symbol == "w")
-    axes.set_ylim(-len(names) + 0.4, 0.6)
-    axes.set_xlabel(symbol)
-    axes.grid(True, axis="x", color="#DDDDDD", linewidth=0.6)
-    axes.set_axisbelow(True)
-
-
-def _counts(
-    axes: Axes, found: Mapping[str, GainSummary], in_sample: Sequence[int] | None = None, *, legend: bool = True
-) -> None:
-    """Bars of better, unchanged and worse beside each other, with their numbers; in brackets better in-sample."""
-    from matplotlib.ticker import MaxNLocator
-
-    for at, (kind, colour, hatch) in enumerate(COUNTS):
-        heights = [getattr(one, kind) for one in found.values()]
-        places = [place + (at - 1) * BAR for place in range(len(heights))]
-        bars = axes.bar(places, heights, width=BAR, color=colour, hatch=hatch, edgecolor="black", linewidth=0.6)
-        bars.set_label(NAMED[kind])
-        told = [str(height) for height in heights]
-        if kind == "better" and in_sample is not None:
-            told = [f"{height} ({other})" for height, other in zip(heights, in_sample, strict=True)]
-        axes.bar_label(bars, told, fontsize=7.5, padding=1.5)
-    labels = [f"{broken(name)}\n(n = {one.n})" for name, one in found.items()]
-    axes.set_xticks(range(len(labels)), labels, fontsize=7.5)
-    axes.set_xlim(-0.6, max(len(labels) - 0.4, 0.6))
-    axes.set_ylabel("settings")
-    axes.margins(y=0.14)
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    if legend:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
-    if not found:
-        empty(axes, "no setting")

@@ -1,113 +1,121 @@
-"""What an analysis found, in a few sentences and two small tables."""
+"""What an analysis is about and what it found, in a few sentences and a small table."""
 
 from __future__ import annotations
 
 import math
 
+from bmx_grid.analysis import shown
 from bmx_grid.analysis.base import Cell, Table
+from bmx_grid.analysis.basis import Basis
 from bmx_grid.analysis.gains import GainSummary
 from bmx_grid.analysis.run import Analysis
+from bmx_grid.report.figures.words import chosen_in_words, number, point
+from bmx_grid.report.names import correlation_in_words, factor_in_words, label
 
 COUNTS = ("settings", "better", "worse", "within 1e-5", "mean gain", "largest gain")
-MEANING = "Better: gain above 1e-5; worse: gain of 0 or less."
+MEANING = "Better: gain above 1e-5; worse: gain of 0 or less. There are no intervals: single gains may be chance."
+GIVEN = "Points of the BMX paper are in-sample on WMT17, Eval4NLP 2021 and MLQE-PE: they were chosen there."
+
+
+def introduction(analysis: Analysis, basis: Basis) -> list[str]:
+    """What BMX, w and p are, which correlation is shown, and over how many segments."""
+    p, w = analysis.table.p, analysis.table.w
+    mean, names = "the power mean with exponent p", " (p = 1 is the arithmetic mean, 0 the geometric, −1 the harmonic)"
+    if basis.aggregation not in (None, "PowerMean"):
+        mean, names = f"{basis.aggregation} with the parameter p", ""
+    return [
+        "BMX boosts a metric with an explanation of its own scores. An explainer gives every word an attribution, what "
+        f"it contributes to the score s; M is {mean} of the attributions of a segment{names}. The boosted metric is "
+        "w · s + (1 − w) · M: w is the weight of the metric itself, and w = 1 is the metric alone.",
+        f"Here p runs from {number(float(p[0]), 'g')} to {number(float(p[-1]), 'g')} ({len(p):,} values) and w is "
+        f"{', '.join(number(one, 'g') for one in w.tolist())}. {_rests_on(analysis, basis)} A gain is the correlation "
+        "of the boosted metric minus that of the metric alone.",
+    ]
+
+
+def _rests_on(analysis: Analysis, basis: Basis) -> str:
+    pairs = sorted({(one.dataset, one.language_pair) for one in analysis.table.settings})
+    kind = correlation_in_words(basis.correlation)
+    said = f"Every number is {kind} with human scores, segment by segment" if basis.correlation else ""
+    said = said or "Every number is a correlation with human scores, segment by segment (the table does not say which)"
+    sizes = [basis.segments[pair] for pair in pairs if pair in basis.segments]
+    if len(sizes) < len(pairs):
+        return f"{said}; the table does not say over how many segments."
+    if len(pairs) == 1:
+        return f"{said}, over {sizes[0]:,} segments."
+    each = f"{min(sizes):,}" if min(sizes) == max(sizes) else f"{min(sizes):,} to {max(sizes):,}"
+    return f"{said}, over {each} segments per language pair ({sum(sizes):,} in {len(pairs)} language pairs)."
 
 
 def headline(analysis: Analysis) -> list[str]:
     """What was found, in a few sentences."""
-    real, fixed = analysis.real, analysis.fixed.all
-    little = f", {fixed.unchanged} gain no more than 0.00001" if fixed.unchanged else ""
+    total = shown.all_counts(analysis)
+    little = f", {total.unchanged} gain no more than 0.00001" if total.unchanged else ""
     sentences = [
-        f"At one fixed (w, p) for each explainer ({'; '.join(sorted(set(analysis.origins.values())))}) {fixed.better} "
-        f"of {fixed.n} settings get better and {fixed.worse} worse{little}. The mean gain is "
-        f"{signed(fixed.mean_gain, 5)}."
+        f"At one fixed (w, p) per explainer, {chosen_in_words(analysis)}, {total.better} of {total.n} settings get "
+        f"better and {total.worse} worse{little}. The mean gain is {number(total.mean_gain, '+.5f')}."
     ]
-    if fixed.undefined:
-        sentences.append(f"The gain of {fixed.undefined} further settings is undefined there.")
-    factor = held_out_factor(analysis)
+    if shown.chosen(analysis) in ("given", "mixed"):
+        sentences.append(GIVEN)
+    if total.undefined:
+        sentences.append(f"The gain of {total.undefined} further settings is undefined there.")
+    factor = shown.left_out_factor(analysis)
     if factor is not None:
-        held = [
-            f"{name} {signed(one.in_sample.mean_gain, 5)} in-sample, {signed(one.summary.mean_gain, 5)} held-out"
-            for name, one in analysis.leave_one_out[factor].items()
+        told = [
+            f"{label(name)} {number(one.in_sample.mean_gain, '+.5f')} and {number(one.summary.mean_gain, '+.5f')}"
+            for name, one in shown.left_out(analysis)[factor].items()
             if one.folds
         ]
         sentences.append(
-            f"Mean gain at medians of this table, and when the {spelled(factor)} judged on takes no part in choosing "
-            f"them: {'; '.join(held)}."
+            f"Mean gain at the medians of all settings of this table, and at medians chosen without the "
+            f"{factor_in_words(factor)} judged on: {'; '.join(told)}."
         )
-    sentences.append(
-        f"No (w, p) with w other than 1 improves {analysis.n_tied} of the {len(real)} settings: their best is the "
-        "metric alone (w = 1)."
-    )
+    sentences.append(_improved(analysis.n_tied, len(analysis.real)))
     return sentences
 
 
-def held_out_factor(analysis: Analysis) -> str | None:
-    """The factor whose held-out gains stand for all: the first that has several names; None without one."""
-    found = analysis.leave_one_out.items()
-    return next((factor for factor, held in found if any(one.folds for one in held.values())), None)
+def _improved(none: int, total: int) -> str:
+    inside = "a point chosen on the segments it is judged on (in-sample)"
+    if none == 0:
+        return f"Each of the {total} settings is improved by some (w, p), {inside}."
+    some = f"{total - none} of the {total} settings are improved by some (w, p), {inside}"
+    return f"{some}; of {none} the metric alone is best."
 
 
 def overview(analysis: Analysis) -> Table:
-    """For each explainer the point it is evaluated at, what it gains there, and what it gains held out."""
-    factor = held_out_factor(analysis)
-    held = () if factor is None else ("in-sample mean gain", "held-out mean gain", "held-out better")
+    """For each explainer the point it is evaluated at, what it gains there, and at points chosen elsewhere."""
+    factor = shown.left_out_factor(analysis)
+    held = () if factor is None else ("mean gain, chosen on all", "mean gain, chosen on others", "better, on others")
     rows = []
-    for name, found in analysis.fixed.by["explainer"].items():
-        used = analysis.fixed.used.get(name)
-        point = (math.nan, math.nan) if used is None else (used.w, used.p)
-        cells = [Cell(name), *(Cell(one, "g") for one in point), Cell(_origin(analysis, name)), *_counts(found)]
+    for name, found in shown.counts(analysis).items():
+        used = shown.used_point(analysis, name)
+        at = (math.nan, math.nan) if used is None else (used.w, used.p)
+        cells = [Cell(label(name)), *(Cell(one, "g") for one in at), Cell(_origin(analysis, name)), *_counts(found)]
         if factor is not None:
-            one = analysis.leave_one_out[factor][name]
+            one = shown.left_out(analysis)[factor][name]
             cells += [Cell(one.in_sample.mean_gain, "+.5f"), Cell(one.summary.mean_gain, "+.5f")]
             cells.append(Cell(one.summary.better))
         rows.append(tuple(cells))
-    total = (Cell("all"), *[Cell(None)] * 3, *_counts(analysis.fixed.all), *[Cell(None)] * len(held))
+    total = (Cell("all"), *[Cell(None)] * 3, *_counts(shown.all_counts(analysis)), *[Cell(None)] * len(held))
     notes = [MEANING]
     if factor is not None:
         notes.append(
-            "In-sample: at the median of all settings of the explainer; held-out: at the median of those of the other "
-            f"{spelled(factor)}s."
+            "Chosen on all: at the median of the best points of all settings of the explainer; on others: of those of "
+            f"the other {factor_in_words(factor)}s."
         )
     header = ("explainer", "w", "p", "where (w, p) comes from", *COUNTS, *held)
     return Table("overview", "Gains at fixed (w, p)", header, (tuple(rows), (total,)), tuple(notes))
 
 
-def controls(analysis: Analysis) -> Table | None:
-    """What settings without meaning gain; None when the table has no such settings."""
-    found = (("random explainer", analysis.controls.explainer), ("random metric", analysis.controls.metric))
-    rows = tuple((Cell(name), *_counts(one.all)) for name, one in found if one is not None)
-    note = "What is gained by chance: left out of everything above."
-    return Table("controls", "Controls", ("control", *COUNTS), (rows,), (note,)) if rows else None
-
-
 def _origin(analysis: Analysis, explainer: str) -> str:
     """Where its point comes from, and what was asked for when the nearest grid point is another."""
-    asked, used = analysis.fixed.points.get(explainer), analysis.fixed.used.get(explainer)
-    moved = asked is not None and used is not None and not math.isnan(used.p) and (asked.p, asked.w) != (used.p, used.w)
-    told = f": w {value(asked.w)}, p {value(asked.p)}; nearest grid point taken" if asked is not None and moved else ""
-    return analysis.origins[explainer] + told
+    origin = shown.origins(analysis)[explainer]
+    asked, used = shown.asked_point(analysis, explainer), shown.used_point(analysis, explainer)
+    if asked is None or used is None or (asked.p, asked.w) == (used.p, used.w):
+        return origin
+    return f"{origin}: {point(asked)}; nearest grid point taken"
 
 
 def _counts(found: GainSummary) -> tuple[Cell, ...]:
     counts = (found.n, found.better, found.worse, found.unchanged)
     return (*map(Cell, counts), Cell(found.mean_gain, "+.5f"), Cell(found.max_gain, "+.4f"))
-
-
-def spelled(factor: str) -> str:
-    """The name of a factor in a sentence."""
-    return {"dataset": "data set", "language_pair": "language pair"}.get(factor, factor)
-
-
-def number(given: float, digits: int) -> str:
-    """A number with that many decimals and a true minus sign, or n/a."""
-    return f"{given:.{digits}f}".replace("-", "−") if math.isfinite(given) else "n/a"
-
-
-def signed(given: float, digits: int) -> str:
-    """As `number`, with its sign."""
-    return f"{given:+.{digits}f}".replace("-", "−") if math.isfinite(given) else "n/a"
-
-
-def value(given: float) -> str:
-    """A p or w as short as it can be, or n/a."""
-    return f"{given:g}".replace("-", "−") if math.isfinite(given) else "n/a"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import math
 import re
 import sys
@@ -14,22 +13,24 @@ from typing import Any
 import numpy as np
 
 from bmx_grid._version import __version__
+from bmx_grid.analysis import shown
 from bmx_grid.analysis.base import Cell, Table
+from bmx_grid.analysis.basis import Basis, basis_beside
+from bmx_grid.analysis.examples import RULE, Example, Side, strengths
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
-from bmx_grid.errors import StoreError
 from bmx_grid.files import write_text
-from bmx_grid.report.page.examples import RULE, Example, Side, strengths
-from bmx_grid.report.page.headline import controls, headline, held_out_factor, number, overview, signed, spelled, value
-from bmx_grid.report.page.heat_map import fixed_correlations, heat_maps
-from bmx_grid.report.page.pictures import Picture
+from bmx_grid.report.figures.words import number, point
+from bmx_grid.report.names import factor_in_words, label, one_line, setting_in_words
+from bmx_grid.report.page.headline import headline, introduction, overview
+from bmx_grid.report.page.heat_map import heat_maps
+from bmx_grid.report.page.pictures import Picture, inline
 
-VERSION = 1  # raise when the page changes, so that older pages are written again
+VERSION = 2  # raise when the page changes, so that older pages are written again
 HERE = Path(__file__).parent
 LIBRARIES = ("numpy", "pyarrow", "scikit-learn", "matplotlib")
-KINDS = {".png": "image/png", ".svg": "image/svg+xml"}
 NAMES = ("data set", "language pair", "metric", "explainer")
-NUMBERS = ("baseline", "best", "gain", "w", "p", "plateau", "fixed", "fixed gain", "held-out gain")
+NUMBERS = ("metric alone", "best", "gain", "w", "p", "plateau", "fixed", "fixed gain", "left-out gain")
 
 
 def write_report(
@@ -42,12 +43,14 @@ def write_report(
     facts: Sequence[tuple[str, str]] = (),
     date: str | None = None,
     fingerprint: str = "",
+    basis: Basis | None = None,
 ) -> None:
     """Write the page of an analysis to `path` in one step.
 
     figures and tables are shown in their order; examples: segments with attributions; facts: what else is to be
     said of what was run, as (name, words); date: when, as it shall be shown.
-    fingerprint: what `is_current` is asked for later.
+    fingerprint: what `is_current` is asked for later. basis: which correlation and how many segments; by default what
+    lies beside the table.
     Raises StoreError when a figure cannot be read or the page cannot be written.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -60,23 +63,25 @@ def write_report(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    basis = basis_beside(analysis.table) if basis is None else basis
     page = environment.get_template("report.html.jinja").render(
         style=(HERE / "report.css").read_text(encoding="utf-8"),
         script=(HERE / "report.js").read_text(encoding="utf-8"),
         stamp=_stamp(fingerprint),
-        title=f"BMX analysis of {_short(analysis.table.origin)}",
+        title=f"BMX analysis of {one_line(_folder(analysis.table.origin))}",
+        introduction=introduction(analysis, basis),
         facts=[*_facts(analysis), *facts, *([("date", date)] if date is not None else [])],
         left_out=[str(one) for one in analysis.table.left_out],
         headline=headline(analysis),
-        overview=[_table(one) for one in (overview(analysis), controls(analysis)) if one is not None],
+        overview=[_table(overview(analysis))],
         grids=heat_maps(analysis),
         columns=(*NAMES, *NUMBERS),
         n_names=len(NAMES),
         settings=_settings(analysis),
-        held_out=spelled(held_out_factor(analysis) or "dataset"),
+        left_out_factor=factor_in_words(shown.left_out_factor(analysis) or "dataset"),
         rule=RULE,
         examples=[_example(one) for one in examples],
-        figures=[(one, _embedded(one.file)) for one in figures],
+        figures=[(one, inline(one.file, f"figure{at}")) for at, one in enumerate(figures)],
         tables=[_table(one) for one in tables],
         anchor=anchor,
     )
@@ -102,20 +107,24 @@ def _stamp(fingerprint: str) -> str:
     return f"bmx-grid {__version__} page {VERSION} {fingerprint}".strip()
 
 
-def _short(origin: str) -> str:
+def _folder(origin: str) -> str:
     """The last two parts of a path: folders of results are named by what they hold, their files all alike."""
     return "/".join(Path(origin).parts[-2:])
+
+
+def _short(value: float) -> str:
+    return number(value, "g")
 
 
 def _facts(analysis: Analysis) -> list[tuple[str, str]]:
     table, options = analysis.table, analysis.options
     names = {factor: table.factor_levels(factor) for factor in ("dataset", "language_pair", "metric", "explainer")}
-    p, w = table.p, table.w
+    p, w = table.p.tolist(), table.w.tolist()
     facts = [
         ("results", table.origin),
         ("settings", f"{len(table):,}, of which {len(analysis.real):,} are no controls (random metric or explainer)"),
-        *((spelled(factor), f"{len(found)}: {', '.join(found)}") for factor, found in names.items()),
-        ("grid", f"{len(p):,} p from {value(p[0])} to {value(p[-1])}; w {', '.join(value(one) for one in w)}"),
+        *((factor_in_words(one), f"{len(found)}: {', '.join(map(label, found))}") for one, found in names.items()),
+        ("grid", f"{len(p):,} p from {_short(p[0])} to {_short(p[-1])}; w {', '.join(map(_short, w))}"),
         ("correlations with w ≠ 1", f"{table.n_boosted:,}"),
         ("undefined correlations", f"{int(np.isnan(table.correlation[:, :, table.boosted]).sum()):,}"),
         ("words aggregated", "both sides" if table.side == "both" else "hypothesis"),
@@ -123,8 +132,7 @@ def _facts(analysis: Analysis) -> list[tuple[str, str]]:
         ("(w, p) from", options.select_from.origin if options.select_from is not None else "this table"),
     ]
     if options.fixed:
-        given = (f"{name} ({value(point.w)}, {value(point.p)})" for name, point in options.fixed.items())
-        facts.append(("(w, p) given", ", ".join(given)))
+        facts.append(("(w, p) given", ", ".join(f"{label(name)} {point(at)}" for name, at in options.fixed.items())))
     return [*facts, ("signature", signature(analysis)), ("versions", ", ".join(_versions()))]
 
 
@@ -139,8 +147,8 @@ def _versions() -> list[str]:
 
 
 def _table(table: Table) -> Mapping[str, Any]:
-    """Cells are text, and marks, of which there are none; columns are numeric where no cell is a text."""
-    rows = [[(_shown(cell), False, False) for cell in row] for row in table.rows]
+    """Cells are text without marks; columns are numeric where no cell is a text."""
+    rows = [[_shown(cell) for cell in row] for row in table.rows]
     texts = [any(isinstance(cell.value, str) for cell in column) for column in zip(*table.rows, strict=True)]
     return {
         "title": table.title,
@@ -154,30 +162,33 @@ def _table(table: Table) -> Mapping[str, Any]:
 
 
 def _shown(cell: Cell) -> str:
-    return cell.shown if isinstance(cell.value, str) else cell.shown.replace("-", "−")
+    return one_line(cell.shown) if isinstance(cell.value, str) else cell.shown.replace("-", "−")
 
 
-def _settings(analysis: Analysis) -> list[tuple[tuple[str, ...], list[tuple[str, float | None]]]]:
-    """For each setting its names, and its numbers as they are shown and as they are sorted."""
-    table, best = analysis.table, analysis.best
-    fixed = fixed_correlations(analysis)
-    held = np.full(len(table), np.nan)
-    for explainer, one in analysis.leave_one_out[held_out_factor(analysis) or "dataset"].items():
-        held[~table.is_control & table.where(explainer=explainer)] = one.gain
+def _settings(analysis: Analysis) -> list[tuple[tuple[str, ...], str, list[tuple[str, float | None]]]]:
+    """For each setting its names, its option names to search, and its numbers as they are shown and as they are sorted.
+
+    Where the metric alone is best, w says so and p is empty: a p means nothing there.
+    """
+    table = analysis.table
+    fixed, left_out = shown.fixed_correlations(analysis) - table.baseline, shown.left_out_gains(analysis)
     found = []
     for row, setting in enumerate(table.settings):
+        best = shown.best_of(analysis, row)
+        w, p = (math.nan, math.nan) if best.point is None else (best.point.w, best.point.p)
         numbers = [
-            (number(table.baseline[row], 4), table.baseline[row]),
-            (number(best.correlation[row], 4), best.correlation[row]),
-            (signed(best.gain[row], 4), best.gain[row]),
-            (value(best.w[row]), best.w[row]),
-            (value(best.p[row]), best.p[row]),
-            (f"{best.plateau[row]:,}", float(best.plateau[row])),
-            (number(fixed[row], 4), fixed[row]),
-            (signed(fixed[row] - table.baseline[row], 5), fixed[row] - table.baseline[row]),
-            (signed(held[row], 5), held[row]),
+            (number(table.baseline[row], ".4f"), table.baseline[row]),
+            (number(best.correlation, ".4f"), best.correlation),
+            (number(best.gain, "+.4f"), best.gain),
+            ("alone" if best.is_alone else _short(w), 1.0 if best.is_alone else w),
+            ("" if best.is_alone else _short(p), p),
+            (f"{best.plateau:,}", float(best.plateau)),
+            (number(fixed[row] + table.baseline[row], ".4f"), fixed[row] + table.baseline[row]),
+            (number(fixed[row], "+.5f"), fixed[row]),
+            (number(left_out[row], "+.5f"), left_out[row]),
         ]
-        found.append((tuple(setting), [(text, float(one) if math.isfinite(one) else None) for text, one in numbers]))
+        kept = [(text, float(one) if math.isfinite(one) else None) for text, one in numbers]
+        found.append((tuple(map(label, setting)), one_line(" ".join(setting)), kept))
     return found
 
 
@@ -186,12 +197,12 @@ def _example(example: Example) -> Mapping[str, Any]:
     before, after = (abs(rank - example.human_rank) for rank in (example.score_rank, example.boosted_rank))
     told = "nearer to" if after < before else "farther from" if after > before else "as far as before from"
     return {
-        "title": f"{' · '.join(example.names)}: segment {example.segment}",
+        "title": f"{setting_in_words(example.names)}: segment {one_line(example.segment)}",
         "told": (
-            f"{'Rises' if moved > 0 else 'Falls'} by {_ranks(abs(moved))} of {example.n} at w = {value(example.w)}, "
-            f"p = {value(example.p)}, {told} its rank by human score: metric {number(example.score, 4)} (rank "
-            f"{example.score_rank:g}), boosted {number(example.boosted, 4)} (rank {example.boosted_rank:g}), human "
-            f"{example.human:.4g} (rank {example.human_rank:g})."
+            f"{'Rises' if moved > 0 else 'Falls'} by {_ranks(abs(moved))} of {example.n} at w = {_short(example.w)}, "
+            f"p = {_short(example.p)}, {told} its rank by human score: metric {number(example.score, '.4f')} (rank "
+            f"{example.score_rank:g}), boosted {number(example.boosted, '.4f')} (rank {example.boosted_rank:g}), human "
+            f"{number(example.human, '.4g')} (rank {example.human_rank:g})."
         ),
         "sides": [
             _side(side, strength) for side, strength in zip(example.sides, strengths(example.sides), strict=True)
@@ -207,17 +218,6 @@ def _side(side: Side, strength: Sequence[float] | np.ndarray[Any, Any]) -> Mappi
     words = []
     for word, attribution, strong in zip(side.words, side.attributions.tolist(), strength, strict=True):
         kind = "up" if attribution > 0 else "down" if attribution < 0 else "none"
-        shown = f"{attribution:+.2g}".replace("-", "−") if math.isfinite(attribution) else "n/a"
-        words.append({"word": word or "␣", "kind": kind, "shown": shown, "strength": f"{float(strong):.2f}"})
+        told = number(attribution, "+.2g")
+        words.append({"word": word or "␣", "kind": kind, "shown": told, "strength": f"{float(strong):.2f}"})
     return {"name": side.name, "words": words}
-
-
-def _embedded(file: Path) -> str:
-    """A figure as a data address. Raises StoreError when it is not there or of another kind."""
-    if file.suffix not in KINDS:
-        raise StoreError(f"{file}: a page shows figures of the kinds {', '.join(KINDS)}, not '{file.suffix}'.")
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise StoreError(f"cannot read the figure {file}: {error.strerror}. Draw it again.") from error
-    return f"data:{KINDS[file.suffix]};base64,{base64.b64encode(content).decode('ascii')}"

@@ -12,19 +12,25 @@
 
   // ---- data of a setting, decoded when it is first shown
   const boosted = w.map((weight, column) => [weight, column]).filter(([weight]) => weight !== 1).map(([, column]) => column);
-  function gainsOf(setting) {
-    if (!setting.values) {
-      const bytes = Uint8Array.from(atob(setting.gains), (letter) => letter.charCodeAt(0));
-      const view = new DataView(bytes.buffer);
-      setting.values = new Float64Array(p.length * w.length); // p slowest; w = 1 gains nothing
-      for (let row = 0; row < p.length; row++)
-        boosted.forEach((column, at) => {
-          const whole = view.getInt16(2 * (row * boosted.length + at), true);
-          setting.values[row * w.length + column] = whole === UNDEFINED ? NaN : whole * setting.step;
-        });
-      setting.most = setting.values.reduce((most, gain) => (gain > most ? gain : most), 0);
-    }
-    return setting.values;
+  const gainsOf = (setting) => setting.values;
+  async function decode(setting) {
+    if (setting.values) return;
+    const packed = Uint8Array.from(atob(setting.gains), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+    const size = p.length * boosted.length; // low bytes, then high bytes, of the changes from one p to the next
+    const values = new Float64Array(p.length * w.length); // p slowest; w = 1 gains nothing
+    boosted.forEach((column, at) => {
+      let whole = 0;
+      for (let row = 0; row < p.length; row++) {
+        const place = at * p.length + row;
+        whole = (whole + bytes[place] + 256 * bytes[size + place]) & 0xffff;
+        const number = whole < 0x8000 ? whole : whole - 0x10000;
+        values[row * w.length + column] = number === UNDEFINED ? NaN : number * setting.step;
+      }
+    });
+    setting.most = values.reduce((most, gain) => (gain > most ? gain : most), 0);
+    setting.values = values;
   }
 
   // ---- heat map
@@ -38,6 +44,7 @@
   function draw() {
     const setting = settings[current];
     const gains = gainsOf(setting);
+    if (!gains) return; // not decoded yet
     const limit = Math.max(setting.most, LEAST);
     const width = canvas.clientWidth;
     if (width < 100) return; // not laid out yet; a resize follows
@@ -201,9 +208,11 @@
   }
 
   function summary() {
-    const { baseline, best, fixed: at } = settings[current];
+    const { baseline, best, alone, fixed: at } = settings[current];
+    if (baseline === null) return "Metric alone undefined.";
     const point = (name, found) => found ? `; ${name} ${fixed(found[2], 4)} at w = ${short(found[0])}, p = ${short(found[1])} (gain ${signed(found[2] - baseline, 4)})` : "";
-    return `Metric alone ${fixed(baseline, 4)}${point("best", best)}${point("fixed", at)}.`;
+    const first = alone ? "; best: the metric alone" : point("best (in-sample)", best);
+    return `Metric alone ${fixed(baseline, 4)}${first}${point("fixed", at)}.`;
   }
 
   function tell() {
@@ -211,30 +220,37 @@
   }
 
   function place(row, column) {
+    if (!gainsOf(settings[current])) return;
     cursor = [Math.max(0, Math.min(p.length - 1, row)), Math.max(0, Math.min(w.length - 1, column))];
     draw();
     tell();
   }
 
-  function show(index) {
+  async function show(index) {
     current = index;
     select.value = String(index);
     cursor = null;
     tip.hidden = true;
     get("to-best").disabled = !settings[index].best;
     get("to-fixed").disabled = !settings[index].fixed;
-    draw();
     tell();
+    try {
+      await decode(settings[index]);
+    } catch (error) {
+      readout.textContent = `${summary()} This browser cannot unpack the heat map (${error.message}); it needs DecompressionStream, as in Chrome 80, Firefox 113, Safari 16.4 and later.`;
+      return;
+    }
+    if (current === index) draw();
   }
 
   const groups = new Map();
-  settings.forEach(({ names }, index) => {
+  settings.forEach(({ names, label }, index) => {
     const key = `${names[0]}, ${names[3]}`;
     if (!groups.has(key)) {
       groups.set(key, document.createElement("optgroup"));
       groups.get(key).label = key;
     }
-    groups.get(key).append(new Option(names.join(" · "), String(index)));
+    groups.get(key).append(new Option(label, String(index)));
   });
   select.append(...groups.values());
   select.addEventListener("change", () => show(Number(select.value)));
@@ -245,6 +261,7 @@
     });
 
   canvas.addEventListener("pointermove", (event) => {
+    if (!box) return;
     const frame = canvas.getBoundingClientRect();
     const [x, y] = [event.clientX - frame.left, event.clientY - frame.top];
     const row = Math.floor((x - box.x) / box.cell);
@@ -257,6 +274,7 @@
   });
   canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
   canvas.addEventListener("click", (event) => {
+    if (!box) return;
     const frame = canvas.getBoundingClientRect();
     place(Math.floor((event.clientX - frame.left - box.x) / box.cell), w.length - 1 - Math.floor((event.clientY - frame.top - box.y) / box.row));
   });
@@ -278,7 +296,7 @@
   const body = get("all").tBodies[0];
   const rows = [...body.rows];
   const heads = [...get("all").tHead.rows[0].cells];
-  rows.forEach((row) => { row.words = [...row.cells].slice(0, 4).map((cell) => cell.textContent).join(" ").toLowerCase(); });
+  rows.forEach((row) => { row.words = [row.dataset.options, ...[...row.cells].slice(0, 4).map((cell) => cell.textContent)].join(" ").toLowerCase(); });
   const content = (row, column) => {
     const { v } = row.cells[column].dataset;
     return v === undefined ? row.cells[column].textContent : v === "" ? NaN : Number(v);

@@ -16,8 +16,9 @@ from bmx_grid.sweep.results import SettingResult
 from bmx_grid.text import split_words
 
 RULE = (
-    "For each explainer the setting that gains most at the (w, p) named; in it the segment that rises by the most "
-    "ranks from the metric's score to the boosted score, and the one that falls by the most. Of equal ones the first."
+    "Per explainer: in the setting with the largest gain at the (w, p) named, the segment that rises by the most ranks "
+    "from the metric's score to the boosted score, and the one that falls by the most. Ties are broken by order in the "
+    "data. They were chosen because they are extreme; they say nothing about the average."
 )
 
 
@@ -94,8 +95,8 @@ def _movers(result: SettingResult, setting: Setting, spec: GridSpec) -> list[Exa
     used = np.flatnonzero(np.isfinite(base) & np.isfinite(boosted) & np.isfinite(human))
     if len(used) == 0:
         return []
-    ranks = [_ranks(scores[used]) for scores in (base, boosted, human)]
-    rise = ranks[0] - ranks[1]
+    before, after, wanted = (ranks(scores[used]) for scores in (base, boosted, human))
+    rise = before - after
     moved = [int(np.argmax(rise)), int(np.argmin(rise))]
     examples = []
     for at in [one for one in moved if rise[one] != 0]:
@@ -111,20 +112,20 @@ def _movers(result: SettingResult, setting: Setting, spec: GridSpec) -> list[Exa
                 score=float(base[row]),
                 boosted=float(boosted[row]),
                 human=float(human[row]),
-                score_rank=float(ranks[0][at]),
-                boosted_rank=float(ranks[1][at]),
-                human_rank=float(ranks[2][at]),
+                score_rank=float(before[at]),
+                boosted_rank=float(after[at]),
+                human_rank=float(wanted[at]),
                 n=len(used),
             )
         )
     return examples
 
 
-def _ranks(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def ranks(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """float64[n] ranks, 1 for the highest score; equal scores share their mean rank."""
-    _, inverse, counts = np.unique(-scores, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[inverse], dtype=np.float64)
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(-scores), dtype=np.float64)
 
 
 def strengths(sides: Sequence[Side]) -> list[NDArray[np.float64]]:

@@ -1,0 +1,241 @@
+"""What of an analysis is shown: the numbers and choices that figures and the page share, so that they compute nothing.
+
+Figures and page read an `Analysis` through this module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bmx_grid.analysis.density import Density
+from bmx_grid.analysis.gains import GainSummary
+from bmx_grid.analysis.given import Point, Tie
+from bmx_grid.analysis.regression import RidgeFit
+from bmx_grid.analysis.run import Analysis
+from bmx_grid.analysis.table import Floats
+from bmx_grid.analysis.transfer import Transfer
+from bmx_grid.errors import ConfigError, unknown
+
+Chosen = Literal["here", "elsewhere", "given", "mixed"]
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best of all points of a setting.
+
+    point: None where it is the metric alone (w = 1), or where no correlation is defined.
+    correlation, gain: NaN where undefined. plateau: points with w other than 1 within 1e-5 of the highest of these.
+    """
+
+    point: Point | None
+    correlation: float
+    gain: float
+    plateau: int
+    tie: Tie
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the metric alone is best."""
+        return self.point is None and math.isfinite(self.correlation)
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A setting at the point of its explainer: the grid point used, its correlation (NaN if undefined), its origin."""
+
+    point: Point | None
+    correlation: float
+    origin: str
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """A box plot of n values: quartiles (linear interpolation between order statistics, NumPy's default); whiskers at
+    the last values within 1.5 interquartile ranges of the box; outliers, those beyond.
+    """
+
+    n: int
+    low: float
+    quartiles: tuple[float, float, float]
+    high: float
+    outliers: Floats
+
+
+def best_of(analysis: Analysis, row: int) -> Best:
+    """The best point of a setting of the table."""
+    best = analysis.best
+    w, p, correlation = float(best.w[row]), float(best.p[row]), float(best.correlation[row])
+    boosted = math.isfinite(w) and w != 1 and math.isfinite(correlation)
+    return Best(Point(p, w) if boosted else None, correlation, float(best.gain[row]), int(best.plateau[row]), best.tie)
+
+
+def fixed_of(analysis: Analysis, row: int) -> Fixed:
+    """A setting of the table at its fixed point; a control has none."""
+    if analysis.table.is_control[row]:
+        return Fixed(None, math.nan, "a control")
+    explainer = analysis.table.settings[row].explainer
+    return Fixed(used_point(analysis, explainer), float(fixed_correlations(analysis)[row]), analysis.origins[explainer])
+
+
+def fixed_correlations(analysis: Analysis) -> Floats:
+    """float64[S] correlations of all settings of the table at the fixed points; NaN for controls and undefined ones."""
+    found = np.full(len(analysis.table), np.nan)
+    found[~analysis.table.is_control] = analysis.fixed.correlation
+    return found
+
+
+def used_point(analysis: Analysis, explainer: str) -> Point | None:
+    """The grid point an explainer is evaluated at; None without one."""
+    point = analysis.fixed.used.get(explainer)
+    return None if point is None or math.isnan(point.p) else point
+
+
+def asked_point(analysis: Analysis, explainer: str) -> Point | None:
+    """The (p, w) asked for, of which `used_point` is the nearest grid point."""
+    return analysis.fixed.points.get(explainer)
+
+
+def origins(analysis: Analysis) -> Mapping[str, str]:
+    """By explainer, where its fixed point comes from, in words."""
+    return analysis.origins
+
+
+def chosen(analysis: Analysis) -> Chosen:
+    """Where the fixed points come from: best points of this table, of another one, given (as published), or mixed."""
+    given = set(analysis.options.fixed) & set(analysis.origins)
+    if not given:
+        return "here" if analysis.options.select_from is None else "elsewhere"
+    return "given" if given == set(analysis.origins) else "mixed"
+
+
+def settings_to_draw(analysis: Analysis, asked: Sequence[str] = ()) -> list[int]:
+    """Rows of the table: the setting with the largest best gain, the one with the smallest, then those asked for.
+
+    asked: labels "dataset language_pair metric explainer". Of settings that nothing improves the smallest is the one
+    that loses most at its fixed point. Controls are drawn only where there is nothing else. Raises ConfigError for
+    an unknown label.
+    """
+    table = analysis.table
+    labels = [one.label for one in table.settings]
+    for label in asked:
+        if label not in labels:
+            raise ConfigError(unknown("setting", label, labels))
+    use = ~table.is_control if len(analysis.real) > 0 else np.ones(len(table), dtype=np.bool_)
+    fixed = np.nan_to_num(fixed_correlations(analysis) - table.baseline, nan=0.0)
+    gain = analysis.best.gain
+    rows = np.flatnonzero(use & np.isfinite(gain)).tolist()
+    ordered = sorted(rows, key=lambda row: (gain[row], fixed[row], labels[row]))
+    ends = [ordered[-1], ordered[0]] if ordered else []
+    return list(dict.fromkeys([*ends, *(labels.index(label) for label in asked)]))
+
+
+def first_to_show(analysis: Analysis) -> int:
+    """The row of the setting with the largest best gain, controls last, of equal ones the first."""
+    gain = np.where(np.isnan(analysis.best.gain), 0.0, analysis.best.gain)
+    return int(np.argmax(np.where(analysis.table.is_control, -np.inf, gain)))
+
+
+def pairs_to_compare(analysis: Analysis, explainer: str, most: int = 5) -> list[str]:
+    """Language pairs to show together: those of several data sets, then the highest and lowest mean gains."""
+    found = densities_of(analysis, explainer, "language_pair")
+    kept = [name for name, one in found.items() if one.n > 0]
+    sets: dict[str, set[str]] = {}
+    for one in analysis.real.settings:
+        sets.setdefault(one.language_pair, set()).add(one.dataset)
+    shared = [name for name in kept if len(sets[name]) > 1]
+    by_gain = sorted((name for name in kept if name not in shared), key=lambda name: (found[name].mean, name))
+    ends = [one for pair in zip(by_gain[::-1], by_gain, strict=True) for one in pair]
+    return sorted(list(dict.fromkeys([*shared, *ends]))[:most])
+
+
+def densities_of(analysis: Analysis, explainer: str, factor: str) -> Mapping[str, Density]:
+    """Densities and means of an explainer's gains at its fixed point, by the names of a factor."""
+    return analysis.densities.fixed[explainer][factor]
+
+
+def gains_of(analysis: Analysis, explainer: str, factor: str) -> dict[str, Floats]:
+    """float64[n] defined gains of an explainer's settings at its fixed point, ascending, by the names of a factor."""
+    real = analysis.real
+    found = {}
+    for name in densities_of(analysis, explainer, factor):
+        gain = analysis.fixed.gain[real.where(explainer=explainer, **{factor: name})]
+        found[name] = np.sort(gain[~np.isnan(gain)])
+    return found
+
+
+def undefined_gains(analysis: Analysis, explainer: str) -> int:
+    """Settings of an explainer whose gain at its fixed point is undefined."""
+    return int(np.isnan(analysis.fixed.gain[analysis.real.where(explainer=explainer)]).sum())
+
+
+def grid_densities(analysis: Analysis) -> Mapping[str, Density]:
+    """By explainer, the density of the gains of all points with w other than 1."""
+    return analysis.densities.grid["explainer"]
+
+
+def best_boxes(analysis: Analysis) -> dict[str, tuple[Box, Box]]:
+    """By explainer the boxes of best w and of best p over its settings; settings without a best point left out."""
+    real, best = analysis.real, analysis.best.take(~analysis.table.is_control)
+    defined = ~(np.isnan(best.w) | np.isnan(best.p))
+    found = {}
+    for name in real.factor_levels("explainer"):
+        own = real.where(explainer=name) & defined
+        found[name] = box_of(best.w[own]), box_of(best.p[own])
+    return found
+
+
+def box_of(values: Floats) -> Box:
+    """The box of float64[n] values; NaN of none."""
+    if len(values) == 0:
+        nothing = math.nan
+        return Box(0, nothing, (nothing, nothing, nothing), nothing, np.empty(0))
+    first, middle, third = np.percentile(values, [25, 50, 75]).tolist()
+    reach = 1.5 * (third - first)
+    inside = values[(values >= first - reach) & (values <= third + reach)]
+    outliers = np.unique(values[(values < first - reach) | (values > third + reach)])
+    # A whisker ends at a value, but never inside the box.
+    low, high = min(float(inside.min()), first), max(float(inside.max()), third)
+    return Box(len(values), low, (first, middle, third), high, outliers)
+
+
+def counts(analysis: Analysis) -> Mapping[str, GainSummary]:
+    """By explainer, what its settings gain at the fixed point."""
+    return analysis.fixed.by["explainer"]
+
+
+def all_counts(analysis: Analysis) -> GainSummary:
+    """What all settings without controls gain at the fixed points of their explainers."""
+    return analysis.fixed.all
+
+
+def left_out(analysis: Analysis) -> Mapping[str, Mapping[str, Transfer]]:
+    """By factor and explainer, gains at points that the other names of the factor chose."""
+    return analysis.leave_one_out
+
+
+def left_out_factor(analysis: Analysis) -> str | None:
+    """The factor whose left-out gains stand for all: the first that has several names; None without one."""
+    found = left_out(analysis).items()
+    return next((factor for factor, held in found if any(one.folds for one in held.values())), None)
+
+
+def left_out_gains(analysis: Analysis) -> Floats:
+    """float64[S] gains of all settings of the table, each at the point chosen without its name of `left_out_factor`.
+
+    NaN for controls, and everywhere without such a factor.
+    """
+    table, factor = analysis.table, left_out_factor(analysis)
+    found = np.full(len(table), np.nan)
+    for explainer, one in {} if factor is None else left_out(analysis)[factor].items():
+        found[~table.is_control & table.where(explainer=explainer)] = one.gain
+    return found
+
+
+def ridge_of(analysis: Analysis) -> RidgeFit:
+    """The regression of the gain on what a setting is made of."""
+    return analysis.ridge
