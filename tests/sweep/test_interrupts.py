@@ -34,7 +34,12 @@ def start(arguments: list[str], folder: Path) -> subprocess.Popen:
     (folder / "tmp").mkdir(parents=True, exist_ok=True)
     own = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "TMPDIR": str(folder / "tmp")}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(arguments, cwd=ROOT, env={**os.environ, **own}, start_new_session=True, **pipes)
+
+    def heed() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored where these tests run in the background of a script
+
+    more = {"start_new_session": True, "preexec_fn": heed}
+    return subprocess.Popen(arguments, cwd=ROOT, env={**os.environ, **own}, **more, **pipes)
 
 
 def alive_in_group(group: int) -> list[str]:
