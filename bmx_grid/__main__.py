@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-COMMANDS = ("score", "analyse", "data")  # modules of bmx_grid.commands; anything else is a sweep's configuration
+from bmx_grid.commands import COMMANDS
 
 
 def main() -> None:
