@@ -202,10 +202,10 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
         pytest.param("sweep/plain", "name: x\n", "+sweep=plain", "# @package _global_", id="no package line"),
         pytest.param(
             "sweep/nope",
-            GLOBAL + "defaults: [override /metric: [chfr]]\n",
+            GLOBAL + "defaults: [override /dataset: [wmt71]]\n",
             "+sweep=nope",
-            "Did you mean 'chrf'?",
-            id="no",
+            "Did you mean 'wmt17'?",
+            id="an option that is not there",
         ),
         pytest.param("sweep/d", GLOBAL + "defaults: x\n", "+sweep=d", "defaults must be a list", id="defaults"),
         pytest.param(
