@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
+from bmx_grid.commands import COMMANDS
 from bmx_grid.stopping import run_process
 from bmx_grid.terminal import RESUMES, command
-
-COMMANDS = ("score", "analyse", "data")  # modules of bmx_grid.commands; anything else is a sweep's configuration
 
 
 def main() -> None:

@@ -6,7 +6,16 @@ from typing import Literal
 
 import pytest
 
-from bmx_grid.configure import ALLOWED_PACKAGES, CONFIGS, build, load_option, options
+from bmx_grid.configure import (
+    ALLOWED_PACKAGES,
+    CONFIGS,
+    build,
+    check_distinct,
+    folder_path,
+    groups,
+    load_option,
+    options,
+)
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import Component, identity, runtime
 
@@ -63,7 +72,7 @@ def test_values_are_converted_to_their_fields(values, name, expected):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        pytest.param({}, "required must be given", id="missing"),
+        pytest.param({}, "required must be given, as metric.example.required=VALUE", id="missing"),
         pytest.param({"required": "abc"}, r"metric.example.required: expected a whole number, got 'abc'", id="text"),
         pytest.param({"required": True}, "expected a whole number, got True", id="a bool is no number"),
         pytest.param({"required": 1.5}, "expected a whole number, got 1.5", id="fraction"),
@@ -88,6 +97,8 @@ def test_values_that_do_not_fit_name_key_value_and_way_out(values, message):
         pytest.param("bmx_grid.metrics.nothing.X", "there is no module", id="no module"),
         pytest.param("bmx_grid.identity.digest", "there is no class", id="a function is no class"),
         pytest.param("bmx_grid.errors.BmxError", "is not a Component", id="wrong kind"),
+        pytest.param("bmx_grid.metrics.base.Metric", "is abstract.*implements reads, score, signature", id="abstract"),
+        pytest.param("bmx_grid..metrics.X", "there is no module", id="an empty part"),
     ],
 )
 def test_only_components_of_allowed_packages_are_built(target, message):
@@ -109,3 +120,44 @@ def test_configs_are_found_and_every_group_has_options():
     assert (CONFIGS / "config.yaml").is_file()
     for group in ("dataset", "metric", "explainer", "grid", "aggregation", "executor", "tracking", "sweep"):
         assert options(group), group
+
+
+def test_groups_are_the_folders_that_hold_options():
+    assert {"dataset", "metric", "explainer", "grid", "aggregation", "executor", "tracking", "sweep"} <= set(groups())
+    assert all(options(group) for group in groups())
+
+
+def test_a_module_that_fails_when_imported_is_named(tmp_path, monkeypatch):
+    (tmp_path / "failing_module.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv(ALLOWED_PACKAGES, "failing_module")
+    with pytest.raises(ConfigError, match="importing 'failing_module' fails: ZeroDivisionError"):
+        build({"_target_": "failing_module.X"}, Component, "metric.x")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        pytest.param("", "is no path", id="empty"),
+        pytest.param("a\0b", "is no path", id="a null character"),
+        pytest.param("x" * 6000, r"\(6,000 characters\)' is too long", id="6,000 characters"),
+        pytest.param("y/" * 3000, "is too long", id="3,000 folders"),
+        pytest.param("\ud800", "no path can have", id="half a character"),
+        pytest.param(__file__, "is a file; name a folder", id="a file"),
+        pytest.param(3, "expected a text, got 3", id="a number"),
+    ],
+)
+def test_paths_that_no_folder_can_have_are_refused(value, message):
+    with pytest.raises(ConfigError, match=f"data_dir: .*{message}"):
+        folder_path(value, "data_dir")
+
+
+def test_a_folder_may_be_below_the_home_folder_and_need_not_exist(monkeypatch):
+    monkeypatch.setenv("HOME", "/somewhere")
+    assert str(folder_path("~/data", "data_dir")) == "/somewhere/data"
+
+
+def test_two_options_of_one_name_are_refused():
+    check_distinct("dataset", {"a": "x", "b": "y"})
+    with pytest.raises(ConfigError, match=r"datasets a and c are both named 'x'.*dataset\.c\.name=NAME"):
+        check_distinct("dataset", {"a": "x", "b": "y", "c": "x"})

@@ -10,6 +10,7 @@ from contextlib import redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bmx_grid.commands import COMMANDS
 from bmx_grid.configure import groups, options
 from bmx_grid.errors import BmxError, ConfigError, unknown
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from hydra._internal.hydra import Hydra
     from hydra.plugins.completion_plugin import CompletionPlugin
 
-COMMANDS = ("install", "uninstall", "query")
+REQUESTS = ("install", "uninstall", "query")
 
 
 def complete(hydra: Hydra, arguments: list[str]) -> int:
@@ -28,7 +29,7 @@ def complete(hydra: Hydra, arguments: list[str]) -> int:
     """
     requests = [one.partition("=") for one in arguments]
     known = sorted(str(shell) for shell in hydra.get_shell_to_plugin_map(hydra.config_loader))
-    if len(requests) != 1 or requests[0][0] not in COMMANDS:
+    if len(requests) != 1 or requests[0][0] not in REQUESTS:
         raise ConfigError(f"-sc {' '.join(arguments)}: write -sc install=SHELL with one of {', '.join(known)}.")
     request, _, shell = requests[0]
     if shell not in known:
@@ -46,20 +47,18 @@ def complete(hydra: Hydra, arguments: list[str]) -> int:
 
 
 def _query(plugin: CompletionPlugin) -> None:
-    from bmx_grid.__main__ import COMMANDS as OTHERS
-
     line = os.environ.setdefault("COMP_LINE", "")
     typed = line.split()[1:]
     word = "" if line.endswith(" ") or not typed else typed[-1]
-    if (typed and typed[0] in OTHERS and (len(typed) > 1 or not word)) or word.startswith("-"):
+    if (typed and typed[0] in COMMANDS and (len(typed) > 1 or not word)) or word.startswith("-"):
         return  # files, which the shell completes by itself
     listed = re.fullmatch(r"(\w+)=\[((?:\w+,)*)(\w*)", word)
     if listed is not None and listed.group(1) in groups():
         group, before, begun = listed.groups()
         print(" ".join(f"{group}=[{before}{one}" for one in options(group) if one.startswith(begun)))
         return
-    if len(typed) <= 1 and word and any(one.startswith(word) for one in OTHERS):
-        print(" ".join(one for one in OTHERS if one.startswith(word)))
+    if len(typed) <= 1 and word and any(one.startswith(word) for one in COMMANDS):
+        print(" ".join(one for one in COMMANDS if one.startswith(word)))
         return
     try:
         with redirect_stderr(io.StringIO()):

@@ -1,0 +1,39 @@
+"""A sample of the mistakes that `make fuzz` tries by the hundred: a plan or one sentence, and no foreign code."""
+
+import sys
+
+import pytest
+from fakes import ROOT
+
+from bmx_grid.commands.compose import compose_and_run
+from bmx_grid.terminal import command
+
+sys.path.insert(0, str(ROOT / "tests" / "fuzz"))
+
+from overrides import FLAGS, inputs, write_options
+
+SHOWS = ("-sc", "--cfg", "--info")
+
+
+def test_inputs_are_the_same_for_the_same_seed():
+    assert inputs(3, 40) == inputs(3, 40)
+    assert inputs(3, 40) != inputs(4, 40)
+    assert ["--nope"] in [list(flag) for flag in FLAGS]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_is_given_is_answered(seed, tmp_path, monkeypatch, capsys):
+    write_options(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    for arguments in inputs(seed, 12):
+        last = [] if any(one.startswith(SHOWS) for one in arguments) else ["dry_run=true"]
+        try:
+            status = command(lambda given=(*arguments, *last): compose_and_run(given))
+        except SystemExit as error:
+            pytest.fail(f"{arguments} leaves with {error.code}")
+        shown = capsys.readouterr()
+        assert status in (0, 1, 2), arguments
+        assert "Traceback" not in shown.err, arguments
+        assert status != 2 or shown.err.rstrip("\n").endswith("."), (arguments, shown.err)
+        assert not (tmp_path / "RAN").exists(), arguments
