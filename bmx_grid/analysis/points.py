@@ -47,11 +47,11 @@ class ChosenPoints:
     provenance: Mapping[str, Provenance] = working()
 
     def in_words(self, explainers: Sequence[str] | None = None) -> str:
-        """The points asked for and used, and where they come from, as a sentence."""
-        names = list(self.origins) if explainers is None else list(explainers)
-        told = "; ".join(f"{name} {self.point_in_words(name)}" for name in names)
-        rules = sorted({self.origins[name] for name in names if name in self.origins})
-        return f"Points: {told or 'none'}. They are: {'; '.join(rules) or 'none'}."
+        """The points asked for and used, and where they come from: one sentence per origin."""
+        by_origin: dict[str, list[str]] = {}
+        for name in self.origins if explainers is None else explainers:
+            by_origin.setdefault(self.origins[name], []).append(f"{name} {self.point_in_words(name)}")
+        return " ".join(f"Points, {origin}: {'; '.join(told)}." for origin, told in by_origin.items())
 
     def point_in_words(self, explainer: str) -> str:
         """The point asked for, and the grid point used where it is another."""

@@ -173,10 +173,11 @@ def _notes(results: Sequence[SettingResult], columns: Sequence[_Column], width: 
     shown = {one.name for one in columns}
     points = {one.explainer: (one.fixed_w, one.fixed_p) for one in results if math.isfinite(one.fixed_w)}
     lines = []
-    if shown & {"best", "at", "gain"}:
+    of_best = [name for name in ("best", "at", "gain") if name in shown]
+    if of_best:
         lines.append(
-            f"{'best, at, gain' if 'best' in shown else 'at, gain'}: the best (w, p), chosen where it is judged; the "
-            "metric alone is among them, so that no gain is below 0"
+            f"{', '.join(of_best)}: the best (w, p), chosen where it is judged; the metric alone is among them, so "
+            "that no gain is below 0"
         )
     if points:
         told = "; ".join(f"{name} {point_in_words(w, p)}" for name, (w, p) in points.items())

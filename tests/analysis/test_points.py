@@ -122,7 +122,8 @@ def test_the_papers_points_are_those_of_the_configuration():
 
 def test_points_say_what_was_asked_and_what_is_used():
     analysis = analyse(table(one(explainer="shap")), Options(fixed={"shap": Point(p=-0.95, w=0.5)}))
-    assert analysis.points.in_words().startswith("Points: shap w 0.5, p -0.95 (used w 0.5, p -1). They are: given")
+    said = analysis.points.in_words()
+    assert said == "Points, given (what it was chosen on is not known here): shap w 0.5, p -0.95 (used w 0.5, p -1)."
     for made in analysis.tables():
         if made.stem in ("overview", "results_d", "gains_by_factor", "ridge_coefficients", "gain_and_baseline"):
             assert any("p -0.95 (used w 0.5, p -1)" in note for note in made.notes), made.stem

@@ -1,0 +1,79 @@
+"""Answers to questions that rest on others: controls, densities, settings and the headline, against hand values."""
+
+import numpy as np
+import pytest
+from some_tables import flat, peaked, random_surfaces, table
+
+from bmx_grid.analysis import controls, headline, settings
+from bmx_grid.analysis.given import Options, Point
+from bmx_grid.analysis.run import analyse
+
+SURFACES = {
+    ("d", "a", "m", "lime"): peaked(-1.0),
+    ("d", "a", "m", "random"): peaked(0.5, gain=0.02),
+    ("d", "a", "random", "lime"): peaked(-1.0, gain=0.03),
+    ("d", "a", "random", "random"): peaked(1.5),
+}
+
+
+def test_controls_are_read_at_their_own_points_and_at_those_of_real_explainers():
+    found = analyse(table(SURFACES)).ask(controls.compute)
+    explainer, metric = found.controls["random_explainer"], found.controls["random_metric"]
+    assert explainer.used == {"random": Point(0.5, 0.5)}
+    assert (explainer.gains.n, explainer.gains.mean_gain) == (1, pytest.approx(0.02))
+    assert metric.used == {"lime": Point(-1.0, 0.5)}
+    assert (metric.gains.n, metric.gains.mean_gain) == (1, pytest.approx(0.03))
+    (made,) = controls.tables(found)
+    assert [[cell.shown for cell in row[:3]] for row in made.rows] == [
+        ["random explainer", "random", "w 0.5, p 0.5"],
+        ["random metric", "lime", "w 0.5, p -1"],
+    ]
+
+
+def test_a_control_that_nothing_improves_is_the_metric_alone():
+    analysis = analyse(table({("d", "a", "m", "random"): flat()}), Options(tie="mildest"))
+    (made,) = controls.tables(analysis.ask(controls.compute))
+    assert made.rows[0][2].shown == "metric alone"
+
+
+def test_densities_are_of_the_gains_at_the_fixed_points():
+    analysis = analyse(table({**SURFACES, ("d", "b", "m", "lime"): peaked(-1.0, gain=0.2)}))
+    found = analysis.densities.fixed["lime"]["dataset"]["d"]
+    assert (found.n, found.mean) == (2, pytest.approx(0.15))
+
+
+def test_every_setting_has_its_numbers():
+    surfaces = random_surfaces(3, pairs=("a",), metrics=("m", "random"))
+    analysis = analyse(table(surfaces))
+    found = analysis.ask(settings.compute)
+    moved = analysis.leave_one_out["dataset"]["lime"]
+    real = [one for one in found.settings.values() if not one.control]
+    assert found.transfer_factor == "dataset"
+    assert [one.transfer_gain for one in real] == moved.gain.tolist()
+    assert [one.fixed for one in real] == analysis.fixed.correlation.tolist()
+    for one in real:
+        assert one.fixed_gain == one.fixed - one.baseline
+        assert Point(one.fixed_p, one.fixed_w) == analysis.fixed.used["lime"]
+    for one in found.settings.values():
+        if one.control:
+            assert np.isnan([one.fixed, one.fixed_gain, one.transfer_gain, one.fixed_w]).all()
+        assert one.best == pytest.approx(surfaces[one.dataset, "a", one.metric, "lime"].max())
+
+
+def test_headline_numbers_pool_the_settings_of_all_explainers():
+    surfaces = {(name, "a", "m", "lime"): peaked(p) for name, p in (("x", -1.0), ("y", -0.5), ("z", 0.0))}
+    surfaces |= {(name, "a", "m", "shap"): peaked(p) for name, p in (("x", -1.0), ("y", -1.0))}
+    analysis = analyse(table(surfaces))
+    found = analysis.ask(headline.compute).headline_numbers
+    gains = np.concatenate([one.gain for one in analysis.leave_one_out["dataset"].values()])
+    assert len(gains) == 5
+    assert found["transfer/mean_gain"] == pytest.approx(gains.mean())
+    assert found["transfer/better"] == (gains > 1e-5).sum()
+    assert found["fixed/mean_gain"] == pytest.approx(analysis.fixed.gain.mean())
+    assert (found["fixed/better"], found["settings"], found["tied_with_metric_alone"]) == (5.0, 5.0, 0.0)
+
+
+def test_ridge_names_that_two_factors_share_are_told_apart():
+    analysis = analyse(table({("d", "same", "m", "same"): peaked(-1.0), ("d", "b", "m", "same"): flat()}))
+    assert set(analysis.ridge.named) == {"d", "language_pair:same", "b", "m", "explainer:same"}
+    assert list(analysis.ridge.named.values()) == list(analysis.ridge.coefficients.values())
