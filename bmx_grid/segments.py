@@ -100,11 +100,6 @@ class SegmentSet:
         """The names of the systems, in order of first appearance; empty where the data set names none."""
         return tuple(dict.fromkeys(s.system for s in self.segments if s.system is not None))
 
-    @property
-    def hypotheses(self) -> list[str]:
-        """The N hypotheses."""
-        return self.texts("hypothesis")
-
     def has(self, role: str) -> bool:
         """Whether every segment has the text of this role ("source", "reference" or "hypothesis")."""
         return all(getattr(segment, role) is not None for segment in self.segments)

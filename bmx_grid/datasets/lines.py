@@ -98,7 +98,7 @@ def parse_score(text: str, where: str, row: int) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise DataError(f"{where}, line {row}: the human score {text!r} is not a number.")
+        raise DataError(f"{where}, line {row}: the human score {text[:60]!r} is not a number.")
     return value
 
 
