@@ -204,6 +204,6 @@ def check_name(kind: str, name: str, where: str) -> None:
     size = len(name.encode())
     if size > NAME_BYTES:
         raise DataError(
-            f"{where}: the {kind} '{name[:60]}' has {size} bytes in UTF-8, and names that become part of file names "
-            f"may have {NAME_BYTES} (a file system allows 255 for all parts together); give it a shorter name."
+            f"{where}: the {kind} '{name[:60]}' cannot name files: it has {size} bytes in UTF-8 and may have "
+            f"{NAME_BYTES}, because a file system allows 255 for all parts of one; give it a shorter name."
         )

@@ -195,7 +195,7 @@ def _refuse_json(header: str, path: Path) -> None:
 
 def _refuse_other_separator(header: str, path: Path, separator: str, reader: str) -> None:
     for other, name, way_out in (
-        (";", "semicolons", f"write {reader}.separator=';', or save the file with commas"),
+        (";", "semicolons", f"write '{reader}.separator=\";\"', or save the file with commas"),
         ("\t", "tabs", "name the file .tsv"),
         (",", "commas", f"leave out {reader}.separator"),
     ):

@@ -181,7 +181,7 @@ def test_mistakes_in_a_tsv(read, content, words):
         pytest.param(
             "my.csv",
             "source;hypothesis;score\na;b;1\n",
-            ["line 1", "semicolons", "dataset.tabular.separator=';'", "with commas"],
+            ["line 1", "semicolons", "'dataset.tabular.separator=\";\"'", "with commas"],
             id="csv-of-semicolons",
         ),
         pytest.param("my.csv", "source\thypothesis\tscore\na\tb\t1\n", ["line 1", "tabs", ".tsv"], id="csv-of-tabs"),
