@@ -13,6 +13,11 @@ def main() -> None:
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     if name in COMMANDS:
         sys.exit(import_module(f"bmx_grid.commands.{name}").main(sys.argv[2:]))
+    if "--version" in sys.argv[1:]:
+        from bmx_grid import __version__
+
+        print(f"bmx-grid {__version__}")
+        return
     from bmx_grid.commands.compose import main as sweep
 
     sweep()

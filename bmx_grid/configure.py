@@ -31,6 +31,11 @@ SEED = "${seed}"  # in a YAML file: the seed of whatever the option is part of
 Built = TypeVar("Built")
 
 
+def groups() -> list[str]:
+    """The names of the groups that have options, sorted."""
+    return sorted({path.parent.name for path in CONFIGS.glob("*/*.yaml")})
+
+
 def options(group: str, folder: Path = CONFIGS) -> list[str]:
     """The names of a group's options, sorted."""
     return sorted(path.stem for path in (folder / group).glob("*.yaml"))
@@ -56,10 +61,16 @@ def build(node: Any, expected: type[Built], where: str) -> Built:
     Raises ConfigError naming the key (below `where`), the value and what would fit.
     """
     if not isinstance(node, Mapping) or "_target_" not in node:
-        raise ConfigError(f"{where}: expected an option with a `_target_`, got {node!r}.")
+        raise ConfigError(f"{where}: expected an option with a `_target_`, got {_got(node)}.")
     cls = _allowed_class(str(node["_target_"]), where)
     if not (issubclass(cls, expected) and dataclasses.is_dataclass(cls)):
         raise ConfigError(f"{where}._target_: {cls.__name__} is not a {expected.__name__}.")
+    missing = [name for name in dir(cls) if getattr(getattr(cls, name, None), "__isabstractmethod__", False)]
+    if missing:
+        raise ConfigError(
+            f"{where}._target_: '{node['_target_']}' is abstract, the frame that every {expected.__name__} fills; name "
+            f"a class that implements {', '.join(missing)}."
+        )
     return typing.cast(Built, _fill(cls, {key: node[key] for key in node if key != "_target_"}, where))
 
 
@@ -74,8 +85,53 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
         values[key] = convert(value, hints[key], f"{where}.{key}", node.get("seed", SEED))
     required = [name for name, item in fields.items() if name not in values and _required(item)]
     if required:
-        raise ConfigError(f"{where}: {', '.join(required)} must be given.")
+        raise ConfigError(f"{where}: {', '.join(required)} must be given, as {where}.{required[0]}=VALUE.")
     return cls(**values)
+
+
+def field_names(node: Mapping[str, Any], where: str) -> list[str]:
+    """The keys that a component takes, described by a mapping with `_target_`; none when it cannot be found."""
+    try:
+        cls = _allowed_class(str(node.get("_target_", "")), where)
+    except ConfigError:
+        return []
+    return [item.name for item in dataclasses.fields(cls) if item.init] if dataclasses.is_dataclass(cls) else []
+
+
+def folder_path(value: Any, where: str) -> Path:
+    """`value` as the path of a folder, `~` expanded. Raises ConfigError for a text that no file system takes."""
+    text = convert(value, str, where)
+    shown = text if len(text) <= 60 else f"{text[:57]}… ({len(text):,} characters)"
+    if not text.strip() or "\0" in text:
+        raise ConfigError(f"{where}: {shown!r} is no path; write {where}=FOLDER.")
+    path = Path(os.path.expanduser(text))
+    try:
+        raw = os.fsencode(path)
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"{where}: {shown!r} holds a character that no path can have ({error.reason}).") from error
+    # The limits of Linux: 255 bytes per name, 4,096 per path, of which the files inside the folder need some.
+    if len(raw) > 3_000 or any(len(part) > 255 for part in raw.split(b"/")):
+        raise ConfigError(
+            f"{where}: the path {shown!r} is too long; use at most 3,000 bytes in all and 255 between two slashes."
+        )
+    if os.path.isfile(path):  # False, not an error, where the folder above it cannot be read
+        raise ConfigError(f"{where}: {text!r} is a file; name a folder.")
+    return path
+
+
+def check_distinct(kind: str, names: Mapping[str, str]) -> None:
+    """Refuse two options under one name. names: the key of each option -> the name it gives itself.
+
+    Raises ConfigError naming both keys and the way out.
+    """
+    seen: dict[str, str] = {}
+    for key, name in names.items():
+        if name in seen:
+            raise ConfigError(
+                f"the {kind}s {seen[name]} and {key} are both named '{name}', so their results would be mixed; "
+                f"give one of them another name, as {kind}.{key}.name=NAME."
+            )
+        seen[name] = key
 
 
 def _allowed_class(target: str, where: str) -> type:
@@ -90,6 +146,10 @@ def _allowed_class(target: str, where: str) -> type:
         found = getattr(importlib.import_module(module_name), class_name, None)
     except ModuleNotFoundError as error:
         raise ConfigError(f"{where}._target_: there is no module '{error.name}' for '{target}'.") from error
+    except Exception as error:  # whatever the module of another package does wrong when it is imported
+        raise ConfigError(
+            f"{where}._target_: importing '{module_name}' fails: {type(error).__name__}: {error}"
+        ) from error
     if not isinstance(found, type):
         raise ConfigError(f"{where}._target_: there is no class '{class_name}' in {module_name}.")
     return found
@@ -128,7 +188,7 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
         return float(value)
     elif isinstance(hint, type) and isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
         return value
-    raise ConfigError(f"{where}: expected {_wanted(hint)}, got {value!r}.")
+    raise ConfigError(f"{where}: expected {_wanted(hint)}, got {_got(value)}.")
 
 
 def _named(value: Any, hint: type, seed: Any) -> Any:
@@ -148,6 +208,14 @@ def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:
     return convert(value, kinds[-1], where)
 
 
+def _got(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:197]}…"
+
+
 def _wanted(hint: Any) -> str:
-    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", tuple: "a list"}
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return f"keys below it ({', '.join(item.name for item in dataclasses.fields(hint) if item.init)})"
+    names: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+    names |= {tuple: "a list", dict: "keys below it"}
     return names.get(typing.get_origin(hint) or hint, str(hint))

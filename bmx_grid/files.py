@@ -12,6 +12,7 @@ from pathlib import Path
 from bmx_grid.errors import StoreError
 
 _HOST = socket.gethostname().replace(".", "-")
+_ATTEMPTS = 100  # to make a file in a folder that others remove when it is empty
 
 
 @contextmanager
@@ -24,7 +25,7 @@ def replacing(path: Path) -> Iterator[Path]:
     # The whole name again would not fit into the 255 bytes of a file name; the random part makes it unique.
     part = path.parent / f".{path.name[:20]}.{_HOST}.{os.getpid()}.{uuid.uuid4().hex[:8]}.part"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _reserve(part)
         yield part
         with part.open("rb+") as written:
             os.fsync(written.fileno())
@@ -37,6 +38,16 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+
+
+def _reserve(part: Path) -> None:
+    """Make the folder and the empty file: another process may remove the folder as long as nothing is in it."""
+    for _ in range(_ATTEMPTS):
+        part.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            part.touch(exist_ok=False)
+            return
+    part.touch(exist_ok=False)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bmx_grid.errors import BmxError
+from bmx_grid.masking import masked_address
 
 RESUMES = "Interrupted. What was finished is kept: the same command goes on from here."
 
@@ -30,7 +31,7 @@ def command(work: Callable[[], int], interrupted: str = "Interrupted.") -> int:
         sys.stdout.flush()
         return status
     except BmxError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {masked_address(str(error))}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         _mute()
@@ -68,6 +69,6 @@ def _show_warning(
 ) -> None:
     """Our own warnings in one plain line; those of libraries as Python prints them."""
     if category is UserWarning and "bmx_grid" in filename:
-        print(f"warning: {message}", file=sys.stderr)
+        print(f"warning: {masked_address(str(message))}", file=sys.stderr)
     else:
         sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))

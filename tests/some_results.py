@@ -9,7 +9,7 @@ from bmx_grid.identity import digest
 from bmx_grid.measures.grid import GridResult, GridSpec
 from bmx_grid.sweep.results import SettingResult, evaluation_table
 
-GRID = GridEvaluation(p=PowerRange(-3, 3, 0.1), w=(0.0, 0.4, 1.0), published={})
+GRID = GridEvaluation(p=PowerRange(-3, 3, 0.1), w=(0.0, 0.4, 1.0), fixed={})
 P = tuple((np.arange(-30, 30) / 10).tolist())
 W = (0.0, 0.4, 1.0)
 

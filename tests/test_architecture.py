@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "bmx_grid"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 # The rooms from the ground up; a module imports from lower floors, and from its own room.
 FLOORS = [
-    {"errors", "identity", "text", "ragged", "_version"},
+    {"errors", "identity", "masking", "text", "ragged", "_version"},
     {"files", "terminal", "configure", "judgements", "perturbation", "measures"},
     {"models", "segments", "progress"},
     {"datasets", "explainers", "metrics"},

@@ -100,6 +100,27 @@ def tiny_xlm_roberta(folder: Path) -> Path:
     return _saved(folder, tokenizer, network)
 
 
+def tiny_sentence_piece(folder: Path) -> Path:
+    """An XLM-R whose tokenizer comes as a SentencePiece file only, as XLM-R was first published."""
+    import json
+
+    import sentencepiece
+
+    tiny_xlm_roberta(folder)
+    (folder / "tokenizer.json").unlink()
+    with (folder / "sentencepiece.bpe.model").open("wb") as file:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(SENTENCES),
+            model_writer=file,
+            vocab_size=150,
+            hard_vocab_limit=False,
+            minloglevel=2,
+        )
+    settings = {"tokenizer_class": "XLMRobertaTokenizer", "model_max_length": MAX_LENGTH}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    return folder
+
+
 def tiny_gpt2(folder: Path) -> Path:
     """A GPT-2 language model (byte-level BPE, no padding token)."""
     import torch

@@ -266,7 +266,9 @@ def _read(path: Path, identity: str, reads: Sequence[Role]) -> Any:
     try:
         if path.is_dir():
             raise StoreError(f"{path} is a folder where a file should be; take it away, or choose another cache_dir.")
-        table = pq.read_table(path, page_checksum_verification=True, partitioning=None).combine_chunks()
+        # Opened once: given a path, pyarrow asks for the size first, and another process may replace the file then.
+        with pa.OSFile(str(path)) as opened:
+            table = pq.read_table(opened, page_checksum_verification=True, partitioning=None).combine_chunks()
         header = json.loads((table.schema.metadata or {})[b"bmx_grid"])
         version = int(header["version"])
         if version <= VERSION:

@@ -1,63 +1,290 @@
-"""`python -m bmx_grid`, also installed as `bmx-grid`: Hydra composes the sweep, `app.run` runs it.
+"""`python -m bmx_grid`, also installed as `bmx-grid`: a sweep is composed by Hydra, checked, and run.
 
 Hydra is imported inside, so that the first thing in place is the answer to Ctrl-C.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
-import signal
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from bmx_grid.configure import CONFIGS, options
+from bmx_grid.configure import CONFIGS, folder_path, groups, options
 from bmx_grid.errors import BmxError, ConfigError, unknown
+from bmx_grid.masking import masked_address
 from bmx_grid.terminal import RESUMES, command
 
 if TYPE_CHECKING:
+    from hydra._internal.hydra import Hydra
     from omegaconf import DictConfig
 
-GROUPS = ("dataset", "metric", "explainer", "grid", "aggregation", "executor", "tracking", "sweep")
+    from bmx_grid.commands.loader import CheckedLoader
+
+MAX_JOBS = 10_000  # of a multirun, which Hydra lists before the first one starts
+
+
+class Job(NamedTuple):
+    """How one job of a multirun ended; plain values, since it may have run in another process.
+
+    n_failed: settings or parts that failed; mistake: why it did not start; crash: the traceback of a fault of ours.
+    """
+
+    name: str
+    n_failed: int = 0
+    mistake: str = ""
+    crash: str = ""
 
 
 def main() -> None:
     """The command line; leaves with status 1 when something failed, 2 for a mistake, 130 after Ctrl-C."""
-    sys.exit(command(_main, RESUMES))
+    arguments = sys.argv[1:]
+    sys.exit(command(lambda: compose_and_run(arguments), RESUMES))
 
 
-def _main() -> int:
-    _check_names(sys.argv[1:])
-    if {"--help", "-h", "--hydra-help", "--cfg", "-c", "--info", "-i"} & {one.partition("=")[0] for one in sys.argv}:
-        # Hydra prints these by itself; whoever stops reading (`| head`) ends the process quietly.
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    import hydra
+def compose_and_run(arguments: Sequence[str]) -> int:
+    """Do what the arguments say; the exit status. Raises BmxError for every mistake in them."""
+    given = _parse(arguments)
+    folder = _config_dir(given.config_dir)
+    if given.help:
+        from bmx_grid.commands.help import help_text
 
-    hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name="config")(_compose_and_run)()
-    return 0
+        print(help_text(folder))
+        return 0
+    if given.shell_completion:
+        from bmx_grid.commands.completion import complete
+
+        with _Hydra(folder) as hydra:
+            return complete(hydra, given.overrides)
+    with _Hydra(folder) as hydra:
+        if given.hydra_help or given.cfg or given.info:
+            _show(hydra, given)
+            return 0
+        return _run(hydra, given.config_name, given.overrides, given.multirun)
 
 
-def _compose_and_run(config: DictConfig) -> None:
-    """Run one composed sweep and leave with a status that says whether anything failed."""
+class _Hydra:
+    """Hydra with our loader, for the length of a block."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+
+    def __enter__(self) -> Hydra:
+        from hydra import version
+        from hydra._internal.hydra import Hydra
+        from hydra._internal.utils import create_config_search_path
+        from hydra.core.config_search_path import SearchPathQuery
+        from hydra.core.global_hydra import GlobalHydra
+
+        from bmx_grid.commands.loader import CheckedLoader
+
+        version.setbase("1.3")
+        search_path = create_config_search_path(str(CONFIGS))
+        if self.folder is not None:
+            anchor = SearchPathQuery(provider="schema")
+            search_path.prepend(provider="command-line", path=f"file://{self.folder}", anchor=anchor)
+        GlobalHydra.instance().clear()
+        hydra = Hydra(task_name="bmx_grid", config_loader=CheckedLoader(search_path))
+        GlobalHydra.instance().initialize(hydra)
+        return hydra
+
+    def __exit__(self, *_: object) -> None:
+        from hydra.core.global_hydra import GlobalHydra
+
+        GlobalHydra.instance().clear()
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Hydra's arguments. Raises ConfigError for those it does not have, and for those that load code."""
+    if any(one in ("--help", "-h") for one in arguments):  # quick: without Hydra
+        parser = argparse.ArgumentParser(add_help=False)
+        parser.add_argument("--config-dir", "-cd")
+        return argparse.Namespace(help=True, config_dir=parser.parse_known_args(list(arguments))[0].config_dir)
+    from hydra._internal.utils import get_args_parser
+
+    parser = get_args_parser()
+    known = [name for action in parser._actions for name in action.option_strings]
+
+    def refuse(message: str) -> None:
+        for one in arguments:
+            name = one.partition("=")[0]
+            if name.startswith("-") and name not in known:
+                raise ConfigError(f"{unknown('option', name, known)} Keys have no dashes: KEY=VALUE.")
+        raise ConfigError(f"{message}; `bmx-grid --help` shows what there is.")
+
+    parser.error = refuse  # type: ignore[method-assign, assignment]
+    parser.exit_on_error = True
+    given = parser.parse_intermixed_args(list(arguments))
+    if given.config_path is not None:
+        raise ConfigError("--config-path would replace all options of bmx_grid; add yours with --config-dir DIR.")
+    if given.experimental_rerun is not None:
+        raise ConfigError("--experimental-rerun runs what a pickle file holds; repeat the overrides of that run.")
+    modes = ("run", "multirun", "cfg", "info", "shell_completion", "hydra_help")
+    several = [f"--{mode.replace('_', '-')}" for mode in modes if getattr(given, mode)]
+    if len(several) > 1:
+        raise ConfigError(f"{' and '.join(several)} exclude each other; choose one.")
+    if (given.resolve or given.package) and not given.cfg:
+        raise ConfigError("--resolve and --package say how --cfg shows the configuration; add --cfg job.")
+    given.config_name = "config" if given.config_name is None else given.config_name
+    if not given.config_name:
+        raise ConfigError("--config-name is empty; leave it out, or name a file in --config-dir.")
+    return given
+
+
+def _config_dir(given: str | None) -> Path | None:
+    """The folder of the user's own options. Raises ConfigError when it is not there, or an option would be ignored."""
+    if given is None:
+        return None
+    found = folder_path(given, "--config-dir")
+    if not os.path.isdir(found):
+        raise ConfigError(f"--config-dir {given}: there is no such folder (looked at {found.absolute()}).")
+    for group in groups():
+        for name in sorted(set(options(group)) & set(options(group, found))):
+            raise ConfigError(
+                f"{found / group / name}.yaml: an option {group}={name} comes with bmx_grid and would be used instead; "
+                "give yours another name."
+            )
+    return found.absolute()
+
+
+def _run(hydra: Hydra, config_name: str, overrides: list[str], several: bool) -> int:
+    from hydra._internal.callbacks import Callbacks
+    from hydra.core.utils import run_job
+    from hydra.types import HydraContext, RunMode
+
+    from bmx_grid.commands.overrides import parse, refuse_several_values
+
+    loader: CheckedLoader = hydra.config_loader  # type: ignore[assignment]
+    ended: list[int | BaseException] = []
+
+    def task(job: DictConfig) -> None:
+        try:
+            ended.append(_run_config(job))
+        except Exception as error:  # raised below: Hydra would report it with a traceback of its own
+            ended.append(error)
+
+    with _hydra_mistakes():
+        config = loader.load_configuration(config_name, overrides, RunMode.RUN, validate_sweep_overrides=False)
+        if several or config.hydra.mode == RunMode.MULTIRUN:
+            return _run_several(loader, config_name, overrides)
+        refuse_several_values(parse(overrides), RunMode.RUN)
+        _refuse_leaks(config)
+        context = HydraContext(config_loader=loader, callbacks=Callbacks())
+        run_job(task, config, job_dir_key="hydra.run.dir", job_subdir_key=None, hydra_context=context)
+    if isinstance(ended[0], BaseException):
+        raise ended[0]
+    return 1 if ended[0] > 0 else 0
+
+
+def _run_several(loader: CheckedLoader, config_name: str, overrides: list[str]) -> int:
+    """A multirun: Hydra's sweeper and launcher run one job per combination of values."""
+    import tempfile
+    from contextlib import nullcontext
+
+    from hydra._internal.callbacks import Callbacks
+    from hydra.core.plugins import Plugins
+    from hydra.types import HydraContext, RunMode
+
+    from bmx_grid.commands.loader import without_secrets
+    from bmx_grid.commands.overrides import plain_list
+
+    config = loader.load_configuration(config_name, overrides, RunMode.MULTIRUN)
+    dry = config.dry_run is True
+    # Hydra's sweeper writes multirun.yaml, and each job a folder: a dry run writes nothing that stays.
+    with tempfile.TemporaryDirectory() if dry else nullcontext("") as temporary:
+        if dry:
+            config = loader.load_configuration(
+                config_name, [*overrides, f"hydra.sweep.dir={temporary}"], RunMode.MULTIRUN
+            )
+        _refuse_leaks(config)
+        arguments = plain_list(config.hydra.overrides.task)
+        varied = _varied(loader, config, arguments)
+        context = HydraContext(config_loader=loader, callbacks=Callbacks())
+        sweeper = Plugins.instance().instantiate_sweeper(
+            config=without_secrets(config), hydra_context=context, task_function=partial(_job, varied=varied)
+        )
+        batches = sweeper.sweep(arguments=arguments)
+    jobs: list[Job] = [done.return_value for batch in batches for done in batch]
+    for job in jobs:
+        if job.n_failed:
+            print(f"{job.n_failed} part(s) of {job.name} failed; the table above says why.", file=sys.stderr)
+        if job.mistake or job.crash:
+            print(masked_address(f"error: {job.name}: {job.mistake or job.crash}"), file=sys.stderr)
+    if any(job.n_failed or job.crash for job in jobs):
+        return 1
+    return 0 if not any(job.mistake for job in jobs) else 2 if all(job.mistake for job in jobs) else 1
+
+
+def _job(config: DictConfig, varied: frozenset[str]) -> Job:
+    """One job of a multirun, perhaps in another process; it never raises, so that the others run, too."""
+    import traceback
+
     from hydra.core.hydra_config import HydraConfig
-    from hydra.errors import CompactHydraException
-    from hydra.types import RunMode
+    from omegaconf.errors import OmegaConfBaseException
 
-    several = HydraConfig.get().mode == RunMode.MULTIRUN
-    if not several:
-        # Past Hydra, which would print a traceback for what `command` answers in one sentence.
-        sys.exit(command(lambda: 1 if _run(config) > 0 else 0, RESUMES))
-    _give_own_name(config, list(HydraConfig.get().overrides.task))
+    from bmx_grid.commands.overrides import plain_list
+
+    name = "a job"
     try:
-        n_failed = _run(config)
-    except BmxError as error:  # Hydra goes on with the other jobs and reports this one
-        raise CompactHydraException(f"error: {error}") from error
-    if n_failed > 0:
-        raise CompactHydraException(f"{n_failed} part(s) of {config.name} failed; the table above says why.")
+        name = str(config.name)
+        given = plain_list(HydraConfig.get().overrides.task)
+        overrides = [one for one in given if one.lstrip("+").partition("=")[0] in varied]
+        plain = re.sub(r"\\(.)", r"\1", ",".join(overrides))  # Hydra escapes what its grammar reserves
+        suffix = masked_address(plain).replace(os.sep, "_")
+        if suffix and isinstance(config.output_dir, str):  # what is no text is refused below
+            output_dir = Path(config.output_dir)
+            name = config.name = f"{config.name},{suffix}"
+            config.output_dir = str(output_dir.with_name(f"{output_dir.name},{suffix}"))
+        return Job(name, n_failed=_run_config(config))
+    except BmxError as error:
+        return Job(name, mistake=str(error))
+    except OmegaConfBaseException as error:
+        return Job(name, mistake=_unresolved(error))
+    except Exception:
+        return Job(name, crash=traceback.format_exc())
 
 
-def _run(config: DictConfig) -> int:
+def _varied(loader: CheckedLoader, config: DictConfig, arguments: list[str]) -> frozenset[str]:
+    """The keys that differ between the jobs of a multirun. Raises ConfigError for more jobs than can be listed."""
+    from itertools import islice
+
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    from bmx_grid.commands.overrides import parse
+
+    given = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()] + arguments
+    parse(given)  # answers what Hydra's own parser below would raise
+    n_jobs, varied = 1, set()
+    for override in OverridesParser.create(config_loader=loader).parse_overrides(given):
+        if override.is_interval_sweep():
+            raise ConfigError(f"{override.input_line}: an interval has no list of values; name them, as KEY=1,2,3.")
+        if override.is_sweep_override():
+            n_jobs *= sum(1 for _ in islice(override.sweep_iterator(), MAX_JOBS + 1))
+            varied.add(override.key_or_group)
+    if n_jobs > MAX_JOBS:
+        raise ConfigError(f"the values of {', '.join(sorted(varied))} make more than {MAX_JOBS:,} jobs; name fewer.")
+    return frozenset(varied)
+
+
+def _refuse_leaks(config: DictConfig) -> None:
+    """Hydra's own files and logs hold the configuration as it is: refuse them where that has a password."""
+    from bmx_grid.commands.loader import has_secret
+
+    logs = [key for key in ("hydra_logging", "job_logging") if config.hydra[key].get("root") is not None]
+    written = [*(["output_subdir"] if config.hydra.output_subdir is not None else []), *logs]
+    if written and has_secret(config):
+        raise ConfigError(
+            f"hydra.{written[0]} would write a password of this configuration as it is; leave it out, or give the "
+            "password in another way (for MLflow: MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD)."
+        )
+
+
+def _run_config(config: DictConfig) -> int:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
@@ -65,56 +292,65 @@ def _run(config: DictConfig) -> int:
 
     try:
         plain = OmegaConf.to_container(config, resolve=True)
-    except OmegaConfBaseException as error:
-        raise ConfigError(f"the configuration cannot be resolved: {' '.join(str(error).split())}") from error
+    except (OmegaConfBaseException, RecursionError) as error:
+        raise ConfigError(_unresolved(error)) from error
     assert isinstance(plain, dict)
     return run({str(key): value for key, value in plain.items()})
 
 
-def _check_names(arguments: list[str]) -> None:
-    """Refuse unknown options of a group with the closest name; Hydra alone only says it could not load them.
-
-    Raises ConfigError.
-    """
-    known = {group: set(options(group)) for group in GROUPS}
-    for index, argument in enumerate(arguments):
-        if argument in ("--config-dir", "-cd") and index + 1 < len(arguments):
-            folder = arguments[index + 1]
-        elif argument.startswith("--config-dir="):
-            folder = argument.partition("=")[2]
-        else:
-            continue
-        for group in GROUPS:
-            known[group].update(options(group, Path(folder)))
-    import yaml
-
-    keys = set(yaml.safe_load((CONFIGS / "config.yaml").read_text(encoding="utf-8"))) - {"defaults"} | set(GROUPS)
-    for argument in arguments:
-        key, equals, value = argument.lstrip("+").partition("=")
-        if not equals or argument.startswith(("-", "~")):
-            continue
-        if key == "sweep" and not argument.startswith("+"):
-            raise ConfigError(f"write +{argument}: a sweep is added to the configuration, not one of its keys.")
-        if key in GROUPS:
-            names = [name.strip(" []'\"") for name in value.split(",")]
-            for name in names:
-                if name and "(" not in name and name not in known[key]:
-                    raise ConfigError(unknown(key, name, known[key]))
-        elif not argument.startswith("+") and re.split(r"[./@]", key)[0] not in keys:
-            raise ConfigError(unknown("key", key, keys))
+def _unresolved(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "the configuration cannot be resolved: keys refer to each other in a circle (${...})."
+    key = getattr(error, "full_key", "") or ""
+    text = " ".join(str(error).split("\n")[0].split()).rstrip(".")
+    return f"{key + ': ' if key else ''}the configuration cannot be resolved: {text}."
 
 
-def _give_own_name(config: DictConfig, overrides: list[str]) -> None:
-    """In a multirun, name each job and its folder after the overrides that vary (all of them if that is unknown)."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
+@contextmanager
+def _hydra_mistakes() -> Iterator[None]:
+    """Whatever Hydra cannot do in this block is answered as a mistake in its part of the configuration."""
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
 
-    given = [one for one in sys.argv[1:] if "=" in one and not one.startswith("-")]
-    varied = {one.key_or_group for one in OverridesParser.create().parse_overrides(given) if one.is_sweep_override()}
-    own = [one for one in overrides if one.lstrip("+").partition("=")[0] in varied] or overrides
-    suffix = ",".join(own).replace(os.sep, "_")
-    output_dir = Path(config.output_dir)
-    config.name = f"{config.name},{suffix}"
-    config.output_dir = str(output_dir.with_name(f"{output_dir.name},{suffix}"))
+    try:
+        yield
+    except OmegaConfBaseException as error:
+        raise ConfigError(_unresolved(error)) from error
+    except (HydraException, OSError, ValueError, TypeError, AssertionError) as error:
+        text = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        raise ConfigError(f"the keys below hydra cannot be used as they are: {text[:300]}.") from error
+
+
+def _show(hydra: Hydra, given: argparse.Namespace) -> None:
+    """Print what --cfg, --info or --hydra-help ask for, without passwords."""
+    from hydra._internal.utils import get_args_parser
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.types import RunMode
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    loader: CheckedLoader = hydra.config_loader  # type: ignore[assignment]
+    loader.mask = True
+    if given.hydra_help:
+        hydra.hydra_help(config_name=given.config_name, args_parser=get_args_parser(), args=given)
+        return
+    config = loader.load_configuration(given.config_name, given.overrides, RunMode.RUN)
+    if given.info:
+        hydra.show_info(given.info, config_name=given.config_name, overrides=given.overrides)
+        return
+    HydraConfig.instance().set_config(config)
+    OmegaConf.set_readonly(config.hydra, None)
+    shown = hydra.get_sanitized_cfg(config, cfg_type=given.cfg)
+    try:
+        part = shown if given.package in (None, "_global_") else OmegaConf.select(shown, given.package)
+        if part is None:
+            from bmx_grid.commands.overrides import unknown_key
+
+            raise ConfigError(f"--package {unknown_key(OmegaConf.to_container(shown), given.package)}")
+        text = OmegaConf.to_yaml(part, resolve=given.resolve) if OmegaConf.is_config(part) else f"{part}\n"
+    except (OmegaConfBaseException, RecursionError) as error:
+        raise ConfigError(_unresolved(error)) from error
+    sys.stdout.write(masked_address(text))
 
 
 if __name__ == "__main__":

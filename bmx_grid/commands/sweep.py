@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bmx_grid.configure import build, convert
+from bmx_grid.configure import build, check_distinct, convert, folder_path
 from bmx_grid.errors import ConfigError
 from bmx_grid.files import remove_abandoned, write_text
 from bmx_grid.identity import digest
+from bmx_grid.masking import masked
 from bmx_grid.segments import check_name
 from bmx_grid.terminal import say
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from bmx_grid.sweep.plan import Refused, SweepPlan
     from bmx_grid.sweep.results import SettingResult
     from bmx_grid.sweep.runner import Outcome
-    from bmx_grid.sweep.tracking.mlflow import Tracker
+    from bmx_grid.sweep.tracking.base import Tracker
 
 NOT_RESULTS = ("executor", "tracking", "dry_run", "cache_dir", "on_error")  # keys that no file of a sweep depends on
 
@@ -53,7 +54,7 @@ class Settings:
         seed = convert(config["seed"], int, "seed")
         if seed < 0:
             raise ConfigError(f"seed must be 0 or more, got {seed}.")
-        folders = {key: Path(convert(config[key], str, key)) for key in ("data_dir", "cache_dir", "output_dir")}
+        folders = {key: folder_path(config[key], key) for key in ("data_dir", "cache_dir", "output_dir")}
         return cls(
             name=convert(config["name"], str, "name"),
             **folders,
@@ -85,12 +86,27 @@ class Sweep:
 
         return next((one for one in self.evaluations.values() if isinstance(one, GridEvaluation)), None)
 
+    def fingerprints(self) -> dict[str, str]:
+        """Of every planned setting, by its label."""
+        from bmx_grid.sweep.runner import fingerprint
+
+        settings = [planned.setting for planned in self.plan.settings]
+        return {one.label: fingerprint(one, self.evaluations, self.settings.seed) for one in settings}
+
+    def is_tracked(self) -> bool:
+        """Whether nothing is left to track."""
+        from bmx_grid.sweep.tracking.base import NoTracker
+
+        if isinstance(self.tracker, NoTracker):
+            return True
+        out = self.settings.output_dir
+        return self.tracker.is_complete(self.settings.name, self.config, out, self.fingerprints())
+
     def fingerprint(self) -> str:
         """SHA-256 of all that the files of this sweep depend on, known before anything is computed."""
         from bmx_grid._version import __version__
-        from bmx_grid.sweep.runner import fingerprint
 
-        of_settings = [fingerprint(one.setting, self.evaluations, self.settings.seed) for one in self.plan.settings]
+        of_settings = list(self.fingerprints().values())
         refused = [(one.label, one.reason) for one in (*self.plan.left_out, *self.plan.failed)]
         return digest([__version__, self.config_digest, of_settings, refused])
 
@@ -107,10 +123,11 @@ def run(config: Mapping[str, Any]) -> int:
     from bmx_grid.report.running import plan_table
     from bmx_grid.sweep.executors.base import Executor
     from bmx_grid.sweep.plan import make_plan
-    from bmx_grid.sweep.tracking.mlflow import Tracker
+    from bmx_grid.sweep.tracking.base import Tracker
 
     settings = Settings.from_config(config)
     datasets = {name: build(node, DatasetReader, f"dataset.{name}") for name, node in _options(config, "dataset")}
+    check_distinct("dataset", {key: reader.name for key, reader in datasets.items()})
     metrics = {name: build(node, Metric, f"metric.{name}") for name, node in _options(config, "metric")}
     explainers = {
         name: build(node, Explainer, f"explainer.{name}") for name, node in _options(config, "explainer", least=0)
@@ -167,7 +184,7 @@ def _run(sweep: Sweep) -> int:
     folder = OutputFolder(settings.output_dir)
     fingerprint = sweep.fingerprint()
     unchanged = folder.unchanged(fingerprint) if n_cached == len(plan.settings) else None
-    if unchanged is not None and sweep.tracker.is_complete(unchanged.get("tracked")):
+    if unchanged is not None and sweep.is_tracked():
         say(str(unchanged["said"]))
         say(f"0 texts scored in {time.perf_counter() - start:.1f} s; {settings.output_dir}/ is as this sweep left it")
         return int(unchanged["n_failed"])
@@ -175,6 +192,7 @@ def _run(sweep: Sweep) -> int:
 
 
 def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: float) -> int:
+    from bmx_grid.commands.headline import headline
     from bmx_grid.progress import Progress
     from bmx_grid.report.analysis_files import analyse_sweep
     from bmx_grid.report.figures.grid import draw_setting, is_current
@@ -183,6 +201,7 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     from bmx_grid.sweep.plan import Refused
     from bmx_grid.sweep.results import evaluation_table, write_parquet
     from bmx_grid.sweep.runner import refused, run_plan
+    from bmx_grid.sweep.tracking.base import ending
 
     plan, settings, tracker, grid = sweep.plan, sweep.settings, sweep.tracker, sweep.grid
     out = settings.output_dir
@@ -217,7 +236,7 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
                     if grid is not None and tracker.wants_artifacts(result):
                         write_parquet(evaluation_table(grid, [result]), table)
                     written += [figure, table]
-                tracker.log(result, figure, table)
+                tracker.log(result, (figure, table))
         failed = refused(outcomes, plan)
         results = [outcome.result for outcome in outcomes if outcome.result is not None]
         written += _write(sweep, results, outcomes)
@@ -228,26 +247,27 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
             written += [*found.files, *(folder.known_below("tables") if found.unchanged else [])]
             written += folder.known_below("figures") if found.unchanged else []
             if found.analysis is not None:
-                tracker.record(found.numbers, found.files)
+                tracker.analysis(found.numbers, found.files)
         moved = folder.move_aside([*written, out / "config.yaml"])
         write_text(out / "config.yaml", sweep.config)
+        written.append(out / "config.yaml")
+        tracker.headline(*headline(results, failed), [path for path in written if path.parent == out])
     except BaseException as error:
         failed.append(Refused(settings.name, f"stopped by {type(error).__name__}"))
+        tracker.finish(ending(error), failed)
         raise
-    finally:
-        tracker.finish(out, failed)
+    tracker.finish("finished", failed)
     if tracker.failure is not None:
         failed.append(Refused("tracking", tracker.failure))
     shown = "\n".join([sweep_table(results, failed), *([note] if note else [])])
     say(shown)
     scored = sum(result.n_texts for result in results)
     say(f"{scored:,} texts scored in {time.perf_counter() - start:.1f} s; written to {out}/:")
-    say(f"  {', '.join(_names(out, [*written, out / 'config.yaml']))}{tracker.where()}")
+    say(f"  {', '.join(_names(out, written))}{tracker.where()}")
     if moved:
         say(f"{len(moved)} files of an earlier run were moved to {out}/previous/")
     if all(outcome.result is not None for outcome in outcomes) and tracker.failure is None:
-        files = [*written, out / "config.yaml"]
-        folder.finish(fingerprint, files, said=shown, n_failed=len(failed), tracked=tracker.state())
+        folder.finish(fingerprint, written, said=shown, n_failed=len(failed))
     return len(failed)
 
 
@@ -309,4 +329,4 @@ def _one(config: Mapping[str, Any], group: str) -> Mapping[str, Any]:
 def _config_text(config: Mapping[str, Any]) -> str:
     import yaml
 
-    return yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
+    return yaml.safe_dump(masked(config), sort_keys=False, allow_unicode=True)

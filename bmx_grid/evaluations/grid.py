@@ -11,11 +11,21 @@ import numpy as np
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Floats, Kind
-from bmx_grid.identity import identity
+from bmx_grid.identity import identity, runtime
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.grid import GridResult, GridSpec, Words, boosted_scores, compute_grid, nearest_point, p_values
+from bmx_grid.measures.grid import (
+    MAX_POINTS,
+    GridResult,
+    GridSpec,
+    Words,
+    boosted_scores,
+    check_size,
+    compute_grid,
+    nearest_point,
+    p_values,
+)
 
 CELLS_PER_SECOND = 4e8  # segments x points on one core, Pearson
 
@@ -35,6 +45,18 @@ class PublishedPoint:
 
     w: float
     p: float
+
+
+@dataclass(frozen=True)
+class GridKeys:
+    """The keys below `grid` in a configuration: the fields of GridEvaluation, but the aggregation is its own group."""
+
+    p: PowerRange
+    w: tuple[float, ...]
+    side: Words
+    correlation: Correlation
+    fixed: Mapping[str, PublishedPoint]
+    max_points: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +84,8 @@ class GridEvaluation(Evaluation):
     """Correlations of s1 = w * s0 + (1 - w) * M_p with the human scores, for every p and w.
 
     p: the powers; w: the weights of the metric; side: whose words are aggregated; aggregation: the mean.
-    published: the point of each explainer that is evaluated beside the grid's best.
-    Raises ConfigError for an empty or too large grid, and for points outside what p and w can be.
+    fixed: the published point of each explainer, evaluated beside the grid's best; max_points: what a larger grid is
+    refused for. Raises ConfigError for an empty or too large grid, and for points outside what p and w can be.
     """
 
     TABLE: ClassVar[str] = "grid"
@@ -74,25 +96,30 @@ class GridEvaluation(Evaluation):
     side: Words = identity("both")
     correlation: Correlation = identity("pearson")
     aggregation: Aggregation = identity(PowerMean())
-    published: Mapping[str, PublishedPoint] = identity()
+    fixed: Mapping[str, PublishedPoint] = identity()
+    max_points: int = runtime(MAX_POINTS)
 
     def __post_init__(self) -> None:
-        _ = self.spec
-        for name, point in self.published.items():
-            if not (0 <= point.w <= 1 and np.isfinite(point.p)):
-                raise ConfigError(f"grid.fixed.{name}: w must lie in [0, 1] and p be finite, got {point}.")
+        if self.max_points < 1:
+            raise ConfigError(f"grid.max_points must be at least 1, got {self.max_points}.")
+        check_size(len(self.spec.p), len(self.spec.w), self.max_points)
+        for name, point in self.fixed.items():
+            try:
+                GridSpec((point.p,), (point.w,))
+            except ConfigError as error:
+                raise ConfigError(f"grid.fixed.{name}: {error}") from error
 
     @cached_property
     def spec(self) -> GridSpec:
         """The grid as numbers."""
-        powers = p_values(self.p.start, self.p.stop, self.p.step)
+        powers = p_values(self.p.start, self.p.stop, self.p.step, self.max_points)
         return GridSpec(tuple(powers.tolist()), self.w, self.side, self.aggregation, self.correlation)
 
     def fingerprint(self) -> dict[str, Any]:
         """p and w as the numbers they stand for, so that one grid is one identity however it is written."""
         found = super().fingerprint()
-        points = {name: [point.w, point.p] for name, point in sorted(self.published.items())}
-        return {**found, "p": list(map(repr, self.spec.p)), "w": list(self.spec.w), "published": points}
+        points = {name: [point.w, point.p] for name, point in sorted(self.fixed.items())}
+        return {**found, "p": list(map(repr, self.spec.p)), "w": list(self.spec.w), "fixed": points}
 
     def cost(self, n_segments: int) -> float:
         return n_segments * len(self.spec.p) * len(self.spec.w) / CELLS_PER_SECOND
@@ -107,7 +134,7 @@ class GridEvaluation(Evaluation):
             return GridOfSetting(spec, grid, None, None, np.nan, nothing, np.zeros(n, dtype=np.bool_))
         truth, hypothesis = setting.scores.ground_truth, setting.scores.hypothesis
         grid = compute_grid(spec, base, truth, hypothesis, human)
-        asked = self.published.get(setting.explainer_name)
+        asked = self.fixed.get(setting.explainer_name)
         place = None if asked is None else nearest_point(np.array(spec.p), np.array(spec.w), asked.p, asked.w)
         used, published, boosted = None, np.nan, np.full(n, np.nan)
         if place is not None:

@@ -18,6 +18,7 @@ Ints = NDArray[np.int64]
 
 OFFSET = 1e-9  # paper section 3.4: added to every attribution, so that none is zero
 NEAR_ZERO = 0.05  # |p| below this goes through expm1, where log(mean(x^p)) / p would lose digits
+PRECISION = 2e-14  # relative error of a mean, for values within 1e-9 .. 1 and |p| <= 30
 SAFE_LOG = 450.0  # what `even_power_sums` bears
 
 
@@ -29,8 +30,7 @@ class Aggregation(Component):
         """float64[N, P] means of N rows for P values of p; a row without values gives NaN.
 
         p may hold any numbers in any order; infinity gives the maximum and -infinity the minimum. A mean depends
-        on its own row alone, and not on the order of the values in it. Relative error below 2e-14 for values
-        within 1e-9 .. 1 and |p| <= 30.
+        on its own row alone, and not on the order of the values in it. Relative error below PRECISION.
         Raises DataError when a value is not a finite number above zero (see `shift_positive`) and ValueError
         when a p is NaN.
         """
@@ -126,22 +126,12 @@ class PowerMean(Aggregation):
         return ratios
 
 
-@dataclass(frozen=True)
-class LehmerMean(Aggregation):
-    """The Lehmer mean L_p = (sum of x^p) / (sum of x^(p - 1)): L_1 is the arithmetic, L_0 the harmonic mean."""
-
-    def _ratios(self, logs: Floats, lengths: Ints, sign: float, p: Floats) -> Floats:
-        # Relative to the reference x is exp(sign * logs), and both powers keep the same reference.
-        if sign > 0:
-            return power_sums(logs, lengths, p) / power_sums(logs, lengths, p - 1)
-        return power_sums(logs, lengths, -p) / power_sums(logs, lengths, 1 - p)
-
-
 def shift_positive(values: Ragged) -> tuple[Ragged, NDArray[np.bool_]]:
     """Strictly positive attributions, and bool[N] which rows had to be shifted (paper section 3.4).
 
     A row whose minimum is at most 0 becomes v + (|minimum| + 1e-9), any other row v + 1e-9. The bracketing is that
     of the published results: after rounding the smallest value of a shifted row is near 1e-9, not equal to it.
+    A row that holds a NaN is NaN altogether, and not shifted.
     Raises DataError when an attribution is so large (about 1e7) that adding 1e-9 leaves a zero.
     """
     inside = values.values[values.offsets[0] : values.offsets[-1]]
@@ -152,6 +142,7 @@ def shift_positive(values: Ragged) -> tuple[Ragged, NDArray[np.bool_]]:
         lowest[filled] = np.minimum.reduceat(inside, offsets[filled])
     shifted = lowest <= 0
     added = np.where(shifted, np.abs(lowest) + OFFSET, OFFSET)
+    added[np.isnan(lowest)] = np.nan
     with np.errstate(invalid="ignore"):  # infinity less infinity is NaN, in a row that was infinite before
         positive = Ragged(inside + np.repeat(added, values.lengths), offsets)
     if (positive.values <= 0).any():

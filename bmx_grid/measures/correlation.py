@@ -54,13 +54,18 @@ def check_kind(kind: str) -> None:
         raise ConfigError(unknown("correlation", kind, KINDS))
 
 
-def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: ArrayLike) -> Floats:
+def correlate_grid(
+    kind: Kind, means: Floats, base: Floats, human: Floats, w: ArrayLike, precision: float = 0.0
+) -> Floats:
     """float64[P, W] correlation of s1 = w * base + (1 - w) * means[:, p] with the human scores, for all p and w.
 
     means: float64[N, P], base: float64[N], human: float64[N] (NaN = not rated), w: float64[W] in [0, 1].
     Every point uses the same segments: those whose human score, base score and means are all finite. A point
     is the correlation of the float64 numbers s1, as SciPy would give it, to 1e-12 (Kendall: equal); the column
     w = 1 is the baseline, the same number for every p.
+    precision: the relative error of the means. Means that differ by no more tie for the rank correlations, and a
+    point (w below 1) whose scores all lie that close together is constant, so NaN: rounding creates no order. At 0
+    the float64 numbers count as they are.
     Raises ConfigError for an unknown kind.
     """
     check_kind(kind)
@@ -75,15 +80,17 @@ def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: Ar
     if len(base) < FEWEST:
         return result
     if kind == "pearson":
-        return _pearson_grid(means, sums / len(base), base, human, w)
+        return _pearson_grid(means, sums / len(base), base, human, w, precision)
     blend = w != 1
-    result[:, blend] = _ordered_grid(kind, means, base, human, w[blend])
+    result[:, blend] = _ordered_grid(kind, means, base, human, w[blend], precision)
     if not blend.all():
         result[:, ~blend] = _ordered(kind, base, human)
     return result
 
 
-def _pearson_grid(means: Floats, centre: Floats, base: Floats, human: Floats, w: Floats) -> Floats:
+def _pearson_grid(
+    means: Floats, centre: Floats, base: Floats, human: Floats, w: Floats, precision: float = 0.0
+) -> Floats:
     """All w from the second moments of base, mean and human score at each p; centre: float64[P] the mean of means.
 
     Where too few digits are left of the variance, a point is done again from its scores.
@@ -113,14 +120,18 @@ def _pearson_grid(means: Floats, centre: Floats, base: Floats, human: Floats, w:
     for column in np.flatnonzero(direct.any(axis=1)):
         again = direct[column]
         scores = w[column] * base[:, None] + (1 - w[column]) * means[:, again]
-        result[column, again] = _pearson_columns(scores, human)
+        result[column, again] = _pearson_columns(scores, human, precision if w[column] != 1 else 0.0)
     return np.clip(result, -1.0, 1.0).T
 
 
-def _pearson_columns(scores: Floats, human: Floats) -> Floats:
-    """float64[K] Pearson's r of float64[N, K] scores and human scores in two passes; NaN for equal scores."""
+def _pearson_columns(scores: Floats, human: Floats, precision: float) -> Floats:
+    """float64[K] Pearson's r of float64[N, K] scores and human scores in two passes.
+
+    NaN for scores that are equal to a relative `precision`.
+    """
     result = np.full(scores.shape[1], np.nan)
-    varies = (scores != scores[0]).any(axis=0)
+    least, most = scores.min(axis=0), scores.max(axis=0)
+    varies = most - least > precision * np.maximum(np.abs(least), np.abs(most))
     left, right = _unit(scores[:, varies]), _unit(human[:, None])[:, 0]
     result[varies] = np.clip(right @ left, -1.0, 1.0)
     return result
@@ -142,10 +153,10 @@ def _ordered(kind: Kind, x: ArrayLike, y: ArrayLike) -> float:
     return float(_ordered_grid(kind, rank[:, None], np.zeros(len(x)), y, np.zeros(1))[0, 0])
 
 
-def _ordered_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: Floats) -> Floats:
+def _ordered_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: Floats, precision: float = 0.0) -> Floats:
     from bmx_grid.measures.ordered import ordered_grid
 
-    return ordered_grid(kind == "kendall", means, base, human, w)
+    return ordered_grid(kind == "kendall", means, base, human, w, precision)
 
 
 def _rated_pairs(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError, unknown
-from bmx_grid.measures.aggregation import Aggregation, PowerMean, shift_positive
+from bmx_grid.measures.aggregation import PRECISION, Aggregation, PowerMean, shift_positive
 from bmx_grid.measures.correlation import Kind, check_kind, correlate, correlate_grid
 from bmx_grid.ragged import Ragged, concatenate_rows
 
@@ -21,13 +22,27 @@ Words = Literal["both", "hypothesis"]
 EQUALLY_NEAR = 1e-9  # distances to two grid points that differ by less are equal; grids carry rounding
 TIE = 1e-12  # grid points this close to the best are its plateau: correlations are no more exact than that
 PAPER_W = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+MAX_POINTS = 1_000_000  # of one setting: 8 MB of correlations each; the paper has 3,600
 
 
-def p_values(start: float, stop: float, step: float) -> Floats:
+def check_size(n_p: int, n_w: int, max_points: int = MAX_POINTS) -> None:
+    """Refuse a grid of more than `max_points` points. Raises ConfigError with the number and the way out."""
+    if n_p * n_w > max_points:
+        digits = len(str(n_p * n_w))
+        points = f"{n_p * n_w:,}" if digits <= 15 else f"more than 10^{digits - 1}"
+        parts = f" ({n_p:,} p x {n_w:,} w)" if n_w > 1 and digits <= 15 else ""
+        raise ConfigError(
+            f"the grid has {points} points{parts}, more than {max_points:,}; choose a larger step, a smaller range or "
+            "fewer w, or raise grid.max_points."
+        )
+
+
+def p_values(start: float, stop: float, step: float, max_points: int = MAX_POINTS) -> Floats:
     """float64[P] start, start + step, ... below `stop`, each the float64 nearest to its decimal number.
 
     p_values(-30, 30, 0.1) is the paper's 600 values with 0 and 1 exactly there, as numpy.arange(-300, 300) / 10.
-    Raises ConfigError when the grid is empty, the step is not above 0, or the step does not divide the range.
+    Raises ConfigError when the grid is empty or has more than `max_points` values, the step is not above 0, or the
+    step does not divide the range.
     """
     told = f"the p grid from {start} to {stop} in steps of {step}"
     if not np.isfinite([start, stop, step]).all():
@@ -38,12 +53,14 @@ def p_values(start: float, stop: float, step: float) -> Floats:
     first, last, stride = (Fraction(str(float(number))) for number in (start, stop, step))
     if last <= first:
         raise ConfigError(f"{told} is empty: the stop, which is left out, must be above the start.")
+    check_size(int((last - first) / stride), 1, max_points)
     if (last - first) % stride:
         raise ConfigError(
             f"{told} does not come out even; choose a step that divides the range {float(last - first):g}."
         )
-    unit = np.lcm(first.denominator, stride.denominator)
-    return np.arange(int(first * unit), int(last * unit), int(stride * unit)) / float(unit)
+    # Python's integers: exact at any size, and their quotient is the nearest float64.
+    unit = math.lcm(first.denominator, stride.denominator)
+    return np.array([number / unit for number in range(int(first * unit), int(last * unit), int(stride * unit))])
 
 
 @dataclass(frozen=True)
@@ -85,7 +102,7 @@ class GridResult:
     plateau: number of points within 1e-12 of the best, itself included; 0 when there is none.
     n_segments: segments handed in; n_rated: those with a human score; n_used: those every correlation rests on.
         The rest of the rated have no word on the aggregated side, or no finite base score or attributions.
-    n_undefined: number of NaN points.
+    n_undefined: number of NaN points: all scores equal, or equal but for the rounding of the means.
     share_shifted: share of used segments whose attributions had to be shifted to be positive; for p <= -1 their
         mean is almost only a function of the number of words. NaN without used segments.
     length_control: correlation of the number of words aggregated with the human scores.
@@ -120,7 +137,7 @@ def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis:
     positive, shifted = shift_positive(words)  # of all segments, so that an error names the row of the caller
     base, human, lengths = base[used], human[used], words.lengths[used]
     means = spec.aggregation.aggregate(_take(positive, used), np.array(spec.p))
-    grid = correlate_grid(spec.correlation, means, base, human, np.array(spec.w))
+    grid = correlate_grid(spec.correlation, means, base, human, np.array(spec.w), PRECISION)
     best, best_p, best_w = float("nan"), float("nan"), float("nan")
     defined = ~np.isnan(grid)
     if defined.any():

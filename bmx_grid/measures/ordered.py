@@ -20,30 +20,66 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def ordered_grid(kendall: bool, means: Floats, base: Floats, human: Floats, w: Floats) -> Floats:
+def ordered_grid(
+    kendall: bool, means: Floats, base: Floats, human: Floats, w: Floats, precision: float = 0.0
+) -> Floats:
     """float64[P, W] tau-b (kendall) or rho of the scores w * base + (1 - w) * means with the human scores.
 
     means: float64[N, P], base and human: float64[N], w: float64[W], all finite, N >= 2. NaN where the scores,
-    or the human scores, are all equal.
+    or the human scores, are all equal. precision: means of one p that differ by this share of their size, or less,
+    count as the smallest of them.
     """
     dense = np.unique(human, return_inverse=True)[1].astype(np.int64)
     counts = np.bincount(dense)
     middle = (2 * np.cumsum(counts) - counts - len(human))[dense]  # twice the average rank less the mean
     by_human = np.argsort(dense, kind="stable")
-    found: Floats = _compiled()(kendall, np.ascontiguousarray(means.T), base, dense, middle, by_human, w)
+    by_p = np.array(means.T, order="C")
+    if precision > 0:
+        _compiled(_join_near)(by_p, precision)
+    found: Floats = _compiled(_grid)(kendall, by_p, base, dense, middle, by_human, w)
     return found
 
 
 @functools.cache
-def _compiled() -> Callable[..., Any]:
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """The compiled kernel; without a folder to keep it in it is compiled anew in each process."""
     from numba import njit
 
     try:
-        kernel: Callable[..., Any] = njit(cache=True, nogil=True)(_grid)
+        kernel: Callable[..., Any] = njit(cache=True, nogil=True)(function)
     except RuntimeError:  # numba found no folder that it may write to
-        kernel = njit(nogil=True)(_grid)
+        kernel = njit(nogil=True)(function)
     return kernel
+
+
+def _join_near(means: Floats, precision: float) -> None:
+    """In each row of float64[P, N], values at most `precision` times their size above a smaller one become that one.
+
+    From the smallest on: a group ends where a value is farther from the group's first, so that groups do not drift.
+    """
+    n = means.shape[1]
+    order, ordered = np.argsort(means[0], kind="mergesort"), np.empty(n)
+    for row in range(len(means)):
+        for place in range(n):
+            ordered[place] = means[row, order[place]]
+        budget = 8 * n  # past this many moves sorting anew is quicker than repairing
+        for place in range(1, n):
+            value, segment, hole = ordered[place], order[place], place
+            while hole > 0 and ordered[hole - 1] > value and budget > 0:
+                ordered[hole], order[hole] = ordered[hole - 1], order[hole - 1]
+                hole -= 1
+                budget -= 1
+            ordered[hole], order[hole] = value, segment
+        if budget <= 0:
+            order[:] = np.argsort(means[row], kind="mergesort")
+            for place in range(n):
+                ordered[place] = means[row, order[place]]
+        first = ordered[0]
+        for place in range(1, n):
+            if ordered[place] - first <= precision * max(abs(first), abs(ordered[place])):
+                means[row, order[place]] = first
+            else:
+                first = ordered[place]
 
 
 def _grid(kendall: bool, means: Floats, base: Floats, dense: Ints, middle: Ints, by_human: Ints, w: Floats) -> Floats:

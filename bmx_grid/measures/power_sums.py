@@ -72,7 +72,7 @@ def power_sums(logs: Floats, lengths: Ints, exponents: Floats) -> Floats:
 
     logs: float64[total] <= 0, logarithms relative to the row's largest (or smallest) value, so that no sum
     overflows, ascending in each row, so that small terms are added before large ones; lengths: int64[R]
-    words a row, all >= 1, equal ones side by side; exponents: float64[E], ascending, at least -1.
+    words a row, all >= 1, equal ones side by side; exponents: float64[E], ascending, at least 0.
     """
     step = even_step(exponents)
     if step is not None:

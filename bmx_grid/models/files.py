@@ -1,4 +1,4 @@
-"""Where pretrained models lie, and whether they can be had; no weights are read to find out.
+"""Where pretrained models are, and whether they are available; no weights are read to find out.
 
 `model` is one of
 
@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from bmx_grid.errors import UnavailableError
+from bmx_grid.models.tokenizer_files import TOKENIZERS, check_casing, check_libraries
 
 _PACKAGE = "package:"
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
-_TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "spm.model")
 _HUB_WAITS_S = 10.0
 _COMMIT = re.compile("[0-9a-f]{40}")
 
@@ -109,27 +109,50 @@ def _file_digest(path: Path, size: int, modified: int) -> str:
 
 
 def check_model(model: str, revision: str | None = None, layers: int | None = None) -> None:
-    """Raise UnavailableError when `model` cannot be had; reads its configuration at most, never its weights.
+    """Raise UnavailableError when `model` is unavailable; reads its configuration at most, never its weights.
 
-    A hub model that is not in the cache passes while the hub may be asked: loading will fetch it.
+    Its tokenizer counts: a library that the tokenizer needs, and a casing that nothing states. A hub model that is
+    not in the cache passes while the hub may be asked: loading will fetch it.
     layers: how many hidden layers are needed.
     """
     folder = model_folder(model)
     if folder is not None:
         _check_folder(model, folder)
-        config: Path | None = folder / "config.json"
     else:
-        config = _cached(model, revision, "config.json")
-        parts = (("config.json",), _WEIGHTS, _TOKENIZERS)
+        parts = (("config.json",), _WEIGHTS, TOKENIZERS)
         lacking = [names[0] for names in parts if not any(_cached(model, revision, name) for name in names)]
         if lacking:
             why = "the hub is not asked (HF_HUB_OFFLINE)" if hub_is_closed() else _ask_hub(model, revision)[1]
             if why is not None:
                 raise UnavailableError(absent(model, revision, f"{', '.join(lacking)}: not in the cache, and {why}"))
-    if config is not None:
-        has = _read_config(model, config).get("num_hidden_layers")
-        if layers is not None and isinstance(has, int) and layers > has:
-            raise UnavailableError(f"model '{model}' has {has} hidden layers, so there is no layer {layers}.")
+    find = functools.partial(find_file, model, revision)
+    check_libraries(model, functools.partial(_is_there, model, revision))
+    config = find("config.json")
+    if config is None:
+        return
+    settings = _read_config(model, config)
+    has = settings.get("num_hidden_layers")
+    if layers is not None and isinstance(has, int) and layers > has:
+        raise UnavailableError(f"model '{model}' has {has} hidden layers, so there is no layer {layers}.")
+    if find("tokenizer_config.json") is not None or not _is_there(model, revision, "tokenizer_config.json"):
+        check_casing(model, settings.get("model_type"), find)  # else the hub has it: checked when it is loaded
+
+
+def find_file(model: str, revision: str | None, name: str) -> Path | None:
+    """The path of a file of a model, in its folder or in the cache; None if it is in neither."""
+    folder = model_folder(model)
+    if folder is None:
+        return _cached(model, revision, name)
+    return folder / name if (folder / name).is_file() else None
+
+
+def _is_there(model: str, revision: str | None, name: str) -> bool:
+    """Whether a model has a file: in its folder, in the cache, or on the hub if that answers."""
+    if find_file(model, revision, name) is not None:
+        return True
+    if model_folder(model) is not None or hub_is_closed() or _known_to_be_absent(model, revision, name):
+        return False
+    return _on_hub(model, revision, name)
 
 
 def _read_config(model: str, path: Path) -> dict[str, Any]:
@@ -146,7 +169,7 @@ def _check_folder(model: str, folder: Path) -> None:
     remedy = "Point `model` to a folder that holds config.json, model.safetensors and a tokenizer, or name a hub id."
     if not folder.is_dir():
         raise UnavailableError(f"model '{model}': there is no folder {folder}. {remedy}")
-    for what, names in (("config.json", ("config.json",)), ("weights", _WEIGHTS), ("tokenizer", _TOKENIZERS)):
+    for what, names in (("config.json", ("config.json",)), ("weights", _WEIGHTS), ("tokenizer", TOKENIZERS)):
         if not any((folder / name).is_file() for name in names):
             raise UnavailableError(f"model '{model}': no {what} in {folder} ({' or '.join(names)}). {remedy}")
 
@@ -175,6 +198,27 @@ def _ask_hub(model: str, revision: str | None) -> tuple[str | None, str | None]:
     except refusals as error:
         why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         return None, f"the hub does not give it ({url}: {why})"
+
+
+@functools.cache
+def _on_hub(model: str, revision: str | None, name: str) -> bool:
+    """Whether the hub answers that a model has a file. Asked once per process."""
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url
+    from huggingface_hub.errors import HfHubHTTPError
+
+    refusals: tuple[type[BaseException], ...] = HfHubHTTPError.__bases__
+    try:
+        get_hf_file_metadata(hf_hub_url(model, name, revision=revision), timeout=_HUB_WAITS_S)
+    except refusals:
+        return False
+    return True
+
+
+def _known_to_be_absent(model: str, revision: str | None, name: str) -> bool:
+    """Whether the hub has answered before, for this revision, that a model has no such file."""
+    from huggingface_hub import _CACHED_NO_EXIST, try_to_load_from_cache
+
+    return try_to_load_from_cache(model, name, revision=revision) is _CACHED_NO_EXIST
 
 
 def _cached(model: str, revision: str | None, name: str) -> Path | None:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bmx_grid.errors import UnavailableError
-from bmx_grid.models.files import absent, check_model, commit, hub_is_closed, model_folder
+from bmx_grid.models.files import absent, check_model, commit, find_file, hub_is_closed, model_folder
+from bmx_grid.models.tokenizer_files import check_casing
 
 __all__ = ["Device", "Dtype", "Kind", "LoadedModel", "check_model", "load_model"]
 
@@ -121,6 +122,8 @@ def _read(kind: Kind, model: str, place: str, revision: str | None, dtype: Dtype
             if place != model or model_folder(model) is not None:
                 raise UnavailableError(f"model '{model}' cannot be loaded from {place}: {why}") from error
             raise UnavailableError(absent(model, revision, why)) from error
+    # once more for a hub model: check_model lets pass what is still on the hub
+    check_casing(model, network.config.model_type, functools.partial(find_file, model, revision))
     _check_kind(kind, model, tokenizer, network)
     lacking = sorted(key for key in report["missing_keys"] if kind != "encoder" or not key.startswith("pooler."))
     if lacking:

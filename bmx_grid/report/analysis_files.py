@@ -67,7 +67,7 @@ def analyse_sweep(
     except DataError as error:
         return SweepAnalysis(None, (), f"no analysis: {error}")
     explainers = {result.explainer for result in real}
-    points = {name: Point(p=one.p, w=one.w) for name, one in grid.published.items() if name in explainers}
+    points = {name: Point(p=one.p, w=one.w) for name, one in grid.fixed.items() if name in explainers}
     analysis = analyse(table, Options(fixed=points))
     fingerprint = digest([sorted(result.fingerprint for result in results), str(sorted(points.items()))])
     if is_current(output_dir / REPORT, fingerprint) and (output_dir / NUMBERS).is_file():

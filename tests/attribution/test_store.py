@@ -1,8 +1,10 @@
 """The attribution store: content decides, damage is noticed, nothing is lost or doubled."""
 
+import itertools
 import json
 import multiprocessing
 import random
+import threading
 import warnings
 from pathlib import Path
 
@@ -223,3 +225,30 @@ def test_two_processes_on_one_slot_lose_and_double_nothing(tmp_path, reference):
     place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en", READS)
     place.merge()
     assert place.path.read_bytes() == reference
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_not_damaged(tmp_path):
+    """One thread replaces the file with shorter and longer ones, as merges of other processes do."""
+    slot = fill(tmp_path / "one", [[0]])
+    longer = fill(tmp_path / "two", [list(range(40))])
+    contents = [slot.path.read_bytes(), longer.path.read_bytes()]
+    ended = threading.Event()
+
+    def replace() -> None:
+        for number in itertools.count():
+            if ended.is_set():
+                return
+            beside = tmp_path / f"beside{number % 2}"
+            beside.write_bytes(contents[number % 2])
+            beside.replace(slot.path)
+
+    thread = threading.Thread(target=replace)
+    thread.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for _ in range(300):
+                assert slot.missing([explanation(0).key]) == []
+    finally:
+        ended.set()
+        thread.join()

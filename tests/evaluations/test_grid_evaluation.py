@@ -4,16 +4,14 @@ import dataclasses
 
 import numpy as np
 import pytest
-from test_evaluations import finished
+from some_settings import finished
 
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
+from bmx_grid.evaluations.grid import GridEvaluation, GridKeys, PowerRange, PublishedPoint
 from bmx_grid.measures.correlation import pearson
 from bmx_grid.measures.grid import boosted_scores
 
-GRID = GridEvaluation(
-    p=PowerRange(-2, 2, 0.1), w=(0.0, 0.4, 1.0), published={"erasure": PublishedPoint(w=0.4, p=-0.95)}
-)
+GRID = GridEvaluation(p=PowerRange(-2, 2, 0.1), w=(0.0, 0.4, 1.0), fixed={"erasure": PublishedPoint(w=0.4, p=-0.95)})
 
 
 def test_a_published_point_is_evaluated_at_the_nearest_grid_point_the_lower_of_two():
@@ -28,7 +26,7 @@ def test_a_published_point_is_evaluated_at_the_nearest_grid_point_the_lower_of_t
     [pytest.param(PublishedPoint(w=0.4, p=-9.0), id="p outside"), pytest.param(None, id="none for this explainer")],
 )
 def test_without_a_point_on_the_grid_there_is_no_number(point):
-    grid = dataclasses.replace(GRID, published={} if point is None else {"erasure": point})
+    grid = dataclasses.replace(GRID, fixed={} if point is None else {"erasure": point})
     found = grid.evaluate(finished())
     assert found.used is None
     assert np.isnan(found.published)
@@ -67,8 +65,12 @@ def test_the_metric_alone_has_a_baseline_and_no_grid():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        pytest.param({"published": {"lime": PublishedPoint(w=2.0, p=0.0)}}, r"grid\.fixed\.lime: w must", id="w = 2"),
-        pytest.param({"published": {"lime": PublishedPoint(w=0.5, p=np.nan)}}, r"p be finite", id="p NaN"),
+        pytest.param(
+            {"fixed": {"lime": PublishedPoint(w=2.0, p=0.0)}},
+            r"grid\.fixed\.lime: weight w = 2.0 is outside",
+            id="w = 2",
+        ),
+        pytest.param({"fixed": {"lime": PublishedPoint(w=0.5, p=np.nan)}}, r"a p of the grid is NaN", id="p NaN"),
         pytest.param({"w": (1.5,)}, "w = 1.5 is outside", id="weight"),
         pytest.param({"p": PowerRange(1, 0, 1)}, "is empty", id="empty"),
     ],
@@ -84,10 +86,15 @@ def test_points_that_cannot_be_are_refused_when_the_option_is_built(change, said
         pytest.param({"p": PowerRange(-2.0, 2.0, 0.1)}, True, id="the same grid written with decimals"),
         pytest.param({"w": (1, 0, 0.4)}, True, id="weights in another order"),
         pytest.param({"p": PowerRange(-2, 2, 0.2)}, False, id="step"),
-        pytest.param({"published": {}}, False, id="published point"),
+        pytest.param({"fixed": {}}, False, id="published point"),
         pytest.param({"side": "hypothesis"}, False, id="side"),
         pytest.param({"correlation": "kendall"}, False, id="correlation"),
     ],
 )
 def test_one_grid_is_one_identity_however_it_is_written(change, same):
     assert (dataclasses.replace(GRID, **change).fingerprint() == GRID.fingerprint()) is same
+
+
+def test_the_keys_below_grid_are_the_fields_of_the_evaluation():
+    keys = {field.name for field in dataclasses.fields(GridKeys)}
+    assert keys | {"aggregation"} == {field.name for field in dataclasses.fields(GridEvaluation)}

@@ -175,6 +175,28 @@ def test_a_full_grid_equals_scipy(kind):
     assert np.abs(got - expected).max() <= TOLERANCE[kind]
 
 
+@pytest.mark.parametrize("kind", ["spearman", "kendall"])
+def test_means_within_their_precision_tie(kind):
+    """The order within a group of means that only rounding tells apart must not count, whatever p carries over."""
+    rng = np.random.default_rng(RNG_SEED)
+    n, precision = 60, 2e-14
+    human, base = np.round(rng.normal(size=n), 1), np.zeros(n)
+    level = rng.integers(1, 8, size=(n, 40)) * 1e-9 * 10.0 ** np.arange(40)[None] ** 0.5
+    level[:, 20:] = -level[:, 20:]
+    noisy = level * (1 + precision / 4 * rng.random(level.shape))
+    got = correlate_grid(kind, noisy, base, human, W[:-1], precision)
+    expected = correlate_grid(kind, level, base, human, W[:-1])
+    assert np.abs(got - expected).max() <= 1e-15
+    assert np.abs(correlate_grid(kind, noisy, base, human, W[:-1]) - expected).max() > 1e-3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_precision_of_means_changes_nothing_where_differences_are_real(kind):
+    means, base, human = setting("natural")
+    real = means[:, P >= -1]  # below, the means of shifted rows with as many words differ by rounding
+    assert np.array_equal(correlate_grid(kind, real, base, human, W, 2e-14), correlate_grid(kind, real, base, human, W))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_baseline_column_is_the_baseline_exactly(kind):
     means, base, human = setting("natural")

@@ -17,7 +17,7 @@ import pytest
 from fakes import ROOT, composed
 
 from bmx_grid.commands.sweep import run
-from bmx_grid.configure import ALLOWED_PACKAGES
+from bmx_grid.configure import ALLOWED_PACKAGES, load_option
 from bmx_grid.errors import ConfigError, UnavailableError
 
 SMALL = (
@@ -86,6 +86,54 @@ def test_the_second_run_scores_nothing_and_writes_the_same(sweep, tmp_path, caps
     assert sweep("limit=6", metrics=metrics) == 0
     assert (calls.read_text(), (tmp_path / "out" / "grid.parquet").read_bytes()) == first
     assert "0 texts scored" in capsys.readouterr().out
+
+
+def test_an_unchanged_sweep_draws_and_writes_nothing_and_says_the_same(sweep, tmp_path, capsys, monkeypatch):
+    assert sweep("limit=6") == 0
+    table = capsys.readouterr().out.split("\n\n", 1)[1].split("\n", 1)[0]
+    states = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")}
+    for name in ("compute_grid", "nearest_point"):
+        monkeypatch.setattr(f"bmx_grid.evaluations.grid.{name}", None)  # nothing is computed
+    assert sweep("limit=6") == 0
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")} == states
+    said = capsys.readouterr().out
+    assert table in said and "is as this sweep left it" in said
+    monkeypatch.undo()
+    (tmp_path / "out" / "grid.parquet").unlink()
+    monkeypatch.setenv(ALLOWED_PACKAGES, "fakes")
+    assert sweep("limit=6") == 0
+    assert (tmp_path / "out" / "grid.parquet").is_file()
+
+
+def test_a_folder_never_holds_tables_of_one_run_and_the_configuration_of_another(sweep, tmp_path, capsys):
+    assert sweep("limit=4", "metric=[chrf]", "explainer=[erasure]") == 0
+    broken = {"broken": {"_target_": "fakes.BrokenMetric"}}
+    assert sweep("limit=4", "explainer=[erasure]", metrics=broken) == 1
+    out = tmp_path / "out"
+    assert "broken" in (out / "config.yaml").read_text()
+    assert not (out / "grid.parquet").exists() and not (out / "settings.csv").exists()
+    aside = [path.name for path in (out / "previous").rglob("*") if path.is_file()]
+    assert {"grid.parquet", "settings.parquet", "scores.parquet", "settings.csv"} <= set(aside)
+    assert "of an earlier run were moved to" in capsys.readouterr().out
+
+
+def test_segments_that_cannot_be_explained_are_left_out_counted_and_named(tmp_path, capsys):
+    table = tmp_path / "mine.tsv"
+    rows = [f"the ref {n}\t{'word ' * (300 if n == 4 else 3)}{n}\t{n % 5}" for n in range(12)]
+    table.write_text("\n".join(["reference\thypothesis\tscore", *rows]) + "\n")
+    data = ("dataset=[tabular]", f"dataset.tabular.path={table}", "dataset.tabular.language_pairs=[de-en]")
+    folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
+    own = {"boosted": load_option("metric", "boosted", 0) | {"metric": "chrf", "max_texts": 500}}
+    config = composed(*data, *folders, "explainer=[erasure]", "executor=sequential", "tracking=none", "analysis=false")
+    config["metric"] = own
+    with pytest.warns(UserWarning, match=r"not explained: segment '5': .* above max_texts = 500"):
+        assert run(config) == 0
+    assert "1 segments not explained" in capsys.readouterr().out
+    row = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()[0]
+    assert (row["n_segments"], row["n_unexplained"], row["n_used"]) == (12, 1, 11)
+    scores = pq.read_table(tmp_path / "out" / "scores.parquet").to_pylist()
+    assert np.isfinite([one["base"] for one in scores]).all()
+    assert [one["id"] for one in scores if np.isnan(one["boosted_published"])] == ["5"]
 
 
 def test_a_longer_sweep_scores_only_what_is_new(sweep, tmp_path):
@@ -242,7 +290,7 @@ def test_texts_longer_than_the_model_are_counted_beside_their_setting(tmp_path, 
     folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
     assert run(composed(*quiet, *folders, *data, "metric=[bertscore]", "explainer=[erasure]", *model)) == 0
     told = capsys.readouterr()
-    assert re.search(r"\d+ texts, 10[12] too long and cut, ", told.out), told.out  # the long one, and a word less
+    assert re.search(r"\d+ texts, 10[12] truncated, ", told.out), told.out  # the long one, and a word less
     assert told.err.count("have more than 64 tokens") == 1 and "UserWarning" not in told.err
 
 

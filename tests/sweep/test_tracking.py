@@ -1,83 +1,19 @@
-"""The MLflow edge: every point once, whatever is repeated, cut off or lost."""
+"""What is tracked of a sweep: every point once, whatever is repeated or interrupted."""
 
 import dataclasses
-import json
-import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 from some_results import P, W, make_result, with_grid
+from tracked import CONFIG, HEADLINE, SCALARS, analyses_of, client, files_of, history, n_points, runs_of, started, track
 
 from bmx_grid.configure import build, load_option
-from bmx_grid.errors import ConfigError, StoreError
+from bmx_grid.errors import StoreError
 from bmx_grid.sweep.plan import Refused
-from bmx_grid.sweep.tracking.entries import points, step_scale, sweep_identity
-from bmx_grid.sweep.tracking.mlflow import MlflowTracker, NoTracker, Tracker
-
-ROOT = Path(__file__).resolve().parent.parent
-CONFIG = "name: s\ndataset: {toy: {}}\nmetric: {chrf: {}, bleu: {}}\nseed: 0\nexecutor: {n_jobs: 2}\noutput_dir: here\n"
-SCALARS = 12 + 4  # numbers about the grid, and the fixed point's
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory):
-    """A fresh database, made once: MLflow takes seconds for it."""
-    folder = tmp_path_factory.mktemp("template")
-    MlflowTracker().start("template", CONFIG, folder / "out")
-    return folder / "mlflow.db"
-
-
-@pytest.fixture
-def folder(template, tmp_path):
-    """An output folder with a store beside it, and a figure and a table to log."""
-    shutil.copy(template, tmp_path / "mlflow.db")
-    (tmp_path / "out").mkdir()
-    for name in ("grid.parquet", "figure.png", "setting.parquet"):
-        (tmp_path / "out" / name).write_bytes(b"content of " + name.encode())
-    return tmp_path / "out"
-
-
-def track(folder, results, failed=(), config=CONFIG, name="s", **options):
-    """One run of a sweep with these results."""
-    tracker = MlflowTracker(experiment="tests", **options)
-    tracker.start(name, config, folder)
-    for result in results:
-        tracker.log(result, folder / "figure.png", folder / "setting.parquet")
-    tracker.finish(folder, list(failed))
-    return tracker
-
-
-def client(folder):
-    from mlflow import MlflowClient
-
-    return MlflowClient(f"sqlite:///{folder.parent / 'mlflow.db'}")
-
-
-def runs_of(folder):
-    """Parents and children, oldest first."""
-    mlflow = client(folder)
-    found = mlflow.search_runs([mlflow.get_experiment_by_name("tests").experiment_id], order_by=["start_time ASC"])
-    parents = [run for run in found if "mlflow.parentRunId" not in run.data.tags]
-    return parents, [run for run in found if "mlflow.parentRunId" in run.data.tags]
-
-
-def history(folder, run, key):
-    return [(one.step, one.value) for one in client(folder).get_metric_history(run.info.run_id, key)]
-
-
-def n_points(folder):
-    """All points in the store, counted past MLflow."""
-    import sqlite3
-
-    with sqlite3.connect(folder.parent / "mlflow.db") as database:
-        return database.execute("SELECT COUNT(*) FROM metrics").fetchone()[0]
+from bmx_grid.sweep.tracking.base import NoTracker, Tracker, ending
+from bmx_grid.sweep.tracking.entries import finite, legal_names, parameters, points, step_scale, sweep_identity
+from bmx_grid.sweep.tracking.mlflow import MlflowTracker
 
 
 def test_a_sweep_is_a_parent_run_with_a_child_for_each_setting(folder):
@@ -105,10 +41,10 @@ def test_every_grid_point_is_there_once_at_its_step(folder):
     for column, name in enumerate(("pearson/w0", "pearson/w0.4", "pearson/w1")):
         kept = dict(history(folder, child, name))
         assert kept == dict(zip(range(-30, 30), result.grid.correlation[:, column], strict=True))
-    assert n_points(folder) == len(P) * len(W) + SCALARS
-    assert child.data.metrics["best/pearson"] == result.grid.best
-    assert child.data.metrics["best/p"] == result.grid.best_p
-    assert child.data.metrics["fixed/gain"] == result.fixed - 0.5
+    assert n_points(folder) == len(P) * len(W) + SCALARS + HEADLINE
+    assert child.data.metrics["best pearson"] == result.grid.best
+    assert child.data.metrics["best p"] == result.grid.best_p
+    assert child.data.metrics["fixed gain"] == result.fixed - 0.5
 
 
 def test_steps_are_stored_as_integers(folder):
@@ -152,14 +88,14 @@ def test_non_finite_values_are_counted_and_not_sent(folder):
     (child,) = runs_of(folder)[1]
     assert child.data.tags["non_finite"] == "9"
     assert len(history(folder, child, "pearson/w0")) == len(P) - 7
-    assert n_points(folder) == len(P) * len(W) + SCALARS - 9
+    assert n_points(folder) == len(P) * len(W) + SCALARS + HEADLINE - 9
 
 
 def test_an_explainer_without_a_fixed_point_has_no_fixed_numbers():
     result = dataclasses.replace(make_result(), fixed=np.nan, fixed_p=np.nan, fixed_w=np.nan)
     sent, n_left_out = points(result)
     assert n_left_out == 0
-    assert not [name for name, _, _ in sent if name.startswith("fixed/")]
+    assert not [name for name, _, _ in sent if name.startswith("fixed")]
 
 
 def test_a_repeated_sweep_adds_nothing(folder):
@@ -170,30 +106,12 @@ def test_a_repeated_sweep_adds_nothing(folder):
     again.start("s", CONFIG.replace("n_jobs: 2", "n_jobs: 7").replace("here", "there"), folder)
     assert not any(again.wants_artifacts(result) for result in results)
     for result in results:
-        again.log(dataclasses.replace(result, seconds=0.1, n_texts=0, cached=True), folder / "none", folder / "none")
-    again.finish(folder, [])
+        again.log(dataclasses.replace(result, seconds=0.1, n_texts=0, cached=True), [folder / "none"])
+    again.headline({"settings": 2}, "All is well.", [folder / "grid.parquet"])
+    again.finish("finished", [])
     parents, children = runs_of(folder)
     assert (len(parents), len(children), n_points(folder)) == (1, 2, before)
     assert {run.data.tags["texts"] for run in children} == {"800"}
-
-
-def test_the_analysis_is_with_the_parent_run_once(folder):
-    (folder / "tables").mkdir(parents=True)
-    files = [folder / "analysis.json", folder / "tables" / "ridge.md"]
-    for path in files:
-        path.write_text("{}")
-    numbers = {"medians/lime/p": -1.4, "ridge/a+b (c)": 0.5, "undefined": float("nan")}
-    for _ in range(2):
-        tracker = MlflowTracker(experiment="tests")
-        tracker.start("s", CONFIG, folder)
-        tracker.record(numbers, files)
-        tracker.finish(folder, [])
-        assert tracker.failure is None
-    (parent,), _ = runs_of(folder)
-    assert parent.data.metrics == {"medians/lime/p": -1.4, "ridge/a_b _c_": 0.5}
-    assert n_points(folder) == 2
-    names = {one.path for one in client(folder).list_artifacts(parent.info.run_id)}
-    assert {"analysis.json", "tables"} <= names
 
 
 def test_the_same_sweep_twice_at_the_same_time_makes_each_run_once(folder):
@@ -205,8 +123,8 @@ def test_the_same_sweep_twice_at_the_same_time_makes_each_run_once(folder):
         tracker.start("s", CONFIG, folder)
     for tracker in (one, other):
         assert tracker.wants_artifacts(result)
-        tracker.log(result, artifact, artifact)
-        tracker.finish(folder, [])
+        tracker.log(result, [artifact])
+        tracker.finish("finished", [])
         assert tracker.failure is None
     parents, children = runs_of(folder)
     assert (len(parents), len(children)) == (1, 1)
@@ -220,7 +138,7 @@ def test_a_run_that_was_cut_off_is_completed_in_place(folder, monkeypatch, call)
     from mlflow import MlflowClient
 
     result = make_result()
-    monkeypatch.setattr("bmx_grid.sweep.tracking.mlflow.BATCH", 80)
+    monkeypatch.setattr("bmx_grid.sweep.tracking.runs.METRICS_AT_ONCE", 80)
     calls = []
 
     def cut(method):
@@ -238,12 +156,12 @@ def test_a_run_that_was_cut_off_is_completed_in_place(folder, monkeypatch, call)
         for name in ("log_batch", "log_artifact", "set_terminated"):
             patch.setattr(MlflowClient, name, cut(getattr(MlflowClient, name)))
         with pytest.raises(KeyboardInterrupt):
-            tracker.log(result, folder / "figure.png", folder / "setting.parquet")
+            tracker.log(result, files_of(folder))
     assert runs_of(folder)[1][0].data.tags.get("complete") is None
     track(folder, [dataclasses.replace(result, seconds=0.01, cached=True)])
     (child,) = runs_of(folder)[1]
     assert (child.data.tags["complete"], child.info.status) == ("true", "FINISHED")
-    assert n_points(folder) == len(P) * len(W) + SCALARS
+    assert n_points(folder) == len(P) * len(W) + SCALARS + HEADLINE
     assert len(client(folder).list_artifacts(child.info.run_id)) == 2
 
 
@@ -253,7 +171,7 @@ def test_a_setting_with_another_result_gets_a_new_run_and_marks_the_old_one(fold
     (parent,), (old, new) = runs_of(folder)
     assert old.data.tags["superseded_by"] == new.info.run_id
     assert "superseded_by" not in new.data.tags
-    assert parent.data.tags["mlflow.note.content"].startswith("1 settings, 0 failed")
+    assert parent.data.tags["mlflow.note.content"] == "All is well."
 
 
 def test_another_sweep_has_a_parent_and_children_of_its_own(folder):
@@ -268,7 +186,7 @@ def test_failures_are_told_and_forgotten_when_mended(folder):
     track(folder, [make_result()], failed=[Refused("toy · comet", "comet is not installed")])
     (parent,), _ = runs_of(folder)
     assert (parent.info.status, parent.data.tags["failed"]) == ("FAILED", "1")
-    assert "- toy · comet: comet is not installed" in parent.data.tags["mlflow.note.content"]
+    assert "- failed: toy · comet: comet is not installed" in parent.data.tags["mlflow.note.content"]
     track(folder, [make_result()])
     (parent,), _ = runs_of(folder)
     assert (parent.info.status, parent.data.tags["failed"]) == ("FINISHED", "0")
@@ -294,42 +212,6 @@ def test_one_search_a_sweep(folder, monkeypatch):
     assert len(searches) == 1
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        pytest.param("sqlite:///{here}/file/mlflow.db", id="a file where a folder should be"),
-        pytest.param("sqlite:///{here}/folder", id="a folder where the file should be"),
-        pytest.param("sqlite:///{here}/text.db", id="not a database"),
-        pytest.param("sqlite:///:memory:", id="no file"),
-        pytest.param("sqlite:///{here}/pipe", id="a pipe"),
-        pytest.param("sqlite:///{here}/100%/mlflow.db", id="a name that MLflow reads as another"),
-        pytest.param("http://127.0.0.1:{port}", id="a server that does not answer"),
-    ],
-)
-def test_a_store_that_cannot_be_used_is_named_with_the_way_out(tmp_path, address, monkeypatch):
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    (tmp_path / "file").write_text("")
-    (tmp_path / "folder").mkdir()
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "text.db").write_text("no database at all" * 100)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    address = address.format(here=tmp_path, port=port)
-    start = time.monotonic()
-    with pytest.raises(StoreError) as caught:
-        MlflowTracker(uri=address).start("s", CONFIG, tmp_path / "out")
-    assert address in str(caught.value)
-    assert "tracking=none" in str(caught.value)
-    assert time.monotonic() - start < 20
-
-
-@pytest.mark.parametrize("uri", ["mlruns", "file:///tmp/x", "postgresql://host/db", ""])
-def test_other_kinds_of_address_are_refused(uri):
-    with pytest.raises(ConfigError, match="tracking.uri"):
-        MlflowTracker(uri=uri)
-
-
 def test_a_deleted_experiment_is_named(folder):
     track(folder, [])
     mlflow = client(folder)
@@ -338,38 +220,15 @@ def test_a_deleted_experiment_is_named(folder):
         track(folder, [])
 
 
-def test_a_store_lost_in_mid_sweep_is_warned_of_once_and_loses_nothing_else(folder, monkeypatch):
-    from mlflow import MlflowClient
-    from mlflow.exceptions import MlflowException
-
-    def lost(*_args, **_options):
-        raise MlflowException("the server went away\nwith a long story")
-
-    results = [make_result(language_pair=pair) for pair in ("a", "b", "c")]
-    tracker = MlflowTracker(experiment="tests")
-    tracker.start("s", CONFIG, folder)
-    tracker.log(results[0], folder / "figure.png", folder / "setting.parquet")
-    monkeypatch.setattr(MlflowClient, "log_batch", lost)
-    with pytest.warns(UserWarning, match="the server went away"):
-        tracker.log(results[1], folder / "figure.png", folder / "setting.parquet")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        tracker.log(results[2], folder / "figure.png", folder / "setting.parquet")
-        tracker.finish(folder, [])
-    assert not any(tracker.wants_artifacts(result) for result in results)
-    assert tracker.failure is not None
-    assert "long story" not in tracker.failure
-    monkeypatch.undo()
-    track(folder, results)
-    assert n_points(folder) == 3 * (len(P) * len(W) + SCALARS)
-
-
 def test_no_tracking_writes_nothing(tmp_path):
     tracker = NoTracker()
     tracker.start("s", CONFIG, tmp_path / "out")
     assert not tracker.wants_artifacts(make_result())
-    tracker.log(make_result(), tmp_path / "figure.png", tmp_path / "table.parquet")
-    tracker.finish(tmp_path / "out", [])
+    tracker.log(make_result(), [tmp_path / "figure.png"])
+    tracker.headline({"settings": 1}, "", [])
+    tracker.analysis({"a": 1.0}, [])
+    tracker.finish("finished", [])
+    assert not tracker.is_complete("s", CONFIG, tmp_path / "out", {})
     assert (tracker.where(), tracker.failure) == ("", None)
     assert not list(tmp_path.iterdir())
 
@@ -379,54 +238,209 @@ def test_the_options_build(name, kind):
     assert build(load_option("tracking", name), Tracker, "tracking") == kind()
 
 
-START = """
-import sys, json
-from pathlib import Path
-from bmx_grid.sweep.tracking.mlflow import MlflowTracker
-tracker = MlflowTracker()
-assert "mlflow" not in sys.modules
-tracker.start("s", "seed: 0", Path(sys.argv[1]))
-tracker.finish(Path(sys.argv[1]), [])
-import os
-print(json.dumps([tracker.failure, os.environ["MLFLOW_DISABLE_TELEMETRY"]]))
-"""
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(None, "finished"), (StoreError("x"), "failed"), (KeyboardInterrupt(), "killed"), (SystemExit(143), "killed")],
+)
+def test_who_ended_a_sweep(error, status):
+    assert ending(error) == status
 
 
-def test_two_sweeps_may_create_the_store_at_once_and_nothing_is_printed(tmp_path):
-    """Also from another working folder, in which MLflow must leave nothing."""
-    cwd = tmp_path / "cwd"
-    cwd.mkdir()
-    environment = {"PATH": "", "HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", START]
-    both = [
-        subprocess.Popen(
-            [*command, str(tmp_path / "store" / name)],
-            cwd=cwd,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for name in ("one", "two")
-    ]
-    for process in both:
-        shown, told = process.communicate(timeout=120)
-        assert process.returncode == 0, told
-        assert json.loads(shown) == [None, "true"]
-        assert told == ""
-    assert not list(cwd.iterdir())
-    assert not Path(tmp_path / "home").exists()
-    assert {path.name for path in (tmp_path / "store").iterdir()} <= {"mlflow.db", ".mlflow.db.lock"}
-
-
-def test_a_database_cut_off_while_it_was_made_is_no_obstacle(tmp_path, monkeypatch):
+def test_the_papers_grid_is_sent_in_batches_that_mlflow_takes(folder, monkeypatch):
+    """MLflow refuses a call with 1,001 metrics or 101 parameters; the refusal would end the tracking."""
     from mlflow import MlflowClient
 
-    def killed(*_args, **_options):
+    calls = []
+    send = MlflowClient.log_batch
+
+    def spy(self, run_id, metrics=(), params=(), tags=()):
+        calls.append((len(metrics), len(params), len(tags)))
+        return send(self, run_id, metrics=metrics, params=params, tags=tags)
+
+    monkeypatch.setattr(MlflowClient, "log_batch", spy)
+    paper = make_result(p=tuple((np.arange(-300, 300) / 10).tolist()), w=(0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
+    paper = dataclasses.replace(paper, parameters={f"metric.field_{number}": number for number in range(230)})
+    tracker = track(folder, [paper])
+    assert tracker.failure is None
+    assert n_points(folder) == 3600 + SCALARS + HEADLINE
+    assert [metrics for metrics, _, _ in calls if metrics] == [1000, 1000, 1000, 600 + SCALARS, HEADLINE]
+    (child,) = runs_of(folder)[1]
+    assert child.data.params["metric.field_229"] == "229"
+    assert all(max(params, tags) <= 100 for _, params, tags in calls)
+
+
+def test_curves_come_first_on_a_settings_page():
+    """MLflow's page shows groups of metrics (up to the first /) before single ones, each sorted by name."""
+    sent, _ = points(make_result())
+    curves = {name for name, _, step in sent if step}
+    assert {name.split("/")[0] for name in curves} == {"pearson"}
+    assert not [name for name, _, _ in sent if "/" in name and name not in curves]
+
+
+def test_the_metric_alone_is_tracked_without_a_grid(folder):
+    class Alone(type(make_result())):
+        baseline = 0.25
+
+    known = {one.name: getattr(make_result(), one.name) for one in dataclasses.fields(make_result())}
+    gone = {"grid": None, "p": (), "w": (), "fixed": np.nan, "fixed_p": np.nan, "fixed_w": np.nan}
+    alone = Alone(**{**known, **gone})
+    assert points(alone) == ([("baseline pearson", 0.25, 0)], 0)
+    assert not [name for name in parameters(alone) if name.startswith("grid")]
+    assert track(folder, [alone]).failure is None
+    assert runs_of(folder)[1][0].data.metrics == {"baseline pearson": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("given", "legal"),
+    [
+        pytest.param(["w 0.30000000000000004"], ["w 0.3"], id="digits of a rounding error"),
+        pytest.param(["w0.30000000000000004", "w0.3"], ["w0.3", "w0.3 2"], id="two that become one stay two"),
+        pytest.param(["w0.123456"], ["w0.123456"], id="a short number as given"),
+        pytest.param(["a+b (c)", "de-en ü"], ["a_b _c_", "de-en ü"], id="signs that are refused"),
+        pytest.param(["a/../b", "/a", ".", "a//b"], ["_a_.._b", "__a", "_.", "_a__b"], id="no path out of a folder"),
+        pytest.param(["x" * 300, "x" * 301], ["x" * 250, "x" * 238 + " 2"], id="too long"),
+        pytest.param([""], ["_"], id="empty"),
+    ],
+)
+def test_names_that_mlflow_takes(given, legal, folder):
+    assert legal_names(given) == legal
+    tracker = started(folder)
+    tracker.headline(dict.fromkeys(given, 0.5), "", [])
+    assert tracker.failure is None
+    tracker.finish("finished", [])
+    assert runs_of(folder)[0][0].data.metrics == dict.fromkeys(legal, 0.5)
+
+
+def test_undefined_numbers_are_left_out():
+    assert finite({"a": 1, "b": np.nan, "c": np.inf, "d": 0.0}) == {"a": 1.0, "d": 0.0}
+
+
+def test_the_headline_is_updated_not_doubled(folder):
+    for better in (3.0, 3.0, 4.0):
+        tracker = started(folder)
+        tracker.headline({"settings": 5.0, "settings better": better}, f"**{better:g}** of 5", [folder / "none.csv"])
+        tracker.finish("finished", [])
+        assert tracker.failure is None
+    (parent,), _ = runs_of(folder)
+    assert parent.data.metrics == {"settings": 5.0, "settings better": 4.0}
+    assert parent.data.tags["mlflow.note.content"] == "**4** of 5"
+    assert n_points(folder) == 3
+
+
+def test_a_long_note_is_shortened_not_refused(folder):
+    tracker = track(folder, [], failed=[Refused(f"setting {number}", "out of memory" * 9) for number in range(200)])
+    assert tracker.failure is None
+    note = runs_of(folder)[0][0].data.tags["mlflow.note.content"]
+    assert len(note) == 8000 and note.endswith("…")
+
+
+def analysed(folder, numbers, text="{}"):
+    (folder / "tables").mkdir(exist_ok=True)
+    files = [folder / "analysis.json", folder / "tables" / "ridge.md", folder / "report.html"]
+    for path in files:
+        path.write_text(text)
+    tracker = started(folder)
+    tracker.analysis(numbers, files)
+    tracker.finish("finished", [])
+    assert tracker.failure is None
+
+
+def test_the_analysis_is_a_run_of_its_own_once(folder):
+    for _ in range(2):
+        analysed(folder, {"medians/lime/p": -1.4, "ridge/a+b (c)": 0.5, "undefined": float("nan")})
+    (parent,), _ = runs_of(folder)
+    (run,) = analyses_of(folder)
+    assert parent.data.metrics == {}
+    assert parent.data.tags["analysis"] == run.info.run_id
+    assert run.data.metrics == {"medians/lime/p": -1.4, "ridge/a_b _c_": 0.5}
+    assert (run.info.run_name, run.info.status) == ("analysis", "FINISHED")
+    assert run.data.tags["mlflow.parentRunId"] == parent.info.run_id
+    assert n_points(folder) == 2
+    found = {one.path for one in client(folder).list_artifacts(run.info.run_id)}
+    assert found == {"analysis.json", "report.html", "tables"}
+
+
+def test_another_analysis_takes_the_place_of_the_one_before_and_gives_it_back(folder):
+    for text in ("{}", "[1]", "{}"):
+        analysed(folder, {"a": 1.0}, text)
+    first, second = analyses_of(folder)
+    assert "superseded_by" not in first.data.tags
+    assert second.data.tags["superseded_by"] == first.info.run_id
+    assert runs_of(folder)[0][0].data.tags["analysis"] == first.info.run_id
+
+
+def test_a_result_that_comes_back_is_the_present_one_again(folder):
+    for seed in (0, 1, 0):
+        track(folder, [make_result(seed=seed)])
+    first, second = runs_of(folder)[1]
+    assert "superseded_by" not in first.data.tags
+    assert second.data.tags["superseded_by"] == first.info.run_id
+
+
+def test_files_that_were_deleted_are_logged_again(folder):
+    track(folder, [make_result()])
+    before = n_points(folder)
+    shutil.rmtree(folder.parent / "mlruns")
+    track(folder, [make_result()])
+    (child,) = runs_of(folder)[1]
+    assert len(client(folder).list_artifacts(child.info.run_id)) == 2
+    assert n_points(folder) == before
+
+
+def test_the_parent_says_which_code_made_it(folder, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["bmx", "tracking.uri=http://me:secret@host:5000", "seed=1"])
+    track(folder, [])
+    tags = runs_of(folder)[0][0].data.tags
+    assert tags["mlflow.source.name"] == "bmx_grid"
+    assert tags["command"] == "tracking.uri=http://***@host:5000 seed=1"
+    commit = tags.get("mlflow.source.git.commit")  # none where the package is installed without its checkout
+    assert commit is None or len(commit) == 40
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_an_interrupted_sweep_leaves_no_run_open(folder, monkeypatch, error):
+    """Interrupted while a setting is recorded, after its run was made."""
+    from mlflow import MlflowClient
+
+    def interrupted(*_args, **_options):
+        raise error
+
+    tracker = started(folder)
+    tracker.log(make_result(metric="bleu"), files_of(folder))
+    with monkeypatch.context() as patch:
+        patch.setattr(MlflowClient, "log_artifact", interrupted)
+        with pytest.raises(error) as caught:
+            tracker.log(make_result(), files_of(folder))
+    tracker.finish(ending(caught.value), [Refused("s", "stopped")])
+    (parent,), children = runs_of(folder)
+    assert parent.info.status == "KILLED"
+    assert {run.info.run_name: run.info.status for run in children} == {
+        make_result(metric="bleu").label: "FINISHED",
+        make_result().label: "KILLED",
+    }
+    track(folder, [make_result(metric="bleu"), make_result()])
+    (parent,), children = runs_of(folder)
+    assert {run.info.status for run in (parent, *children)} == {"FINISHED"} and len(children) == 2
+
+
+def test_a_sweep_interrupted_at_its_start_is_closed(folder, monkeypatch):
+    from mlflow import MlflowClient
+
+    def interrupted(*_args, **_options):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(MlflowClient, "search_experiments", killed)
+        patch.setattr(MlflowClient, "update_run", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            MlflowTracker().start("s", CONFIG, tmp_path / "out")
-    assert not (tmp_path / "mlflow.db").exists()
+            started(folder)
+    assert [run.info.status for run in runs_of(folder)[0]] == ["KILLED"]
+
+
+def test_an_error_in_the_sweep_itself_ends_its_run_as_failed(folder):
+    tracker = started(folder)
+    tracker.finish(ending(ValueError()), [Refused("s", "stopped by ValueError")])
+    (parent,), _ = runs_of(folder)
+    assert (parent.info.status, parent.data.tags["mlflow.note.content"]) == (
+        "FAILED",
+        "0 settings tracked, 1 failed.\n\n- failed: s: stopped by ValueError",
+    )

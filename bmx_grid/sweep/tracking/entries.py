@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import posixpath
+import re
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from bmx_grid.identity import digest
+from bmx_grid.measures.grid import GridResult
 from bmx_grid.sweep.results import SettingResult
 
+LAYOUT = 2  # of the runs and their names; part of a sweep's identity, so that no run mixes two layouts
+LONGEST_NAME = 250  # characters: MLflow's limit
 # Keys of the configuration that change where and how a sweep is run, not what it finds.
 RUNTIME_KEYS = frozenset(("executor", "tracking", "data_dir", "cache_dir", "output_dir", "dry_run", "on_error"))
 
@@ -21,39 +26,45 @@ def sweep_identity(name: str, config: str) -> tuple[str, dict[str, str]]:
     kept = {key: node for key, node in yaml.safe_load(config).items() if key not in RUNTIME_KEYS}
     chosen = {key: kept[key] for key in ("dataset", "metric", "explainer", "seed", "limit") if key in kept}
     params = {key: ", ".join(node) if isinstance(node, Mapping) else as_text(node) for key, node in chosen.items()}
-    return digest([name, yaml.safe_dump(kept, sort_keys=True)]), params
+    return digest([LAYOUT, name, yaml.safe_dump(kept, sort_keys=True)]), params
 
 
 def points(result: SettingResult) -> tuple[list[tuple[str, float, int]], int]:
     """What is sent of a result as (metric name, value, step), and how many values were not finite and are not.
 
-    The grid is one series for each w, `pearson/w0.4`, with `step_scale` times p as its step; the numbers about
-    it stand at step 0. The fixed point is left out, uncounted, where the explainer has none.
+    The grid is one series for each w, `pearson/w0.4`, with `step_scale` times p as its step. The numbers about it
+    stand at step 0 and have no `/` in their names: MLflow's page shows groups before single numbers, so the curves
+    come first. The fixed point is left out, uncounted, where the explainer has none; without a grid there is
+    only the correlation of the metric alone.
     """
-    grid, kind, scale = result.grid, result.correlation, step_scale(result)
-    steps = [round(power * scale) if math.isfinite(power) else None for power in result.p]
-    entries = [
-        (f"{kind}/w{weight:.12g}", float(value), step)
-        for column, weight in enumerate(result.w)
-        for step, value in zip(steps, grid.correlation[:, column], strict=True)
-    ]
-    numbers: dict[str, float] = {
-        f"baseline/{kind}": grid.baseline,
-        f"best/{kind}": grid.best,
-        "best/p": grid.best_p,
-        "best/w": grid.best_w,
-        "best/gain": result.gain,
-        "best/plateau": grid.plateau,
-        "check/share_shifted": grid.share_shifted,
-        "check/length_control": grid.length_control,
-        "check/segments": grid.n_segments,
-        "check/rated": grid.n_rated,
-        "check/used": grid.n_used,
-        "check/undefined": grid.n_undefined,
-    }
+    kind, grid = result.correlation, _grid(result)
+    numbers: dict[str, float] = {f"baseline {kind}": result.baseline}
+    entries: list[tuple[str, float, int | None]] = []
+    if grid is not None:
+        scale = step_scale(result)
+        steps = [round(power * scale) if math.isfinite(power) else None for power in result.p]
+        names = legal_names(f"{kind}/w{weight:.12g}" for weight in result.w)
+        entries += [
+            (name, float(value), step)
+            for column, name in enumerate(names)
+            for step, value in zip(steps, grid.correlation[:, column], strict=True)
+        ]
+        numbers |= {
+            f"best {kind}": grid.best,
+            "best p": grid.best_p,
+            "best w": grid.best_w,
+            "best gain": result.gain,
+            "best plateau": grid.plateau,
+            "share shifted": grid.share_shifted,
+            "length control": grid.length_control,
+            "segments": grid.n_segments,
+            "segments rated": grid.n_rated,
+            "segments used": grid.n_used,
+            "undefined points": grid.n_undefined,
+        }
     if math.isfinite(result.fixed_p):
         fixed = {kind: result.fixed, "p": result.fixed_p, "w": result.fixed_w, "gain": result.fixed_gain}
-        numbers.update({f"fixed/{key}": value for key, value in fixed.items()})
+        numbers.update({f"fixed {key}": value for key, value in fixed.items()})
     entries += [(key, float(value), 0) for key, value in numbers.items()]
     sent = [(key, value, step) for key, value, step in entries if math.isfinite(value) and step is not None]
     return sent, len(entries) - len(sent)
@@ -68,21 +79,56 @@ def step_scale(result: SettingResult) -> int:
     return scale
 
 
+def _grid(result: SettingResult) -> GridResult | None:
+    """The grid of a result that has one: a metric alone has none."""
+    return result.grid if result.has_grid else None
+
+
 def names(result: SettingResult) -> dict[str, str]:
     """Data set, language pair, metric and explainer under these names."""
     return dict(zip(("dataset", "language_pair", "metric", "explainer"), result.names, strict=True))
 
 
 def parameters(result: SettingResult) -> dict[str, str]:
-    """The readable settings behind a result, as text."""
-    grid = {
-        "side": result.side,
-        "correlation": result.correlation,
-        "aggregation": result.aggregation,
-        "grid.p": f"{result.p[0]:g} … {result.p[-1]:g}, {len(result.p)} values",
-        "grid.w": ", ".join(f"{weight:.12g}" for weight in result.w),
-    }
-    return {**names(result), **grid, **{key: as_text(value) for key, value in result.parameters.items()}}
+    """The readable settings behind a result, as text, under names that MLflow takes."""
+    found = {**names(result), "correlation": result.correlation}
+    if _grid(result) is not None:
+        found |= {
+            "side": result.side,
+            "aggregation": result.aggregation,
+            "grid.p": f"{result.p[0]:g} … {result.p[-1]:g}, {len(result.p)} values",
+            "grid.w": ", ".join(f"{weight:.12g}" for weight in result.w),
+        }
+    found |= {key: as_text(value) for key, value in result.parameters.items()}
+    return dict(zip(legal_names(found), found.values(), strict=True))
+
+
+def finite(numbers: Mapping[str, float]) -> dict[str, float]:
+    """The defined ones of the numbers under names that MLflow takes."""
+    kept = {name: float(value) for name, value in numbers.items() if math.isfinite(value)}
+    return dict(zip(legal_names(kept), kept.values(), strict=True))
+
+
+def legal_names(given: Iterable[str]) -> list[str]:
+    """The names as MLflow takes them, one for one and all different.
+
+    It takes letters, digits, `_ - . space : /`, at most 250, in a form that could be a path below a folder. A
+    number with the digits of a rounding error, 0.30000000000000004, is written as 0.3.
+    """
+    found: list[str] = []
+    taken: set[str] = set()
+    for name in given:
+        plain = re.sub(r"\d+\.\d{12,}(?:[eE][+-]?\d+)?", lambda number: f"{float(number[0]):.12g}", name)
+        plain = re.sub(r"[^\w\-. :/]", "_", plain)[:LONGEST_NAME] or "_"
+        if plain.startswith((".", "/")) or posixpath.normpath(plain) != plain:
+            plain = f"_{plain.replace('/', '_')}"[:LONGEST_NAME]
+        unique, number = plain, 1
+        while unique in taken:
+            number += 1
+            unique = f"{plain[: LONGEST_NAME - 12]} {number}"
+        taken.add(unique)
+        found.append(unique)
+    return found
 
 
 def as_text(value: object) -> str:

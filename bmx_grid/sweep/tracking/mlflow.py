@@ -1,352 +1,245 @@
-"""The MLflow edge: a parent run per sweep, a child run per setting, the whole grid as stepped metrics.
+"""The MLflow edge of a sweep: opens the store, keeps to its time, gives up with one warning when the store is lost.
 
-Only the main process tracks. A repeated sweep finds its runs by their tags and completes what is missing.
+Only the main process tracks. What is in a run stands in `runs`, what is special about SQLite in `database`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import os
-import re
-import time
+import shlex
+import sqlite3
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from bmx_grid._version import __version__
 from bmx_grid.errors import ConfigError, StoreError
-from bmx_grid.files import replacing
+from bmx_grid.identity import runtime
+from bmx_grid.masking import masked_address
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
-from bmx_grid.sweep.tracking.entries import names, parameters, points, step_scale, sweep_identity
+from bmx_grid.sweep.tracking.attendant import Attendant, Unanswered
+from bmx_grid.sweep.tracking.base import Status, Tracker, ending
+from bmx_grid.sweep.tracking.database import (
+    OTHERS_SECONDS,
+    REMEDY,
+    SQLITE,
+    held,
+    holds_complete,
+    path_of,
+    prepare,
+    shown,
+)
+from bmx_grid.sweep.tracking.entries import sweep_identity
+from bmx_grid.sweep.tracking.runs import METRICS_AT_ONCE, SweepRuns
 
-LOCK_SECONDS = 60  # for another sweep to make its run
-FOLDERS = ("figures", "tables")  # of an analysis; kept as folders of artifacts
-BATCH = 1000  # metrics a call: MLflow's limit
-TABLES = ("config.yaml", "grid.parquet", "settings.parquet", "settings.csv")  # kept with the parent run
-SQLITE = "sqlite:///"
-REMEDY = "name another store (tracking.uri=sqlite:///FILE or http://HOST:PORT) or run without one (tracking=none)"
-
-
-class Tracker:
-    """Watches a sweep from outside: start, then log for every result, then finish. This one lets it pass.
-
-    failure: why tracking was given up in mid-sweep, None while all is well. Results are never lost by it.
-    """
-
-    failure: str | None = None
-
-    def start(self, name: str, config: str, output_dir: Path) -> None:
-        """Open the sweep called `name`; `config` is its whole configuration as YAML.
-
-        Raises BmxError when the store cannot be reached or written: nothing has been computed yet.
-        """
-
-    def wants_artifacts(self, result: SettingResult) -> bool:
-        """Whether `log` would take this result's files: False when it has them already."""
-        return False
-
-    def log(self, result: SettingResult, figure: Path, table: Path) -> None:
-        """Record a result with its figure and its grid's Parquet file. Never raises for a store that is lost."""
-
-    def finish(self, output_dir: Path, failed: Sequence[Refused]) -> None:
-        """Close the sweep with the tables in `output_dir`. Never raises for a store that is lost."""
-
-    def record(self, numbers: Mapping[str, float], files: Sequence[Path]) -> None:
-        """Give the sweep the results of its analysis. Never raises for a store that is lost."""
-
-    def is_complete(self, state: object) -> bool:
-        """Whether everything of the sweep that left this `state` is tracked already, to be found out cheaply."""
-        return True
-
-    def state(self) -> object:
-        """What `is_complete` is asked with later, as JSON holds it."""
-        return None
-
-    def where(self) -> str:
-        """What to say at the end of a sweep of how to look at the runs, from its line break on; or nothing."""
-        return ""
-
-
-@dataclass
-class NoTracker(Tracker):
-    """Tracks nothing, needs nothing."""
+KILLED_SECONDS = 3.0  # to close the runs when somebody waits for the program to end
+SECONDS_PER_CALL = 1.0  # more for each full call of a large grid; a server was measured at .3 s
+LONGEST_WAIT = 3600.0
+LOST = (
+    "The sweep goes on and its tables and figures are written, but nothing more is tracked; "
+    "run the same command again to complete the runs, it computes nothing twice."
+)
 
 
 @dataclass
 class MlflowTracker(Tracker):
     """Tracks in an MLflow store.
 
-    uri: None for `mlflow.db` beside the output folder, `sqlite:///FILE`, or the http(s) address of a tracking
-    server; experiment: the name under which runs are gathered. Raises ConfigError for another kind of address.
+    uri: None for `mlflow.db` beside the output folder, `sqlite:///FILE`, or the http(s) address of a tracking server;
+    experiment: the name under which runs are gathered; timeout: seconds that the start, each setting and the end wait
+    for the store at most. Raises ConfigError for another kind of address or a time outside (0, 3600].
     """
 
-    uri: str | None = None
-    experiment: str = "bmx_grid"
+    uri: str | None = runtime(None)
+    experiment: str = runtime("bmx_grid")
+    timeout: float = runtime(30.0)
     failure: str | None = field(default=None, init=False)
-    _sweep: _Sweep | None = field(default=None, init=False, repr=False)
-    _address: str = field(default="", init=False, repr=False)
+    _runs: SweepRuns | None = field(default=None, init=False, repr=False, compare=False)
+    _attendant: Attendant | None = field(default=None, init=False, repr=False, compare=False)
+    _address: str = field(default="", init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.uri is not None and not self.uri.startswith((SQLITE, "http://", "https://")):
-            raise ConfigError(
-                f"tracking.uri: '{self.uri}' is neither {SQLITE}FILE nor the http(s):// address of an MLflow server; "
-                "plain folders are no longer supported by MLflow, and other databases are reached through a server."
-            )
+        if not (math.isfinite(self.timeout) and 0 < self.timeout <= LONGEST_WAIT):
+            raise ConfigError(f"tracking.timeout: {self.timeout} is outside (0, {LONGEST_WAIT:g}] seconds.")
+        if self.uri is not None:
+            _check_address(self.uri)
+
+    def __repr__(self) -> str:
+        uri = None if self.uri is None else masked_address(self.uri)
+        return f"MlflowTracker(uri={uri!r}, experiment={self.experiment!r}, timeout={self.timeout!r})"
+
+    def is_complete(self, name: str, config: str, output_dir: Path, settings: Mapping[str, str]) -> bool:
+        """Whether nothing is left to track, read from a SQLite store without MLflow; a server is not asked."""
+        self._address = self._resolve(output_dir)
+        with contextlib.suppress(StoreError):  # an address that cannot be used is reported by `start`
+            path = path_of(self._address)
+            sweep, _ = sweep_identity(name, config)
+            return path is not None and holds_complete(path, self.experiment, sweep, __version__, settings)
+        return False
 
     def start(self, name: str, config: str, output_dir: Path) -> None:
         """Find or create experiment and parent run. Raises StoreError naming the store and the way out."""
-        self.failure, self._sweep = None, None
-        folder = output_dir.absolute().parent
-        self._address = self.uri if self.uri is not None else f"{SQLITE}{folder / 'mlflow.db'}"
-        _quiet()
+        self.failure, self._runs = None, None
+        self._address = address = self._resolve(output_dir)
+        _quiet(self.timeout)
+        self._attendant = attendant = Attendant()
+        seconds, opened = self.timeout, list[SweepRuns]()
         try:
-            with _locked(self._address) as path:
+            with held(address) as path:
                 if path is not None:
-                    _prepare_sqlite(path)
-                artifacts = None if path is None else (path.parent / "mlruns").as_uri()
-                self._sweep = _Sweep.open(self._address, self.experiment, artifacts, name, config)
-        except _store_errors() as error:
-            raise StoreError(f"MLflow cannot use {self._address}: {_reason(error)}; {REMEDY}.") from error
+                    prepare(path)
+                    seconds = max(self.timeout, OTHERS_SECONDS)
+            artifacts = None if path is None else (path.parent / "mlruns").as_uri()
+
+            def work() -> None:
+                from mlflow import MlflowClient
+
+                runs = SweepRuns(_Checked(MlflowClient(tracking_uri=address), attendant), address, self.timeout)
+                runs.client.get_experiment_by_name(self.experiment)  # MLflow opens the store: nobody waits for the lock
+                opened.append(runs)
+                with held(address):
+                    runs.open(self.experiment, artifacts, name, config)
+
+            attendant.run(work, seconds)
+            self._runs = opened[0]
+        except StoreError:
+            raise
+        except Exception as error:  # what a server answers makes MLflow raise errors of many kinds
+            if not _is_silence(error):
+                raise StoreError(f"MLflow cannot use {self._shown()}: {_reason(error)}; {REMEDY}.") from error
+            self._give_up(f"MLflow's store {self._shown()} did not answer within {seconds:g} s")
+        except BaseException as error:  # Ctrl-C or a signal: the caller has nothing to finish yet
+            self._runs = opened[0] if opened else None
+            self.finish(ending(error), [])
+            raise
+        finally:
+            if self._runs is None:
+                attendant.dismiss()
 
     def wants_artifacts(self, result: SettingResult) -> bool:
         """Whether the setting's run is still to be made or completed."""
-        return self._sweep is not None and not self._sweep.has(result)
+        return self._runs is not None and not self._runs.has(result)
 
-    def is_complete(self, state: object) -> bool:
-        """Never known without asking the store."""
-        return False
+    def log(self, result: SettingResult, files: Sequence[Path]) -> None:
+        """Make or complete the setting's run; nothing when it is complete."""
+        n_calls = len(result.p) * len(result.w) // METRICS_AT_ONCE
+        self._try(lambda runs: runs.log(result, files), self.timeout + SECONDS_PER_CALL * n_calls)
 
-    def log(self, result: SettingResult, figure: Path, table: Path) -> None:
-        """Make or complete the setting's run; nothing when it is complete. A lost store is warned of once."""
-        self._try(lambda sweep: sweep.log(result, (figure, table)))
+    def headline(self, numbers: Mapping[str, float], note: str, files: Sequence[Path] = ()) -> None:
+        """Metrics, note and files of the parent run."""
+        self._try(lambda runs: runs.headline(numbers, note, files), self.timeout)
 
-    def finish(self, output_dir: Path, failed: Sequence[Refused]) -> None:
-        """Give the parent run its tables and status. A lost store is warned of once."""
-        self._try(lambda sweep: sweep.finish([output_dir / name for name in TABLES], failed))
+    def analysis(self, numbers: Mapping[str, float], files: Sequence[Path]) -> None:
+        """A child run called `analysis`; made anew when the numbers or a JSON file among the files have changed."""
+        self._try(lambda runs: runs.analysis(numbers, files), self.timeout)
 
-    def record(self, numbers: Mapping[str, float], files: Sequence[Path]) -> None:
-        """Numbers as metrics of the parent run, files as its artifacts. A lost store is warned of once."""
-        self._try(lambda sweep: sweep.record(numbers, files))
+    def finish(self, status: Status, failed: Sequence[Refused]) -> None:
+        """Close the runs: FINISHED, FAILED (also when settings failed) or KILLED."""
+        seconds = min(self.timeout, KILLED_SECONDS) if status == "killed" else self.timeout
+        self._try(lambda runs: runs.finish(status, failed), seconds)
+        self._runs = None
+        if self._attendant is not None:
+            self._attendant.dismiss()
+            self._attendant = None
 
     def where(self) -> str:
         """How to open the runs in a browser."""
-        local = self._address.startswith(SQLITE)
-        return f"\n  mlflow ui --backend-store-uri {self._address}" if local else f"\n  MLflow at {self._address}"
+        if self._address.startswith(SQLITE):
+            return f"\n  mlflow ui --backend-store-uri {shlex.quote(self._address)}"
+        return f"\n  MLflow at {self._shown()}"
 
-    def _try(self, action: Callable[[_Sweep], None]) -> None:
-        try:
-            if self._sweep is not None:
-                action(self._sweep)
-        except _store_errors() as error:
-            self._sweep = None
-            self.failure = f"MLflow's store {self._address} was lost: {_reason(error)}"
-            warnings.warn(
-                f"{self.failure}. The sweep goes on and its tables and figures are written, but nothing more is "
-                "tracked; run the same command again to complete the runs, it computes nothing twice.",
-                stacklevel=3,
-            )
+    def _resolve(self, output_dir: Path) -> str:
+        return self.uri if self.uri is not None else f"{SQLITE}{output_dir.absolute().parent / 'mlflow.db'}"
 
+    def _shown(self) -> str:
+        return shown(masked_address(self._address))
 
-@dataclass
-class _Sweep:
-    """An open parent run. `children` are the runs below it, by label and fingerprint of their setting."""
-
-    client: Any
-    address: str
-    experiment_id: str
-    fingerprint: str
-    parent: Any
-    children: dict[tuple[str, str], Any]
-
-    @classmethod
-    def open(cls, address: str, experiment: str, artifacts: str | None, name: str, config: str) -> _Sweep:
-        """One search gives the parent and all children of an earlier run of the same sweep."""
-        from mlflow import MlflowClient
-        from mlflow.entities import Param
-
-        client = MlflowClient(tracking_uri=address)
-        experiment_id = _experiment(client, experiment, artifacts)
-        fingerprint, params = sweep_identity(name, config)
-        runs = client.search_runs([experiment_id], f"tags.sweep = '{fingerprint}'", max_results=10_000)
-        parent = next((run for run in runs if "setting" not in run.data.tags), None)
-        if parent is None:
-            parent = client.create_run(experiment_id, run_name=name, tags={"sweep": fingerprint, "sweep_name": name})
-        run_id = parent.info.run_id
-        client.update_run(run_id, status="RUNNING")
-        client.log_batch(run_id, params=[Param(*item) for item in params.items() if item[0] not in parent.data.params])
-        children = {
-            (run.data.tags["setting"], run.data.tags["fingerprint"]): run for run in runs if "setting" in run.data.tags
-        }
-        return cls(client, address, experiment_id, fingerprint, parent, children)
-
-    def has(self, result: SettingResult) -> bool:
-        """Whether the setting's run is there with everything in it."""
-        child = self.children.get((result.label, result.fingerprint))
-        return child is not None and child.data.tags.get("complete") == "true"
-
-    def log(self, result: SettingResult, artifacts: Sequence[Path]) -> None:
-        """Make the setting's run, or complete one that was cut off: what is repeated there is an exact duplicate."""
-        from mlflow.entities import Metric, Param, RunTag
-
-        if self.has(result):
+    def _try(self, work: Callable[[SweepRuns], None], seconds: float) -> None:
+        if (runs := self._runs) is None or self._attendant is None:
             return
-        child = self.children.get((result.label, result.fingerprint))
-        if child is None:
-            with _locked(self.address):  # the same sweep in another process may be about to make this run
-                child = self._made_meanwhile(result) or self._create(result)
-            self.children[result.label, result.fingerprint] = child
-        run_id, started = child.info.run_id, child.info.start_time
-        entries, n_left_out = points(result)
-        metrics = [Metric(key, value, started, step) for key, value, step in entries]
-        params = [Param(key, value) for key, value in parameters(result).items() if key not in child.data.params]
-        spent = {"seconds": f"{result.seconds:.3f}", "texts": result.n_texts, "texts_truncated": result.n_truncated}
-        tags = {"non_finite": n_left_out, **spent}
-        self.client.log_batch(run_id, params=params, tags=[RunTag(key, str(value)) for key, value in tags.items()])
-        for first in range(0, len(metrics), BATCH):
-            self.client.log_batch(run_id, metrics=metrics[first : first + BATCH])
-        for path in artifacts:
-            self.client.log_artifact(run_id, str(path))
-        self.client.set_terminated(run_id)
-        self.client.set_tag(run_id, "complete", "true")
-        child.data.tags["complete"] = "true"
+        try:
+            self._attendant.run(lambda: work(runs), seconds)
+        except Exception as error:  # the sweep must not end with its tracker, whatever happens to that
+            if _is_silence(error):
+                self._give_up(f"MLflow's store {self._shown()} did not answer within {seconds:g} s")
+            else:
+                self._give_up(f"MLflow's store {self._shown()} was lost: {_reason(error)}")
 
-    def _made_meanwhile(self, result: SettingResult) -> Any:
-        wanted = f"tags.sweep = '{self.fingerprint}' and tags.fingerprint = '{result.fingerprint}'"
-        found = self.client.search_runs([self.experiment_id], wanted)
-        return next((run for run in found if run.data.tags["setting"] == result.label), None)
-
-    def _create(self, result: SettingResult) -> Any:
-        tags = {
-            "mlflow.parentRunId": self.parent.info.run_id,
-            "sweep": self.fingerprint,
-            "setting": result.label,
-            "fingerprint": result.fingerprint,
-            "signature": result.signature,
-            "step": f"{step_scale(result)} x p",
-            **names(result),
-        }
-        child = self.client.create_run(self.experiment_id, run_name=result.label, tags=tags)
-        for (label, fingerprint), other in self.children.items():
-            if label == result.label and fingerprint != result.fingerprint:
-                self.client.set_tag(other.info.run_id, "superseded_by", child.info.run_id)
-        return child
-
-    def record(self, numbers: Mapping[str, float], files: Sequence[Path]) -> None:
-        """What a repeated sweep finds unchanged is not sent again."""
-        from mlflow.entities import Metric
-
-        run_id, now = self.parent.info.run_id, int(time.time() * 1000)
-        legal = {re.sub(r"[^\w\-. :/]", "_", name): value for name, value in numbers.items() if math.isfinite(value)}
-        news = [
-            Metric(name, value, now, 0) for name, value in legal.items() if self.parent.data.metrics.get(name) != value
-        ]
-        for first in range(0, len(news), BATCH):
-            self.client.log_batch(run_id, metrics=news[first : first + BATCH])
-        for path in files:
-            self.client.log_artifact(run_id, str(path), path.parent.name if path.parent.name in FOLDERS else None)
-
-    def finish(self, tables: Sequence[Path], failed: Sequence[Refused]) -> None:
-        """Tables, a description and the status of the parent; each replaces what an earlier run left."""
-        run_id = self.parent.info.run_id
-        for path in tables:
-            if path.is_file():
-                self.client.log_artifact(run_id, str(path))
-        n_logged = len({key[0] for key, run in self.children.items() if run.data.tags.get("complete") == "true"})
-        note = [f"{n_logged} settings, {len(failed)} failed.", *(f"- {one.label}: {one.reason}" for one in failed)]
-        self.client.set_tag(run_id, "mlflow.note.content", "\n".join(note)[:8000])
-        self.client.set_tag(run_id, "failed", str(len(failed)))
-        self.client.set_terminated(run_id, status="FAILED" if failed else "FINISHED")
+    def _give_up(self, failure: str) -> None:
+        self._runs, self.failure = None, failure
+        warnings.warn(f"{failure}. {LOST}", stacklevel=4)
 
 
-def _experiment(client: Any, name: str, artifacts: str | None) -> str:
-    """The experiment's id; created when there is none, which another machine may do at the same time."""
-    from mlflow.exceptions import MlflowException
+class _Checked:
+    """A client whose methods do nothing more once nobody waits for the action that calls them."""
 
-    found = client.get_experiment_by_name(name)
-    if found is None:
-        with suppress(MlflowException):  # "already exists": the next line finds it, or says what is wrong
-            kind = {"mlflow.experimentKind": "custom_model_development"}
-            return str(client.create_experiment(name, artifact_location=artifacts, tags=kind))
-        found = client.get_experiment_by_name(name)
-    if found is None or found.lifecycle_stage != "active":
-        raise StoreError(
-            f"MLflow experiment '{name}' cannot be created or was deleted: restore it (mlflow experiments restore) "
-            "or choose another name (tracking.experiment=NAME)."
+    def __init__(self, client: Any, attendant: Attendant) -> None:
+        self._client, self._attendant = client, attendant
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._client, name)
+
+        def call(*given: Any, **options: Any) -> Any:
+            self._attendant.check()
+            return method(*given, **options)
+
+        return call
+
+
+def _check_address(uri: str) -> None:
+    """Raises ConfigError for what is no address of a store; what it shows has no password in it."""
+    told = f"tracking.uri: {shown(masked_address(uri))!a}"
+    if not uri.startswith((SQLITE, "http://", "https://")):
+        raise ConfigError(
+            f"{told} is neither {SQLITE}FILE nor the http(s):// address of an MLflow server; "
+            "plain folders are no longer supported by MLflow, and other databases are reached through a server."
         )
-    return str(found.experiment_id)
-
-
-@contextmanager
-def _locked(address: str) -> Iterator[Path | None]:
-    """The file of a SQLite store, held against other sweeps that would create it too; None for a server."""
-    if not address.startswith(SQLITE):
-        yield None
+    if uri.startswith(SQLITE):
         return
-    from filelock import FileLock, Timeout
-
-    if set("%?") & set(address):  # MLflow reads them as parts of an address and would open another file
-        raise StoreError(f"MLflow cannot use {address}: its path has a % or ? in it; {REMEDY}.")
-    path = Path(address.removeprefix(SQLITE)).absolute()
-    if path.name == ":memory:" or (path.exists() and not path.is_file()):
-        raise StoreError(f"MLflow cannot use {address}: it is no file that could be kept; {REMEDY}.")
-    path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with FileLock(path.parent / f".{path.name}.lock", timeout=LOCK_SECONDS):
-            yield path
-    except Timeout as error:
-        raise StoreError(
-            f"MLflow cannot use {address}: its lock was not free for {LOCK_SECONDS} s, or cannot be made; {REMEDY}."
-        ) from error
+        parts = urlsplit(uri)
+        usable = bool(parts.hostname) and (parts.port is None or parts.port > 0) and "@" not in parts.path
+    except ValueError:  # a port or an IPv6 address that is none
+        usable = False
+    if not usable or not uri.isprintable() or " " in uri or parts.query or parts.fragment:
+        raise ConfigError(
+            f"{told} is not an address http(s)://HOST:PORT. Give user and password in the environment "
+            "(MLFLOW_TRACKING_USERNAME, MLFLOW_TRACKING_PASSWORD), or with %-escapes for characters such as / and #."
+        )
 
 
-def _prepare_sqlite(path: Path) -> None:
-    """Create the database, or check that it can be written, before MLflow tries: it would retry for minutes.
-
-    MLflow builds the tables in dozens of migrations; done elsewhere and moved here in one step, a killed
-    sweep cannot leave half a database.
-    """
-    import sqlite3
-    import tempfile
-
-    from mlflow import MlflowClient
-
-    if path.exists() and (path.is_dir() or path.stat().st_size > 0):
-        with closing(sqlite3.connect(path, timeout=20)) as database:
-            database.execute("BEGIN IMMEDIATE")
-            database.rollback()
-        return
-    with tempfile.TemporaryDirectory(prefix=".mlflow-", dir=path.parent) as folder:
-        fresh = Path(folder) / path.name
-        MlflowClient(tracking_uri=f"{SQLITE}{fresh}").search_experiments(max_results=1)
-        with replacing(path) as part, closing(sqlite3.connect(fresh)) as made, closing(sqlite3.connect(part)) as copy:
-            made.backup(copy)
-
-
-def _quiet() -> None:
+def _quiet(timeout: float) -> None:
     """No telemetry, no messages of MLflow on the terminal, no minutes of retries; set before MLflow is imported."""
     for name in ("MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"):
         os.environ.setdefault(name, "true")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(math.ceil(timeout) + 1))
     import mlflow  # noqa: F401  (it sets the levels of its loggers when imported)
 
     for name in ("mlflow", "alembic"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def _store_errors() -> tuple[type[Exception], ...]:
-    import sqlite3
-
-    from mlflow.exceptions import MlflowException
-    from requests import RequestException
-    from sqlalchemy.exc import SQLAlchemyError
-
-    return MlflowException, SQLAlchemyError, sqlite3.Error, RequestException, OSError
+def _is_silence(error: BaseException | None) -> bool:
+    """Whether an error comes from a store that did not answer, as opposed to one that refused."""
+    while error is not None:
+        if isinstance(error, Unanswered | TimeoutError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _reason(error: Exception) -> str:
-    lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return lines[0].strip().rstrip(".")[:400]
+    """The error's first line, with its type where the text alone may say little, without passwords."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    plain = isinstance(error, StoreError | OSError | sqlite3.Error) or type(error).__module__.startswith("mlflow.")
+    if not plain or not lines:
+        lines = [": ".join([type(error).__name__, *lines[:1]])]
+    return masked_address(lines[0].rstrip("."))[:400]

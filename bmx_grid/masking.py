@@ -1,0 +1,45 @@
+"""Passwords in addresses, masked wherever a configuration is written or printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+MASK = "***"
+# scheme://user:secret@host. A secret may hold "/" or "@" although it should be percent-encoded, so that everything up
+# to the last "@" of the word belongs to it; digits that end the host are a port.
+_USER = re.compile(r"(\w[\w+.-]*://[^\s:@/]*):(?!\d*(?:[/?#\s'\"]|$))\S*@")
+_TOKEN = re.compile(r"(https?://)[^\s:@/]+@", re.IGNORECASE)  # https://token@host
+_SECRETS = frozenset({"password", "passwd", "pwd", "token", "secret", "api_key", "apikey", "access_key"})
+_QUERY = re.compile(rf"([?&](?:{'|'.join(sorted(_SECRETS))})=)[^&#\s'\"]+", re.IGNORECASE)
+
+
+def masked_address(text: str) -> str:
+    """`text` with the secrets of all addresses in it replaced by ***.
+
+    >>> masked_address("cannot reach http://me:secret@host:5000/x")
+    'cannot reach http://me:***@host:5000/x'
+
+    Secrets are the password in front of the host, a lone token there, and query parameters such as password=.
+    """
+    if "://" not in text:
+        return text
+    text = _USER.sub(rf"\1:{MASK}@", text)
+    text = _TOKEN.sub(rf"\1{MASK}@", text)
+    return _QUERY.sub(rf"\1{MASK}", text)
+
+
+def masked(config: Any) -> Any:
+    """A copy of a configuration (mappings, lists, plain values) without its secrets.
+
+    Masked are those in addresses (see `masked_address`) and the values of keys such as `password` and `token`.
+    """
+    if isinstance(config, Mapping):
+        return {
+            masked(key): MASK if str(key).lower() in _SECRETS and isinstance(value, str) else masked(value)
+            for key, value in config.items()
+        }
+    if isinstance(config, list | tuple):
+        return [masked(value) for value in config]
+    return masked_address(config) if isinstance(config, str) else config

@@ -1,0 +1,143 @@
+"""XMoverScore by the authors' code: each step alone, and what is said when its libraries are missing."""
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+from neural import PAIRS
+
+from bmx_grid.errors import UnavailableError
+from bmx_grid.metrics import _authors_text
+from bmx_grid.metrics.xmoverscore import XMoverScore, moved_distance
+from bmx_grid.metrics.xmoverscore_authors import AuthorsXMoverScore, rounded_distance
+
+PLAIN = {"detokenize": False, "truecase": False, "transport": "exact"}
+pytestmark = pytest.mark.filterwarnings("ignore:model '.*tokens:UserWarning")
+
+
+def unit_vectors(count: int, seed: int) -> np.ndarray:
+    drawn = np.random.Generator(np.random.PCG64(seed)).normal(size=(count, 8))
+    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def options(tiny_model) -> dict[str, object]:
+    return {"model": tiny_model("bert"), "layer": 2, "device": "cpu"}
+
+
+def test_without_its_steps_it_is_xmoverscore(options):
+    assert AuthorsXMoverScore(**options, **PLAIN).score(PAIRS).tolist() == XMoverScore(**options).score(PAIRS).tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected"),
+    [
+        pytest.param("The cat 's mat .", "en", "The cat's mat.", id="english"),
+        pytest.param("The cat 's mat .", "any", "The cat 's mat.", id="the rules common to all languages"),
+        pytest.param("l' eau , non ?", "fr", "l'eau, non ?", id="french keeps the space before a question mark"),
+        pytest.param("a  &quot;b&quot; ", "any", 'a "b"', id="double spaces and entities go"),
+        pytest.param("", "en", "", id="nothing"),
+    ],
+)
+def test_texts_are_detokenised(text, language, expected):
+    assert _authors_text.detokenized(text, language) == expected
+
+
+def test_both_texts_are_detokenised_by_their_languages_before_they_are_compared(options):
+    pairs = [("Der Kater 's Matte , ja !", "The cat 's mat , yes !"), ("l' eau .", "the water .")]
+    by_hand = [("Der Kater 's Matte, ja!", "The cat's mat, yes!"), ("l'eau.", "the water.")]
+    found = [
+        AuthorsXMoverScore(**options, **PLAIN | {"detokenize": True}, source_language=language).score([pair])[0]
+        for pair, language in zip(pairs, (None, "fr"), strict=True)
+    ]
+    assert found == pytest.approx(XMoverScore(**options).score(by_hand).tolist(), abs=1e-6)
+
+
+@pytest.fixture
+def truecaser(monkeypatch) -> None:
+    """A stand-in for the library truecase: a word is cased as the first of its known casings."""
+
+    class TrueCaser:
+        def __init__(self) -> None:
+            self.word_casing_lookup = {"mat": {"mat", "Mat", "MAT"}, "cat": {"cat"}}
+
+        def get_true_case(self, sentence: str) -> str:
+            known = self.word_casing_lookup
+            return " ".join(next(iter(known.get(word.lower(), [word.title()]))) for word in sentence.split())
+
+    module = ModuleType("truecase")
+    module.TrueCaser = TrueCaser
+    monkeypatch.setitem(sys.modules, "truecase", module)
+    for cached in (_authors_text._truecaser, _authors_text.truecased):
+        cached.cache_clear()
+    yield
+    for cached in (_authors_text._truecaser, _authors_text.truecased):
+        cached.cache_clear()
+
+
+def test_the_hypothesis_alone_is_cased_again_and_ties_do_not_depend_on_the_process(options, truecaser):
+    metric = AuthorsXMoverScore(**options, **PLAIN | {"truecase": True})
+    expected = XMoverScore(**options).score([("THE cat", "The cat MAT")])  # of equals the first in code points
+    assert metric.score([("THE cat", "THE CAT Mat")]).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (7, 7), (5, 9), (12, 3)])
+def test_without_dropout_both_transports_agree(shape):
+    left, right = unit_vectors(shape[0], 1), unit_vectors(shape[1], 2)
+    costs = np.linalg.norm(left[:, None] - right[None], axis=2)
+    assert rounded_distance(left, right, 0.0) == pytest.approx(moved_distance(costs, 0.0), abs=2e-5)
+
+
+def test_flows_that_only_rounding_makes_small_are_left_out():
+    """4 onto 6: the optimum moves four twelfths and eight times two twelfths or less, of which rounding drops some."""
+    differences = []
+    for seed in range(20):
+        left, right = unit_vectors(4, seed), unit_vectors(6, 100 + seed)
+        costs = np.linalg.norm(left[:, None] - right[None], axis=2)
+        differences.append(moved_distance(costs, 0.3) - rounded_distance(left, right, 0.3))
+    assert min(differences) > -1e-5
+    assert max(differences) > 0.05
+
+
+def test_noise_as_between_batches_does_not_choose_other_flows():
+    for seed in range(20):
+        left, right = unit_vectors(9, seed), unit_vectors(7, 100 + seed)
+        noise = 1e-7 * unit_vectors(9, 200 + seed)
+        assert rounded_distance(left + noise, right, 0.3) == pytest.approx(rounded_distance(left, right, 0.3), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("library", "without"),
+    [("sacremoses", "detokenize"), ("truecase", "truecase"), ("nltk", "truecase"), ("pyemd", "transport")],
+)
+def test_a_missing_library_is_named_with_its_command_and_only_where_it_is_needed(
+    options, monkeypatch, library, without
+):
+    spec = SimpleNamespace(name="there")
+    there = {name: spec for name in ("sacremoses", "truecase", "nltk", "pyemd") if name != library}
+    monkeypatch.setattr(_authors_text.importlib.util, "find_spec", lambda name: there.get(name))
+    nltk = ModuleType("nltk")
+    nltk.data = SimpleNamespace(find=lambda path: path)
+    monkeypatch.setitem(sys.modules, "nltk", nltk)
+    with pytest.raises(UnavailableError, match=rf"needs {library}: `pip install {library}`, or .*bmx-grid\[authors\]"):
+        AuthorsXMoverScore(**options).check()
+    AuthorsXMoverScore(**options, **{without: PLAIN[without]}).check()
+
+
+def test_missing_data_of_nltk_are_named_with_their_command(options, monkeypatch):
+    def lacking(path: str) -> None:
+        raise LookupError(path)
+
+    nltk = ModuleType("nltk")
+    nltk.data = SimpleNamespace(find=lacking)
+    monkeypatch.setitem(sys.modules, "nltk", nltk)
+    monkeypatch.setattr(_authors_text.importlib.util, "find_spec", lambda name: SimpleNamespace(name=name))
+    with pytest.raises(UnavailableError, match=r"python -m nltk\.downloader punkt_tab"):
+        AuthorsXMoverScore(**options).check()
+
+
+def test_every_step_is_identity(options):
+    base = AuthorsXMoverScore(**options).fingerprint()
+    changes = [{"detokenize": False}, {"truecase": False}, {"transport": "exact"}, {"source_language": "fr"}]
+    assert all(AuthorsXMoverScore(**options, **change).fingerprint() != base for change in changes)
