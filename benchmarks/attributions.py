@@ -47,7 +47,7 @@ def load_pairs(data_dir: Path) -> tuple[str, list[list[Pair]]]:
             sets = [reader.read(data_dir, pair) for pair in reader.pairs(data_dir)]
         except DataMissingError:
             continue
-        return name, [list(zip(one.ground_truths("reference"), one.hypotheses, strict=True)) for one in sets]
+        return name, [list(zip(one.texts("reference"), one.texts("hypothesis"), strict=True)) for one in sets]
     raise SystemExit("neither WMT17 nor the embedded sample can be read")
 
 

@@ -44,7 +44,7 @@ def read_pairs(data_dir: Path, count: int) -> tuple[str, list[Pair]]:
     name = "wmt17" if (data_dir / "ACL20-Reference-Free-MT-Evaluation").is_dir() else "sample"
     reader = build(load_option("dataset", name), DatasetReader, f"dataset.{name}")
     sets = [reader.read(data_dir, language_pair) for language_pair in reader.pairs(data_dir)]
-    pairs = [pair for one in sets for pair in zip(one.ground_truths("reference"), one.hypotheses, strict=True)]
+    pairs = [pair for one in sets for pair in zip(one.texts("reference"), one.texts("hypothesis"), strict=True)]
     chosen = np.linspace(0, len(pairs) - 1, min(count, len(pairs))).astype(int)
     return name, [pairs[row] for row in chosen]
 

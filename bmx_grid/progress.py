@@ -70,7 +70,7 @@ class Progress:
         done, rate = self._done, (self._done - self._last_done) / seconds
         if self._total is None:
             return f"{self._label}: {self._amount(done)}, {self._rate(rate)}"
-        total = max(self._total, done)  # a total may be an estimate; nobody wants to read of 101 %
+        total = max(self._total, done)  # a total may be an estimate; 101 % would only confuse
         left = f", {_duration((total - done) / rate)} left" if rate > 0 and done < total else ""
         return f"{self._label}: {self._amount(done, total)} ({done / total:.0%}), {self._rate(rate)}{left}"
 

@@ -100,11 +100,6 @@ class SegmentSet:
         """The names of the systems, in order of first appearance; empty where the data set names none."""
         return tuple(dict.fromkeys(s.system for s in self.segments if s.system is not None))
 
-    @property
-    def hypotheses(self) -> list[str]:
-        """The N hypotheses."""
-        return self.texts("hypothesis")
-
     def has(self, role: str) -> bool:
         """Whether every segment has the text of this role ("source", "reference" or "hypothesis")."""
         return all(getattr(segment, role) is not None for segment in self.segments)
@@ -209,6 +204,6 @@ def check_name(kind: str, name: str, where: str) -> None:
     size = len(name.encode())
     if size > NAME_BYTES:
         raise DataError(
-            f"{where}: the {kind} '{name[:60]}' has {size} bytes in UTF-8, and names that become part of file names "
-            f"may have {NAME_BYTES} (a file system allows 255 for all parts together); give it a shorter name."
+            f"{where}: the {kind} '{name[:60]}' cannot name files: it has {size} bytes in UTF-8 and may have "
+            f"{NAME_BYTES}, because a file system allows 255 for all parts of one; give it a shorter name."
         )

@@ -76,7 +76,7 @@ def proposal(names: Sequence[str], found: Mapping[str, str], reader: str, roles:
     settings = []
     for role in roles:
         wanted = (role, *USUAL[role])
-        usual = [name for name in names if name not in taken and name.strip().lower() in wanted]
+        usual = [n for n in names if n not in taken and n.isprintable() and n.strip().lower() in wanted]
         if role not in found and usual:
             best = min(usual, key=lambda name: wanted.index(name.strip().lower()))
             taken.add(best)
@@ -103,5 +103,5 @@ def _advice(names: Sequence[str], found: Mapping[str, str], reader: str, wanted:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(name[:60] if name.strip() else repr(name) for name in names[:SHOWN])
+    shown = ", ".join(name[:60] if name.strip() and name.isprintable() else repr(name[:60]) for name in names[:SHOWN])
     return shown + (f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else "")

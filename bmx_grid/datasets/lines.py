@@ -23,7 +23,7 @@ def decode_lines(raw: bytes, where: str) -> list[str]:
     """The lines of UTF-8 text, without the line feeds; a byte-order mark at the very start is dropped.
 
     Only the line feed ends a line: U+2028, U+0085 and form feeds occur inside sentences, where
-    `str.splitlines` would cut. Raises DataError naming another encoding that the text begins with, or the line
+    `str.splitlines` would split. Raises DataError naming another encoding that the text begins with, or the line
     of a byte that is not UTF-8 or is NUL.
     """
     for mark, encoding in ENCODINGS.items():
@@ -98,7 +98,7 @@ def parse_score(text: str, where: str, row: int) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise DataError(f"{where}, line {row}: the human score {text!r} is not a number.")
+        raise DataError(f"{where}, line {row}: the human score {text[:60]!r} is not a number.")
     return value
 
 

@@ -86,4 +86,5 @@ def _first_undecodable(array: Any) -> int:
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0][:200]
+    text = (str(error) or type(error).__name__).splitlines()[0][:200].rstrip(".")
+    return "".join(character if character.isprintable() else "?" for character in text)

@@ -29,6 +29,11 @@ ELSE = {  # how files of other kinds begin
     b"(\xb5/\xfd": "compressed with zstd; unpack it, or compress it with gzip",
     b"%PDF": "a PDF document; save the table as TSV, CSV or JSONL",
 }
+CSV_ERRORS = {  # part of the csv module's message -> what it means here
+    "field larger than": f"a field has more than {csv.field_size_limit():,} characters: a quotation mark left open?",
+    "new-line character seen": "a CR inside a field without quotation marks",
+    "unexpected end of data": "the file ends inside a quoted field",
+}
 ABSENT = object()  # the value of a JSONL row that lacks the field
 
 
@@ -153,6 +158,7 @@ class _RowTable(Table):
 
 
 def _tsv(lines: list[str], path: Path) -> Table:
+    _refuse_json(lines[0], path)
     fields = [line.removesuffix("\r").split("\t") for line in lines]
     if len(fields[0]) == 1 and "," in lines[0]:
         raise DataError(
@@ -162,6 +168,7 @@ def _tsv(lines: list[str], path: Path) -> Table:
 
 
 def _csv(lines: list[str], path: Path, separator: str, reader: str) -> Table:
+    _refuse_json(lines[0], path)
     parsed = csv.reader((f"{line}\n" for line in lines), strict=True, delimiter=separator)
     fields: list[list[str]] = []
     ends: list[int] = []  # the line each record ends at: a quoted field may hold line feeds
@@ -172,15 +179,23 @@ def _csv(lines: list[str], path: Path, separator: str, reader: str) -> Table:
             if len(fields) == 1 and len(record) == 1:
                 _refuse_other_separator(record[0], path, separator, reader)
     except csv.Error as error:
+        reason = next((said for part, said in CSV_ERRORS.items() if part in str(error)), str(error))
         raise DataError(
-            f"{path}, line {parsed.line_num}: {error}; check the quotation marks, or save as TSV."
+            f"{path}, line {parsed.line_num}: {reason}; check the quotation marks, or save as TSV."
         ) from error
     return _RowTable(path, fields, lambda index: f"line {ends[index]}")
 
 
+def _refuse_json(header: str, path: Path) -> None:
+    if header.startswith(("{", "[{")):
+        raise DataError(
+            f"{path}, line 1: JSON, not column names: {header[:80]!r}; write one object per line into a .jsonl."
+        )
+
+
 def _refuse_other_separator(header: str, path: Path, separator: str, reader: str) -> None:
     for other, name, way_out in (
-        (";", "semicolons", f"write {reader}.separator=';', or save the file with commas"),
+        (";", "semicolons", f"write '{reader}.separator=\";\"', or save the file with commas"),
         ("\t", "tabs", "name the file .tsv"),
         (",", "commas", f"leave out {reader}.separator"),
     ):
@@ -221,6 +236,8 @@ def _jsonl(lines: list[str], path: Path) -> Table:
             hint = ""
             if not records and line.strip() in ("[", "{"):
                 hint = "; JSONL has one object per line, not one document in the whole file"
+            elif not records and not line.startswith(("[", "{")):
+                hint = "; is it a table with columns, that should be called .tsv or .csv?"
             raise DataError(f"{path}, line {row}: not JSON ({error}){hint}: {line[:80]!r}") from error
         if isinstance(record, list) and not records:
             raise DataError(f"{path}, line {row}: holds a JSON array; write one object per line, without the array.")

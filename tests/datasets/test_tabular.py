@@ -181,7 +181,7 @@ def test_mistakes_in_a_tsv(read, content, words):
         pytest.param(
             "my.csv",
             "source;hypothesis;score\na;b;1\n",
-            ["line 1", "semicolons", "dataset.tabular.separator=';'", "with commas"],
+            ["line 1", "semicolons", "'dataset.tabular.separator=\";\"'", "with commas"],
             id="csv-of-semicolons",
         ),
         pytest.param("my.csv", "source\thypothesis\tscore\na\tb\t1\n", ["line 1", "tabs", ".tsv"], id="csv-of-tabs"),
@@ -198,6 +198,14 @@ def test_mistakes_in_a_tsv(read, content, words):
         pytest.param("my.parquet", b"", ["is empty"], id="empty-parquet"),
         pytest.param("my.parquet", tsv(), ["not a Parquet file", "rename"], id="tsv-called-parquet"),
         pytest.param("my.tsv", b"PAR1\x15\x04PAR1", ["a Parquet file", ".parquet"], id="parquet-called-tsv"),
+        pytest.param("my.csv", as_jsonl(), ["line 1", "JSON", ".jsonl"], id="jsonl-called-csv"),
+        pytest.param("my.jsonl", tsv(), ["line 1", "not JSON", ".tsv or .csv"], id="tsv-called-jsonl"),
+        pytest.param(
+            "my.csv", "source,hypothesis,score\n" + "a" * 200_000 + ",b,1\n", ["line 2", "131,072"], id="csv-huge-field"
+        ),
+        pytest.param(
+            "my.csv", "source,hypothesis,score\na\rb,c,1\n", ["line 2", "a CR inside"], id="csv-cr-in-a-field"
+        ),
         pytest.param("my.csv", b"PK\x03\x04rest", ["an Excel workbook"], id="xlsx-called-csv"),
         pytest.param(
             "my.jsonl",

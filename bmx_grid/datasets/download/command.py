@@ -59,7 +59,7 @@ def download(
     """Fetch what is missing or differs, each archive once; return the number of files written.
 
     Files that are there and verified are left alone, and their archives not fetched. A file that
-    differs is replaced. Raises DataMissingError when an archive cannot be had, DataError when its
+    differs is replaced. Raises DataMissingError when an archive is unavailable, DataError when its
     content is not what is expected. An archive is deleted once it was looked into.
     """
     wanted: dict[Source, dict[str, Entry]] = {}

@@ -22,8 +22,8 @@ ARCHIVE_BYTES = 20_000_000_000  # of all files of a repository together
 def unpack(archive: Path, data_dir: Path, folder: str, wanted: Mapping[str, Entry]) -> None:
     """Write the `wanted` files (path below data_dir -> entry) of a repository archive.
 
-    The archive has one top folder (`name-revision/`), which becomes `folder`. Members that nobody
-    wants are never written. Each file is checked for size and SHA-256 while it is written beside its
+    The archive has one top folder (`name-revision/`), which becomes `folder`. Members that are not
+    wanted are never written. Each file is checked for size and SHA-256 while it is written beside its
     place, which it then takes in one step.
 
     Raises DataError, naming the member, when a member has an absolute path or climbs out of the
