@@ -44,7 +44,9 @@ def headline(results: Sequence[SettingResult], failed: Sequence[Refused]) -> tup
 def _note(
     n_settings: int, n_failed: int, kind: str, alone: float, whole: GainSummary, by: Mapping[str, GainSummary]
 ) -> str:
-    lines = [f"**{n_settings} settings**, {n_failed} failed. Mean {kind} of the metrics alone: {alone:.4f}."]
+    lines = [f"**{n_settings} settings**, {n_failed} failed."]
+    if np.isfinite(alone):
+        lines[0] += f" Mean {kind} of the metrics alone: {alone:.4f}."
     if by:
         lines += [
             "",

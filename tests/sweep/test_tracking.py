@@ -436,6 +436,24 @@ def test_a_sweep_interrupted_at_its_start_is_closed(folder, monkeypatch):
     assert [run.info.status for run in runs_of(folder)[0]] == ["KILLED"]
 
 
+def test_a_sweep_interrupted_at_its_very_end_is_closed(folder, monkeypatch):
+    from mlflow import MlflowClient
+
+    close = MlflowClient.set_terminated
+    interrupts = [KeyboardInterrupt]
+
+    def interrupted(*given, **options):
+        if interrupts:
+            raise interrupts.pop()
+        return close(*given, **options)
+
+    tracker = started(folder)
+    monkeypatch.setattr(MlflowClient, "set_terminated", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tracker.finish("finished", [])
+    assert [run.info.status for run in runs_of(folder)[0]] == ["KILLED"]
+
+
 def test_an_error_in_the_sweep_itself_ends_its_run_as_failed(folder):
     tracker = started(folder)
     tracker.finish(ending(ValueError()), [Refused("s", "stopped by ValueError")])

@@ -8,7 +8,7 @@ import sys
 import pytest
 from fakes import ROOT
 from some_results import make_result
-from tracked import CONFIG, analyses_of, client, files_of, runs_of, started
+from tracked import CONFIG, analyses_of, client, files_of, runs_of, started, track
 
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.tracking.mlflow import MlflowTracker
@@ -46,6 +46,13 @@ def test_a_complete_sweep_is_recognised_without_mlflow(folder, complete):
     ).stdout
     assert shown.strip() == "True []"
     assert (folder.parent / "mlflow.db").read_bytes() == before
+
+
+def test_a_sweep_without_an_analysis_can_be_complete(folder):
+    result = make_result()
+    track(folder, [result])
+    found = MlflowTracker(experiment="tests").is_complete("s", CONFIG, folder, {result.label: result.fingerprint})
+    assert found
 
 
 def _delete(folder, run):

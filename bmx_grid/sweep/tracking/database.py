@@ -17,6 +17,7 @@ from bmx_grid.files import remove_abandoned, replacing
 
 SQLITE = "sqlite:///"
 OTHERS_SECONDS = 180.0  # for others to make the database: seconds of work, a minute where four share a busy core
+NO_ANALYSIS = "none"  # the parent's tag where it would name the run of its analysis
 BUSY_SECONDS = 20.0  # for another process to end its transaction; MLflow waits as long
 REMEDY = "name another store (tracking.uri=sqlite:///FILE or http://HOST:PORT) or run without one (tracking=none)"
 
@@ -124,7 +125,7 @@ def holds_complete(path: Path, experiment: str, sweep: str, version: str, settin
         return False
     finished = {run for run in whole if tags[run].get("complete") == "true" and "superseded_by" not in tags[run]}
     analysis = tags[parents[0]].get("analysis")
-    if analysis is not None and analysis not in finished:
+    if analysis not in (NO_ANALYSIS, *finished):
         return False
     kept = {tags[run].get("setting"): tags[run].get("fingerprint") for run in finished}
     return all(kept.get(label) == fingerprint for label, fingerprint in settings.items())

@@ -143,11 +143,17 @@ class MlflowTracker(Tracker):
     def finish(self, status: Status, failed: Sequence[Refused]) -> None:
         """Close the runs: FINISHED, FAILED (also when settings failed) or KILLED."""
         seconds = min(self.timeout, KILLED_SECONDS) if status == "killed" else self.timeout
-        self._try(lambda runs: runs.finish(status, failed), seconds)
-        self._runs = None
-        if self._attendant is not None:
-            self._attendant.dismiss()
-            self._attendant = None
+        try:
+            self._try(lambda runs: runs.finish(status, failed), seconds)
+        except BaseException as error:  # Ctrl-C or a signal, while the runs are closed
+            ended = ending(error)
+            self._try(lambda runs: runs.finish(ended, failed), min(self.timeout, KILLED_SECONDS))
+            raise
+        finally:
+            self._runs = None
+            if self._attendant is not None:
+                self._attendant.dismiss()
+                self._attendant = None
 
     def where(self) -> str:
         """How to open the runs in a browser."""

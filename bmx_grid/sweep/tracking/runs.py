@@ -21,7 +21,7 @@ from bmx_grid.masking import masked_address
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.tracking.base import Status
-from bmx_grid.sweep.tracking.database import files_are_there, held
+from bmx_grid.sweep.tracking.database import NO_ANALYSIS, files_are_there, held
 from bmx_grid.sweep.tracking.entries import finite, names, parameters, points, step_scale, sweep_identity
 
 METRICS_AT_ONCE, OTHERS_AT_ONCE = 1000, 100  # metrics, and parameters or tags, per call: MLflow's limits
@@ -45,7 +45,7 @@ class SweepRuns:
     settings: dict[tuple[str, str], Any] = field(default_factory=dict)
     analyses: dict[str, Any] = field(default_factory=dict)
     note: str = ""
-    analysis_run: str = "none"
+    analysis_run: str = NO_ANALYSIS
     source: dict[str, str] = field(default_factory=dict)
 
     def open(self, experiment: str, artifacts: str | None, name: str, config: str) -> None:

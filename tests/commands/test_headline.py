@@ -1,0 +1,61 @@
+"""The headline of a sweep: few numbers, none from controls, nothing undefined shown as 0."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from some_results import make_result, with_grid
+
+from bmx_grid.commands.headline import headline
+from bmx_grid.sweep.plan import Refused
+
+
+def gaining(gain, baseline=0.5, **names):
+    result = with_grid(make_result(**names), baseline=baseline)
+    return dataclasses.replace(result, fixed=baseline + gain)
+
+
+def test_the_numbers_a_person_wants():
+    results = [
+        gaining(0.02, metric="chrf", baseline=0.25),
+        gaining(-0.01, metric="bleu", baseline=0.75),
+        gaining(0.05, metric="chrf", baseline=0.25, explainer="shap"),
+        gaining(np.nan, metric="bleu", baseline=0.75, explainer="shap"),
+        gaining(0.9, metric="random", baseline=0.0),
+        gaining(0.9, metric="chrf", explainer="random"),
+    ]
+    numbers, note = headline(results, [Refused("x", "y")])
+    assert numbers == pytest.approx(
+        {
+            "settings": 6,
+            "settings failed": 1,
+            "mean baseline pearson": 0.5,  # each metric once, however many explainers it has
+            "mean gain": 0.02,
+            "settings better": 2,
+            "settings worse": 1,
+            "settings undefined": 1,
+            "mean gain lime": 0.005,
+            "mean gain shap": 0.05,
+        }
+    )
+    assert "2 of 3 settings get better" in note and "| shap | 1 | 1 | 0 | +0.0500 |" in note
+
+
+def test_at_most_eleven_numbers_and_all_explainers_in_the_note():
+    names = ["erasure", "input_marginalization", "lime", "shap", "zeta"]
+    numbers, note = headline([gaining(0.1, explainer=name) for name in names], [])
+    assert len(numbers) == 11
+    assert all(f"| {name} |" in note for name in names)
+
+
+def test_a_sweep_without_declared_points_says_nothing_of_gains():
+    result = dataclasses.replace(make_result(), fixed=np.nan, fixed_p=np.nan, fixed_w=np.nan)
+    numbers, note = headline([result], [])
+    assert np.isnan(numbers["mean gain"]) and "declared" not in note
+    assert note == "**1 settings**, 0 failed. Mean pearson of the metrics alone: 0.5000."
+
+
+def test_nothing_finished():
+    numbers, note = headline([], [Refused("x", "y")])
+    assert (numbers["settings"], numbers["settings failed"]) == (0, 1)
+    assert "nan" not in note
