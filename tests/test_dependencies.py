@@ -1,6 +1,7 @@
 """Every library that the package imports is declared, and everything declared is used or needed by what is."""
 
 import ast
+import functools
 import re
 import sys
 import tomllib
@@ -38,6 +39,7 @@ def distribution(module: str) -> str:
     return plain(INSTALLED_AS.get(module, module))
 
 
+@functools.cache
 def imported() -> dict[str, str]:
     """Top-level module -> one file that imports it, for everything outside the standard library."""
     found: dict[str, str] = {}
