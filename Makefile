@@ -7,6 +7,8 @@ READY := $(VENV)/.ready
 # Packages are installed uncompiled, which halves the set-up: the first import of each must keep what it compiles.
 unexport PYTHONDONTWRITEBYTECODE
 
+BENCHMARKS := $(filter-out harness settings,$(basename $(notdir $(wildcard benchmarks/*.py))))
+
 .PHONY: run test lint bench wheel clean
 
 run: $(READY)
@@ -21,7 +23,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 bench: $(READY)
-	for file in benchmarks/*.py; do OMP_NUM_THREADS=1 $(BIN)/python $$file || exit 1; done
+	status=0; for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py || status=1; done; exit $$status
 
 wheel: $(READY)
 	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .

@@ -1,19 +1,17 @@
-"""Explanations per second without a metric: whole plans at once against the libraries lime and shap.
+"""Explaining without a metric: whole plans at once against one call of lime or shap per side.
 
-    python benchmarks/explainers.py [--words 10 25 40] [--rounds 7]
-
-A score costs the same few nanoseconds everywhere, so that only explaining is timed. "library" is an
-ordinary call of lime or shap on one side, as a script without this package would write it; all ways
-take turns in each round, and what is printed are medians over rounds, in one process and one run.
+A score costs the same few nanoseconds everywhere, so that only explaining is timed. "library" is an ordinary call of
+lime or shap on one side, as a script without this package would write it; "backend=library" is ours driving it.
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
-import time
+import sys
 from collections.abc import Callable
 
+from harness import Bench
+
+# isort: split
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,7 +21,7 @@ from bmx_grid.explainers.lime import Lime
 from bmx_grid.explainers.shap import Shap
 from bmx_grid.text import join_words
 
-BUDGET_S = 0.15  # of each way in each round
+QUICK, SLOW = 200, 10  # calls per round of a way that plans at once, and of one that asks a library
 
 
 def ours(explainer: Explainer, words: tuple[str, ...]) -> Callable[[], object]:
@@ -79,47 +77,21 @@ def rendering(make: Explainer, words: tuple[str, ...]) -> Callable[[], object]:
     return explain
 
 
-def seconds_a_call(call: Callable[[], object]) -> float:
-    """Mean time of as many calls as the budget has room for, at least one."""
-    start, calls = time.perf_counter(), 0
-    while calls == 0 or time.perf_counter() - start < BUDGET_S:
-        call()
-        calls += 1
-    return (time.perf_counter() - start) / calls
-
-
-def main() -> None:
-    """Time all ways in turn and print medians."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--words", type=int, nargs="+", default=[10, 25, 40], help="words a side")
-    parser.add_argument("--rounds", type=int, default=7)
-    arguments = parser.parse_args()
-    print(f"{'words':>5}  {'explainer':<8} {'way':<22} {'us a side':>10} {'sides/s':>9} {'against the library':>20}")
-    for n in arguments.words:
-        words = tuple(f"word{number}" for number in range(n))
-        ways: dict[tuple[str, str], Callable[[], object]] = {
-            ("lime", "library"): lime_call(words),
-            ("lime", "backend=library"): ours(Lime(backend="library"), words),
-            ("lime", "batched"): ours(Lime(), words),
-            ("lime", "batched, texts written"): rendering(Lime(), words),
-            ("shap", "library"): shap_call(words),
-            ("shap", "backend=library"): ours(Shap(backend="library", algorithm="permutation"), words),
-            ("shap", "batched"): ours(Shap(algorithm="permutation"), words),
-            ("shap", "batched, texts written"): rendering(Shap(algorithm="permutation"), words),
-            ("erasure", "batched"): ours(Erasure(), words),
+bench = Bench(__doc__, rounds=7, words={"type": int, "nargs": "+", "default": [10, 25, 40]})
+for n in bench.options.words:
+    words = tuple(f"word{number}" for number in range(n))
+    shap = Shap(algorithm="permutation")
+    for label, make, by_library, call in (
+        ("lime", Lime(), Lime(backend="library"), lime_call),
+        ("shap", shap, Shap(backend="library", algorithm="permutation"), shap_call),
+    ):
+        ways = {
+            "batched": ours(make, words),
+            "texts written": rendering(make, words),
+            "backend=library": ours(by_library, words),
+            "library": call(words),
         }
-        times: dict[tuple[str, str], list[float]] = {name: [] for name in ways}
-        for call in ways.values():
-            call()
-        for _ in range(arguments.rounds):
-            for name, call in ways.items():
-                times[name].append(seconds_a_call(call))
-        for (explainer, way), found in times.items():
-            median = statistics.median(found)
-            base = times.get((explainer, "library"))
-            ratio = "" if base is None else f"{statistics.median(base) / median:.1f}x"
-            print(f"{n:>5}  {explainer:<8} {way:<22} {median * 1e6:>10.1f} {1 / median:>9.0f} {ratio:>20}")
-
-
-if __name__ == "__main__":
-    main()
+        repeats = {name: SLOW if "library" in name else QUICK for name in ways}
+        bench.compare(f"{label}, {n} words", ways, repeats=repeats)
+    bench.compare(f"erasure, {n} words", {"batched": ours(Erasure(), words)}, repeats={"batched": QUICK})
+sys.exit(bench.finish())

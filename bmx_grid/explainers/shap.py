@@ -11,7 +11,7 @@ import threading
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,10 @@ _MOST_EXACT = 15  # words; 32,768 masks
 class Shap(Explainer):
     """Attribution of word i = its Shapley value; they add up to the score less that of a wholly masked side.
 
-    max_evals: scores a longer side may take, as shap counts them: 2 n + 1 a permutation.
+    max_evals: scores a longer side may take, as shap counts them: 2 n + 1 per permutation.
+    long_sides: what becomes of a side that is too long for one permutation within max_evals (250 words at 500).
+        "refuse", as shap does: it cannot be explained; "one_order": it takes the 2 n + 1 scores of one permutation,
+        so that its values are rougher than those of shorter sides.
     exact_up_to: words up to which all 2^n masks are scored, whatever max_evals says.
     mask: what stands for a hidden word.
     backend: "batched", or "library" for shap itself; equal to about 1e-15 for the same generator.
@@ -47,6 +50,7 @@ class Shap(Explainer):
     mask: str = identity("UNKWORDZ")
     backend: Literal["batched", "library"] = identity("batched")
     algorithm: shap_library.Choice = identity("auto")
+    long_sides: Literal["refuse", "one_order"] = identity("refuse")
 
     def __post_init__(self) -> None:
         if self.max_evals < 3:
@@ -55,6 +59,13 @@ class Shap(Explainer):
             raise ConfigError(f"shap.exact_up_to: expected 0 to {_MOST_EXACT} words, got {self.exact_up_to}.")
         if self.backend == "batched" and self.algorithm in ("kernel", "partition"):
             raise ConfigError(f"shap.algorithm={self.algorithm} needs shap itself: set backend=library too.")
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Settings; `long_sides` only where it is not shap's own way, as results from before it was a setting bear."""
+        found = super().fingerprint()
+        if self.long_sides == "refuse":
+            del found["long_sides"]
+        return found
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """The side as it stands, wholly masked, and every mask between that the algorithm asks for.
@@ -65,17 +76,17 @@ class Shap(Explainer):
         self._check(n, algorithm)
         seed = int(rng.integers(2**32))
         if self.backend == "library":
-            return shap_library.plan(words, algorithm, self.max_evals, seed, self.mask)
+            return shap_library.plan(words, algorithm, self._evals(n), seed, self.mask)
         if algorithm == "exact":
             return Plan(words, keep=all_masks(n), replacement=self.mask)
-        orders = draw_orders(n, self.max_evals // (2 * n + 1), seed)
+        orders = draw_orders(n, self._evals(n) // (2 * n + 1), seed)
         return Plan(words, keep=permutation_masks(orders), replacement=self.mask, design=orders)
 
     def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """float64[n] Shapley values, from the float64[K] scores of the plan."""
         algorithm = self._algorithm(len(plan.words))
         if self.backend == "library":
-            return shap_library.attribute(plan, scores, algorithm, self.max_evals)
+            return shap_library.attribute(plan, scores, algorithm, self._evals(len(plan.words)))
         if algorithm == "exact":
             with one_blas_thread():
                 return np.asarray(exact_weights(len(plan.words)) @ (scores - scores[0]))
@@ -89,15 +100,21 @@ class Shap(Explainer):
         algorithm = self._algorithm(n_words)
         self._check(n_words, algorithm)
         if self.backend == "library":
-            return shap_library.count_texts(n_words, algorithm, self.max_evals)
+            return shap_library.count_texts(n_words, algorithm, self._evals(n_words))
         if algorithm == "exact":
             return int(2**n_words)
-        return 2 + 2 * (n_words - 1) * (self.max_evals // (2 * n_words + 1))
+        return 2 + 2 * (n_words - 1) * (self._evals(n_words) // (2 * n_words + 1))
 
     def _algorithm(self, n: int) -> shap_library.Algorithm:
         if self.algorithm == "auto":
             return "exact" if n <= self.exact_up_to else "permutation"
         return self.algorithm
+
+    def _evals(self, n: int) -> int:
+        """The scores that a side of n words may take."""
+        if self.long_sides == "one_order" and self._algorithm(n) == "permutation":
+            return max(self.max_evals, 2 * n + 1)
+        return self.max_evals
 
     def _check(self, n: int, algorithm: shap_library.Algorithm) -> None:
         if algorithm == "exact" and n > _MOST_EXACT:
@@ -106,10 +123,11 @@ class Shap(Explainer):
                 f"{_MOST_EXACT} words: use algorithm=auto."
             )
         least = shap_library.least_evals(n, algorithm)
-        if self.max_evals < least:
+        if self._evals(n) < least:
+            other = ", or set explainer.shap.long_sides=one_order" if algorithm == "permutation" else ""
             raise ExplainError(
                 f"a side of {n} words takes at least {least} scores (shap, {algorithm}), and "
-                f"explainer.shap.max_evals is {self.max_evals}: raise it to {least} or more."
+                f"explainer.shap.max_evals is {self.max_evals}: raise it to {least} or more{other}."
             )
 
 

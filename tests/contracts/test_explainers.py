@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from fakes import HashMetric
 from pairs import explain, request_of, truth_of
-from tiny_models import tiny_bert
 
 from bmx_grid.attribution.engine import score_requests
 from bmx_grid.configure import build, load_option, options
@@ -27,11 +26,11 @@ SIDES = {
 
 
 @pytest.fixture(scope="module", params=options("explainer"))
-def explainer(request, tmp_path_factory) -> Explainer:
+def explainer(request, tiny_model) -> Explainer:
     """The option as it is; where it names a model, with a small one in its place."""
     settings = load_option("explainer", request.param)
     if "model" in settings:
-        settings |= {"model": str(tiny_bert(tmp_path_factory.mktemp("model"))), "revision": None}
+        settings |= {"model": tiny_model("bert"), "revision": None}
     return build(settings, Explainer, f"explainer.{request.param}")
 
 

@@ -173,7 +173,12 @@ def test_no_mask_is_asked_for_twice_where_all_are_known():
 @pytest.mark.parametrize(
     ("settings", "n", "message"),
     [
-        pytest.param({}, 250, "250 words takes at least 501 .* raise it to 501 or more", id="too long"),
+        pytest.param(
+            {},
+            250,
+            "250 words takes at least 501 .* raise it to 501 or more, or set .*long_sides=one_order",
+            id="too long",
+        ),
         pytest.param({"backend": "library"}, 250, "raise it to 501 or more", id="too long for the library"),
         pytest.param({"algorithm": "exact"}, 16, r"16 words need 2\^16 texts", id="exact"),
         pytest.param(
@@ -188,6 +193,21 @@ def test_sides_that_are_too_long_are_refused_with_the_way_out(settings, n, messa
 
 def test_the_way_out_works():
     assert len(explained(Shap(max_evals=501), side(250))[1]) == 250
+
+
+@pytest.mark.parametrize("backend", ["batched", "library"])
+def test_a_side_that_is_too_long_can_take_one_order_and_says_so(backend):
+    lenient = Shap(long_sides="one_order", backend=backend)
+    plan, found = explained(lenient, side(300))
+    assert len(plan) == lenient.count_texts(300) == 600 + (backend == "library")
+    scores = hash_scores(plan.render())
+    assert found.sum() == pytest.approx(
+        hash_scores([" ".join(side(300))])[0] - scores[1 if backend == "batched" else 0]
+    )
+    assert "long_sides" in lenient.fingerprint() and "long_sides" not in Shap().fingerprint()
+    for n in (3, 20, 249):  # sides that fit are explained as ever
+        same = [explained(one, side(n))[1].tolist() for one in (lenient, Shap(backend=backend))]
+        assert same[0] == same[1]
 
 
 @pytest.mark.parametrize(

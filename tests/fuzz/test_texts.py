@@ -1,0 +1,69 @@
+"""Every explainer with every lexical metric on nasty texts: a finite result of the right shape, or one sentence.
+
+FUZZ_COUNT pairs per combination (40 in the quick tests, where the explainer with a model meets one metric).
+"""
+
+import os
+
+import numpy as np
+import pytest
+import texts
+from pairs import explain
+
+from bmx_grid.configure import build, load_option, options
+from bmx_grid.errors import ExplainError
+from bmx_grid.explainers.base import Explainer
+from bmx_grid.metrics.base import Metric
+from bmx_grid.text import split_words
+
+LEXICAL = ["sentence_bleu", "chrf", "chrf_plus_plus", "random"]
+COUNT = int(os.environ.get("FUZZ_COUNT", "40"))
+QUICKER = {"lime": {"num_samples": 20}, "shap": {"max_evals": 501}, "input_marginalization": {"max_words": 60}}
+pytestmark = pytest.mark.filterwarnings("ignore:model '.*tokens")
+
+
+def option(group: str, name: str, kind: type, **changes: object) -> object:
+    node = {key: 0 if value == "${seed}" else value for key, value in load_option(group, name).items()}
+    return build(node | changes, kind, f"{group}.{name}")
+
+
+@pytest.fixture(scope="module", params=options("explainer"))
+def explainer(request, tiny_model) -> Explainer:
+    changes = dict(QUICKER.get(request.param, {}))
+    if "model" in load_option("explainer", request.param):
+        changes |= {"model": tiny_model("bert"), "revision": None}
+    return option("explainer", request.param, Explainer, **changes)
+
+
+@pytest.mark.parametrize("name", LEXICAL)
+def test_each_pair_is_explained_or_refused_with_a_sentence(explainer, name):
+    if COUNT <= 40 and hasattr(explainer, "model") and name != "random":
+        pytest.skip("what it plans does not depend on the metric: all metrics with FUZZ_COUNT above 40")
+    metric = option("metric", name, Metric)
+    refused = []
+    for pair in texts.inputs(seed=7, count=COUNT):
+        if max(map(len, pair)) > 10_000 and name != "sentence_bleu":
+            continue  # the widest texts through one metric: they are tried for the explainer's sake
+        try:
+            found = explain(metric, explainer, [pair], seed=0)[0]
+        except ExplainError as error:
+            refused.append(str(error))
+            continue
+        for text, attributions in zip(pair, found.attributions.values(), strict=True):
+            assert attributions.shape == (len(split_words(text)),), text
+            assert np.isfinite(attributions).all(), text
+        assert np.isfinite(found.base_score), pair
+    assert all("\n" not in sentence and "explainer." in sentence for sentence in refused), refused
+    assert len(refused) <= COUNT // 5
+
+
+def test_pairs_are_those_of_the_seed_and_hold_the_promised_kinds():
+    pairs = texts.inputs(3, 500)
+    assert pairs == texts.inputs(3, 500) != texts.inputs(4, 500)
+    assert pairs[:100] == texts.inputs(3, 100)
+    whole = [text for pair in pairs for text in pair]
+    assert max(len(split_words(text)) for text in whole) == 3_000
+    assert max(len(word) for text in whole for word in text.split(" ")) == 100_000
+    assert any(left == right != "" for left, right in pairs)
+    for kind in ("emoji", "right to left", "combining marks", "control characters", "masks"):
+        assert any(text in texts.PIECES[kind] or set(text.split(" ")) & set(texts.PIECES[kind]) for text in whole), kind
