@@ -1,5 +1,7 @@
 """Segments known by (id, system), sets of them, and the clusters of those that share a text."""
 
+import hashlib
+
 import numpy as np
 import pytest
 
@@ -164,3 +166,8 @@ def test_clusters_of_wmt17_reach_across_language_pairs(data_dir):
     assert (len(pairs_of), len(shared)) == (2851, 492)
     assert [sum(label in shared for label in part) for part in labels] == [188, 179, 185, 213, 184, 175, 193]
     assert [len(set(part)) for part in labels] == [524, 506, 521, 490, 511, 516, 490]
+
+
+def test_a_label_is_the_digest_of_the_smallest_text():
+    (labels,) = clusters([segments_of(Segment("1", "h", "b", "r"), Segment("2", "h", "a", "r"))])
+    assert labels.tolist() == [hashlib.sha256(b"reference\0r").hexdigest()[:12]] * 2

@@ -515,3 +515,9 @@ def test_the_rows_are_let_go_once_all_pairs_are_read(write, reader, tmp_path):
     assert len(pickle.dumps(made)) == plain, "another process reads for itself"
     made.read(tmp_path, "cs-en")
     assert "_read" not in vars(made)
+
+
+def test_a_column_that_has_a_role_is_not_proposed_for_another(read):
+    with pytest.raises(DataError, match=r"no column for the hypothesis\. .* Name with: \S+\.hypothesis=NAME") as error:
+        read("source\tmt\ta\n1\t2\t3\n", columns={"score": "mt"}, language_pairs=["de-en"])
+    assert "hypothesis=mt" not in str(error.value)
