@@ -59,7 +59,7 @@ def correlation_in_words(kind: str | None) -> str:
 def one_line(text: str) -> str:
     """`text` without line breaks, control characters and invisible marks of direction, each run of them one blank."""
     kept = "".join(" " if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") else letter for letter in text)
-    return " ".join(kept.split())
+    return " ".join(part for part in kept.split(" ") if part)  # blanks that hold words together stay
 
 
 def label(name: str, longest: int = LONGEST_LABEL) -> str:

@@ -93,7 +93,7 @@ def test_each_figure_has_its_caption_beside_it_and_is_the_same_for_the_same_anal
     assert all(path.read_bytes().startswith(b"%PDF") for path in found["pdf"])
     for path, drawing in zip(found["png"], made, strict=True):
         with Image.open(path) as image:
-            image.verify()
+            image.load()
             assert image.width in (round(COLUMN * canvas.DPI), round(PAGE * canvas.DPI))
             assert image.text["Description"] == drawing.caption
     assert all(ElementTree.parse(path).getroot().tag.endswith("svg") for path in found["svg"])

@@ -16,6 +16,7 @@ from bmx_grid.files import replacing, write_text
 from bmx_grid.identity import digest
 from bmx_grid.report.figures.current import KEY, is_current, stamped
 from bmx_grid.report.figures.palette import FAINT, INK, QUIET
+from bmx_grid.report.names import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,6 +68,10 @@ class Drawing:
     def text(self) -> str:
         """Title and caption, as they lie beside the figure."""
         return f"{self.title}\n\n{self.caption}\n"
+
+    def __post_init__(self) -> None:
+        for name in ("title", "caption"):  # names in them may hold line breaks
+            object.__setattr__(self, name, one_line(getattr(self, name)))
 
 
 @contextmanager

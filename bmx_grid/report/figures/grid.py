@@ -21,7 +21,7 @@ from bmx_grid.report.figures import current
 from bmx_grid.report.figures.canvas import DPI, PAGE, VERSION, Drawing, empty, save, style, thin_grid
 from bmx_grid.report.figures.palette import DASHES, GOLD, INK, LINES, MARKERS
 from bmx_grid.report.figures.words import number, point, undefined_in_words
-from bmx_grid.report.names import correlation_in_words, file_stem, setting_in_words
+from bmx_grid.report.names import correlation_in_words, file_stem, one_line, setting_in_words
 from bmx_grid.sweep.results import SettingResult
 
 if TYPE_CHECKING:
@@ -66,7 +66,13 @@ def draw_setting(result: SettingResult, path: Path) -> None:
     curves = curves_of_result(result)
     with style():
         title = setting_in_words(curves.names)
-        save(correlation_over_p(curves), [path], title=title, caption=curves.words, stamp=_stamp(result.fingerprint))
+        save(
+            correlation_over_p(curves),
+            [path],
+            title=title,
+            caption=one_line(curves.words),
+            stamp=_stamp(result.fingerprint),
+        )
 
 
 def is_current(path: Path, fingerprint: str) -> bool:
