@@ -80,6 +80,12 @@ def at_point(result, correlation, p=np.nan, w=np.nan):
     return with_evaluated(result, published=correlation, asked=point, used=point)
 
 
+def over(result, p):
+    """The result over other powers, as many as it has."""
+    found = result.evaluated["grid"]
+    return with_evaluated(result, spec=dataclasses.replace(found.spec, p=p))
+
+
 def grid_table(results):
     """All grid points of results as one table."""
     return evaluation_table(GRID, results)

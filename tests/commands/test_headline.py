@@ -1,10 +1,8 @@
 """The headline of a sweep: few numbers, none from controls, nothing undefined shown as 0."""
 
-import dataclasses
-
 import numpy as np
 import pytest
-from some_results import make_result, with_grid
+from some_results import at_point, make_result, with_grid
 
 from bmx_grid.commands.headline import headline
 from bmx_grid.sweep.plan import Refused
@@ -12,7 +10,7 @@ from bmx_grid.sweep.plan import Refused
 
 def gaining(gain, baseline=0.5, **names):
     result = with_grid(make_result(**names), baseline=baseline)
-    return dataclasses.replace(result, fixed=baseline + gain)
+    return at_point(result, baseline + gain, p=-1.4, w=0.4)
 
 
 def test_the_numbers_a_person_wants():
@@ -49,7 +47,7 @@ def test_at_most_eleven_numbers_and_all_explainers_in_the_note():
 
 
 def test_a_sweep_without_declared_points_says_nothing_of_gains():
-    result = dataclasses.replace(make_result(), fixed=np.nan, fixed_p=np.nan, fixed_w=np.nan)
+    result = at_point(make_result(), np.nan)
     numbers, note = headline([result], [])
     assert np.isnan(numbers["mean gain"]) and "declared" not in note
     assert note == "**1 settings**, 0 failed. Mean pearson of the metrics alone: 0.5000."

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from PIL import Image
-from some_results import make_result, with_grid
+from some_results import at_point, make_result, with_grid
 
 from bmx_grid.analysis.basis import Basis
 from bmx_grid.analysis.given import Options, Point
@@ -73,7 +73,7 @@ def test_the_metric_alone_is_black_and_undefined_points_leave_a_gap(tmp_path):
     flat = np.full_like(result.grid.correlation, np.nan)
     flat[:, -1] = 0.5
     lone = with_grid(result, correlation=flat, best=0.5, best_w=1.0, best_p=-3.0, baseline=0.5)
-    lone = dataclasses.replace(lone, fixed_p=np.nan, fixed_w=np.nan, fixed=np.nan)
+    lone = at_point(lone, np.nan)
     draw_setting(lone, tmp_path / "whole.png")
     flat = flat.copy()
     flat[20:40, -1] = np.nan
@@ -99,9 +99,7 @@ def test_the_metric_alone_is_black_and_undefined_points_leave_a_gap(tmp_path):
         pytest.param(
             lambda r: dataclasses.replace(r, signature=r"$\nonsense{$ " * 300), id="a long signature, no formula"
         ),
-        pytest.param(
-            lambda r: dataclasses.replace(r, fixed=np.nan, fixed_p=np.nan, fixed_w=np.nan), id="no fixed point"
-        ),
+        pytest.param(lambda r: at_point(r, np.nan), id="no fixed point"),
         pytest.param(
             lambda r: dataclasses.replace(r, metric="<script>\n$\\frac{\ud800", explainer="x" * 300),
             id="hostile and long names",

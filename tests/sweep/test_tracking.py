@@ -5,11 +5,12 @@ import shutil
 
 import numpy as np
 import pytest
-from some_results import P, W, make_result, with_grid
+from some_results import P, W, at_point, make_result, with_evaluated, with_grid
 from tracked import CONFIG, HEADLINE, SCALARS, analyses_of, client, files_of, history, n_points, runs_of, started, track
 
 from bmx_grid.configure import build, load_option
 from bmx_grid.errors import StoreError
+from bmx_grid.evaluations.grid import metric_alone
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.tracking.base import NoTracker, Tracker, ending
 from bmx_grid.sweep.tracking.entries import finite, legal_names, parameters, points, step_scale, sweep_identity
@@ -92,7 +93,7 @@ def test_non_finite_values_are_counted_and_not_sent(folder):
 
 
 def test_an_explainer_without_a_fixed_point_has_no_fixed_numbers():
-    result = dataclasses.replace(make_result(), fixed=np.nan, fixed_p=np.nan, fixed_w=np.nan)
+    result = at_point(make_result(), np.nan)
     sent, n_left_out = points(result)
     assert n_left_out == 0
     assert not [name for name, _, _ in sent if name.startswith("fixed")]
@@ -278,16 +279,16 @@ def test_curves_come_first_on_a_settings_page():
 
 
 def test_the_metric_alone_is_tracked_without_a_grid(folder):
-    class Alone(type(make_result())):
-        baseline = 0.25
-
-    known = {one.name: getattr(make_result(), one.name) for one in dataclasses.fields(make_result())}
-    gone = {"grid": None, "p": (), "w": (), "fixed": np.nan, "fixed_p": np.nan, "fixed_w": np.nan}
-    alone = Alone(**{**known, **gone})
-    assert points(alone) == ([("baseline pearson", 0.25, 0)], 0)
+    base = np.array([1.0, 2.0, 3.0, 4.0])
+    human = np.array([2.0, 1.0, 3.0, 2.0])
+    result = at_point(make_result(explainer="none"), np.nan)
+    alone = with_evaluated(result, grid=metric_alone(result.evaluated["grid"].spec, base, human))
+    assert alone.baseline == pytest.approx(np.corrcoef(base, human)[0, 1])
+    assert ("baseline pearson", alone.baseline, 0) in points(alone)[0]
+    assert not [name for name, _, _ in points(alone)[0] if "/" in name or name.startswith("best")]
     assert not [name for name in parameters(alone) if name.startswith("grid")]
     assert track(folder, [alone]).failure is None
-    assert runs_of(folder)[1][0].data.metrics == {"baseline pearson": 0.25}
+    assert runs_of(folder)[1][0].data.metrics["baseline pearson"] == pytest.approx(alone.baseline)
 
 
 @pytest.mark.parametrize(
