@@ -10,6 +10,8 @@ MASK = "***"
 # scheme://user:secret@host. A secret may hold "/" or "@" although it should be percent-encoded, so that everything up
 # to the last "@" of the word belongs to it; digits that end the host are a port.
 _USER = re.compile(r"(\w[\w+.-]*://[^\s:@/]*):(?!\d*(?:[/?#\s'\"]|$))\S*@")
+# An address as a whole: its secret may hold blanks, too.
+_WHOLE = re.compile(r"\A(\w[\w+.-]*://[^\s:@/]*):(?=[^@]*\s)(?!\d*[/?#])[\s\S]*@")
 _TOKEN = re.compile(r"(https?://)[^\s:@/]+@", re.IGNORECASE)  # https://token@host
 _SECRETS = frozenset({"password", "passwd", "pwd", "token", "secret", "api_key", "apikey", "access_key"})
 _QUERY = re.compile(rf"([?&](?:{'|'.join(sorted(_SECRETS))})=)[^&#\s'\"]+", re.IGNORECASE)
@@ -25,6 +27,7 @@ def masked_address(text: str) -> str:
     """
     if "://" not in text:
         return text
+    text = _WHOLE.sub(rf"\1:{MASK}@", text)
     text = _USER.sub(rf"\1:{MASK}@", text)
     text = _TOKEN.sub(rf"\1{MASK}@", text)
     return _QUERY.sub(rf"\1{MASK}", text)

@@ -393,7 +393,7 @@ def test_the_parent_says_which_code_made_it(folder, monkeypatch):
     track(folder, [])
     tags = runs_of(folder)[0][0].data.tags
     assert tags["mlflow.source.name"] == "bmx_grid"
-    assert tags["command"] == "tracking.uri=http://***@host:5000 seed=1"
+    assert tags["command"] == "tracking.uri=http://me:***@host:5000 seed=1"
     commit = tags.get("mlflow.source.git.commit")  # none where the package is installed without its checkout
     assert commit is None or len(commit) == 40
 
