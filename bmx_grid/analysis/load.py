@@ -60,8 +60,8 @@ def from_arrow(table: pa.Table, side: str | None = None, origin: str = "the tabl
 
     The grid is the rectangle of p and w that most settings fill; settings with holes in it or without w = 1 are left
     out, as are points beside it, and recorded. Rows given twice with the same value count once.
-    Raises DataError for missing columns, names that are empty or cannot name files, numbers that cannot be, several
-    sides, contradicting rows, and where nothing is left.
+    Raises DataError for missing columns, names that are empty or cannot be part of file names, impossible numbers,
+    several sides, contradicting rows, and where nothing is left.
     """
     origin = visible(origin)
     missing = [name for name in (*NAMES, *NUMBERS) if name not in table.column_names]
