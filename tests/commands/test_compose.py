@@ -209,7 +209,7 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
         ),
         pytest.param("sweep/d", GLOBAL + "defaults: x\n", "+sweep=d", "defaults must be a list", id="defaults"),
         pytest.param(
-            "metric/b", "b:\n  a: [1,\n  c: }\n", "metric=[b]", "line 3, column 6: this is no YAML", id="YAML"
+            "metric/b", "b:\n  a: [1,\n  c: }\n", "metric=[b]", "line 3, column 6: this is not YAML", id="YAML"
         ),
         pytest.param(
             "metric/u", "u:\n  a: é\n".encode("latin-1"), "metric=[u]", "line 2: this is not UTF-8", id="Latin-1"
