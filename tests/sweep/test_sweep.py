@@ -256,7 +256,7 @@ def test_quickstart_holds_neural_metrics_where_they_are_cheap():
 
 
 def test_texts_are_counted_as_asked_for_not_as_planned(sweep, tmp_path, capsys, tiny_model):
-    """Input Marginalization may find up to 19 candidates a word, and finds fewer."""
+    """Input Marginalization may find up to 19 candidates per word, and finds fewer."""
     log = tmp_path / "log"
     metrics = {"hash": {"_target_": "fakes.HashMetric", "log": str(log)}}
     name = "explainer.input_marginalization"
