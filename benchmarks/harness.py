@@ -30,7 +30,7 @@ from pathlib import Path
 
 for _library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_library, os.environ.get("OMP_NUM_THREADS", "1"))  # read when NumPy is imported
-os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no benchmark asks a model hub
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # benchmarks never contact a model hub
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
@@ -118,7 +118,7 @@ class Bench:
         most: bool = False,
         **more: object,
     ) -> None:
-        """Print a row of one's own making. floor: the least `value` may be; the most with `most`."""
+        """Print a row computed elsewhere. floor: the least `value` may be; the most with `most`."""
         missed = floor is not None and value is not None and (value > floor if most else value < floor)
         if floor is not None:
             told += f"  {'at most' if most else 'floor'} {floor:g}{'  MISSED' if missed else ''}"

@@ -28,7 +28,7 @@ BATCH_TOKENS = 8192
 
 
 def wide_bert(folder: Path, layers: int) -> Path:
-    """A random BERT, and a tokenizer of one word in four cut into two pieces."""
+    """A random BERT, and a tokenizer of which one word in four is split into two pieces."""
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
@@ -60,7 +60,7 @@ def sides(count: int, n: int) -> list[tuple[str, ...]]:
 
 
 def word_by_word(lm: MaskedLM, texts: list[tuple[str, ...]]) -> None:
-    """One text a pass, all logits."""
+    """One text per pass, all logits."""
     import torch
 
     tokenizer, network = lm.loaded.tokenizer, lm.loaded.network
@@ -74,7 +74,7 @@ def word_by_word(lm: MaskedLM, texts: list[tuple[str, ...]]) -> None:
 
 
 def mixed(lm: MaskedLM, texts: list[tuple[str, ...]]) -> None:
-    """Masked texts of all sides by length, as many a pass as fit."""
+    """Masked texts of all sides by length, as many per pass as fit."""
     import torch
 
     rows = [one for words in texts for one in zip(*lm._encode(words, range(len(words))), strict=True)]

@@ -1,4 +1,4 @@
-"""Explained segments per second with neural metrics: one scoring engine against a library call a segment.
+"""Explained segments per second with neural metrics: one scoring engine against one library call per segment.
 
     python benchmarks/neural.py [--segments 3] [--rounds 3] [--models minilm roberta] [--pairs FILE]
     python benchmarks/neural.py --models xlmr --device cuda --segments 20
@@ -8,7 +8,7 @@
 after the other and asks bert-score or sentence-transformers for what it needs at that moment. Ours explains the
 same segments with the same settings through `explain_items`. Both take turns in each round, in one process and
 one run, on one processor (OMP_NUM_THREADS=2 for two); printed are medians over rounds: attributions (words,
-both sides) a second, the ratio of both ways by the clock, by processor time (which other programs on the machine
+both sides) per second, the ratio of both ways by the clock, by processor time (which other programs on the machine
 disturb less) and by the padded tokens that went through the network, and where our time goes.
 "matrix" is the share of this machine's matrix rate, measured in the same run, that our embedding reaches, counting
 the linear layers' work on tokens that are no padding. "at most" is the ratio that would be left if the very same
@@ -82,7 +82,7 @@ def work_a_token(network: Any) -> int:
 
 
 def matrix_rate(network: Any) -> float:
-    """Floating-point operations a second of the network's widest product, the median of fifteen."""
+    """Floating-point operations per second of the network's widest product, the median of fifteen."""
     import torch
 
     config, weight = network.config, network.encoder.layer[0].intermediate.dense.weight
@@ -290,7 +290,7 @@ def memory(segments: int, words: int, scratch: Path) -> None:
     vocabulary = sorted({word for sentence in SENTENCES for word in sentence.split()})
     metric.score(items([("The cat", "A cat")]))
     start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"with the model loaded: {start / 1024:.0f} MiB; budget {CPU_BATCH_TOKENS} tokens a batch")
+    print(f"with the model loaded: {start / 1024:.0f} MiB; budget {CPU_BATCH_TOKENS} tokens per batch")
     tokens = 0
     for size in (segments // 4, segments):
         pairs = []

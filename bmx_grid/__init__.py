@@ -34,12 +34,13 @@ def load(
     >>> scorer.score(["the cat sat"], ["a cat sat"]).shape
     (1,)
 
-    metric, explainer: names of options (configs/metric, configs/explainer), or mappings with a `_target_`; without
-        an explainer (None) the metric itself.
+    metric, explainer: names of options (configs/metric, configs/explainer), or mappings with a `_target_`. With
+        explainer=None texts are scored with the metric alone.
     p, w: the paper's medians of the explainer unless given.
-    settings: further keys as `python -m bmx_grid score --set` has them: "metric.KEY", "explainer.KEY", "seed",
+    settings: further keys as `python -m bmx_grid score --set` takes them: "metric.KEY", "explainer.KEY", "seed",
         "side", "aggregation", "max_texts".
-    Raises ConfigError for what does not exist or fit, UnavailableError for what cannot be had here.
+    Raises ConfigError for names, keys and values that cannot be used, UnavailableError when a model or library is
+    unavailable.
     """
     from bmx_grid.attribution.scorer import make_scorer
 

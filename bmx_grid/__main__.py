@@ -11,7 +11,7 @@ from bmx_grid.terminal import RESUMES, command
 
 
 def main() -> None:
-    """The command line; leaves with the exit status of the command."""
+    """Run the command line and exit with the status of the command."""
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     interrupted = "Interrupted." if name in ("score", "analyse") else RESUMES
     run_process(lambda: command(lambda: _run(name), interrupted), interrupted)

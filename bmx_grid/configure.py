@@ -1,4 +1,4 @@
-"""From configuration to objects: where the options lie, what may be built, and whether values fit.
+"""From configuration to objects: where options are found, what may be built, and whether values are valid.
 
 Options name their class in `_target_`. Only classes of this package are built, and of packages that
 the environment variable BMX_ALLOWED_PACKAGES names (comma-separated): a configuration file alone can
@@ -58,7 +58,7 @@ def load_option(group: str, name: str, seed: Any = SEED) -> dict[str, Any]:
 def build(node: Any, expected: type[Built], where: str) -> Built:
     """The object that `node` (a mapping with `_target_`) describes, its values checked against its fields.
 
-    Raises ConfigError naming the key (below `where`), the value and what would fit.
+    Raises ConfigError naming the key (below `where`), the value and what is expected.
     """
     if not isinstance(node, Mapping) or "_target_" not in node:
         raise ConfigError(f"{where}: expected an option with a `_target_`, got {_got(node)}.")
@@ -68,7 +68,7 @@ def build(node: Any, expected: type[Built], where: str) -> Built:
     missing = [name for name in dir(cls) if getattr(getattr(cls, name, None), "__isabstractmethod__", False)]
     if missing:
         raise ConfigError(
-            f"{where}._target_: '{node['_target_']}' is abstract, the frame that every {expected.__name__} fills; name "
+            f"{where}._target_: '{node['_target_']}' is abstract, the base class of every {expected.__name__}; name "
             f"a class that implements {', '.join(missing)}."
         )
     return typing.cast(Built, _fill(cls, {key: node[key] for key in node if key != "_target_"}, where))
@@ -99,16 +99,16 @@ def field_names(node: Mapping[str, Any], where: str) -> list[str]:
 
 
 def folder_path(value: Any, where: str) -> Path:
-    """`value` as the path of a folder, `~` expanded. Raises ConfigError for a text that no file system takes."""
+    """`value` as the path of a folder, `~` expanded. Raises ConfigError for text that cannot be a path."""
     text = convert(value, str, where)
     shown = text if len(text) <= 60 else f"{text[:57]}… ({len(text):,} characters)"
     if not text.strip() or "\0" in text:
-        raise ConfigError(f"{where}: {shown!r} is no path; write {where}=FOLDER.")
+        raise ConfigError(f"{where}: {shown!r} is not a path; write {where}=FOLDER.")
     path = Path(os.path.expanduser(text))
     try:
         raw = os.fsencode(path)
     except UnicodeEncodeError as error:
-        raise ConfigError(f"{where}: {shown!r} holds a character that no path can have ({error.reason}).") from error
+        raise ConfigError(f"{where}: {shown!r} contains a character invalid in paths ({error.reason}).") from error
     # The limits of Linux: 255 bytes per name, 4,096 per path, of which the files inside the folder need some.
     if len(raw) > 3_000 or any(len(part) > 255 for part in raw.split(b"/")):
         raise ConfigError(
@@ -146,7 +146,7 @@ def _allowed_class(target: str, where: str) -> type:
         found = getattr(importlib.import_module(module_name), class_name, None)
     except ModuleNotFoundError as error:
         raise ConfigError(f"{where}._target_: there is no module '{error.name}' for '{target}'.") from error
-    except Exception as error:  # whatever the module of another package does wrong when it is imported
+    except Exception as error:  # importing a module of another package may raise anything
         raise ConfigError(
             f"{where}._target_: importing '{module_name}' fails: {type(error).__name__}: {error}"
         ) from error
@@ -163,7 +163,7 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
     """`value` as the annotated type `hint`, without surprises: 5 fits a float, "5" fits no number.
 
     A component may be given by the name of an option; `seed` is then that of the part it belongs to.
-    Raises ConfigError naming `where`, the value and what would fit.
+    Raises ConfigError naming `where`, the value and what is expected.
     """
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
@@ -203,7 +203,7 @@ def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:
     for kind in kinds[:-1]:
         try:
             return convert(value, kind, where)
-        except ConfigError:  # the next kind of the union may fit; the last one explains
+        except ConfigError:  # the next type of the union may fit; the error of the last one is raised
             continue
     return convert(value, kinds[-1], where)
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ASSIGNED = "BMX_DEVICE"  # environment variable: the device of this process and of those that it starts
-_NVIDIA = Path("/proc/driver/nvidia/gpus")  # of NVIDIA's driver on Linux: one folder per card
+_NVIDIA = Path("/proc/driver/nvidia/gpus")  # NVIDIA's driver on Linux: one folder per card
 
 
 def assigned() -> str | None:

@@ -1,15 +1,15 @@
 """Every failure a user can meet, as one tree.
 
-    BmxError                    a mistake that a person can mend; shown as one message, never a traceback
+    BmxError                    a mistake that the user can fix; shown as one message, never a traceback
     ├── ConfigError             an option, key or value of the configuration
     ├── DataError               a data file, its rows or its values
     │   └── DataMissingError    the file or folder is not there; says where it was looked for
-    ├── UnavailableError        a model or an optional library that cannot be had; says how to get it
+    ├── UnavailableError        a model or an optional library is unavailable; says how to get it
     ├── ExplainError            a segment that the chosen explainer cannot explain
     ├── StoreError              the attribution cache or an output cannot be read or written
     └── WorkerLost              a worker ended before its job did (in sweep/executors/base.py)
 
-A message names the thing, the value and the way out.
+A message names the thing, the value and how to fix it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterable
 
 
 class BmxError(Exception):
-    """Base of every error that a user can mend."""
+    """Base of every error that the user can fix."""
 
 
 class ConfigError(BmxError):
@@ -35,7 +35,7 @@ class DataMissingError(DataError):
 
 
 class UnavailableError(BmxError):
-    """A model or an optional library cannot be had here."""
+    """A model or an optional library is unavailable here."""
 
 
 class ExplainError(BmxError):
@@ -51,4 +51,4 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f" Did you mean '{close[0]}'?" if close else ""
-    return f"unknown {kind} '{name}'.{hint} There are: {', '.join(names) or 'none'}."
+    return f"unknown {kind} '{name}'.{hint} Available: {', '.join(names) or 'none'}."

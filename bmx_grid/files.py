@@ -12,12 +12,12 @@ from pathlib import Path
 from bmx_grid.errors import StoreError
 
 _HOST = socket.gethostname().replace(".", "-")
-_ATTEMPTS = 100  # to make a file in a folder that others remove when it is empty
+_ATTEMPTS = 100  # attempts to make a file in a folder that other processes remove when it is empty
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; when the block ends well it becomes `path` in one step.
+    """Yield a temporary path beside `path`; when the block succeeds it becomes `path` in one step.
 
     Raises StoreError naming the path when it cannot be written (no permission, disk full, a file in
     the place of a folder).

@@ -1,6 +1,6 @@
 """What is scored: the texts of a segment by role, and perturbations of one of them.
 
-Explainers speak in masks (which words are kept); text is written here and nowhere else. A metric
+Explainers speak in masks (which words are kept); only this module writes text. A metric
 that can score masks directly reads them from the same objects.
 """
 
@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from bmx_grid.text import join_words
 
 Role = Literal["source", "reference", "hypothesis"]
-ROLES: tuple[Role, ...] = ("source", "reference", "hypothesis")  # the order in which texts of an item stand
+ROLES: tuple[Role, ...] = ("source", "reference", "hypothesis")  # the order of the texts of an item
 
 
 class Item(NamedTuple):
     """The texts of one segment that a metric reads, by role; None for a role that it does not read.
 
-    The ground truth is whatever is there beside the hypothesis.
+    The ground truth is every text except the hypothesis.
     """
 
     source: str | None = None
@@ -38,7 +38,7 @@ class Item(NamedTuple):
         return found
 
     def texts(self) -> dict[Role, str]:
-        """The texts that are there, by role, in the order of ROLES."""
+        """The texts that are not None, by role, in the order of ROLES."""
         return {role: text for role, text in zip(ROLES, self, strict=True) if text is not None}
 
     def with_text(self, role: Role, text: str) -> Item:
@@ -52,10 +52,10 @@ class Plan:
 
     words: the n words of the unperturbed text.
     keep: bool[K, n], True where the word stays; None when `texts` holds the texts themselves.
-    replacement: what stands for a word that does not stay. "" leaves its two spaces (the paper's
-        Erasure), None takes the word and one space away.
-    texts: the K texts, for explainers whose perturbations are no masks.
-    design: whatever the explainer needs to turn scores into attributions; nobody else reads it.
+    replacement: the text in place of a word that is hidden. "" leaves its two spaces (the paper's
+        Erasure), None removes the word and one space.
+    texts: the K texts, for explainers whose perturbations are not masks.
+    design: whatever the explainer needs to turn scores into attributions; nothing else reads it.
     """
 
     words: tuple[str, ...]
@@ -90,7 +90,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Score all texts of `plan` in the place of the text of `role`, the other texts of `item` as they stand."""
+    """A request to score each text of `plan` in place of the text of `role`; other texts of `item` are unchanged."""
 
     plan: Plan
     role: Role

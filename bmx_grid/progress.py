@@ -14,11 +14,11 @@ BYTES = "B"  # the unit that is written with a prefix: 12.3 MB
 
 
 class Progress:
-    """Counts pieces of work against their total, with the rate and the time left; use it as a context.
+    """Counts pieces of work against their total, with the rate and the time left; use it as a context manager.
 
     total: how many there are; None where that is not known, 0 for nothing to show.
-    label: what is going on, in front of every line. unit: what is counted, in the plural ("texts"), or BYTES.
-    start: how many were done before.
+    label: what is going on, at the start of every line. unit: what is counted, in the plural ("texts"), or BYTES.
+    start: how many are already done.
     """
 
     def __init__(self, total: int | None, label: str = "scoring", unit: str = "texts", start: int = 0) -> None:
@@ -88,7 +88,7 @@ class Progress:
 
 
 def _duration(seconds: float) -> str:
-    """Hours, minutes or seconds, as people say them: `2 h 05 min`, `3 min`, `40 s`, and `under 1 s`."""
+    """Hours, minutes or seconds in readable form: `2 h 05 min`, `3 min`, `40 s`, and `under 1 s`."""
     whole = round(seconds)
     if whole < 1:
         return "under 1 s"

@@ -35,7 +35,7 @@ class Ragged:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """int64[N] number of values a row."""
+        """int64[N] number of values per row."""
         return np.diff(self.offsets)
 
     def rows(self) -> list[NDArray[np.float64]]:

@@ -17,7 +17,7 @@ from bmx_grid.judgements import Judgements
 from bmx_grid.perturbation import Item, Role
 
 NAME = re.compile(r"\w[\w+.,() -]*")  # of data sets and language pairs, which name files
-# File systems end a name at 255 bytes, and a figure is named after a data set, a pair, a metric and an explainer.
+# File systems limit names to 255 bytes, and a figure is named after a data set, a pair, a metric and an explainer.
 NAME_BYTES = 50
 
 
@@ -48,8 +48,8 @@ class SegmentSet:
     """N segments of one language pair of one data set, with their human judgements.
 
     origin: the file the rows came from, for messages.
-    Raises DataError for names that cannot name files, other numbers of judgements than of segments, an infinite
-    score, or an (id, system) that occurs twice.
+    Raises DataError for names that cannot be part of file names, other numbers of judgements than of segments, an
+    infinite score, or an (id, system) that occurs twice.
     """
 
     dataset: str
@@ -105,7 +105,7 @@ class SegmentSet:
         return all(getattr(segment, role) is not None for segment in self.segments)
 
     def texts(self, role: str) -> list[str]:
-        """The N texts of a role. Raises DataError naming the first segment without one; `has` tells beforehand."""
+        """The N texts of a role. Raises DataError naming the first segment without one; ask `has` first."""
         found = [getattr(segment, role) for segment in self.segments]
         if None in found:
             first = self.segments[found.index(None)].name
@@ -113,7 +113,7 @@ class SegmentSet:
         return found
 
     def items(self, reads: Sequence[Role]) -> tuple[Item, ...]:
-        """The N items of a metric that reads these roles. Raises DataError as `texts`."""
+        """The N items of a metric that reads these roles. Raises DataError as `texts` does."""
         texts = {role: self.texts(role) for role in reads}
         return tuple(Item(**dict(zip(texts, row, strict=True))) for row in zip(*texts.values(), strict=True))
 
@@ -198,12 +198,12 @@ def check_name(kind: str, name: str, where: str) -> None:
     """Refuse names that cannot be part of file names. Raises DataError naming `where`, the name and what fits."""
     if not NAME.fullmatch(name):
         raise DataError(
-            f"{where}: the {kind} {name[:60]!r} cannot name files; use letters, digits and any of '-_+.,() ', at most "
-            f"{NAME_BYTES} bytes, with a letter or digit first."
+            f"{where}: the {kind} {name[:60]!r} cannot be part of file names; use letters, digits and '-_+.,() ', "
+            f"at most {NAME_BYTES} bytes, with a letter or digit first."
         )
     size = len(name.encode())
     if size > NAME_BYTES:
         raise DataError(
-            f"{where}: the {kind} '{name[:60]}' cannot name files: it has {size} bytes in UTF-8 and may have "
-            f"{NAME_BYTES}, because a file system allows 255 for all parts of one; give it a shorter name."
+            f"{where}: the {kind} '{name[:60]}' cannot be part of file names: it has {size} bytes in UTF-8, allowed "
+            f"are {NAME_BYTES}, because a file system allows 255 for all parts of one; give it a shorter name."
         )

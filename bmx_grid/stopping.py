@@ -2,13 +2,13 @@
 
 A signal becomes an exception in the main thread: KeyboardInterrupt, or Terminated for SIGTERM. That alone is not
 enough. Libraries swallow exceptions (a bare `except`, a `__del__`, a callback from C) or replace them by their own;
-an exception in the wrong line leaves a tracked run open; and a signal that arrives while the interpreter is taken
-down is lost. Hence the rest:
+an exception in the wrong line leaves a tracked run open; and a signal that arrives while the interpreter shuts
+down is lost. Therefore:
 
-- `uninterrupted`: what must not be left half done answers a signal when it is finished.
+- `uninterrupted`: work that must not be left half done is finished before a signal is answered.
 - `signalled`: after a signal the process ends as interrupted, whatever the work raised or returned meanwhile.
-- `run_process`: a thread of its own sees every signal. If the exception was swallowed it is raised again, and
-  after GRACE_SECONDS (HELD_SECONDS in an `uninterrupted` act) the process ends in any case. Nothing is lost by
+- `run_process`: a separate thread sees every signal. If the exception was swallowed it is raised again, and
+  after GRACE_SECONDS (HELD_SECONDS in an `uninterrupted` act) the process is ended. Nothing is lost by
   that: every file is written in one step.
 """
 
@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 
 GRACE_SECONDS = 10.0  # from the first signal until the process ends, whatever it does
 HELD_SECONDS = 30.0  # the same while something must not be left half done
-AGAIN_SECONDS = 1.0  # from an exception that nobody answered until it is raised again
+AGAIN_SECONDS = 1.0  # from an exception that was swallowed until it is raised again
 PARENT_SECONDS = 0.5  # between two looks of a worker at its parent
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -37,11 +37,11 @@ class Terminated(KeyboardInterrupt):
 
 
 class _State:
-    """What this process knows of signals; there is one."""
+    """What this process knows of signals; a single instance exists."""
 
     def __init__(self) -> None:
         self.signum: int | None = None  # the signal that arrived first
-        self.answered = False  # the user has been told
+        self.answered = False  # the sentence has been written
         self.held = 0  # blocks of `uninterrupted` that are open
         self.leaving = False  # the work is over, the interpreter ends
         self.status = 1  # to leave with, unless there was a signal; 1 as after a traceback
@@ -72,7 +72,7 @@ def answer(sentence: str) -> None:
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """In this block SIGINT and SIGTERM raise KeyboardInterrupt and Terminated. Blocks may stand in one another.
+    """In this block SIGINT and SIGTERM raise KeyboardInterrupt and Terminated. Blocks may be nested.
 
     A signal that is ignored (`nohup`, a background job of a script) stays ignored. Outside the main thread, where
     Python allows no handlers, nothing changes.
@@ -87,7 +87,7 @@ def listening() -> Iterator[None]:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """A signal that arrives in this block is answered at its end. For short acts that must not be left half done."""
+    """A signal that arrives in this block is answered at its end. For short work that must not be left half done."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -133,7 +133,7 @@ def run_process(work: Callable[[], int], last_words: str) -> NoReturn:
 
     last_words: what is written when the process has to be ended before the work has answered a signal.
     """
-    # Registered first, so run last: what the interpreter does after that, it does deaf to signals. One that arrived
+    # Registered first, so run last: the interpreter ignores signals in what it does after that. One that arrived
     # there would be lost, and the status wrong.
     atexit.register(_end, last_words)
     _listen()
@@ -155,7 +155,7 @@ def _end(last_words: str) -> None:
     if _state.signum is not None:
         answer(last_words)
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # closed, or nobody reads any more
+        with suppress(OSError, ValueError, AttributeError):  # closed
             stream.flush()
     os._exit(_state.status if _state.signum is None else exit_status())
 
@@ -189,7 +189,7 @@ def _raise(signum: int) -> NoReturn:
 
 
 def _watch(last_words: str) -> None:
-    """Start the thread that sees to it that a signal ends this process."""
+    """Start the thread that makes sure that a signal ends this process."""
     main = threading.get_ident()
     reader, writer = os.pipe()
     os.set_blocking(writer, False)

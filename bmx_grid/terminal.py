@@ -14,7 +14,7 @@ from bmx_grid.errors import BmxError
 from bmx_grid.masking import masked_address
 from bmx_grid.stopping import answer, exit_status, listening, signalled
 
-RESUMES = "Interrupted. What was finished is kept: the same command goes on from here."
+RESUMES = "Interrupted. Finished work is kept: run the same command again to continue."
 
 
 def command(work: Callable[[], int], interrupted: str = "Interrupted.") -> int:
@@ -23,7 +23,7 @@ def command(work: Callable[[], int], interrupted: str = "Interrupted.") -> int:
 
     interrupted: what is said after a signal. Once one has arrived, this is how the command ends, whatever the work
     returned or raised: libraries swallow the interrupt or raise an error of their own in its place.
-    What the output's encoding lacks is written as an escape, and a closed pipe (`| head`) is no error.
+    Characters that the output's encoding lacks are escaped, and a closed pipe (`| head`) is not an error.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -69,7 +69,7 @@ def plain_warnings() -> Iterator[None]:
 
 
 def say(line: str) -> None:
-    """Print a line at once; once nobody reads any more, print nothing, and let the work go on."""
+    """Print a line at once; after the pipe was closed print nothing, and let the work continue."""
     try:
         print(line, flush=True)
     except BrokenPipeError:

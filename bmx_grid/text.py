@@ -1,7 +1,7 @@
-"""The only place that splits a text into words or joins words into a text.
+"""Splitting a text into words and joining words into a text, for all other modules.
 
-Words are what stands between single spaces, as in the paper (section 2.1, one token a feature):
-runs of spaces give empty words, and joining gives back the very same text.
+Words are separated by single spaces, as in the paper (section 2.1, one feature per token):
+runs of spaces give empty words, and joining restores the text exactly.
 """
 
 from __future__ import annotations

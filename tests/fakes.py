@@ -64,7 +64,7 @@ class BrokenMetric(HashMetric):
 
 @dataclass(frozen=True)
 class AbsentMetric(HashMetric):
-    """A metric whose model cannot be had."""
+    """A metric whose model is unavailable."""
 
     def check(self) -> None:
         raise UnavailableError("the model 'x' is not here: get it with y")

@@ -77,7 +77,7 @@ def test_values_are_converted_to_their_fields(values, name, expected):
         pytest.param({"required": True}, "expected a whole number, got True", id="a bool is no number"),
         pytest.param({"required": 1.5}, "expected a whole number, got 1.5", id="fraction"),
         pytest.param({"required": 1, "ratio": "0.5"}, "ratio: expected a number, got '0.5'", id="quoted number"),
-        pytest.param({"required": 1, "mode": "c"}, "unknown value 'c'.*There are: a, b", id="literal"),
+        pytest.param({"required": 1, "mode": "c"}, "unknown value 'c'.*Available: a, b", id="literal"),
         pytest.param({"required": 1, "names": "x"}, "names: expected", id="text for a list"),
         pytest.param({"required": 1, "rato": 1}, "unknown key 'rato'. Did you mean 'ratio'", id="typo in a key"),
         pytest.param({"required": 1, "places": [{"prt": 1}]}, r"places\[0\]: unknown key 'prt'", id="nested typo"),
@@ -112,7 +112,7 @@ def test_an_option_without_target_is_explained():
 
 
 def test_unknown_option_gives_the_closest_name_and_the_list():
-    with pytest.raises(ConfigError, match=r"unknown sweep 'quickstrat'. Did you mean 'quickstart'\? There are: "):
+    with pytest.raises(ConfigError, match=r"unknown sweep 'quickstrat'. Did you mean 'quickstart'\? Available: "):
         load_option("sweep", "quickstrat")
 
 
@@ -138,11 +138,11 @@ def test_a_module_that_fails_when_imported_is_named(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        pytest.param("", "is no path", id="empty"),
-        pytest.param("a\0b", "is no path", id="a null character"),
+        pytest.param("", "is not a path", id="empty"),
+        pytest.param("a\0b", "is not a path", id="a null character"),
         pytest.param("x" * 6000, r"\(6,000 characters\)' is too long", id="6,000 characters"),
         pytest.param("y/" * 3000, "is too long", id="3,000 folders"),
-        pytest.param("\ud800", "no path can have", id="half a character"),
+        pytest.param("\ud800", "invalid in paths", id="half a character"),
         pytest.param(__file__, "is a file; name a folder", id="a file"),
         pytest.param(3, "expected a text, got 3", id="a number"),
     ],

@@ -89,7 +89,7 @@ def test_fingerprint_covers_texts_ids_systems_and_judgements():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        pytest.param("a/../b", "cannot name files", id="path"),
+        pytest.param("a/../b", "cannot be part of file names", id="path"),
         pytest.param("語" * 17, "has 51 bytes in UTF-8", id="17-characters-of-3-bytes"),
         pytest.param("a" * 51, "has 51 bytes in UTF-8", id="51-letters"),
         pytest.param("語" * 80, "has 240 bytes in UTF-8", id="80-characters"),

@@ -47,7 +47,7 @@ def plain(analysis: Analysis) -> Plain:
 
 
 def headline_numbers(analysis: Analysis) -> dict[str, float]:
-    """About ten numbers that say what was found; undefined ones are left out."""
+    """About ten numbers that summarise the findings; undefined ones are left out."""
     numbers = plain(analysis).get("headline_numbers", {})
     return {key: float(value) for key, value in numbers.items() if value is not None}
 

@@ -4,7 +4,7 @@ A question is a module (or any object) with two functions:
 
     compute(given) -> Result     a dataclass; `given` (analysis.given) holds the results table, the options, and the
                                  answers to other questions: given.ask(best.compute)
-    tables(result) -> [Table]    what people read of it, no table where there is nothing to show
+    tables(result) -> [Table]    what people read of it; no tables where there is nothing to show
 
 Everything else is made from these: the fields of the Result are keys of analysis.json, the tables are written as text,
 Markdown, LaTeX and CSV, shown on the page and in the terminal, and are DataFrames by `Table.frame()`.
@@ -54,7 +54,7 @@ class Cell:
 
     @property
     def shown(self) -> str:
-        """The value as people read it."""
+        """The value as it is shown."""
         if self.words is not None:
             return self.words
         return self.value if isinstance(self.value, str) else number(self.value, self.form)
@@ -66,7 +66,7 @@ class Table:
 
     groups: rows, each of as many cells as the header; a line is drawn between groups. notes: sentences below it.
     names: how many columns from the left are names, not numbers. brief: shown in the terminal as well.
-    data: too long to be read; written as CSV only.
+    data: too long to read; written as CSV only.
     """
 
     stem: str
@@ -118,5 +118,5 @@ def inlined(prefix: str = "", *, only: Sequence[str] = ()) -> Any:
 
 
 def working() -> Any:
-    """A field that other questions, figures and tables use, and that is not written to analysis.json."""
+    """A field for other questions, figures and tables, not written to analysis.json."""
     return dataclasses.field(metadata={KEY: {"hidden": True}})

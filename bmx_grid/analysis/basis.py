@@ -1,4 +1,4 @@
-"""What the numbers of a results table rest on and the table does not hold: which correlation, how many segments.
+"""What the numbers of a results table rest on, beyond the table itself: which correlation, how many segments.
 
 A sweep writes it beside its grid, in settings.parquet.
 """
@@ -35,8 +35,8 @@ class Basis:
 def basis_beside(table: GridTable) -> Basis:
     """The basis of a table, from the settings.parquet beside its file; an empty one where there is none.
 
-    A file that is not of this table (it lacks a setting, or a baseline differs) says nothing about it: then, too, the
-    basis is empty.
+    A file of another table (it lacks a setting, or a baseline differs) is ignored: the basis is
+    then empty, too.
     """
     path = Path(table.origin)
     rows = _rows((path if path.is_dir() else path.parent) / BESIDE)
@@ -61,12 +61,12 @@ def _one(rows: list[dict[str, Any]], column: str) -> str | None:
 
 
 def _rows(path: Path) -> dict[Setting, dict[str, Any]] | None:
-    """The rows by setting; None when there is no such file or it is another's."""
+    """The rows by setting; None when there is no such file or it belongs to another table."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         found = pq.read_table(path, columns=list(COLUMNS)).to_pylist()
-    except (OSError, pa.ArrowException):  # absent, damaged, or of other columns: it cannot say anything
+    except (OSError, pa.ArrowException):  # absent, damaged, or of other columns: of no use
         return None
     return {Setting(*(str(row[factor]) for factor in FACTORS)): row for row in found}

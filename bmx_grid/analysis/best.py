@@ -26,7 +26,7 @@ class BestPoints:
 
     tie: the rule by which ties are broken.
         "first" is the paper's: `first_within_rounding`, w = 1 allowed. A setting that nothing improves gets the
-        lowest p of the grid and whatever w stands there.
+        lowest p of the grid and the w of the first tied point there.
         "mildest" never lets a tie invent a p: `mildest_within_no_change`. A setting whose best gain is not above
         1e-5 has no best p and w (NaN), and takes no part in medians.
     p, w: float64[S], NaN where there is no best point.

@@ -16,8 +16,8 @@ from bmx_grid.analysis.table import CONTROL
 
 SAID = {
     "random_explainer": "random explainer: attributions drawn at random for real metrics, at the median of their own "
-    "best points. These are in-sample, and lie where boosting changes least: few losses there are no evidence.",
-    "random_metric": "random metric: real explainers of a metric that is noise, at the points of these explainers.",
+    "best points. These are in-sample, and lie where boosting changes least: so few losses there are not evidence.",
+    "random_metric": "random metric: real explainers with a metric that is noise, at the points of these explainers.",
 }
 
 

@@ -111,7 +111,7 @@ def density_of(gains: Floats, baseline: Floats) -> Density:
     mean, share, alone = float(values.mean()), float((values > 0).mean()), float(baseline.mean())
     low, high = float(values.min()), float(values.max())
     bandwidth = float(values.std(ddof=1)) * n ** (-1 / 5) if n > 1 else float("nan")
-    # Values that differ by rounding only have no width to estimate.
+    # For values that differ only by rounding no width can be estimated.
     if n < 2 or high - low <= 1e-12:
         return Density(n, mean, alone, share)
     start, stop = low - REACH * bandwidth, high + REACH * bandwidth

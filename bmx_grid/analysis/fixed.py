@@ -104,7 +104,7 @@ def tables(result: Fixed) -> Sequence[Table]:
 def best_explainer(found: FixedEvaluation) -> str | None:
     """The explainer with the largest share of better settings at its point.
 
-    Of equal shares the larger mean gain, then the first name. None without a defined gain.
+    Ties are broken by the larger mean gain, then by name. None without a defined gain.
     """
     candidates = [(name, one) for name, one in found.by["explainer"].items() if one.n > 0]
     if not candidates:

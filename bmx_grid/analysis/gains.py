@@ -1,4 +1,4 @@
-"""What is said of a set of gains: how many settings got better or worse, and by how much."""
+"""A summary of a set of gains: how many settings got better or worse, and by how much."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COUNTED = "Better: gain above 1e-5; equal or worse: gain of 0 or less; between: 
 class GainSummary:
     """The gains of n settings whose gain is defined.
 
-    better, worse: as measures.best says it, a gain above 1e-5, and one of 0 or less; unchanged: the rest, above 0 but
+    better, worse: as in measures.best, a gain above 1e-5, and one of 0 or less; unchanged: the rest, above 0 but
     not above 1e-5. undefined: further settings whose gain is NaN, counted in none of these.
     positive: settings with a gain above 0, better and unchanged.
     max_gain, mean_gain, mean_baseline: over the n settings; NaN if there are none.

@@ -33,11 +33,11 @@ NOWHERE = Point(float("nan"), float("nan"))
 
 @dataclass(frozen=True)
 class Options:
-    """tie: the rule for the best of several points (see best.BestPoints).
+    """tie: the rule by which ties of best points are broken (see best.BestPoints).
 
     select_from: the table whose medians are evaluated; None for the analysed table itself.
-    fixed: (p, w) by explainer, given; they go before medians.
-    segments: how many segments there are by (data set, language pair), where known: a results table does not say.
+    fixed: (p, w) by explainer, given; they take precedence over medians.
+    segments: how many segments there are by (data set, language pair), where known: a results table does not hold it.
     """
 
     tie: Tie = "first"

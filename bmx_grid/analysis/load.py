@@ -1,4 +1,4 @@
-"""Results tables from Parquet, CSV or Arrow into arrays; every trouble of a row is named."""
+"""Results tables from Parquet, CSV or Arrow into arrays; every problem names its row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NAMES = (*FACTORS, "side")
 NUMBERS = ("w", "p", "correlation")
-DECIMALS = 10  # p and w that agree to this many are one: published grids carry the rounding of their loops
+DECIMALS = 10  # p and w that agree to this many decimals are equal: published grids carry the rounding of their loops
 NOT_CONSTANT = 1e-6  # rows with w = 1 may differ by rounding only
 MOST_CELLS = 20  # cells of the common grid for every row of the table
 
@@ -60,8 +60,8 @@ def from_arrow(table: pa.Table, side: str | None = None, origin: str = "the tabl
 
     The grid is the rectangle of p and w that most settings fill; settings with holes in it or without w = 1 are left
     out, as are points beside it, and recorded. Rows given twice with the same value count once.
-    Raises DataError for missing columns, names that are empty or cannot name files, numbers that cannot be, several
-    sides, contradicting rows, and where nothing is left.
+    Raises DataError for missing columns, names that are empty or cannot be part of file names, impossible numbers,
+    several sides, contradicting rows, and where nothing is left.
     """
     origin = visible(origin)
     missing = [name for name in (*NAMES, *NUMBERS) if name not in table.column_names]
@@ -144,7 +144,7 @@ def _names(table: pa.Table, column: str, origin: str) -> tuple[list[str], NDArra
     codes = array.indices.to_numpy().astype(np.intp)
     occurring = np.flatnonzero(np.bincount(codes, minlength=len(given)))
     if column in FACTORS:
-        for code in occurring:  # they become names of files and of columns
+        for code in occurring:  # they become parts of file names and of columns
             check_name(factor_in_words(column), given[code], f"{origin}: row {int(np.argmax(codes == code)) + 1}")
     names = sorted({given[code] for code in occurring})
     order = {name: code for code, name in enumerate(names)}

@@ -1,6 +1,6 @@
 """Median parameters of an explainer, or of a metric and an explainer (paper 4.2).
 
-The median is the ordinary one: the middle value, of an even number the mean of the two middle ones. It is taken of p
+The median is the ordinary one: the middle value, or the mean of the two middle ones. It is taken of p
 and of w separately, so that the pair need not be a grid point of any setting.
 """
 
@@ -138,7 +138,7 @@ def beating_medians(table: GridTable) -> dict[tuple[str, str], Median]:
 
 
 def _weighted_median(values: Floats, counts: Floats) -> float:
-    """The median of ascending values that occur `counts` times each; NaN of none."""
+    """The median of ascending values that occur `counts` times each; NaN if there are none."""
     ends = np.cumsum(counts)
     if ends[-1] == 0:
         return float("nan")

@@ -1,4 +1,4 @@
-"""What was run: data sets, settings, grid, and what a table holds that is not analysed (paper Table 1, appendix B)."""
+"""What was run: data sets, settings, grid, and which parts of a table are not analysed (paper Table 1, appendix B)."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def _datasets(table: GridTable, segments: SegmentCounts | None) -> Table:
     several = sorted(pair for pair, count in times.items() if count > 1)
     notes = [f"In several data sets: {', '.join(several)}."] if several else []
     if segments is None:
-        notes.append("A results table does not say how many segments it rests on.")
+        notes.append("A results table does not hold the number of segments it rests on.")
     else:
         counts = {name: [segments.get((name, pair)) for pair in pairs[name]] for name in sets}
         below.append((Cell("segments per pair"), *(Cell(_range(counts[name])) for name in sets)))
         below.append((Cell("segments"), *(_total(counts[name]) for name in sets)))
-    # The first column has no name of its own: what a row holds is said in it.
+    # The first column has no name: its cells say what a row holds.
     return Table("datasets", "Data sets", ("", *sets), (tuple(body), tuple(below)), tuple(notes))
 
 

@@ -1,4 +1,4 @@
-"""The (p, w) each explainer is evaluated at, and what may be said of it: where it was chosen and where it is judged."""
+"""The (p, w) each explainer is evaluated at, and how it may be described: where it was chosen and is judged."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ METRIC_ALONE = Point(p=float("nan"), w=1.0)  # to decline to boost
 
 @dataclass(frozen=True)
 class ChosenPoints:
-    """By explainer of the settings that are no controls; an explainer without a point is in the last two only.
+    """By explainer of the settings that are no controls; an explainer without a point is only in the last two.
 
     asked: the (p, w) asked for; used: the grid points they are evaluated at (`nearest_point`), NaN outside the grid.
-    origins: where the point comes from, in words. provenance: what may be said of numbers read at it:
+    origins: where the point comes from, in words. provenance: how numbers at it may be described:
         "in-sample": chosen where it is judged. "as published": the paper's own point, in-sample on the paper's own
         data sets. "held out": chosen on another table, which shares no segments with this one.
         "chosen elsewhere": chosen on another table that shares segments (a data set and language pair) with this one.
-        "given": by the user, who knows where from. "none": there is no point.
+        "given": by the user, from an unknown source. "none": there is no point.
     """
 
     asked: Mapping[str, Point] = working()
@@ -124,7 +124,7 @@ def check_selection(table: GridTable, other: GridTable) -> None:
         named = "; ".join(one.label for one in shared[:3])
         what = f"select.from={other.origin} shares {counted(len(shared), 'setting')} with it: {named}{more}"
     raise ConfigError(
-        f"{table.origin}: {what}. Points would be judged where they were chosen: leave select.from away, or name a "
+        f"{table.origin}: {what}. Points would be judged where they were chosen: leave select.from out, or name a "
         "table without these settings."
     )
 
@@ -164,7 +164,7 @@ def _real(table: GridTable) -> list[Setting]:
 
 
 def _digests(table: GridTable) -> dict[Setting, str]:
-    """SHA-256 of the grid of each setting that is no control; constant grids, which say nothing, have their own."""
+    """SHA-256 of the grid of each setting that is no control; constant grids, which all look alike, have their own."""
     found = {}
     for row, setting in enumerate(table.settings):
         if table.is_control[row]:

@@ -1,4 +1,4 @@
-"""The questions of an analysis, in the order they are shown; a question of one's own is added by one line here.
+"""The questions of an analysis, in the order they are shown; add your own question by one line here.
 
 A question from outside this package is named by its module, which lies in a package that the environment variable
 BMX_ALLOWED_PACKAGES names: `python -m bmx_grid analyse results=… questions=mypkg.my_question`.

@@ -16,12 +16,12 @@ def common_grid(
     """The settings, p, w and correlations on the grid of most settings, and the record of what does not fit.
 
     cube: float64[S, P, W]; present: bool[S, P, W] which points the table holds. The grid is the rectangle, w = 1
-    included, that most settings fill exactly; of equally many the larger. Settings that lack a point of it are left
+    included, that most settings fill exactly; ties go to the larger one. Settings that lack a point of it are left
     out; points beside it are. Raises DataError when no setting fills a rectangle.
     """
     alone = w == 1
     if not alone.any():
-        return settings, p, w, cube, []  # GridTable says what is wrong
+        return settings, p, w, cube, []  # GridTable reports what is wrong
     fitting: list[tuple[int, int, Flags, Flags]] = []
     for pattern, count in Counter(np.packbits(one).tobytes() for one in present).items():
         flat = np.unpackbits(np.frombuffer(pattern, dtype=np.uint8), count=len(p) * len(w)).astype(np.bool_)

@@ -1,4 +1,4 @@
-"""Ridge regression of the gain on what a setting is made of (paper 4.3, Figure 8)."""
+"""Ridge regression of the gain on the parts of a setting (paper 4.3, Figure 8)."""
 
 from __future__ import annotations
 

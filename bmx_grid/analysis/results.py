@@ -1,4 +1,4 @@
-"""What each metric reaches on each language pair: alone, at the point of each explainer, and at its best point."""
+"""What each metric reaches per language pair: alone, at the point of each explainer, and at its best point."""
 
 from __future__ import annotations
 

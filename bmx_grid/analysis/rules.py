@@ -42,7 +42,7 @@ class Candidates:
     def peak(self, surface: Floats, weights: Floats) -> Point:
         """The point of the highest value, w other than 1, defined for all settings of weight 1.
 
-        Of equal ones the first, p ascending and w fastest. The metric alone, whose value is 0, where none is above 0.
+        Ties are broken by order, p ascending and w fastest. The metric alone, whose value is 0, where none is above 0.
         """
         usable = np.tile(self.table.boosted, len(self.table.p))
         if self.undefined is not None:
@@ -79,7 +79,7 @@ def highest_mean_gain(candidates: Candidates, rows: Flags) -> Point:
 
 
 def most_improved(candidates: Candidates, rows: Flags) -> Point:
-    """The grid point that makes most settings better; of equal ones that of the highest mean gain."""
+    """The grid point that makes most settings better; ties are broken by the highest mean gain."""
     weights = rows.astype(np.float64)
     # A mean gain lies within (-2, 2), so that a quarter of it decides between equal counts and never outweighs one.
     mean = weights @ candidates.gains / max(weights.sum(), 1)

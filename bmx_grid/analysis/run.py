@@ -76,7 +76,7 @@ class Analysis(Given):
 
     @property
     def points(self) -> points.ChosenPoints:
-        """The points asked for and used, and what may be said of them."""
+        """The points asked for and used, and how they may be described."""
         return self.ask(points.compute)
 
     @property

@@ -89,7 +89,7 @@ def compute(given: Given) -> AllSettings:
 
 
 def tables(result: AllSettings) -> Sequence[Table]:
-    """All of it as one table, for machines."""
+    """All settings as one table, for other programs."""
     names = [item.name for item in fields(SettingNumbers) if item.name != "plateau_p"]
     rows = []
     for one in result.settings.values():

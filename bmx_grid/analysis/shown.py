@@ -1,4 +1,4 @@
-"""What of an analysis is shown: the numbers and choices that figures and the page share, so that they compute nothing.
+"""What is shown of an analysis: the numbers and choices that figures and the page share, so that they compute nothing.
 
 Figures and page read an `Analysis` through this module.
 """
@@ -135,7 +135,7 @@ def settings_to_draw(analysis: Analysis, asked: Sequence[str] = ()) -> list[int]
 
 
 def first_to_show(analysis: Analysis) -> int:
-    """The row of the setting with the largest best gain, controls last, of equal ones the first."""
+    """The row of the setting with the largest best gain, controls last; ties are broken by order."""
     gain = np.where(np.isnan(analysis.best.gain), 0.0, analysis.best.gain)
     return int(np.argmax(np.where(analysis.table.is_control, -np.inf, gain)))
 
@@ -190,7 +190,7 @@ def best_boxes(analysis: Analysis) -> dict[str, tuple[Box, Box]]:
 
 
 def box_of(values: Floats) -> Box:
-    """The box of float64[n] values; NaN of none."""
+    """The box of float64[n] values; NaN if there are none."""
     if len(values) == 0:
         nothing = math.nan
         return Box(0, nothing, (nothing, nothing, nothing), nothing, np.empty(0))

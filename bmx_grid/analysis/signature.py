@@ -14,7 +14,7 @@ from bmx_grid.wording import visible
 def signature(given: Given) -> str:
     """table:FILE|sha256:…|settings:430|p:-30:29.9:600|w:0,…,1|side:both|tie:first|points:lime(w0.4,p-1.4),…
 
-    sha256: of the names and correlations as they were read, so that two files of one name are told apart.
+    sha256: of the names and correlations as they were read, so that two files of the same name differ.
     points: the grid points that fixed numbers are read at; w1 alone is the metric alone.
     """
     table = given.table

@@ -21,7 +21,7 @@ CONTROL = "random"  # the random metric and the random explainer: shown apart, n
 
 
 class Setting(NamedTuple):
-    """What tells the rows of a table apart: data set x language pair x metric x explainer."""
+    """What identifies the rows of a table: data set x language pair x metric x explainer."""
 
     dataset: str
     language_pair: str
@@ -36,7 +36,7 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Something that a table holds and the analysis does not use.
+    """A part of a table that the analysis does not use.
 
     reason: why, as a clause; count: how many; unit: of what ("setting", "row", "point"); examples: the first few.
     """
@@ -57,7 +57,7 @@ class GridTable:
     p: float64[P] and w: float64[W], ascending, without repeats; 1 is among w.
     correlation: float64[S, P, W], NaN where undefined.
     side: whose words were aggregated, "both" or "hypothesis".
-    left_out: what the table held beside; origin: the file, for messages.
+    left_out: what else the table held; origin: the file, for messages.
     """
 
     settings: tuple[Setting, ...]
@@ -74,8 +74,8 @@ class GridTable:
             raise ValueError(f"correlations of shape {self.correlation.shape} for {expected} settings, p, w")
         if not (self.w == 1).any():
             raise DataError(
-                f"{self.origin}: no row has w = 1, the metric alone, which every gain is measured against; "
-                "let 1 be among grid.w."
+                f"{self.origin}: no row has w = 1, the metric alone, to which every gain is relative; "
+                "add 1 to grid.w."
             )
 
     def __len__(self) -> int:

@@ -108,7 +108,7 @@ def tables(result: Transfers) -> Sequence[Table]:
     if not any(summary):
         return ()
     single = [factor_in_words(factor) for factor, rows in zip(result.leave_one_out, summary, strict=True) if not rows]
-    note = f"Nothing to leave out, a single name: {', '.join(single)}."
+    note = f"Nothing to leave out, only one name: {', '.join(single)}."
     kept = [tuple(group for group in groups if group) for groups in (summary, folds)]
     return (
         Table(
@@ -150,8 +150,8 @@ def leave_one_out(table: GridTable, best: BestPoints, factor: str) -> dict[str, 
 def nested(table: GridTable, best: BestPoints, factor: str) -> dict[str, Transfer]:
     """As `leave_one_out`, the rule chosen anew for each fold by the mean gain it reaches among the other names.
 
-    The rules are those of `rules.RULES`, an earlier one before a later one that reaches the same. With fewer than two
-    other names there is nothing to choose a rule by: the median is taken.
+    The rules are those of `rules.RULES`, ties are broken by their order. With fewer than two
+    other names no rule can be chosen: the median is taken.
     """
     return _for_each_explainer(table, best, factor, _best_rule)
 

@@ -33,8 +33,8 @@ class BoostedMetric(Metric):
     Explained in turn, by a sweep or by a BoostedMetric around it, it gives the iterations that follow; each may have
     its own explainer, p and w. It reads what its metric reads.
     aggregation, side: the mean, and whose words it takes, as in a grid.
-    seed: of the explainer's draws; no part of the identity where nothing is drawn.
-    max_texts: how many texts one segment may take, all iterations together, those of a sweep's explainer included.
+    seed: of the explainer's draws; not part of the identity where nothing is random.
+    max_texts: the most texts for one segment, all iterations together, those of a sweep's explainer included.
 
     An item without a word on the aggregated side has no attributions, and keeps the score s0 of the metric.
     Raises ConfigError for a p that is NaN, a w outside [0, 1], a negative seed or a max_texts below 1.
@@ -88,7 +88,7 @@ class BoostedMetric(Metric):
         return dataclasses.replace(self, metric=self.metric.fitted(segments))
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
-        """How many texts of the innermost metric `copies` versions of `item` come to, at most.
+        """The most texts of the innermost metric that `copies` versions of `item` need.
 
         Repeats are counted again; two iterations of Erasure on 15 words count 324 texts where 121 differ.
         Raises ExplainError above max_texts.
@@ -102,7 +102,7 @@ class BoostedMetric(Metric):
         return found
 
     def score(self, items: Sequence[Item]) -> NDArray[np.float64]:
-        """float64[n] boosted scores. Nothing is scored when an item takes more than max_texts texts (ExplainError)."""
+        """float64[n] boosted scores. Nothing is scored when an item needs more than max_texts texts (ExplainError)."""
         parts = [self.boost(part) for part in self.explain(items, self.max_texts)]
         return np.concatenate(parts) if parts else np.empty(0)
 

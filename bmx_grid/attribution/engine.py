@@ -11,18 +11,18 @@ from bmx_grid.errors import BmxError
 from bmx_grid.metrics.base import Cost, Metric
 from bmx_grid.perturbation import Item, Request
 
-_SHARE_AT_ONCE: dict[Cost, int] = {"light": 1, "model": 10}  # a tenth of the texts is work enough for a large model
+_SHARE_AT_ONCE: dict[Cost, int] = {"light": 1, "model": 10}  # a tenth of the texts is enough work for a large model
 
 
 def texts_at_once(metric: Metric, most: int) -> int:
-    """How many texts to score before progress is reported and a result kept, where `most` suits a light metric."""
+    """How many texts to score before progress is reported and results are saved; `most` for a light metric."""
     return max(most // _SHARE_AT_ONCE[metric.cost], 1)
 
 
 def score_items(metric: Metric, items: Sequence[Item]) -> NDArray[np.float64]:
     """float64[n] scores of n items; repeated items are scored once.
 
-    Raises BmxError when the metric hands back a wrong number of scores or a NaN.
+    Raises BmxError when the metric returns a wrong number of scores or a NaN.
     """
     rows: dict[Item, int] = {}
     order = np.fromiter((rows.setdefault(item, len(rows)) for item in items), dtype=np.intp, count=len(items))
@@ -36,7 +36,7 @@ def score_items(metric: Metric, items: Sequence[Item]) -> NDArray[np.float64]:
 
 
 def score_requests(metric: Metric, requests: Sequence[Request]) -> list[NDArray[np.float64]]:
-    """float64[K] scores for each request, through the metric's short cut for masks where it has one."""
+    """float64[K] scores for each request, by the metric's `score_masked` where it has one."""
     scores = [np.empty(0)] * len(requests)
     asked = [index for index, request in enumerate(requests) if len(request.plan) > 0]
     found = metric.score_masked([requests[index] for index in asked])
@@ -55,8 +55,8 @@ def described(item: Item) -> str:
 
 
 def _checked(metric: Metric, scores: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-    """`scores` as float64[count]. Raises BmxError when the metric hands back another number of scores."""
+    """`scores` as float64[count]. Raises BmxError when the metric returns another number of scores."""
     found = np.asarray(scores, dtype=np.float64)
     if found.shape != (count,):
-        raise BmxError(f"{metric.signature}: {count} items were scored, but scores of shape {found.shape} came back.")
+        raise BmxError(f"{metric.signature}: {count} items gave scores of shape {found.shape}.")
     return found

@@ -26,7 +26,7 @@ class Explanation:
 
     attributions: float64[words] by role; NaN for all words of an item that the explainer cannot explain, and no
         roles at all where there is no explainer.
-    n_texts: how many texts were asked of the metric for it, repeats among them.
+    n_texts: how many texts the metric was asked to score for it, repeats included.
     """
 
     key: str
@@ -37,7 +37,7 @@ class Explanation:
 
 
 def explanation_identity(metric: Metric, explainer: Explainer | None, seed: int) -> dict[str, object]:
-    """All that an explanation depends on beside the texts; the seed only where something is drawn."""
+    """All that an explanation depends on besides the texts; the seed only where something is random."""
     return {
         "metric": metric.fingerprint(),
         "explainer": None if explainer is None else explainer.fingerprint(),
@@ -84,7 +84,7 @@ def explain_items(
         rngs = [_generator(seed, identity, items[row], role) for row, role, _ in worded]
         plans = explainer.plan_many([words for _, _, words in worded], rngs)
         requests = [Request(plan, role, items[row]) for plan, (row, role, _) in zip(plans, worded, strict=True)]
-    # The items as they stand go with their perturbations, most of which hold them again: they are scored once.
+    # The unchanged items are scored with their perturbations, most of which contain them again: they are scored once.
     scores = score_requests(metric, [*map(_unperturbed, items), *requests])
     found = [
         Explanation(item_key(item), float(score[0]), item, _no_attributions(item, explainer, row in refused), 1)
@@ -121,7 +121,7 @@ def refusal(metric: Metric, explainer: Explainer | None, item: Item) -> str | No
 
 
 def count_texts(metric: Metric, explainer: Explainer | None, item: Item, copies: int = 1) -> int:
-    """How many texts explaining `copies` versions of an item asks for, at most: each, and the plans of its texts.
+    """The most texts for explaining `copies` versions of an item: each version, and the plans of its texts.
 
     Raises ExplainError when the explainer cannot explain the item or the metric refuses that many texts.
     """

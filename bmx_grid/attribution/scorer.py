@@ -42,7 +42,7 @@ class Scorer:
 
     @property
     def reads(self) -> tuple[Role, ...]:
-        """The roles that `score` wants texts of, in its order: ("reference", "hypothesis"), say."""
+        """The roles that `score` takes texts of, in order, such as ("reference", "hypothesis")."""
         return self.metric.reads
 
     @property
@@ -60,7 +60,7 @@ class Scorer:
         return self.explain(*texts).scores
 
     def count_texts(self, *texts: Sequence[str]) -> int:
-        """How many texts `score` asks the metric for, at most. Raises as `score` does, and scores nothing."""
+        """The most texts that `score` asks the metric for. Raises as `score` does, and scores nothing."""
         return sum(self._sizes(_items(self.reads, texts)).values())
 
     def explain(self, *texts: Sequence[str], progress: Callable[[int], None] | None = None) -> Scored:
@@ -80,7 +80,7 @@ class Scorer:
         return Scored(boosted, base, explained)
 
     def _sizes(self, items: Sequence[Item]) -> dict[Item, int]:
-        """The distinct items, and how many texts each takes."""
+        """The distinct items, and how many texts each needs."""
         sizes: dict[Item, int] = {}
         for number, item in enumerate(items, start=1):
             if item not in sizes:
@@ -114,7 +114,7 @@ def make_scorer(
     """A scorer from names of options (see `bmx_grid.load`).
 
     Raises ConfigError for names, keys and values that cannot be used, UnavailableError for a metric or an explainer
-    that cannot be had here.
+    that is unavailable here.
     """
     seed = convert(settings.get("seed", 0), int, "seed")
     node: dict[str, Any] = {"metric": metric}
@@ -140,7 +140,7 @@ def _point(explainer: str | Mapping[str, Any], p: float | None, w: float | None)
     """p and w as given, else the paper's medians of the explainer."""
     medians: Mapping[str, float] = {}
     if isinstance(explainer, str):
-        load_option("explainer", explainer)  # a name that does not exist is answered with those that do
+        load_option("explainer", explainer)  # an unknown name is answered with the list of known ones
         medians = load_option("grid", "paper")["fixed"].get(explainer, {})
     point = {"p": p if p is not None else medians.get("p"), "w": w if w is not None else medians.get("w")}
     missing = [name for name, value in point.items() if value is None]

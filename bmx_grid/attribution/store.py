@@ -2,14 +2,14 @@
 
     cache_dir/attributions/<metric>-<explainer>-<hash of their identity>/
         <data set>.<language pair>.parquet     every explained item, sorted by key
-        <data set>.<language pair>.parts/      finished chunks of a run under way, one file each
+        <data set>.<language pair>.parts/      finished chunks of a running sweep, one file each
 
 A key is the content of an item, so files do not depend on the order of segments, on chunks or on
 workers, a subset finds its rows in the file of the whole, and the whole goes on where a subset
 stopped. Every file carries a digest of its rows and settings in its schema; a file that does not
 agree with its digest counts as missing, and is replaced when its rows have been computed again.
 
-A file has a column of texts and one of attributions for each role that the metric reads. Files of version 1, from
+For each role that the metric reads, a file has one column of texts and one of attributions. Files of version 1, from
 when metrics read exactly one ground truth, are read as they are, and written in this version with the next rows.
 """
 
@@ -66,7 +66,7 @@ class AttributionSet:
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of one setting's explanations: one file, and the chunks on their way into it.
+    """The place of one setting's explanations: one file, and the chunks to be merged into it.
 
     reads: the roles whose texts are kept; explained: whether they have attributions.
     """
@@ -99,14 +99,14 @@ class Slot:
         self._write(self.parts / f"{name}.parquet", _table(rows, self.reads, self.explained))
 
     def merge(self) -> None:
-        """Move all finished chunks into the file. Safe beside other processes doing the same. Raises StoreError."""
+        """Move all finished chunks into the file. Safe while other processes do the same. Raises StoreError."""
         if not self.parts.is_dir():
             return
         try:
             self._merge()
         except OSError as error:
             raise StoreError(
-                f"cannot merge {self.parts} into {self.path}: {error.strerror or error}. Mend the folder's "
+                f"cannot merge {self.parts} into {self.path}: {error.strerror or error}. Fix the folder's "
                 "permissions, or choose another cache_dir."
             ) from error
 
@@ -265,7 +265,7 @@ def _read(path: Path, identity: str, reads: Sequence[Role]) -> Any:
 
     try:
         if path.is_dir():
-            raise StoreError(f"{path} is a folder where a file should be; take it away, or choose another cache_dir.")
+            raise StoreError(f"{path} is a folder where a file should be; remove it, or choose another cache_dir.")
         # Opened once: given a path, pyarrow asks for the size first, and another process may replace the file then.
         with pa.OSFile(str(path)) as opened:
             table = pq.read_table(opened, page_checksum_verification=True, partitioning=None).combine_chunks()
@@ -279,7 +279,7 @@ def _read(path: Path, identity: str, reads: Sequence[Role]) -> Any:
         return None
     except PermissionError as error:
         raise StoreError(
-            f"cannot read {path}: {error.strerror}. Mend its permissions or choose another cache_dir."
+            f"cannot read {path}: {error.strerror}. Fix its permissions or choose another cache_dir."
         ) from error
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__

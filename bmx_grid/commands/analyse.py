@@ -29,15 +29,15 @@ Parquet or CSV file of the columns dataset, language_pair, metric, explainer, si
   figures=true|false      draw the figures (default: true)
   report=true|false       write report.html, one page with everything, to be opened in a browser (default: true)
   tie=first|mildest       how ties between best points are broken: the first, p ascending and w fastest (the paper's
-                          rule), or of those within 1e-5 the one with the largest w, then p nearest 1; then settings
-                          that nothing improves take no part (default: first)
+                          rule), or of those within 1e-5 the one with the largest w, then p nearest 1; with mildest,
+                          settings that nothing improves are left out (default: first)
   select.from=PATH        evaluate at the medians of another table, which shares no setting with this one
   fixed.EXPLAINER.w=W     evaluate an explainer at this point, the nearest of the grid; both w and p are needed
   fixed.EXPLAINER.p=P
   questions=MODULE,…      further questions: modules with `compute` and `tables`, of packages that the environment
                           variable BMX_ALLOWED_PACKAGES names
-  side=both|hypothesis    where the table holds both
-  tracking=none           sweeps track their own analysis; alone it is written to output_dir only
+  side=both|hypothesis    which side, if the table holds both
+  tracking=none           the only value: this command writes to output_dir only, sweeps track their own analysis
 
 exit status: 0 done; 2 a mistake in the command or in the table."""
 

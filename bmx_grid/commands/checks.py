@@ -1,8 +1,8 @@
-"""What a composed configuration may hold: only keys that mean something, and no code to run outside our own groups.
+"""What a composed configuration may hold: only known keys, and classes only in our own groups.
 
-Hydra builds objects from its own node (callbacks, launcher, sweeper, logging) before the program is asked, so that
+Hydra builds objects from its own node (callbacks, launcher, sweeper, logging) before the program runs, so that
 `_target_` in a sweep file could run anything. Here that node is checked as it is written: interpolations are not
-followed, but refused wherever they could stand for a class.
+followed, but refused wherever they could name a class.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def defaults() -> dict[str, Any]:
 
 @cache
 def chosen() -> dict[str, Any]:
-    """The groups of the defaults list with the options they stand for: a list where several can be chosen."""
+    """The groups of the defaults list with the options they choose: a list where several can be chosen."""
     import yaml
 
     found = yaml.safe_load((CONFIGS / "config.yaml").read_text(encoding="utf-8"))["defaults"]
@@ -56,7 +56,7 @@ def chosen() -> dict[str, Any]:
 
 
 def refusals(config: Mapping[str, Any], explainers: list[str]) -> Iterator[Refusal]:
-    """What cannot stay in a composed configuration, the gravest first.
+    """What cannot stay in a composed configuration, the most serious first.
 
     config: plain values, interpolations as they are written; explainers: the options of that group.
     """
@@ -71,7 +71,7 @@ def refusals(config: Mapping[str, Any], explainers: list[str]) -> Iterator[Refus
 
 
 def hydra_refusals(hydra: Any) -> Iterator[Refusal]:
-    """What cannot stay in Hydra's own node, the gravest first."""
+    """What cannot stay in Hydra's own node, the most serious first."""
     if not isinstance(hydra, Mapping):
         yield Refusal(("hydra",), f"expected keys below it, got {hydra!r}")
         return
@@ -98,7 +98,7 @@ def _top_level(config: Mapping[str, Any]) -> Iterator[Refusal]:
             shown = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
             yield Refusal((key,), f"the key '{key}' is missing; leave out what deletes it, or write +{key}={shown}")
     for group, option in chosen().items():
-        if group not in config and not isinstance(option, list):  # a list may be empty: the sweep says what it needs
+        if group not in config and not isinstance(option, list):  # a list may be empty: the sweep checks what it needs
             yield Refusal((group,), f"the group '{group}' is missing; leave out what deletes it (default: {option})")
 
 

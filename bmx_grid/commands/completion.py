@@ -24,8 +24,8 @@ REQUESTS = ("install", "uninstall", "query")
 def complete(hydra: Hydra, arguments: list[str]) -> int:
     """Answer `-sc install=SHELL`, `uninstall=SHELL` or `query=SHELL`; the exit status.
 
-    A query prints suggestions for the line in COMP_LINE, and nothing where there are none: it runs while somebody
-    types. Raises ConfigError for another request.
+    A query prints suggestions for the line in COMP_LINE, and nothing where there are none: it runs while
+    the user types. Raises ConfigError for another request.
     """
     requests = [one.partition("=") for one in arguments]
     known = sorted(str(shell) for shell in hydra.get_shell_to_plugin_map(hydra.config_loader))
@@ -64,4 +64,4 @@ def _query(plugin: CompletionPlugin) -> None:
         with redirect_stderr(io.StringIO()):
             plugin.query(config_name="config")
     except (BmxError, SystemExit):
-        return  # the part typed so far is no configuration
+        return  # the part typed so far is not a configuration

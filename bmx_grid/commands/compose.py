@@ -1,6 +1,6 @@
 """`python -m bmx_grid`, also installed as `bmx-grid`: a sweep is composed by Hydra, checked, and run.
 
-Hydra is imported inside, so that the first thing in place is the answer to Ctrl-C.
+Hydra is imported inside functions, so that Ctrl-C is handled before anything else.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_JOBS = 10_000  # of a multirun, which Hydra lists before the first one start
 class Job(NamedTuple):
     """How one job of a multirun ended; plain values, since it may have run in another process.
 
-    n_failed: settings or parts that failed; mistake: why it did not start; crash: the traceback of a fault of ours.
+    n_failed: settings or parts that failed; mistake: why it did not start; crash: the traceback of a bug.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Job(NamedTuple):
 
 
 def main() -> None:
-    """The command line; leaves with status 1 when something failed, 2 for a mistake, 130 after Ctrl-C."""
+    """Run the command line and exit with status 1 when something failed, 2 for a mistake, 130 after Ctrl-C."""
     arguments = sys.argv[1:]
     sys.exit(command(lambda: compose_and_run(arguments), RESUMES))
 
@@ -115,7 +115,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
             name = one.partition("=")[0]
             if name.startswith("-") and name not in known:
                 raise ConfigError(f"{unknown('option', name, known)} Keys have no dashes: KEY=VALUE.")
-        raise ConfigError(f"{message}; `bmx-grid --help` shows what there is.")
+        raise ConfigError(f"{message}; `bmx-grid --help` lists them all.")
 
     parser.error = refuse  # type: ignore[method-assign, assignment]
     parser.exit_on_error = True
@@ -236,7 +236,7 @@ def _job(config: DictConfig, varied: frozenset[str]) -> Job:
         overrides = [one for one in given if one.lstrip("+").partition("=")[0] in varied]
         plain = re.sub(r"\\(.)", r"\1", ",".join(overrides))  # Hydra escapes what its grammar reserves
         suffix = masked_address(plain).replace(os.sep, "_")
-        if suffix and isinstance(config.output_dir, str):  # what is no text is refused below
+        if suffix and isinstance(config.output_dir, str):  # what is not text is refused below
             output_dir = Path(config.output_dir)
             name = config.name = f"{config.name},{suffix}"
             config.output_dir = str(output_dir.with_name(f"{output_dir.name},{suffix}"))
@@ -258,7 +258,7 @@ def _varied(loader: CheckedLoader, config: DictConfig, arguments: list[str]) -> 
     from bmx_grid.commands.overrides import parse
 
     given = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()] + arguments
-    parse(given)  # answers what Hydra's own parser below would raise
+    parse(given)  # reports what Hydra's own parser below would raise
     n_jobs, varied = 1, set()
     for override in OverridesParser.create(config_loader=loader).parse_overrides(given):
         if override.is_interval_sweep():
@@ -308,7 +308,7 @@ def _unresolved(error: Exception) -> str:
 
 @contextmanager
 def _hydra_mistakes() -> Iterator[None]:
-    """Whatever Hydra cannot do in this block is answered as a mistake in its part of the configuration."""
+    """Whatever fails in Hydra in this block is reported as a mistake in its part of the configuration."""
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 

@@ -100,7 +100,7 @@ def _state(reader: DatasetReader, data_dir: Path) -> str:
         return "nothing to download"
     found = check(reader, data_dir)
     verified, missing, differs = (found.paths(state) for state in ("verified", "missing", "differs"))
-    text = f"{len(verified)} of {len(found.states)} files there and verified, {found.size / 1e6:.1f} MB"
+    text = f"{len(verified)} of {len(found.states)} files present and verified, {found.size / 1e6:.1f} MB"
     if missing:
         text += f"; {len(missing)} missing: python -m bmx_grid data download {reader.name} data_dir={data_dir}"
     return text + (f"; {len(differs)} differ from the published ones" if differs else "")
@@ -171,12 +171,12 @@ def _score(value: float) -> str:
 
 def _range(scores: NDArray[np.float64]) -> str:
     if np.isnan(scores).all():
-        return "nobody rated these segments"
+        return "these segments are unrated"
     return f"{np.nanmin(scores):g} to {np.nanmax(scores):g}, mean {np.nanmean(scores):.4f}"
 
 
 def _raters(ratings: NDArray[np.float64] | None) -> str:
-    """How many individual ratings a segment has."""
+    """The number of individual ratings per segment."""
     if ratings is None or ratings.size == 0:
         return ""
     counts = np.isfinite(ratings).sum(axis=1)
@@ -185,7 +185,7 @@ def _raters(ratings: NDArray[np.float64] | None) -> str:
 
 
 COMMANDS = {
-    "list": (_list, "each data set, its language pairs, and whether its files are there"),
+    "list": (_list, "each data set, its language pairs, and whether its files are present"),
     "download": (_download, "fetch the files from their publishers, checked against their SHA-256"),
     "verify": (_verify, "compare the files with their SHA-256"),
     "show": (_show, "counts, and the first segments of each language pair"),

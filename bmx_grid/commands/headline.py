@@ -1,4 +1,4 @@
-"""The few numbers, and the summary in a paragraph, that a person wants to know of a finished sweep."""
+"""The headline numbers of a finished sweep, and its summary in a paragraph."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bmx_grid.measures.best import NO_CHANGE
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
 
-EXPLAINERS = 4  # with numbers of their own; all of them are in the summary
+EXPLAINERS = 4  # with separate numbers; all of them are in the summary
 
 
 def headline(results: Sequence[SettingResult], failed: Sequence[Refused]) -> tuple[dict[str, float], str]:

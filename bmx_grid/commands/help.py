@@ -1,4 +1,4 @@
-"""`--help`: one screen, made from the options and the keys that there are."""
+"""`--help`: one screen, made from the existing options and keys."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ examples
   bmx-grid +sweep=quickstart                   the embedded sample: no download, a minute
   bmx-grid dataset=[tabular] dataset.tabular.path=my.tsv metric=[chrf] explainer=[lime]"""
 WIDTH = 100
-SEVERAL = ("sweep", "dataset", "metric", "explainer")  # explained one per line; of the other groups one option each
+SEVERAL = ("sweep", "dataset", "metric", "explainer")  # listed one group per line; of the other groups one option each
 # key: default, then what it is for: how configs/config.yaml writes its top-level keys.
 KEY = re.compile(r"^(\w+): (.*?)\s+# (.*)$", re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""Hydra's composition with our answers: every configuration it composes is checked before anything is built from it.
+"""Hydra's composition with our checks: every configuration it composes is checked before anything is built from it.
 
 `CheckedLoader` composes the sweep, each job of a multirun (in worker processes, too) and what `--cfg` shows, so that
 none of them can hold an unknown key or a class of Hydra's that is not known. A mistake is a ConfigError in one
@@ -51,7 +51,7 @@ class CheckedLoader(ConfigLoaderImpl):
             )
         except BmxError:
             raise
-        except Exception as error:  # whatever Hydra and OmegaConf raise: all they read was written by the user
+        except Exception as error:  # whatever Hydra and OmegaConf raise: all that they read was written by the user
             raise ConfigError(self._explained(error, config_name, overrides, run_mode)) from error
         plain = OmegaConf.to_container(config, resolve=False)
         assert isinstance(plain, dict)
@@ -95,7 +95,7 @@ class CheckedLoader(ConfigLoaderImpl):
                     raise ConfigError(f"hydra.searchpath: '{place}' is not a folder; name one, as --config-dir does.")
 
     def _explained(self, error: Exception, config_name: str | None, overrides: list[str], run_mode: RunMode) -> str:
-        """One sentence for what Hydra raised, with our way out in place of its own."""
+        """One sentence for what Hydra raised, with our advice in place of its own."""
         text = str(error)
         key = _quoted(text, r"Could not override '(.+?)'\.\nTo append")
         if key is not None:
@@ -177,7 +177,7 @@ class CheckedLoader(ConfigLoaderImpl):
 
 
 class _Repository(CachingConfigRepository):
-    """The option files, with the file named in every answer to what cannot be read."""
+    """The option files; every error about an unreadable file names the file."""
 
     def load_config(self, config_path: str) -> ConfigResult | None:
         import yaml
@@ -192,7 +192,7 @@ class _Repository(CachingConfigRepository):
         return loaded
 
     def place(self, config_path: str) -> str:
-        """The file of an option, as far as it is one."""
+        """The file of an option, if it is one."""
         name = config_path if config_path.endswith(".yaml") else f"{config_path}.yaml"
         found = (Path(source.path) / name for source in self.get_sources() if source.scheme() == "file")
         return str(next((path for path in found if path.is_file()), name))
@@ -245,7 +245,7 @@ def _file_mistake(error: Exception, place: str) -> str:
 
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
-        return f", line {mark.line + 1}, column {mark.column + 1}: this is no YAML: {error.problem or error.context}."
+        return f", line {mark.line + 1}, column {mark.column + 1}: this is not YAML: {error.problem or error.context}."
     if isinstance(error, UnicodeDecodeError):
         return f", line {_first_line_not_utf8(Path(place))}: this is not UTF-8 ({error.reason}); save it as UTF-8."
     if isinstance(error, RecursionError):

@@ -1,4 +1,4 @@
-"""Overrides (KEY=VALUE, GROUP=NAME): read as Hydra reads them, and refused with our words where they name nothing."""
+"""Overrides (KEY=VALUE, GROUP=NAME): read as Hydra reads them, and refused with our messages if they name nothing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def parse(overrides: list[str]) -> list[Override]:
 
 
 def _reason(message: str, line: str) -> str:
-    """What Hydra's parser stumbled over, from its message, in brackets."""
+    """What Hydra's parser could not read, from its message, in brackets."""
     first, *others = message.split("\nSee https")[0].split("\n")
     if first.startswith("Error parsing override") and others:
         return f" ({others[0].strip()})"
@@ -53,7 +53,7 @@ def _reason(message: str, line: str) -> str:
 
 
 def shown(line: str | None) -> str:
-    """An argument as it is shown: without passwords, and not all of a very long one."""
+    """An argument as it is shown: without passwords, and shortened."""
     text = masked_address(line or "")
     return repr(text if len(text) <= 100 else f"{text[:97]}…")
 

@@ -21,14 +21,14 @@ from bmx_grid.progress import Progress
 from bmx_grid.terminal import command
 from bmx_grid.text import split_words
 
-EPILOG = """One segment a line, in UTF-8, split at line feeds only; - is standard input, gzip is recognised.
+EPILOG = """One segment per line, in UTF-8, split at line feeds only; - is standard input, gzip is recognised.
 
 settings (--set, repeatable):
   metric.KEY=VALUE, explainer.KEY=VALUE    any key of the option's YAML file
   seed=0                                   every random draw comes from it
   side=both | hypothesis                   whose words are aggregated
   aggregation=power_mean                   or another option of that group
-  max_texts=100000                         texts one segment may take
+  max_texts=100000                         the most texts for one segment
 
 examples:
   python -m bmx_grid score --metric chrf --explainer lime --reference R.txt --hypothesis H.txt
@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-w", type=float, help="share of the metric itself, 0 to 1 (default: likewise)")
     for side in ROLES:
         needed = "" if side == "hypothesis" else "; needed where the metric reads it"
-        parser.add_argument(f"--{side}", required=not needed, metavar="FILE", help=f"one {side} a line{needed}")
+        parser.add_argument(f"--{side}", required=not needed, metavar="FILE", help=f"one {side} per line{needed}")
     parser.add_argument("--format", choices=list(FORMATS), default="text", help="text (default), json or tsv")
     parser.add_argument("--words", action="store_true", help="add the attribution of each word")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (below)")
@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(parsed: argparse.Namespace) -> str:
-    """The output. Raises BmxError for every mistake that a person can mend."""
+    """The output. Raises BmxError for every mistake that the user can fix."""
     explainer = None if parsed.explainer == "none" else parsed.explainer
     if parsed.words and explainer is None:
         raise ConfigError("--words shows the attributions of an explainer, and --explainer none has none.")

@@ -187,7 +187,7 @@ def _run(sweep: Sweep) -> int:
     unchanged = folder.unchanged(fingerprint) if n_cached == len(plan.settings) else None
     if unchanged is not None and sweep.is_tracked():
         say(str(unchanged["said"]))
-        say(f"0 texts scored in {time.perf_counter() - start:.1f} s; {settings.output_dir}/ is as this sweep left it")
+        say(f"0 texts scored in {time.perf_counter() - start:.1f} s; {settings.output_dir}/ is up to date")
         return int(unchanged["n_failed"])
     return _score_and_write(sweep, folder, fingerprint, start)
 
@@ -302,7 +302,7 @@ def _write(sweep: Sweep, results: Sequence[SettingResult], outcomes: Sequence[Ou
 
 
 def _names(out: Path, written: Sequence[Path]) -> list[str]:
-    """Files and folders of a sweep as a person reads them, each once."""
+    """Files and folders of a sweep as they are listed for the user, each once."""
     names = [path.relative_to(out).parts for path in written if path.is_file()]
     return list(dict.fromkeys(parts[0] if len(parts) == 1 else f"{parts[0]}/" for parts in names))
 

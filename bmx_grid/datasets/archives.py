@@ -21,7 +21,7 @@ GZIP = b"\x1f\x8b"
 def gunzip(raw: bytes, where: str, limit: int, way_out: str) -> bytes:
     """The unpacked bytes. Raises DataError for a damaged file, or one that unpacks to more than `limit` bytes.
 
-    way_out: what the message advises when the limit is too low.
+    way_out: the advice in the message when the limit is exceeded.
     """
     chunks, size = [], 0
     try:

@@ -28,7 +28,7 @@ def check_address(address: str, what: str) -> None:
     if not address.lower().startswith(("http://", "https://")):
         problem = "it must start with https:// or http://"
     elif not (address.isascii() and address.isprintable()) or " " in address:
-        problem = "it holds blanks or other characters that an address writes as %XX"
+        problem = "it contains spaces or other characters that must be written as %XX"
     if problem:
         raise ConfigError(f"{what}: the address {address[:200]!r} cannot be used: {problem}.")
 
@@ -107,7 +107,7 @@ class DatasetReader(Component):
         object.__setattr__(self, "sources", sources)
 
     def pairs(self, data_dir: Path) -> tuple[str, ...]:
-        """The language pairs to use. Looks into the files only where they alone know (`tabular`)."""
+        """The language pairs to use. Reads the files only where they decide (`tabular`)."""
         return self.language_pairs
 
     def needs(self, language_pair: str) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from bmx_grid.errors import DataError
 
-# Role -> other names that such columns often have; never used by themselves, only proposed.
+# Role -> other names that such columns often have; never used automatically, only proposed.
 USUAL = {
     "source": ("src", "source_text", "source_segment", "original", "input"),
     "reference": ("ref", "reference_text", "human_reference", "gold"),
@@ -35,7 +35,7 @@ USUAL = {
 }
 ROLES = tuple(USUAL)
 REQUIRED = ("hypothesis", "score")
-SHOWN = 30  # columns that a message lists
+SHOWN = 30  # columns listed in a message
 PLAIN = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from bmx_grid.datasets.archives import archive_members
 from bmx_grid.errors import DataError
 
-ENCODINGS = {  # byte-order marks; the longer ones first, of which the others are the beginning
+ENCODINGS = {  # byte-order marks; the longer ones first, since others are prefixes of them
     b"\xff\xfe\x00\x00": "UTF-32",
     b"\x00\x00\xfe\xff": "UTF-32",
     b"\xff\xfe": "UTF-16",

@@ -40,7 +40,7 @@ ABSENT = object()  # the value of a JSONL row that lacks the field
 class Table(ABC):
     """A file with named columns of n values each.
 
-    names: the columns, in order; a name may be there several times, which only matters to who asks for that column.
+    names: the columns, in order; a name may occur several times, which only matters when that column is read.
     """
 
     def __init__(self, path: Path, names: Sequence[str], rows: int) -> None:
@@ -51,13 +51,13 @@ class Table(ABC):
 
     @abstractmethod
     def place(self, index: int) -> str:
-        """Where row `index` (from 0) stands in the file, as messages say it: "line 3"."""
+        """Where row `index` (from 0) stands in the file, as messages show it: "line 3"."""
 
     def take(self, names: Iterable[str]) -> dict[str, list[Any]]:
         """name -> the n values of each of these columns: texts, or what JSON and Parquet hold.
 
-        Everything else is forgotten, and only `place` can be asked afterwards. Raises DataError naming the column, and
-        the row where it is one, when a column is there several times or has a value that cannot be read.
+        All values are released afterwards, and only `place` still works. Raises DataError naming the column, and
+        the row where it is one, when a column occurs several times or has a value that cannot be read.
         """
         found = {}
         for name in names:
@@ -80,7 +80,7 @@ def open_table(path: Path, max_bytes: int, separator: str | None, reader: str) -
     """Open a table; the end of its name says which format.
 
     max_bytes: how large the file, and what it unpacks to, may be. separator: of a CSV file, None for the comma.
-    reader: the configuration key of who asks, for the messages' way out.
+    reader: the configuration key of the data set, for the advice in messages.
 
     Raises ConfigError for another ending; DataError naming file and row for a damaged or too large file, a row of the
     wrong length or a file without rows.
@@ -204,7 +204,7 @@ def _refuse_other_separator(header: str, path: Path, separator: str, reader: str
 
 
 class _JsonTable(Table):
-    """One object per line; a field that nobody asks for may be missing in some."""
+    """One object per line; a field that is not read may be missing in some."""
 
     def __init__(self, path: Path, records: list[dict[str, Any]], lines: list[int]) -> None:
         super().__init__(path, list(dict.fromkeys(name for record in records for name in record)), len(records))
@@ -249,7 +249,7 @@ def _jsonl(lines: list[str], path: Path) -> Table:
 
 
 def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object's fields. Raises ValueError for a name that is there twice: JSON would take the last."""
+    """An object's fields. Raises ValueError for a name that occurs twice: JSON would take the last."""
     found = dict(pairs)
     if len(found) != len(pairs):
         name, _ = Counter(name for name, _ in pairs).most_common(1)[0]

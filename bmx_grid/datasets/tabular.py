@@ -34,8 +34,8 @@ class Tabular(DatasetReader):
     separator: of a CSV file; null is the comma.
     max_bytes: how large the file, and what it unpacks to, may be.
 
-    Scores are finite numbers, higher is better, named as their column; empty, NA, NaN, None or null is a
-    segment that nobody rated, which is kept and counted. Systems and documents may be left empty.
+    Scores are finite numbers, higher is better, named as their column; empty, NA, NaN, None or null is an
+    unrated segment, which is kept and counted. Systems and documents may be left empty.
     """
 
     path: str | None = runtime(None)
@@ -110,7 +110,7 @@ class Tabular(DatasetReader):
 class _Rows:
     """The columns of a file that play a role, and the rows of each language pair.
 
-    by_pair: language pair -> its row numbers from 0, in order of appearance. unread: pairs nobody has read yet.
+    by_pair: language pair -> its row numbers from 0, in order of appearance. unread: pairs not read yet.
     """
 
     def __init__(self, table: Table, given: Mapping[str, str | None], pairs: Sequence[str], reader: str) -> None:

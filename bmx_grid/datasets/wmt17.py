@@ -2,7 +2,7 @@
 
 Bojar, Graham, Kamran: Results of the WMT17 Metrics Shared Task, WMT 2017; files as in the repository
 of Zhao et al., ACL 2020. Sources are raw text; references and hypotheses are lower-cased and tokenised
-there, with entities (`&apos;`), which no metric was made to read: they are unescaped by default.
+there, with entities (`&apos;`), which no metric expects: they are unescaped by default.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Wmt22Qe(DatasetReader):
     """Standardised direct assessments (`da`). Ids are line numbers from 0, as in the task's submissions.
 
     The untokenised texts are read, as they stand: the tokenised ones end in `<EOS>` and differ from
-    what was judged in five en-mr sentences. The two MQM pairs of the task are another kind of judgement.
+    what was judged in five en-mr sentences. The two MQM pairs of the task are a different kind of judgement.
     """
 
     PAIRS: ClassVar[tuple[str, ...]] = ("en-cs", "en-ja", "en-mr", "en-yo", "km-en", "ps-en")

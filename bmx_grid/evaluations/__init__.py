@@ -1,1 +1,1 @@
-"""Evaluations: what is asked of each finished setting, one table each."""
+"""Evaluations: what is computed from each finished setting, one table each."""

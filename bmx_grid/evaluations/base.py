@@ -47,7 +47,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Evaluation(Component):
-    """A question to each finished setting. Its rows from all settings of a sweep make one table.
+    """Evaluates each finished setting. The rows of all settings of a sweep make one table.
 
     It reads stored scores and attributions only: a cached sweep is evaluated anew without a metric call. Results
     depend on the setting and on the identity fields of the evaluation, and on nothing else.
@@ -60,7 +60,7 @@ class Evaluation(Component):
 
     @abstractmethod
     def evaluate(self, setting: Finished) -> Any:
-        """The result of a setting, whatever `rows` and the report make tables and figures of.
+        """The result of a setting, of any type, from which `rows` and the report make tables and figures.
 
         Raises DataError where the setting cannot be evaluated; undefined numbers are NaN, and counted.
         """
@@ -74,7 +74,7 @@ class Evaluation(Component):
         return {}
 
     def cost(self, n_segments: int) -> float:
-        """About how many seconds a setting of so many segments takes on one core."""
+        """Roughly how many seconds a setting of this many segments takes on one core."""
         return 0.0
 
 

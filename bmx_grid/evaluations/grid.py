@@ -32,7 +32,7 @@ CELLS_PER_SECOND = 4e8  # segments x points on one core, Pearson
 
 @dataclass(frozen=True)
 class PowerRange:
-    """p from start to stop, which is left out, in steps."""
+    """p from start to stop (exclusive) in steps."""
 
     start: float
     stop: float
@@ -84,8 +84,8 @@ class GridEvaluation(Evaluation):
     """Correlations of s1 = w * s0 + (1 - w) * M_p with the human scores, for every p and w.
 
     p: the powers; w: the weights of the metric; side: whose words are aggregated; aggregation: the mean.
-    fixed: the published point of each explainer, evaluated beside the grid's best; max_points: what a larger grid is
-    refused for. Raises ConfigError for an empty or too large grid, and for points outside what p and w can be.
+    fixed: the published point of each explainer, evaluated beside the grid's best; max_points: a larger grid is
+    refused. Raises ConfigError for an empty or too large grid, and for points outside what p and w can be.
     """
 
     TABLE: ClassVar[str] = "grid"
@@ -116,7 +116,7 @@ class GridEvaluation(Evaluation):
         return GridSpec(tuple(powers.tolist()), self.w, self.side, self.aggregation, self.correlation)
 
     def fingerprint(self) -> dict[str, Any]:
-        """p and w as the numbers they stand for, so that one grid is one identity however it is written."""
+        """p and w as numbers, so that a grid has one identity however it is written."""
         found = super().fingerprint()
         points = {name: [point.w, point.p] for name, point in sorted(self.fixed.items())}
         return {**found, "p": list(map(repr, self.spec.p)), "w": list(self.spec.w), "fixed": points}
@@ -151,7 +151,7 @@ class GridEvaluation(Evaluation):
     def rows(self, result: GridOfSetting) -> Columns:
         """One row per grid point, p ascending and w running fastest: the order of the paper's published grid."""
         w = result.spec.w
-        p = result.spec.p[: len(result.grid.correlation)]  # none of them for a metric alone
+        p = result.spec.p[: len(result.grid.correlation)]  # no rows for a metric alone
         return {
             "side": [result.spec.side] * (len(p) * len(w)),
             "w": np.tile(w, len(p)),
@@ -187,6 +187,6 @@ def metric_alone(spec: GridSpec, base: Floats, human: Floats) -> GridResult:
 
 
 def not_evaluated(n_segments: int) -> GridResult:
-    """The result of a setting in a sweep without the grid: nothing is known."""
+    """The result of a setting in a sweep without the grid: everything is undefined."""
     nothing = np.full(n_segments, np.nan)
     return metric_alone(GridSpec(p=(0.0,), w=(1.0,)), nothing, nothing)

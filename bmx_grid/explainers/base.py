@@ -16,10 +16,10 @@ from bmx_grid.perturbation import Plan
 
 @dataclass(frozen=True)
 class Explainer(Component):
-    """Turns the scores of perturbed texts into one attribution a word (paper section 2.1).
+    """Turns the scores of perturbed texts into one attribution per word (paper section 2.1).
 
     The ground truth and the hypothesis of a segment are explained one after the other, each with
-    the other side as it stands. An explainer never calls a metric: it plans texts, is handed their
+    the other side unchanged. An explainer never calls a metric: it plans texts, receives their
     scores, and attributes. `rng` is made from the seed, this explainer's fingerprint, the segment's
     content and the side, so that order, subset and number of workers cannot change a result.
     """
@@ -36,7 +36,7 @@ class Explainer(Component):
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """The texts to score for one side of n >= 1 words.
 
-        Raises ExplainError when the side cannot be explained (too many words, say).
+        Raises ExplainError when the side cannot be explained (for example, too many words).
         """
 
     def plan_many(self, sides: Sequence[tuple[str, ...]], rngs: Sequence[np.random.Generator]) -> list[Plan]:
@@ -44,7 +44,7 @@ class Explainer(Component):
         return [self.plan(words, rng) for words, rng in zip(sides, rngs, strict=True)]
 
     def check(self) -> None:
-        """Raise UnavailableError, with the remedy, when this explainer cannot be had here. Plans nothing."""
+        """Raise UnavailableError, with the remedy, when this explainer is unavailable. Plans nothing."""
 
     @abstractmethod
     def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -52,7 +52,7 @@ class Explainer(Component):
 
     @abstractmethod
     def count_texts(self, n_words: int) -> int:
-        """How many texts `plan` asks for at most on a side of `n_words` words, before repeats are taken out.
+        """The largest number of texts that `plan` asks for on a side of `n_words` words, before repeats are removed.
 
         Raises ExplainError where `plan` would: a sweep finds out before anything is scored.
         """

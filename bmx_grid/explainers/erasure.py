@@ -1,4 +1,4 @@
-"""Erasure: how much the score falls when a word is taken out (paper, section 3.3)."""
+"""Erasure: how much the score falls when a word is removed (paper, section 3.3)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from bmx_grid.perturbation import Plan
 
 @dataclass(frozen=True)
 class Erasure(Explainer):
-    """Attribution of word i = score of the side as it stands - score of the side without word i.
+    """Attribution of word i = score of the unchanged side - score of the side without word i.
 
     gap: "double_space" deletes the word and leaves both its spaces, as the paper's code does;
-        "single_space" takes one space away with it.
+        "single_space" removes one space with it.
     """
 
     gap: Literal["double_space", "single_space"] = identity("double_space")
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
-        """n + 1 texts: the side as it stands, then the side without each of its n words in turn."""
+        """n + 1 texts: the unchanged side, then the side without each of its n words in turn."""
         keep = np.ones((len(words) + 1, len(words)), dtype=np.bool_)
         np.fill_diagonal(keep[1:], False)
         return Plan(words, keep=keep, replacement="" if self.gap == "double_space" else None)
@@ -34,5 +34,5 @@ class Erasure(Explainer):
         return np.asarray(scores[0] - scores[1:], dtype=np.float64)
 
     def count_texts(self, n_words: int) -> int:
-        """The side itself and one text a word."""
+        """The side itself and one text per word."""
         return n_words + 1

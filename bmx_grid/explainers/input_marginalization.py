@@ -35,20 +35,20 @@ class InputMarginalization(Explainer):
     """Attribution of word i = score of the side - weighted scores of the side with word i replaced.
 
     A candidate is one token of the model's vocabulary, written as text in the word's place (a piece "##ing" as
-    "ing"); special tokens, [UNK] among them, are none, the word itself can be one. An empty word (between two
+    "ing"); special tokens, including [UNK], are never candidates; the word itself may be. An empty word (between two
     spaces) has nothing to mask: its attribution is 0.
 
     model, revision: a masked language model, by the name or the folder that `transformers` loads.
     dtype: of its numbers.
-    max_length: tokens that it reads at most; of a longer side, those around the masked word.
+    max_length: the most tokens that it reads; of a longer side, those around the masked word.
     delta: a candidate is more likely than this.
     weights: "appendix": the probabilities as they are, so that they need not add up to 1;
         "paper_code": a softmax over the candidates' probabilities.
     no_candidate: where no token is likely enough. "best": the most likely token is the candidate, weighted like
         any other (its probability, or 1 for "paper_code"); "zero": the sum is 0, as in the paper's code, so that
         the attribution is the score of the side.
-    max_words: sides of more words are refused; None: none are.
-    device: where the model runs. batch_tokens: tokens a forward pass, padding included.
+    max_words: sides of more words are refused; None: no limit.
+    device: where the model runs. batch_tokens: tokens per forward pass, padding included.
 
     Raises ConfigError for values that cannot be used.
     """
@@ -76,7 +76,7 @@ class InputMarginalization(Explainer):
                 raise ConfigError(f"input_marginalization.{name}: expected at least {least}, got {value}.")
 
     def check(self) -> None:
-        """Raise UnavailableError, with the remedy, when the masked language model cannot be had here."""
+        """Raise UnavailableError, with the remedy, when the masked language model is unavailable."""
         check_model(self.model, self.revision)
 
     def fingerprint(self) -> dict[str, Any]:
@@ -84,11 +84,11 @@ class InputMarginalization(Explainer):
         return {**super().fingerprint(), **model_identity(self.model, self.revision)}
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
-        """The side as it stands, then for each word in turn the side with each of its candidates, likeliest first."""
+        """The unchanged side, then for each word in turn the side with each of its candidates, most likely first."""
         return self.plan_many([words], [rng])[0]
 
     def plan_many(self, sides: Sequence[tuple[str, ...]], rngs: Sequence[np.random.Generator]) -> list[Plan]:
-        """As `plan`. Nothing is drawn, and equal sides are planned once.
+        """As `plan`. Nothing is random, and equal sides are planned once.
 
         Raises ExplainError for a side of too many words, UnavailableError without the model.
         """

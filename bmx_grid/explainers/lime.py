@@ -1,4 +1,4 @@
-"""LIME: a weighted linear model of the score around the side as it stands (paper, section 3.3).
+"""LIME: a weighted linear model of the score around the unchanged side (paper, section 3.3).
 
 Follows `lime` 0.2: the number of hidden words is uniform on 1..n, which ones a draw without
 replacement; a sample weighs sqrt(exp(-d^2 / width^2)) with d = 100 x its cosine distance from the
@@ -29,12 +29,12 @@ _LIBRARY_ONLY = {"feature_selection": "none", "num_features": None, "bow": False
 class Lime(Explainer):
     """Attribution of word i = its coefficient in a ridge model of the score over random masks.
 
-    num_samples: texts a side, the side as it stands among them (the paper's 100).
+    num_samples: texts per side, including the unchanged side (the paper's 100).
     kernel_width: in hundredths of cosine distance; the larger, the more a far sample counts.
     alpha: strength of the ridge penalty.
-    mask: what stands for a hidden word.
+    mask: the text in place of a hidden word.
     backend: "batched", or "library" for lime itself; equal to about 1e-15 for the same generator.
-    Only with backend="library", as lime names them:
+    Only with backend="library", named as in lime:
     feature_selection, num_features: how lime chooses words, and how many (None: all); the others get 0.
     bow: repeated words are one feature, deleted together, and each occurrence gets its coefficient.
     distance_metric: the distance behind a sample's weight.

@@ -20,7 +20,7 @@ DistanceMetric = Literal["cosine", "euclidean", "manhattan"]
 
 @dataclass(frozen=True)
 class Options:
-    """What lime is told; names and meanings are lime's. `replacement` stands for a hidden word."""
+    """The arguments for lime; names and meanings are lime's. `replacement` is the text in place of a hidden word."""
 
     kernel_width: float
     alpha: float
@@ -69,8 +69,8 @@ def _explain(words: tuple[str, ...], masks: NDArray[np.bool_], answer: Answer, o
     """float64[n] coefficients from one run of lime."""
     from lime.lime_text import LimeTextExplainer
 
-    # lime reads numbers in place of words: a word that its splitting would lose or join (an empty one,
-    # say) stays a word, and what it hides can be read off its text. Equal numbers are one feature to bow.
+    # lime reads numbers in place of words: a word that its splitting would lose or join (such as
+    # an empty one) stays a word, and what it hides can be read off its text. Equal numbers are one feature to bow.
     feature_of = {word: number for number, word in enumerate(dict.fromkeys(words))} if options.bow else {}
     features = [feature_of[word] for word in words] if options.bow else list(range(len(words)))
     names = [str(number) for number in features]

@@ -1,4 +1,4 @@
-"""Random attributions: the control that no explanation should lose against."""
+"""Random attributions: a baseline every explanation should beat."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bmx_grid.perturbation import Plan
 
 @dataclass(frozen=True)
 class Random(Explainer):
-    """One uniform draw from [0, 1) a word; asks for no scores."""
+    """One uniform draw from [0, 1) per word; asks for no scores."""
 
     stochastic: ClassVar[bool] = True
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
-        """No texts; the n draws wait in the design."""
+        """No texts; the n draws are kept in the design."""
         return Plan(words, keep=np.empty((0, len(words)), dtype=np.bool_), design=rng.random(len(words)))
 
     def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,8 +1,8 @@
 """Drive a library explainer without a metric: record the masks it asks for, replay it with their scores.
 
-A library explains by calling a prediction function in the midst of its work. Run once on made-up
-scores it says which masks it wants; all are scored in one batch; run again under the same random
-draws it finds the real scores waiting. Exact for every library whose choice of masks does not
+A library calls a prediction function while it explains. A first run on made-up scores records
+which masks it asks for; all are scored in one batch; a second run with the same random draws
+receives the real scores. Exact for every library whose choice of masks does not
 depend on scores, and a clear error for one whose choice does.
 """
 
@@ -58,7 +58,7 @@ def replay(
 
 @contextmanager
 def global_generator(seed: int) -> Iterator[None]:
-    """NumPy's global generator, which some libraries draw from, seeded inside and as it was outside.
+    """NumPy's global generator, which some libraries draw from, seeded inside the block and restored afterwards.
 
     One thread at a time, so that threads of one executor do not draw from each other's stream.
     """

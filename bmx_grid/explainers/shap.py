@@ -28,14 +28,14 @@ _MOST_EXACT = 15  # words; 32,768 masks
 
 @dataclass(frozen=True)
 class Shap(Explainer):
-    """Attribution of word i = its Shapley value; they add up to the score less that of a wholly masked side.
+    """Attribution of word i = its Shapley value; they add up to the score minus that of a fully masked side.
 
-    max_evals: scores a longer side may take, as shap counts them: 2 n + 1 per permutation.
-    long_sides: what becomes of a side that is too long for one permutation within max_evals (250 words at 500).
+    max_evals: the most scores for a longer side, as shap counts them: 2 n + 1 per permutation.
+    long_sides: what to do with a side that is too long for one permutation within max_evals (250 words at 500).
         "refuse", as shap does: it cannot be explained; "one_order": it takes the 2 n + 1 scores of one permutation,
-        so that its values are rougher than those of shorter sides.
+        so that its values are less precise than those of shorter sides.
     exact_up_to: words up to which all 2^n masks are scored, whatever max_evals says.
-    mask: what stands for a hidden word.
+    mask: the text in place of a hidden word.
     backend: "batched", or "library" for shap itself; equal to about 1e-15 for the same generator.
     algorithm: "auto" goes by exact_up_to; "exact" and "permutation" at any length; "kernel" and
         "partition" (Owen values over halves, quarters, ... of the side) only with backend="library".
@@ -61,14 +61,14 @@ class Shap(Explainer):
             raise ConfigError(f"shap.algorithm={self.algorithm} needs shap itself: set backend=library too.")
 
     def fingerprint(self) -> dict[str, Any]:
-        """Settings; `long_sides` only where it is not shap's own way, as results from before it was a setting bear."""
+        """Settings; `long_sides` only where it differs from shap: results from before this option stay valid."""
         found = super().fingerprint()
         if self.long_sides == "refuse":
             del found["long_sides"]
         return found
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
-        """The side as it stands, wholly masked, and every mask between that the algorithm asks for.
+        """The side unchanged, fully masked, and every mask between that the algorithm asks for.
 
         Raises ExplainError for a side too long for the algorithm.
         """
@@ -93,7 +93,7 @@ class Shap(Explainer):
         return permutation_values(plan.design, scores)
 
     def count_texts(self, n_words: int) -> int:
-        """2^n where exact, else 2 for the ends and 2 (n - 1) a permutation; more with backend="library".
+        """2^n where exact, else 2 for the ends and 2 (n - 1) per permutation; more with backend="library".
 
         Raises ExplainError for a side too long for the algorithm.
         """
@@ -150,7 +150,7 @@ def exact_weights(n: int) -> NDArray[np.float64]:
 
 
 class _Stream(threading.local):
-    """The kind of generator that shap draws from; one a thread, since making one costs more than all its draws."""
+    """The kind of generator that shap draws from; one per thread, since making one costs more than all its draws."""
 
     def __init__(self) -> None:
         self.generator = np.random.RandomState(0)

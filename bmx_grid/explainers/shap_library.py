@@ -97,7 +97,7 @@ _ALGORITHMS: dict[Algorithm, Callable[[int, int, int, Answer], NDArray[np.float6
 
 
 class _Masker:
-    """Hands shap's masks to the model as they are."""
+    """Passes shap's masks to the model unchanged."""
 
     clustering: NDArray[np.float64] | None = None
 

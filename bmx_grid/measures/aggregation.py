@@ -1,4 +1,4 @@
-"""From one attribution a word to one number a segment: means of positive numbers, for all p at once (paper 3.4)."""
+"""From one attribution per word to one number per segment: means of positive numbers, for all p at once (paper 3.4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 OFFSET = 1e-9  # paper section 3.4: added to every attribution, so that none is zero
 NEAR_ZERO = 0.05  # |p| below this goes through expm1, where log(mean(x^p)) / p would lose digits
 PRECISION = 2e-14  # relative error of a mean, for values within 1e-9 .. 1 and |p| <= 30
-SAFE_LOG = 450.0  # what `even_power_sums` bears
+SAFE_LOG = 450.0  # the largest |exponent * log| of `even_power_sums`
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class PowerMean(Aggregation):
             for rows, way in ((narrow, self._finite), (~narrow, super()._finite)):
                 means[rows] = way(ordered[np.repeat(rows, lengths)], lengths[rows], p, step)
             return means
-        centre = least * (np.sqrt(most) / np.sqrt(least))  # for equal words the very word
+        centre = least * (np.sqrt(most) / np.sqrt(least))  # equal values give exactly that value
         logs = np.log(ordered / np.repeat(centre, lengths))
         means = even_power_sums(logs, lengths, p, step)
         means /= lengths[:, None]
@@ -131,7 +131,7 @@ def shift_positive(values: Ragged) -> tuple[Ragged, NDArray[np.bool_]]:
 
     A row whose minimum is at most 0 becomes v + (|minimum| + 1e-9), any other row v + 1e-9. The bracketing is that
     of the published results: after rounding the smallest value of a shifted row is near 1e-9, not equal to it.
-    A row that holds a NaN is NaN altogether, and not shifted.
+    A row with a NaN becomes NaN as a whole, and is not shifted.
     Raises DataError when an attribution is so large (about 1e7) that adding 1e-9 leaves a zero.
     """
     inside = values.values[values.offsets[0] : values.offsets[-1]]

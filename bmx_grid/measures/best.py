@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-TIE = 1e-12  # correlations are no more exact than that: closer ones are equal
-NO_CHANGE = 1e-5  # a gain up to this is no change worth the name
+TIE = 1e-12  # correlations are not more exact than this: closer ones count as equal
+NO_CHANGE = 1e-5  # a gain up to this counts as no change
 
 
 class Plateau(NamedTuple):
-    """The best boosted points of S settings, w = 1 apart.
+    """The best boosted points of S settings, among those with w other than 1.
 
     highest: float64[S] highest correlation with w other than 1; -inf without a defined one.
     members: bool[S, P, W] the points with w other than 1 within 1e-5 of it.
@@ -29,7 +29,7 @@ def first_within_rounding(correlation: Floats) -> NDArray[np.intp]:
     """The best point of each of S settings: int[S] indices into the flattened P x W grids, float64[S, P, W].
 
     Best is the first, p ascending and w fastest, of the points within 1e-12 of the highest correlation: the paper's
-    rule, but for rounding. w = 1, the metric alone, is allowed. -1 for a setting without a defined point.
+    rule, except for rounding. w = 1, the metric alone, is allowed. -1 for a setting without a defined point.
     """
     flat = np.where(np.isnan(correlation), -np.inf, correlation).reshape(len(correlation), -1)
     highest = flat.max(axis=1, initial=-np.inf)

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Kind = Literal["pearson", "spearman", "kendall"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
-FEWEST = 3  # two pairs correlate perfectly whatever they are
+FEWEST = 3  # any two pairs correlate perfectly
 CANCELLED = 1e-3  # share of the variance that must be left when base and mean cancel, to trust the moments
 CENTRED = 1 / 400  # variance of the means, relative to their squared mean, below which they are centred first
 ROUNDED = 1e-4  # spread of the scores, relative to their size, from which their own rounding shows
@@ -93,7 +93,7 @@ def _pearson_grid(
 ) -> Floats:
     """All w from the second moments of base, mean and human score at each p; centre: float64[P] the mean of means.
 
-    Where too few digits are left of the variance, a point is done again from its scores.
+    Where too few digits are left of the variance, a point is recomputed from its scores.
     """
     if (human == human[0]).all():
         return np.full((len(centre), len(w)), np.nan)

@@ -46,7 +46,7 @@ def p_values(start: float, stop: float, step: float, max_points: int = MAX_POINT
     """
     told = f"the p grid from {start} to {stop} in steps of {step}"
     if not np.isfinite([start, stop, step]).all():
-        raise ConfigError(f"{told} is not made of finite numbers; name infinite p by themselves, in a list.")
+        raise ConfigError(f"{told} is not made of finite numbers; write infinite p as a list.")
     if step <= 0:
         raise ConfigError(f"{told}: the step must be above 0.")
     # The shortest decimal text of a float is what the user wrote: 0.1 becomes 1/10.
@@ -124,7 +124,7 @@ class GridResult:
 def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis: Ragged, human: Floats) -> GridResult:
     """The grid of a setting of N segments.
 
-    base: float64[N] scores of the metric; ground_truth and hypothesis: N rows of attributions, one a word;
+    base: float64[N] scores of the metric; ground_truth and hypothesis: N rows of attributions, one per word;
     human: float64[N], NaN = not rated.
     Raises DataError when attributions are too large to be shifted, ValueError when the arrays differ in length.
     """
@@ -161,10 +161,10 @@ def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis:
 def nearest_point(p_grid: Floats, w_grid: Floats, p: float, w: float) -> tuple[int, int] | None:
     """Row and column of the grid point at which (p, w) is evaluated; None outside the grid.
 
-    p_grid: float64[P] and w_grid: float64[W], ascending. Taken are the nearest p and the nearest w, of two equally
+    p_grid: float64[P] and w_grid: float64[W], ascending. The nearest p and the nearest w are taken, of two equally
     near ones the lower: p = -0.95 on a grid of tenths is evaluated at -1.0, as the paper's published numbers are. A
-    number is therefore always a correlation that was computed, never one between two.
-    With w = 1, the metric alone, p means nothing: any p will do, NaN as well.
+    number is therefore always a correlation that was computed, never interpolated.
+    With w = 1, the metric alone, p has no meaning: any p is accepted, NaN included.
     """
     column = _nearest(w_grid, w)
     if column is None:

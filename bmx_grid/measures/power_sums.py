@@ -1,7 +1,7 @@
 """Sums of many powers over the words of many rows, from few exponentials.
 
 x^(q0 + (a*K + k)*d) = x^(q0 + a*K*d) * x^(k*d): on an evenly spaced grid of E exponents two tables of
-about sqrt(E) powers a word are enough, and the sum over the words of a row is a small matrix product.
+about sqrt(E) powers per word are enough, and the sum over the words of a row is a small matrix product.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def power_sums(logs: Floats, lengths: Ints, exponents: Floats) -> Floats:
 
     logs: float64[total] <= 0, logarithms relative to the row's largest (or smallest) value, so that no sum
     overflows, ascending in each row, so that small terms are added before large ones; lengths: int64[R]
-    words a row, all >= 1, equal ones side by side; exponents: float64[E], ascending, at least 0.
+    words per row, all >= 1, equal ones side by side; exponents: float64[E], ascending, at least 0.
     """
     step = even_step(exponents)
     if step is not None:
@@ -156,7 +156,7 @@ def _powers(logs: Floats, step: float, below: int, out: Floats) -> None:
 
 
 class _Scratch(threading.local):
-    """Memory for the tables of a block, one for each thread.
+    """Memory for the tables of a block, one table per thread.
 
     Kept between calls: handed back to the system and asked for anew, it would cost more than the arithmetic done in it.
     """
@@ -164,7 +164,7 @@ class _Scratch(threading.local):
     memory: Floats = np.empty(0)
 
     def rows(self, count: int, words: int) -> Floats:
-        """float64[count, words] with anything in it, until the next call."""
+        """float64[count, words] uninitialised, valid until the next call."""
         if len(self.memory) < count * words:
             self.memory = np.empty(count * words)
         return self.memory[: count * words].reshape(count, words)

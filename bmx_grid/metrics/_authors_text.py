@@ -24,7 +24,7 @@ def check_libraries(metric: str, names: tuple[str, ...]) -> None:
 
 
 def check_text_libraries(metric: str, detokenize: bool, truecase: bool) -> None:
-    """Raise UnavailableError when a library or its data are missing that the two steps need."""
+    """Raise UnavailableError when a library or data that the two steps need are missing."""
     check_libraries(metric, (*(_TO_DETOKENISE if detokenize else ()), *(_TO_TRUECASE if truecase else ())))
     if truecase:
         import nltk
@@ -40,14 +40,14 @@ def check_text_libraries(metric: str, detokenize: bool, truecase: bool) -> None:
 
 @functools.lru_cache(maxsize=50_000)
 def detokenized(text: str, language: str) -> str:
-    """The text with its words, separated by single spaces, put together again by sacremoses' rules of a language."""
+    """The text with its words, separated by single spaces, joined again by sacremoses' rules for a language."""
     found: str = _detokenizer(language).detokenize(text.split(" "))
     return found
 
 
 @functools.lru_cache(maxsize=50_000)
 def truecased(text: str) -> str:
-    """The English text, tokenised again, each word in its likeliest casing; words not known are in title case."""
+    """The English text, tokenised again, each word in its most likely casing; unknown words are in title case."""
     found: str = _truecaser().get_true_case(text)
     return found
 

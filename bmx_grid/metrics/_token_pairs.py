@@ -1,7 +1,7 @@
 """Pairs of texts compared token by token, with few token embeddings in memory at a time.
 
-The texts of a chunk are stars: one that stays, and its perturbations around it. The one that stays is embedded
-and kept while its perturbations pass in batches and are forgotten. What is held at any time is bounded by the
+A chunk consists of fixed texts, each with the perturbations that are compared with it. The fixed text is embedded
+and kept while its perturbations pass in batches and are released. The memory in use at any time is bounded by the
 token budget: the kept texts of one window, and one batch.
 """
 
@@ -122,12 +122,12 @@ def score_token_pairs(
         in_batches(pass_by, lengths[texts], loaded, batch_tokens)
 
     for window in _windows(kept, lengths, _WINDOW * token_budget(loaded, batch_tokens)):
-        score_window(window)  # a function, so that one window's vectors are gone before the next one's are made
+        score_window(window)  # a function, so that one window's vectors are freed before the next one's are made
     return scores
 
 
 def _windows(kept: Ints, lengths: Ints, limit: int) -> Iterator[Ints]:
-    """Positions of pairs, a window at a time: pairs whose kept texts have `limit` tokens together, or one text more.
+    """Positions of pairs, one window at a time: pairs whose kept texts have `limit` tokens together, or one text more.
 
     Texts come in order of first use, so that what belongs to one segment falls into one window.
     """

@@ -23,7 +23,7 @@ Cost = Literal["light", "model"]
 
 @dataclass(frozen=True)
 class Metric(Component):
-    """A sentence-level metric: a function of the texts it reads of an item, higher is better.
+    """A sentence-level metric: a function of the texts of an item that it reads; higher is better.
 
     An item's score is the same alone, in any batch and in any order (the contract tests hold every option to
     this). Subclasses stay cheap to build and to pickle: models load on the first call of `score`.
@@ -41,7 +41,7 @@ class Metric(Component):
 
     @property
     def cost(self) -> Cost:
-        """What a text costs: "light", thousands per second on a processor core, or "model", a pass of a large network.
+        """The cost per text: "light", thousands per second on a processor core, or "model", a pass of a large network.
 
         The engine decides by it how much to do at once, and an executor which jobs need a device.
         """
@@ -58,10 +58,11 @@ class Metric(Component):
         """Raise UnavailableError, with the remedy, when this metric is unavailable here. Scores nothing."""
 
     def fitted(self, segments: SegmentSet) -> Metric:
-        """This metric after a look at the whole set that it will score (idf weights, translation difficulty).
+        """This metric fitted to the whole set that it will score (idf weights, translation difficulty).
 
-        What was seen is identity of what comes back: its fingerprint and signature say so. Called while a sweep is
-        planned, so it must be cheap: models load, and weights are computed, on the first call of `score`.
+        What it was fitted to is part of the identity of the returned metric: its fingerprint and signature say so.
+        Called while a sweep is planned, so it must be cheap: models load, and weights are computed, on the first call
+        of `score`.
         """
         return self
 
@@ -74,7 +75,7 @@ class Metric(Component):
         return np.stack([scores, np.ones(len(scores))], axis=1)
 
     def combine(self, sums: Floats) -> Floats:
-        """float64[...] scores of systems from float64[..., k] sums of their segments' statistics; NaN of no segment.
+        """float64[...] scores of systems from float64[..., k] sums of their segments' statistics; NaN without segments.
 
         BLEU, chrF, TER and WER of a system are no means of segment scores: their statistics are counts, and a
         resample of segments is a matrix product.
@@ -84,7 +85,7 @@ class Metric(Component):
         return found
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
-        """How many texts `copies` versions of `item` come to, at most: more only for a metric built on another.
+        """The most texts that `copies` versions of `item` need: above `copies` only for a metric built on another.
 
         Raises ExplainError when they are above the metric's own limit: found before anything is scored.
         """
@@ -93,7 +94,7 @@ class Metric(Component):
     def score_masked(self, requests: Sequence[Request]) -> list[Floats] | None:
         """Scores of masked texts without writing them out, float64[K] for each request of K >= 1 texts.
 
-        None (the default) when the metric has no such short cut: the engine then renders the texts.
+        None (the default) when the metric cannot do so: the engine then renders the texts.
         Where it is given it equals `score` on the rendered texts bit for bit.
         """
         return None

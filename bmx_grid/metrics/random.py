@@ -1,4 +1,4 @@
-"""A metric without meaning: the control that shows what chance alone would reach."""
+"""Control: random scores, which show what chance alone would reach."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bmx_grid.perturbation import Item, Role
 class RandomMetric(Metric):
     """Uniform scores in [0, 1), a pure function of (seed, ground truth, hypothesis).
 
-    A hash stands for a random generator, so that order, batch and number of workers cannot change a score.
+    A hash takes the place of a random generator, so that order, batch and number of workers cannot change a score.
     ground_truth: which text it reads; "source" is what every data set has.
     """
 

@@ -34,7 +34,7 @@ class SentenceBleu(Metric):
     """sacreBLEU's sentence BLEU of the hypothesis against one reference, divided by 100, bit for bit.
 
     The defaults are the paper's SentenceBLEU: 13a tokens, orders 2 to 4 smoothed by adding 1.
-    smooth_value: None stands for the default of the method (1 for add-k, 0.1 for floor).
+    smooth_value: None means the default of the method (1 for add-k, 0.1 for floor).
     effective_order: leave out orders that are longer than the hypothesis, as sacrebleu.sentence_bleu does.
     An empty hypothesis or reference scores 0.
     """
@@ -163,7 +163,7 @@ def _library_tokenizer(name: str) -> Callable[[str], str]:
     except RuntimeError as error:  # what sacreBLEU raises for them
         extra = name.removesuffix("-mecab")
         raise UnavailableError(
-            f"sacreBLEU's tokenizer '{name}' needs libraries that are not here: "
+            f"sacreBLEU's tokenizer '{name}' needs libraries that are not installed: "
             f"pip install 'sacrebleu[{extra}]', or choose another tokenizer (tokenize=13a)."
         ) from error
     return tokenizer
@@ -176,7 +176,7 @@ def _tokenizer(name: str, lowercase: bool) -> Tokenizer:
     def tokens(text: str) -> Sequence[str]:
         text = text.lower() if lowercase else text
         if name == "13a" and text.isalnum():
-            return (text,)  # 13a parts words at signs only; asking the library about each new word takes longest
+            return (text,)  # 13a splits words at punctuation only; calling the library for each new word takes longest
         return library(text.rstrip()).split()
 
     return Tokenizer(tokens, by_word=name in _BY_WORD)

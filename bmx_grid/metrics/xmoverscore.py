@@ -29,7 +29,7 @@ class XMoverScore(NeuralMetric):
         flows as large as the largest of that share (so with equal weights and sizes nothing is left out).
     language_model: adds `language_model_weight` times `normalised_likelihood` of the hypothesis; None for none,
         as in the paper's text. The authors' code adds 0.1 times that of GPT-2.
-    The empty text consists of its two special tokens. Texts are taken as they are.
+    The empty text consists of its two special tokens. Texts are read unchanged.
 
     The authors' code does more than the paper says: it detokenises both texts, restores the case of the hypothesis,
     and leaves out flows by the rounding of its solver, also some of those that are equal in exact numbers (up to

@@ -20,8 +20,8 @@ from bmx_grid.perturbation import Item
 class AuthorsXMoverScore(XMoverScore):
     """XMoverScore with the steps that the code of BMX's authors takes and the paper does not mention.
 
-    detokenize: both texts are put together by sacremoses' MosesDetokenizer. source_language: whose rules hold for
-        the ground truth ("de", say); None for the rules common to all languages, which give the same texts for all
+    detokenize: both texts are put together by sacremoses' MosesDetokenizer. source_language: whose rules apply to
+        the ground truth (such as "de"); None for the rules common to all languages, which give the same texts for all
         3,920 sources of WMT17. The hypothesis is English.
     truecase: the hypothesis is tokenised and cased again by the library truecase, with its English model.
     transport: "pyemd" leaves out flows as the authors do; "exact" as XMoverScore does. pyemd rounds the flows to

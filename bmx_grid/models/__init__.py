@@ -1,1 +1,1 @@
-"""Pretrained models: where they lie, how they load, texts through them."""
+"""Pretrained models: where they are found, how they load, and running texts through them."""

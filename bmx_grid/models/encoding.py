@@ -14,13 +14,13 @@ from bmx_grid.models.truncation import note
 
 Ints = NDArray[np.int64]
 TokenIds = list[NDArray[np.int32]]
-CPU_BATCH_TOKENS = 2_048  # on a CPU larger batches are slower: their activations leave the cache
+CPU_BATCH_TOKENS = 2_048  # on a CPU larger batches are slower: their activations exceed the cache
 GPU_BATCH_TOKENS = 32_768
 _TEXTS_AT_ONCE = 256  # through the tokenizer, whose own records are many times larger than the ids
 
 
 def token_budget(loaded: LoadedModel, batch_tokens: int | None) -> int:
-    """Padded tokens a batch: as asked for, or what suits the device; never more than what was seen to fit."""
+    """Padded tokens per batch: as configured, or what suits the device; never more than is known to fit."""
     if batch_tokens is None:
         batch_tokens = CPU_BATCH_TOKENS if loaded.on_cpu else GPU_BATCH_TOKENS
     return batch_tokens if loaded.most_tokens is None else min(batch_tokens, loaded.most_tokens)

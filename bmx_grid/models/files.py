@@ -53,7 +53,7 @@ def model_folder(model: str) -> Path | None:
 
 
 def model_identity(model: str, revision: str | None) -> dict[str, str | None]:
-    """What tells a model from all others with its name: the commit of a hub model, the content of a folder.
+    """What distinguishes a model from others of the same name: the commit of a hub model, the content of a folder.
 
     A branch of the hub moves and a folder can be overwritten in place, so that their names alone would let another
     model's results pass for this one's. A folder has no revision.
@@ -69,7 +69,7 @@ def model_identity(model: str, revision: str | None) -> dict[str, str | None]:
 def commit(model: str, revision: str | None) -> str | None:
     """The commit that the revision of a hub model stands for: in the local cache if it is there, else on the hub.
 
-    `revision` itself where neither can tell: such a model cannot be had either.
+    `revision` itself where neither can tell: such a model is unavailable, too.
     """
     if revision is not None and _COMMIT.fullmatch(revision):
         return revision
@@ -109,7 +109,7 @@ def _file_digest(path: Path, size: int, modified: int) -> str:
 
 
 def check_model(model: str, revision: str | None = None, layers: int | None = None) -> None:
-    """Raise UnavailableError when `model` is unavailable; reads its configuration at most, never its weights.
+    """Raise UnavailableError when `model` is unavailable; reads no more than its configuration, never its weights.
 
     Its tokenizer counts: a library that the tokenizer needs, and a casing that nothing states. A hub model that is
     not in the cache passes while the hub may be asked: loading will fetch it.
@@ -234,12 +234,12 @@ def _cached(model: str, revision: str | None, name: str) -> Path | None:
 
 
 def absent(model: str, revision: str | None, why: str) -> str:
-    """The message for a hub model that cannot be had: id, revision, cache looked at, and the ways to get it."""
+    """The message for a hub model that is unavailable: id, revision, cache searched, and the ways to get it."""
     from huggingface_hub import constants
 
     pinned = f" --revision {revision}" if revision is not None else ""
     return (
-        f"model '{model}' (revision {revision or 'main'}) cannot be loaded: {why}. Looked at the cache in "
+        f"model '{model}' (revision {revision or 'main'}) cannot be loaded: {why}. The cache searched is "
         f"{constants.HF_HUB_CACHE}. Where there is a network, run `hf download {model}{pinned}` and point HF_HOME to "
         "that cache, or set `model` to a folder that holds the model."
     )

@@ -33,7 +33,7 @@ _KEPT_LOADED = 4  # models a process holds: a metric's, its language model's, an
 
 @dataclass(eq=False)
 class LoadedModel:
-    """A tokenizer and a network in evaluation mode, on its device, and what this process learnt about them.
+    """A tokenizer and a network in evaluation mode, on its device, and what this process found out about them.
 
     max_length: tokens that a text may have at most, special tokens included.
     most_tokens: padded tokens that still fit into memory at once, once that has run out; None before.
@@ -64,11 +64,11 @@ def load_model(
     """The model, loaded on the first call and kept.
 
     layers: keep only the first so many hidden layers of an encoder (None keeps all).
-    Raises UnavailableError naming model, revision, the place looked at and the way out.
+    Raises UnavailableError naming model, revision, the place searched and how to get it.
     """
     check_model(model, revision, layers)
     if model_folder(model) is None:
-        revision = commit(model, revision)  # of the model whose identity the results bear
+        revision = commit(model, revision)  # of the model whose identity is part of the results
     return _load(kind, model, revision, layers, dtype, _chosen_device(device))
 
 
@@ -145,7 +145,7 @@ def _read(kind: Kind, model: str, place: str, revision: str | None, dtype: Dtype
 
 
 def _check_kind(kind: Kind, model: str, tokenizer: Any, network: Any) -> None:
-    """Refuse models that load, but not as what they are needed for. Raises UnavailableError."""
+    """Refuse models that load, but are of the wrong kind. Raises UnavailableError."""
     config = network.config
     made_for = getattr(config, "architectures", None) or []
     if kind == "causal_lm" and not any(name.endswith(("LMHeadModel", "ForCausalLM")) for name in made_for):
@@ -169,7 +169,7 @@ def _check_kind(kind: Kind, model: str, tokenizer: Any, network: Any) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No progress bars and no advice from transformers while a model is loaded; as it was afterwards."""
+    """No progress bars and no advice from transformers while a model is loaded; restored afterwards."""
     from transformers.utils import logging
 
     log: Any = logging  # untyped functions

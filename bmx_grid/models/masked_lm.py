@@ -1,4 +1,4 @@
-"""What a masked language model would write in the place of a word."""
+"""What a masked language model would write in place of a word."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Proposals:
 class MaskedLM:
     """A masked language model and its tokenizer, as loaded.
 
-    max_tokens: what the model reads at most, its special tokens included. Of a longer text it reads the
+    max_tokens: the most that the model reads, its special tokens included. Of a longer text it reads the
         window of so many tokens that has the masked word in its middle (at an end of the text, near that end).
         Such texts are counted (`models.truncation`), once for each masked word.
     """
@@ -43,7 +43,7 @@ class MaskedLM:
     max_tokens: int
 
     def propose(self, words: tuple[str, ...], places: Sequence[int], count: int, batch_tokens: int) -> Proposals:
-        """What stands at each of m `places` when the word there is taken as unknown and all others as they are.
+        """Candidates for each of m `places`, with the word there masked and all others unchanged.
 
         One forward pass over all m texts together, or as many as keep each below `batch_tokens` tokens. Texts of
         other sides never share a pass: matrix products of another shape round otherwise (measured: 1e-7 to 2e-6
@@ -73,7 +73,7 @@ class MaskedLM:
         inputs = {"input_ids": ids.to(device), "attention_mask": attended.to(device)}
         rows = torch.arange(len(ids), device=device)
         places = torch.from_numpy(masks).to(device)
-        # The head is by far the widest layer (120,000 outputs a token): only where a word is masked.
+        # The head is by far the widest layer (120,000 outputs per token): only where a word is masked.
         head = getattr(network, "cls", None) or getattr(network, "lm_head", None)
         if head is None:
             logits = network(**inputs).logits[rows, places].float()
@@ -87,7 +87,7 @@ class MaskedLM:
         return found.indices.cpu().numpy(), probabilities
 
     def _encode(self, words: tuple[str, ...], places: Sequence[int]) -> tuple[list[list[int]], list[int]]:
-        """For each place, the token ids of the side with the word there masked, and where the mask stands in them."""
+        """For each place, the token ids of the side with the word there masked, and the mask's position in them."""
         tokenizer = self.loaded.tokenizer
         mask = tokenizer.mask_token
         texts = [join_words([*words[:place], mask, *words[place + 1 :]]) for place in places]
@@ -115,10 +115,10 @@ class MaskedLM:
 
     @cached_property
     def _texts(self) -> list[str]:
-        """The text of every token of the vocabulary, "" for those that are no candidates.
+        """The text of every token of the vocabulary, "" for those that are not candidates.
 
         Without blanks around it and without the sign of a piece inside a word ("##ing" is written "ing").
-        Special tokens, [UNK] among them, and tokens that are no text by themselves are no candidates.
+        Special tokens, [UNK] among them, and tokens that are not text by themselves are not candidates.
         """
         tokenizer = self.loaded.tokenizer
         special = set(tokenizer.all_special_ids)
@@ -139,7 +139,7 @@ class MaskedLM:
 def load_masked_lm(model: str, revision: str | None, dtype: Dtype, device: Device, max_length: int) -> MaskedLM:
     """The model, loaded once per process, reading at most `max_length` tokens or as many as it can.
 
-    Raises UnavailableError when it cannot be had, or is no masked language model.
+    Raises UnavailableError when it is unavailable, or is not a masked language model.
     """
     loaded = load_model("masked_lm", model, revision, dtype=dtype, device=device)
     if loaded.tokenizer.mask_token_id is None or not loaded.tokenizer.is_fast:
@@ -151,7 +151,7 @@ def load_masked_lm(model: str, revision: str | None, dtype: Dtype, device: Devic
 
 
 def window(ids: list[int], special: list[bool], at: int, max_tokens: int) -> tuple[list[int], int]:
-    """At most `max_tokens` of `ids` around position `at`, and where it then stands.
+    """At most `max_tokens` of `ids` around position `at`, and its position among them.
 
     The special tokens at both ends stay; of the others those nearest to `at`.
     """

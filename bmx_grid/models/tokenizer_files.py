@@ -41,8 +41,8 @@ def check_casing(model: str, model_type: object, find: Callable[[str], Path | No
     """Raise UnavailableError for a BERT that does not say whether it is cased.
 
     transformers lower-cases the texts of such a model, even where its tokenizer.json keeps their case, so that a
-    cased model without its tokenizer_config.json would give other scores without a word.
-    find: the path of a file of the model, None if it has none of that name.
+    cased model without its tokenizer_config.json would silently give other scores.
+    find: the path of a file of the model, None if it has no file of that name.
     """
     if model_type not in LOWER_CASED_BY_DEFAULT:
         return

@@ -1,4 +1,4 @@
-"""How many texts pretrained models have read in part, because they were longer than the model reads: one process."""
+"""How many texts pretrained models have truncated in this process, because they were longer than the model reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TEXTS: Counter[str] = Counter()
 
 
 def note(count: int, model: str) -> bool:
-    """Add `count` >= 0 texts that `model` has read in part. True if they are its first, so that it is warned of once.
+    """Add `count` >= 0 texts that `model` has read in part. True if they are its first: then it warns, once.
 
     Raises ValueError for a count below 0: the total never falls.
     """

@@ -1,4 +1,4 @@
-"""Option names as the field writes them, and names of any origin made fit for a drawing and for a file."""
+"""Option names as the field writes them, and any names made safe for drawings and file names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CORRELATIONS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kendall"
 LONGEST_LABEL = 44  # characters of a name where there is room for a line
 SHORT_LABEL = 22  # beside the axes of a figure that is a column wide
 LONGEST_STEM = 150  # characters of a file name, which with its suffix must stay below 255 bytes
-MARK = 8  # hexadecimal digits that keep altered file names apart
+MARK = 8  # hexadecimal digits that keep altered file names distinct
 
 
 def written(name: str) -> str:

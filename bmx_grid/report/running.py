@@ -1,4 +1,4 @@
-"""What a sweep says while it is planned and while it runs."""
+"""What a sweep prints while it is planned and while it runs."""
 
 from __future__ import annotations
 

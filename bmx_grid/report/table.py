@@ -1,7 +1,7 @@
 """A table as text, Markdown, LaTeX and CSV: the one writer of each.
 
 Names come from users' files. Every writer shows them in one line (wording.visible) and escapes what its medium reads as
-a command: of the four, only numbers are written as they are.
+a command: only numbers are written unescaped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Format = Literal["txt", "md", "tex", "csv"]
 GAP = "  "
 WIDTH = 120  # characters per line of notes
 FITTING = 7  # columns that fit a line of a page
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins so
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins with one of these
 # What LaTeX reads as commands, and characters that need text mode.
 LATEX = str.maketrans(
     {
@@ -109,7 +109,7 @@ def as_latex(table: Table) -> str:
 
 
 def as_csv(table: Table) -> str:
-    """Header and rows; numbers in full, undefined ones empty. No title and no notes, so that anything reads it.
+    """Header and rows; numbers in full, undefined ones empty. No title and no notes, so that any program can read it.
 
     A name that a spreadsheet would run as a formula has a ' before it.
     """

@@ -27,7 +27,7 @@ GAP = "  "
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of numbers; rank: how early it is left out where there is no room, 0 never."""
+    """A column of numbers; rank: columns of higher rank are left out first where there is no room, 0 never."""
 
     name: str
     shown: Callable[[SettingResult], str]
@@ -169,7 +169,7 @@ def _shortened(text: str, width: int) -> str:
 
 
 def _notes(results: Sequence[SettingResult], columns: Sequence[_Column], width: int) -> str:
-    """What the columns mean, and what was undefined: said once, below all tables."""
+    """What the columns mean, and what was undefined: shown once, below all tables."""
     shown = {one.name for one in columns}
     points = {one.explainer: (one.fixed_w, one.fixed_p) for one in results if math.isfinite(one.fixed_w)}
     lines = []

@@ -1,7 +1,7 @@
-"""The folder of a sweep: everything in it belongs to one run, and an unchanged run finds it as it left it.
+"""The folder of a sweep: everything in it belongs to one run, and an unchanged run leaves it untouched.
 
 What an earlier run wrote and this one does not have (another configuration, settings that are gone, tables of a run
-in which all fails now) is moved below `previous/`, so that no table stands beside the configuration of another run.
+in which now everything fails) is moved below `previous/`, so that no table lies next to another run's configuration.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class OutputFolder:
     path: Path
 
     def unchanged(self, fingerprint: str) -> dict[str, Any] | None:
-        """The stamp of the last run if it was this very run and all its files are as it left them; else None."""
+        """The stamp of the last run if it was the same run and all its files are unchanged; else None."""
         stamp = self._stamp()
         same = stamp.get("fingerprint") == fingerprint and stamp["files"] == self._states(stamp["files"])
         return stamp if same else None
 
     def begin(self, planned: Iterable[str]) -> None:
-        """Say that a run has begun that may write the `planned` files, names below the folder. Raises StoreError.
+        """Record that a run has begun that may write the `planned` files, named below the folder. Raises StoreError.
 
-        What a killed run leaves is then known to the next one.
+        The next run then knows what a killed one may have left.
         """
         stamp = self._stamp()
         files = {**{name: [0, 0] for name in planned}, **stamp["files"]}
@@ -63,14 +63,14 @@ class OutputFolder:
                 os.replace(self.path / name, place / name)
             except OSError as error:
                 raise StoreError(
-                    f"cannot move {self.path / name} of an earlier run aside: {error.strerror or error}. Mend the "
+                    f"cannot move {self.path / name} of an earlier run aside: {error.strerror or error}. Fix the "
                     "folder's permissions, or choose another output_dir."
                 ) from error
             moved.append(name)
         return moved
 
     def finish(self, fingerprint: str, written: Iterable[Path], **note: Any) -> None:
-        """Stamp the folder with this run, its files, and a note for whoever finds it unchanged. Raises StoreError."""
+        """Stamp the folder with this run, its files, and a note to show when the run is repeated. Raises StoreError."""
         names = sorted({path.relative_to(self.path).as_posix() for path in written if path.is_file()})
         self._write({"fingerprint": fingerprint, "files": self._states(names), **note})
 
@@ -82,7 +82,7 @@ class OutputFolder:
         """What the last run left; without files where there is no stamp, or none that can be read."""
         try:
             found = json.loads((self.path / STAMP).read_text(encoding="utf-8"))
-        except (OSError, ValueError):  # a stamp only ever saves work: without one the run is made again
+        except (OSError, ValueError):  # a stamp only saves work: without one the run is repeated
             return {"files": {}}
         readable = isinstance(found, dict) and isinstance(found.get("files"), dict)
         return found if readable and all(_is_below(name) for name in found["files"]) else {"files": {}}

@@ -64,7 +64,7 @@ class PlannedSetting:
 
     @property
     def n_texts(self) -> int:
-        """Texts still to score, before repeats are taken out."""
+        """Texts still to score, before repeats are removed."""
         return sum(self.n_texts_of)
 
     @property
@@ -109,7 +109,7 @@ class SweepPlan:
 
     @property
     def n_texts(self) -> int:
-        """Texts still to score, before repeats are taken out."""
+        """Texts still to score, before repeats are removed."""
         return sum(planned.n_texts for planned in self.settings)
 
 

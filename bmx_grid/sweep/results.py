@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SettingResult:
-    """Everything known of one finished setting.
+    """Everything known about one finished setting.
 
     evaluated: what each evaluation of the sweep found, by its table's name.
     scores: the columns of the table of scores, one value per segment.
@@ -32,8 +32,8 @@ class SettingResult:
     signature: metric, explainer and seed in one line, to travel with the numbers.
     parameters: the readable settings behind the result.
     fingerprint: SHA-256 of all that the result depends on.
-    seconds, n_texts, cached: what this run spent on it; n_truncated: of these texts, those that were longer than a
-        model reads, and were scored without their end. No part of the result.
+    seconds, n_texts, cached: what this run spent on it; n_truncated: of these texts, those that were truncated because
+        they are longer than a model reads. Not part of the result.
 
     The properties below read the evaluation "grid"; numbers are NaN in a sweep without it, and for a metric alone all
     but the baseline.
@@ -144,7 +144,7 @@ class SettingResult:
 def evaluation_table(evaluation: Evaluation, results: Iterable[SettingResult]) -> pa.Table:
     """The rows of one evaluation from all results: NAMES, then its columns; texts are dictionary-encoded.
 
-    Settings are sorted by data set, explainer, metric and language pair, whatever order they ended in. For the grid
+    Settings are sorted by data set, explainer, metric and language pair, in whatever order they finished. For the grid
     these are, in this order, the columns and rows of the paper's published one.
     """
     import pyarrow as pa

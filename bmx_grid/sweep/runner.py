@@ -25,13 +25,13 @@ from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.scores import segment_rows
 from bmx_grid.terminal import plain_warnings
 
-VERSION = 2  # of what is said of a setting beside its evaluations; part of a result's fingerprint
+VERSION = 2  # of what is reported of a setting besides its evaluations; part of a result's fingerprint
 Evaluations = Mapping[str, Evaluation]
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """How a setting ended. `details` holds the traceback of an error nobody foresaw."""
+    """How a setting ended. `details` holds the traceback of an unexpected error."""
 
     label: str
     status: Literal["done", "cached", "failed"]
@@ -42,7 +42,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Chunk:
-    """Items for one job, and the texts they ask for at most."""
+    """Items for one job, and the most texts they ask for."""
 
     items: Sequence[Item]
     n_texts: int
@@ -50,7 +50,7 @@ class _Chunk:
 
 @dataclass(frozen=True)
 class _ChunkEnd:
-    """n_texts: as planned; n_scored: as asked of the metric; n_truncated: those of them longer than a model reads."""
+    """n_texts: as planned; n_scored: as sent to the metric; n_truncated: those of them longer than a model reads."""
 
     setting: int
     n_texts: int
@@ -63,7 +63,7 @@ class _ChunkEnd:
 
 @dataclass
 class _Progress:
-    """What is still open of one setting."""
+    """What is left to do for one setting."""
 
     chunks: int
     n_texts: int = 0
@@ -84,7 +84,7 @@ def run_plan(
     """Outcomes of the plan's settings as they end: cached ones first, then the others as workers finish.
 
     progress gets the number of texts of every chunk that ends. With stop_on_error nothing new is
-    started after a failure. Finished chunks are on disk whatever happens to this process.
+    started after a failure. Finished chunks are on disk even if this process is killed.
     """
     waiting: dict[int, list[_Chunk]] = {}
     for index, planned in enumerate(plan.settings):
@@ -105,7 +105,7 @@ def run_plan(
         for index in chosen:
             setting = plan.settings[index].setting
             for number, chunk in enumerate(waiting[index]):
-                # Looked at again for every chunk: settings that failed meanwhile get no more work.
+                # Checked again for every chunk: settings that failed meanwhile get no more work.
                 if index in open_settings and number not in open_settings[index].done:
                     parts = (setting.metric, setting.explainer)
                     yield Job(partial(_work, index, number, setting.slot, *parts, chunk, seed), _needs_device(*parts))
@@ -144,7 +144,7 @@ def run_plan(
 
 
 def _needs_device(*parts: Metric | Explainer | None) -> bool:
-    """Whether one of the parts runs a large model that its settings do not keep on the processor."""
+    """Whether one of the parts runs a large model that its settings do not restrict to the CPU."""
     heavy = [part for part in parts if getattr(part, "cost", "light") == "model" or hasattr(part, "device")]
     return any(getattr(part, "device", "auto") != "cpu" for part in heavy)
 
@@ -180,7 +180,7 @@ def _work(
     except BmxError as error:
         return number, _ChunkEnd(index, n_texts, time.perf_counter() - start, reason=str(error))
     except Exception as error:
-        # Any error is taken here: libraries behind metrics raise what they like, the other settings go on, and the
+        # Any error is caught here: libraries behind metrics may raise anything, the other settings go on, and the
         # traceback is kept for the report.
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         seconds = time.perf_counter() - start
@@ -267,5 +267,5 @@ def _explainer_parameters(explainer: Explainer | None) -> dict[str, Any]:
 
 
 def refused(outcomes: Sequence[Outcome], plan: SweepPlan) -> list[Refused]:
-    """Everything of a sweep that failed, before and while it ran."""
+    """Everything in a sweep that failed, before and while it ran."""
     return [*plan.failed, *(Refused(one.label, one.reason) for one in outcomes if one.status == "failed")]

@@ -1,4 +1,4 @@
-"""The table of scores: one row per segment and setting, for statistics of one's own."""
+"""The table of scores: one row per segment and setting, for your own statistics."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def segment_rows(setting: Setting, base: Any, clusters: Sequence[str], evaluated
     """The columns of one setting, N values each: who, human scores, base score, words per text, then `evaluated`.
 
     base: float64[N] scores of the metric alone; clusters: N labels; evaluated: what evaluations say of segments.
-    words_ROLE is null for a text that the metric does not read. Human scores are NaN where nobody rated.
+    words_ROLE is null for a text that the metric does not read. Human scores are NaN for unrated segments.
     """
     segments = setting.segments
     columns: dict[str, Any] = {

@@ -131,7 +131,7 @@ FIRST = of(ARROW, ONE)
         *[
             pytest.param(
                 replaced(ARROW, column, pa.array(["fine", "fine", name] + ["fine"] * (ARROW.num_rows - 3))),
-                f"row 3: the {said} .* cannot name files",
+                f"row 3: the {said} .* cannot be part of file names",
                 id=f"{column}: {why}",
             )
             for column, said in (

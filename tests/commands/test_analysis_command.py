@@ -150,7 +150,7 @@ def test_hostile_names_in_a_table_are_refused_before_anything_is_written(tmp_pat
     pq.write_table(rows({("d", "a", "m", "x/../../../../evil"): peaked(-1.0)}), tmp_path / "grid.parquet")
     out = tmp_path / "deep" / "out"
     assert main([f"results={tmp_path / 'grid.parquet'}", f"output_dir={out}"]) == 2
-    assert "row 1: the explainer 'x/../../../../evil' cannot name files" in capsys.readouterr().err
+    assert "row 1: the explainer 'x/../../../../evil' cannot be part of file names" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["grid.parquet"]
 
 

@@ -56,7 +56,7 @@ SAMPLE = ("executor=sequential", "tracking=none", "analysis=false", "dataset.sam
         pytest.param(["~grid.fixed.lime.p"], "grid.fixed.lime: p must be given", id="half a fixed point"),
         pytest.param([f"output_dir={'x/' * 3000}"], "output_dir: the path .* is too long", id="a long path"),
         pytest.param([f"cache_dir={'x' * 300}"], "cache_dir: the path .* is too long", id="a long name"),
-        pytest.param(["data_dir=''"], "data_dir: '' is no path; write data_dir=FOLDER", id="an empty path"),
+        pytest.param(["data_dir=''"], "data_dir: '' is not a path; write data_dir=FOLDER", id="an empty path"),
         pytest.param(
             ["metric.sentence_bleu._target_=bmx_grid.metrics.base.Metric"], "is abstract", id="abstract class"
         ),
@@ -106,11 +106,11 @@ def test_data_that_cannot_be_used_fail_with_the_place_and_the_way_out(rows, mess
     [
         pytest.param({"hypothesis": "a \ud800 b"}, "lone surrogate", id="half a character"),
         pytest.param({"score": 10**400}, "not a finite number", id="a number beyond float64"),
-        pytest.param({"language_pair": "../../../x"}, "cannot name files", id="a path for a language pair"),
-        pytest.param({"language_pair": "/etc/x"}, "cannot name files", id="an absolute path"),
-        pytest.param({"language_pair": "de/en"}, "cannot name files", id="a slash"),
-        pytest.param({"language_pair": "x" * 300}, "cannot name files", id="a name of 300 characters"),
-        pytest.param({"language_pair": ""}, "cannot name files", id="an empty name"),
+        pytest.param({"language_pair": "../../../x"}, "cannot be part of file names", id="a path for a language pair"),
+        pytest.param({"language_pair": "/etc/x"}, "cannot be part of file names", id="an absolute path"),
+        pytest.param({"language_pair": "de/en"}, "cannot be part of file names", id="a slash"),
+        pytest.param({"language_pair": "x" * 300}, "cannot be part of file names", id="a name of 300 characters"),
+        pytest.param({"language_pair": ""}, "cannot be part of file names", id="an empty name"),
     ],
 )
 def test_hostile_records_are_refused_by_name_and_write_nothing(record, message, tmp_path, capsys):

@@ -135,19 +135,19 @@ def test_hydras_own_logging_can_be_chosen(logging, folder):
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        pytest.param("metric=[chfr]", "unknown metric 'chfr'. Did you mean 'chrf'? There are: ", id="metric"),
-        pytest.param("metric=[chrf,zzz]", "unknown metric 'zzz'. There are: ", id="second of a list"),
+        pytest.param("metric=[chfr]", "unknown metric 'chfr'. Did you mean 'chrf'? Available: ", id="metric"),
+        pytest.param("metric=[chrf,zzz]", "unknown metric 'zzz'. Available: ", id="second of a list"),
         pytest.param("explainer=[limes]", "unknown explainer 'limes'. Did you mean 'lime'?", id="explainer"),
         pytest.param("dataset=[wmt71]", "unknown dataset 'wmt71'. Did you mean 'wmt17'?", id="data set"),
         pytest.param("+sweep=quick", "unknown sweep 'quick'. Did you mean 'quickstart'?", id="sweep"),
         pytest.param("sweep=quickstart", "write +sweep=quickstart", id="sweep without plus"),
-        pytest.param("tracking=wandb", "unknown tracking 'wandb'. There are: mlflow, none", id="tracking"),
+        pytest.param("tracking=wandb", "unknown tracking 'wandb'. Available: mlflow, none", id="tracking"),
         pytest.param("hydra/launcher=lob", "unknown hydra/launcher 'lob'", id="launcher"),
         pytest.param("limt=3", "unknown key 'limt'. Did you mean 'limit'?", id="a key"),
         pytest.param("+limt=2", "unknown key 'limt'. Did you mean 'limit'?", id="an added key"),
         pytest.param("++limt=2", "unknown key 'limt'. Did you mean 'limit'?", id="a forced key"),
         pytest.param("+dry_runn=true", "unknown key 'dry_runn'. Did you mean 'dry_run'?", id="a flag"),
-        pytest.param("++x.y=1", "unknown key 'x'. There are: ", id="nested"),
+        pytest.param("++x.y=1", "unknown key 'x'. Available: ", id="nested"),
         pytest.param(
             "grid.corelation=kendall", "grid: unknown key 'corelation'. Did you mean 'correlation'?", id="grid"
         ),
@@ -209,7 +209,7 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
         ),
         pytest.param("sweep/d", GLOBAL + "defaults: x\n", "+sweep=d", "defaults must be a list", id="defaults"),
         pytest.param(
-            "metric/b", "b:\n  a: [1,\n  c: }\n", "metric=[b]", "line 3, column 6: this is no YAML", id="YAML"
+            "metric/b", "b:\n  a: [1,\n  c: }\n", "metric=[b]", "line 3, column 6: this is not YAML", id="YAML"
         ),
         pytest.param(
             "metric/u", "u:\n  a: é\n".encode("latin-1"), "metric=[u]", "line 2: this is not UTF-8", id="Latin-1"

@@ -87,7 +87,7 @@ def test_an_error_of_the_jobs_themselves_is_raised(executor):
 
 
 def test_a_lost_worker_is_its_own_error_with_a_way_out(in_processes):
-    with pytest.raises(WorkerLost, match=r"(killed|lost).*What was finished is kept: run the same command again with"):
+    with pytest.raises(WorkerLost, match=r"(killed|lost).*Finished work is kept: run the same command again with"):
         list(in_processes.run([Job(jobs.killed)]))
     # and the same executor is as good as before
     assert list(in_processes.run([Job(partial(jobs.square, 3))])) == [9]
@@ -121,7 +121,7 @@ def test_it_is_small_and_survives_pickling(executor):
 
 BAD = {
     "chunk_texts=0": ({"chunk_texts": 0}, "executor.chunk_texts must be at least 1, got 0"),
-    "an unknown device": ({"devices": ["gpu0"]}, "executor.devices: 'gpu0' is no device; write cuda:0"),
+    "an unknown device": ({"devices": ["gpu0"]}, "executor.devices: 'gpu0' is not a device; write cuda:0"),
     "a device twice": ({"devices": ["cuda:1", "cuda:1"]}, "executor.devices: cuda:1 is named twice"),
 }
 

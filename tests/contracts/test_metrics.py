@@ -73,7 +73,7 @@ def test_masked_scores_equal_scores_of_the_written_text_bit_for_bit(metric):
                 requests.append(request_of(plan, side, other))
     masked = metric.score_masked(requests)
     if masked is None:
-        pytest.skip("no short cut for masks: the engine writes the texts")
+        pytest.skip("no score_masked: the engine writes the texts")
     for request, scores in zip(requests, masked, strict=True):
         assert scores.tobytes() == score(metric, pairs_of(request)).tobytes(), request
 

@@ -51,7 +51,7 @@ def test_verify_without_data(run):
 
 def test_verify_and_list_with_data(run, data_dir):
     assert run("verify", "all", f"data_dir={data_dir}")[0] == 0
-    assert "80 of 80 files there and verified" in run("list", f"data_dir={data_dir}")[1]
+    assert "80 of 80 files present and verified" in run("list", f"data_dir={data_dir}")[1]
 
 
 def test_show(run, data_dir):

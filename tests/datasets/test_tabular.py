@@ -405,7 +405,7 @@ def test_an_unknown_pair_column_is_proposed(read):
 
 
 def test_a_language_pair_that_cannot_name_files_is_refused_with_its_row(read):
-    with pytest.raises(DataError, match=r"my\.tsv, line 3: the language pair 'a/\.\.' cannot name files"):
+    with pytest.raises(DataError, match=r"my\.tsv, line 3: the language pair 'a/\.\.' cannot be part of file names"):
         read(HEAD + "de-en\ta\tb\t1\na/..\ta\tb\t1\n")
 
 

@@ -1,4 +1,4 @@
-"""Models: where they are looked for, what is said when they cannot be had, and loading them once."""
+"""Models: where they are looked for, the message when they are unavailable, and loading them once."""
 
 import json
 import shutil

@@ -55,8 +55,8 @@ def test_a_figure_of_an_older_drawing_is_not_current(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "damage",
     [
-        pytest.param(lambda data: data[:-5], id="cut short"),
-        pytest.param(lambda data: data[:40], id="cut in its header"),
+        pytest.param(lambda data: data[:-5], id="truncated"),
+        pytest.param(lambda data: data[:40], id="truncated in its header"),
         pytest.param(lambda data: b"", id="empty"),
         pytest.param(lambda data: b"GIF89a" + data[6:], id="another format"),
     ],

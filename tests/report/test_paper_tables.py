@@ -293,7 +293,7 @@ def test_data_sets(segments, expected):
     assert rows["settings"] == ["4", "4"]
     assert {key: row for key, row in rows.items() if key.startswith("segments")} == expected
     assert found.notes[0] == "In several data sets: a, b."
-    assert any("does not say how many segments" in note for note in found.notes) == (segments is None)
+    assert any("does not hold the number of segments" in note for note in found.notes) == (segments is None)
 
 
 def test_counts():

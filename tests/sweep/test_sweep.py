@@ -97,7 +97,7 @@ def test_an_unchanged_sweep_draws_and_writes_nothing_and_says_the_same(sweep, tm
     assert sweep("limit=6") == 0
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")} == states
     said = capsys.readouterr().out
-    assert table in said and "is as this sweep left it" in said
+    assert table in said and "is up to date" in said
     monkeypatch.undo()
     (tmp_path / "out" / "grid.parquet").unlink()
     monkeypatch.setenv(ALLOWED_PACKAGES, "fakes")
@@ -256,7 +256,7 @@ def test_quickstart_holds_neural_metrics_where_they_are_cheap():
 
 
 def test_texts_are_counted_as_asked_for_not_as_planned(sweep, tmp_path, capsys, tiny_model):
-    """Input Marginalization may find up to 19 candidates a word, and finds fewer."""
+    """Input Marginalization may find up to 19 candidates per word, and finds fewer."""
     log = tmp_path / "log"
     metrics = {"hash": {"_target_": "fakes.HashMetric", "log": str(log)}}
     name = "explainer.input_marginalization"

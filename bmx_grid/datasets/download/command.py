@@ -12,7 +12,7 @@ from bmx_grid.datasets.download.manifest import Entry, State, manifest, verify
 from bmx_grid.datasets.download.unpack import unpack
 from bmx_grid.errors import DataError
 
-ARCHIVES = ".archives"  # below data_dir; holds a download while it lasts
+ARCHIVES = ".archives"  # below data_dir; holds a download while it runs
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def download(
 
     Files that are there and verified are left alone, and their archives not fetched. A file that
     differs is replaced. Raises DataMissingError when an archive is unavailable, DataError when its
-    content is not what is expected. An archive is deleted once it was looked into.
+    content is not what is expected. An archive is deleted after use.
     """
     wanted: dict[Source, dict[str, Entry]] = {}
     for reader in readers:

@@ -1,4 +1,4 @@
-"""Fetch one file over HTTP so that an interruption costs only what is still missing."""
+"""Fetch one file over HTTP; an interrupted download is resumed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bmx_grid.errors import DataError, DataMissingError
 from bmx_grid.progress import BYTES, Progress
 
 CHUNK = 1 << 16
-FINAL = (400, 401, 403, 404, 405, 410)  # answers that asking again does not change
+FINAL = (400, 401, 403, 404, 405, 410)  # status codes for which retrying is useless
 
 
 class _Interrupted(Exception):
@@ -27,7 +27,7 @@ class _Interrupted(Exception):
 
 @dataclass(frozen=True)
 class Retry:
-    """attempts: how many in a row may bring no new byte; the wait doubles after each, from wait_s seconds."""
+    """attempts: how many in a row may fail without a new byte; the wait doubles after each, from wait_s seconds."""
 
     attempts: int = 5
     wait_s: float = 1.0
@@ -40,7 +40,7 @@ def fetch(address: str, target: Path, retry: Retry | None = None) -> None:
     A part is continued only while the server says that its file is unchanged (If-Range with the ETag
     or the date that came with the part); otherwise the download starts again. `target` appears in
     one step when complete. Raises ConfigError for an address that is malformed or not http(s),
-    DataMissingError when the server refuses, cannot be reached or sends elsewhere than to an address,
+    DataMissingError when the server refuses, cannot be reached or redirects to an invalid address,
     DataError when `target` cannot be written.
     """
     check_address(address, "the archive")
@@ -83,7 +83,7 @@ def _fetch_rest(address: str, part: Path, timeout_s: float) -> None:
         if error.code == 416:  # the part is longer than the file, so it is of another version
             part.unlink(missing_ok=True)
         raise _Interrupted(f"the server answers {error.code} {error.reason}") from error
-    except ValueError as error:  # of a redirection: the address itself was checked
+    except ValueError as error:  # the target of a redirect: the address itself was checked
         raise DataMissingError(f"{address}: the server redirects to an invalid address ({error}).") from error
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         raise _Interrupted(f"no connection ({getattr(error, 'reason', error)})") from error
@@ -141,7 +141,7 @@ def _validator(part: Path) -> Path:
 
 
 def _unreachable(address: str, reason: str, part: Path) -> str:
-    kept = f" What came is kept in {part}; the same command goes on from there." if _size(part) else ""
+    kept = f" The received part is kept in {part}; the same command resumes from there." if _size(part) else ""
     return (
         f"{address} could not be fetched: {reason}. Is this machine offline, or behind a proxy "
         f"(HTTPS_PROXY)?{kept} The archive can also be fetched elsewhere and unpacked below data_dir, "

@@ -1,4 +1,4 @@
-"""Take known files out of a repository's archive, and nothing else, wherever the archive would put them."""
+"""Take known files out of a repository's archive, and nothing else, to fixed places."""
 
 from __future__ import annotations
 

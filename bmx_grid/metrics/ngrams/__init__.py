@@ -1,1 +1,1 @@
-"""Short cuts that score masked texts without writing them out."""
+"""Scoring masked texts without writing them out."""

@@ -11,7 +11,7 @@ import numpy as np
 from bmx_grid.metrics.ngrams.masked_side import MaskedSide
 from bmx_grid.metrics.ngrams.trie import STOP, Ints, NgramTrie
 
-_BLOCK_CELLS = 2**16  # mask cells that walk together: enough to hide the cost of a call, few enough to reuse memory
+_BLOCK_CELLS = 2**16  # mask cells processed together: enough to hide the cost of a call, few enough to reuse memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ def count_ngrams(sides: Sequence[MaskedSide], orders: int) -> NgramCounts:
 
 
 def join_counts(*parts: NgramCounts) -> NgramCounts:
-    """One after the other."""
+    """The parts, concatenated."""
     return NgramCounts(
         np.concatenate([part.matches for part in parts]),
         np.concatenate([part.hypothesis for part in parts]),
@@ -98,7 +98,7 @@ def _clip(nodes: Ints, text: Ints, limits: Ints, per_side: Ints, side_of_text: I
     """int[P] matches of one order: every text's count of each node of its side, at most the node's limit.
 
     nodes, text: node and text of each match. limits: of each node. per_side: nodes that a side owns; they are
-    neighbours, so that each text has a row of neighbouring cells, one a node of its side.
+    neighbours, so that each text has a row of neighbouring cells, one per node of its side.
     """
     per_text = per_side.take(side_of_text)
     end = np.cumsum(per_text)

@@ -69,7 +69,7 @@ def fixed_text(request: Request) -> str:
 
 
 def sides_of_request(request: Request, tokenizer: Tokenizer) -> list[MaskedSide]:
-    """The request's masks over tokens, or one side a text where the texts must be written out first."""
+    """The request's masks over tokens, or one side per text where the texts must be written out first."""
     plan, is_hypothesis = request.plan, request.role == "hypothesis"
     fixed = tokenizer.text(fixed_text(request))
     if plan.keep is None or not reads_word_by_word(plan, tokenizer):

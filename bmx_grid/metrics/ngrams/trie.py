@@ -26,7 +26,7 @@ class TrieStep:
 
     places, nodes: where in the walk an n-gram of the fixed text begins, and which one.
     limits: how often its fixed text holds each node. owner: the pair of texts that each node belongs to
-    (0, which nobody owns, is given to the first); its nodes are neighbours.
+    (0, which belongs to none, is given to the first); its nodes are neighbours.
     """
 
     places: Ints
@@ -37,7 +37,7 @@ class TrieStep:
 
 @dataclass(frozen=True, eq=False)
 class NgramTrie:
-    """One trie a pair of texts, of the n-grams of its fixed text.
+    """One trie per pair of texts, of the n-grams of its fixed text.
 
     tokens: nodes of the tokens of all other texts, one text after the other, each followed by STOP.
     fixed: nodes of the tokens of all fixed texts, each text followed by 0.

@@ -1,4 +1,4 @@
-"""All figures of an analysis, each as PDF, SVG and PNG with its caption beside it as text, named by what they show."""
+"""All figures of an analysis, each as PDF, SVG and PNG with its caption beside it as text, named by its content."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Drawing:
         return f"{self.title}\n\n{self.caption}\n"
 
     def __post_init__(self) -> None:
-        for name in ("title", "caption"):  # names in them may hold line breaks
+        for name in ("title", "caption"):  # names in them may contain line breaks
             object.__setattr__(self, name, one_line(getattr(self, name)))
 
 
@@ -134,7 +134,7 @@ def save(figure: Figure, files: Sequence[Path], *, title: str, caption: str, sta
     FigureCanvasAgg(figure)  # measures text where no other canvas does
     if figure.get_layout_engine() is not None:
         figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # the places are found; the next file needs no second search
+        figure.set_layout_engine("none")  # the layout is known; the next file needs no second search
     for file in files:
         with replacing(file) as part:
             if file.suffix == ".png":
@@ -181,5 +181,5 @@ def broken(name: str, width: int = 16) -> str:
 def _holds(file: Path, text: str) -> bool:
     try:
         return file.read_text(encoding="utf-8") == text
-    except (OSError, UnicodeDecodeError):  # absent or another's: writing says what is wrong
+    except (OSError, UnicodeDecodeError):  # absent or of another program: writing reports what is wrong
         return False

@@ -1,4 +1,4 @@
-"""Whether a figure on disk is whole and shows the result it is wanted for, told without a drawing library."""
+"""Whether a figure on disk is complete and shows the wanted result, found without a drawing library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_current(file: Path, stamp: str) -> bool:
     """Whether `file` (.png, .pdf, .svg) is a whole figure with this stamp; False where it cannot be read."""
     try:
         content = file.read_bytes()
-    except OSError:  # absent, or not readable: the drawing that follows says what is wrong
+    except OSError:  # absent, or not readable: the drawing that follows reports what is wrong
         return False
     if file.suffix == ".png":
         return _png_is_current(content, stamp)
@@ -30,7 +30,7 @@ def is_current(file: Path, stamp: str) -> bool:
 
 
 def _png_is_current(content: bytes, stamp: str) -> bool:
-    """Reads the chunks by itself, checksums included: a sweep in which nothing is new needs no drawing library."""
+    """Reads the chunks directly, checksums included: a sweep in which nothing is new needs no drawing library."""
     expected = KEY.encode() + b"\0" + stamp.encode()
     place, kind, found = len(PNG), b"", False
     while content.startswith(PNG) and place + 12 <= len(content) and kind != b"IEND":

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FEWEST = 30  # values from which a density is drawn; the shape of fewer is mostly that of the kernel
-TOGETHER = 6  # lines that can be told apart in one frame; more are drawn in rows
+TOGETHER = 6  # lines that can be distinguished in one frame; more are drawn in rows
 VISIBLE = 0.004  # of the highest peak: flatter tails are left out of the frame
 STRIP = 0.3  # inches of a row of points
 
@@ -115,7 +115,7 @@ def _lines(found: Mapping[str, Density], basis: Basis) -> Figure:
 
 
 def _strips(found: Mapping[str, Density], gains: Mapping[str, Floats], basis: Basis) -> Figure:
-    """A row per name; of more than six the highest mean gain is on top."""
+    """A row per name; with more than six the highest mean gain is on top."""
     ordered = list(found)
     if len(ordered) > TOGETHER:
         ordered.sort(key=lambda name: (-found[name].mean if found[name].n > 0 else np.inf, name))

@@ -1,4 +1,4 @@
-"""The figure of a setting: correlation over p, a line for each w (Figure 3 of the BMX paper)."""
+"""The figure of a setting: correlation over p, one line per w (Figure 3 of the BMX paper)."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def correlation_over_p(curves: Curves) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(PAGE, HEIGHT), dpi=DPI)
-    # Given places: finding them from the extents of all labels takes half of the drawing.
+    # Fixed positions: finding them from the extents of all labels takes half of the drawing time.
     whole, near = (figure.add_axes((left, 0.165, 0.315, 0.735)) for left in (0.088, 0.49))
     for axes in (whole, near):
         _draw_lines(axes, curves)
@@ -215,7 +215,7 @@ def correlation_over_p(curves: Curves) -> Figure:
 
 
 def _draw_lines(axes: Axes, curves: Curves) -> None:
-    """A line over p for each w, ascending in w, so that the metric alone (black) lies on top; then the points."""
+    """One line over p per w, ascending in w, so that the metric alone (black) lies on top; then the points."""
     finite = np.isfinite(curves.p)
     every = max(len(curves.p) // 10, 1)
     weights: Sequence[float] = curves.w.tolist()

@@ -1,4 +1,4 @@
-"""The colours of all figures, by what they are for, and how lines and bars are told apart without colour."""
+"""The colours of all figures, by their use, and how lines and bars are distinguished without colour."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ BLUE, ORANGE, GREEN, SKY, RED, PINK, GOLD = (
     "#cc79a7",
     "#ffd700",
 )
-# Okabe and Ito's colours, told apart by colour-blind readers; dashes and markers tell lines apart without colour.
+# Okabe and Ito's colours, distinguishable for colour-blind readers; without colour, dashes and markers are.
 LINES = (RED, ORANGE, GREEN, SKY, BLUE, PINK)
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)), (0, (3, 1)), (0, (8, 2, 2, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P")
-# The property of the page that stands for a colour, so that a figure follows the page from light to dark.
+# The property of the page that holds a colour, so that a figure follows the page from light to dark.
 PROPERTIES = {
     INK: "--ink",
     QUIET: "--quiet",

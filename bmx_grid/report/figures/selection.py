@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Counts: what they are, how they are named, their colour, and the hatch that tells them apart without it.
+# Counts: what they are, how they are named, their colour, and the hatch that distinguishes them without it.
 COUNTS = (
     ("better", "better", BLUE, ""),
     ("unchanged", "within 1e-5", NEUTRAL, ""),

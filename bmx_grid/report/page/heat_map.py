@@ -23,7 +23,7 @@ def heat_maps(analysis: Analysis) -> dict[str, Any]:
     """p, w and every setting of the table: names, baseline, best and fixed point, and its gains.
 
     The gains of w other than 1 are int16[W - 1, P], w slowest, in multiples of `step`; -32768 is undefined. They are
-    exact to half a step: a largest gain or loss of 0.5 gives steps of 0.000015. Written are the differences
+    exact to half a step: a largest gain or loss of 0.5 gives steps of 0.000015. Stored are the differences
     from one p to the next (modulo 65536), low bytes of all before high bytes of all, deflated, as base64: a quarter of
     the size. Points are [w, p, r], or null; alone: whether the best is the metric alone. first: the setting to show
     first, of those that are no controls the one that gains most.

@@ -47,8 +47,8 @@ def write_report(
 ) -> None:
     """Write the page of an analysis to `path` in one step.
 
-    figures and tables are shown in their order; examples: segments with attributions; facts: what else is to be
-    said of what was run, as (name, words); date: when, as it shall be shown.
+    figures and tables are shown in their order; examples: segments with attributions; facts: further
+    facts about the run, as (name, words); date: as it is to be shown.
     fingerprint: what `is_current` is asked for later. basis: which correlation and how many segments; by default what
     lies beside the table.
     Raises StoreError when a figure cannot be read or the page cannot be written.
@@ -94,7 +94,7 @@ def is_current(path: Path, fingerprint: str) -> bool:
     try:
         with path.open(encoding="utf-8") as file:
             return f'content="{_stamp(fingerprint)}"' in file.read(1000)
-    except (OSError, UnicodeDecodeError):  # not there, or not ours: writing says what is wrong
+    except (OSError, UnicodeDecodeError):  # absent, or of another program: writing reports what is wrong
         return False
 
 
@@ -108,7 +108,7 @@ def _stamp(fingerprint: str) -> str:
 
 
 def _folder(origin: str) -> str:
-    """The last two parts of a path: folders of results are named by what they hold, their files all alike."""
+    """The last two parts of a path: the folders differ, the files in them have the same names."""
     return "/".join(Path(origin).parts[-2:])
 
 

@@ -1,4 +1,4 @@
-"""Drawn figures on their way into a page: inline SVG that follows the page from light to dark and to paper.
+"""Figures for a page: inline SVG that follows the page's light, dark and print colours.
 
 Only what drawings are made of is let through, so that nothing in a file can run or load anything.
 """
@@ -22,7 +22,7 @@ ATTRIBUTES = {
 }
 PAINT = {"fill", "stroke"}
 FAMILY = re.compile(r"font-family:[^;]*;? ?")  # the page has a font
-DROPPED = {"metadata", "title", "style"}  # what the page says itself
+DROPPED = {"metadata", "title", "style"}  # what the page states itself
 LARGER = 1.35  # times its size on paper that a figure may have on a screen
 POINT = 4 / 3  # CSS pixels
 NARROW = 400  # CSS pixels that any figure may be shrunk to

@@ -1,4 +1,4 @@
-"""What an executor is: jobs in, results out, whatever runs them."""
+"""What an executor is: jobs in, results out, wherever they run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bmx_grid.errors import BmxError, ConfigError
 from bmx_grid.identity import Component, runtime
 
 _DEVICE = re.compile(r"cuda:\d+|mps|cpu")
-KEPT = "What was finished is kept"
+KEPT = "Finished work is kept"
 
 
 class WorkerLost(BmxError):
@@ -27,7 +27,7 @@ class WorkerLost(BmxError):
 class Job:
     """One piece of work.
 
-    work: called without arguments in whatever process; it and what it returns can be pickled (functools.partial of a
+    work: called without arguments in any process; it and what it returns can be pickled (functools.partial of a
     function of a module). needs_device: whether it runs a large model, and so belongs on a device if there are any.
     """
 
@@ -47,9 +47,9 @@ class Worker:
 class Executor(Component):
     """Runs independent jobs.
 
-    A subclass says how in `run` and `workers`. `futures.results` does most of it for whatever hands out futures.
+    A subclass says how in `run` and `workers`. `futures.results` does most of it for anything that returns futures.
 
-    chunk_texts: about how many texts one job scores; also what a killed process loses at most.
+    chunk_texts: about how many texts one job scores; also the most that a killed process loses.
     devices: the devices to use, one worker each ("cuda:0", "cuda:1"); none with (), those of this machine with None.
     """
 
@@ -62,8 +62,8 @@ class Executor(Component):
         for device in self.devices or ():
             if not _DEVICE.fullmatch(device):
                 raise ConfigError(
-                    f"executor.devices: '{device}' is no device; write cuda:0, cuda:1, …, mps or cpu, [] for none, or "
-                    "null for those of this machine."
+                    f"executor.devices: '{device}' is not a device; write cuda:0, cuda:1, …, mps or cpu, [] for none, "
+                    "or null for those of this machine."
                 )
             if self.devices is not None and self.devices.count(device) > 1:
                 raise ConfigError(f"executor.devices: {device} is named twice, and each device has one worker.")
@@ -75,12 +75,12 @@ class Executor(Component):
         `jobs` is read as workers get free, a few ahead, and perhaps from another thread: what a job turns out to be
         may depend on results that were handed out before. A job's own exception is raised here. Closing the iterator
         ends the jobs that are still running, and leaves no process behind.
-        Raises WorkerLost when a worker is lost, UnavailableError when there is nothing to run jobs on.
+        Raises WorkerLost when a worker is lost, UnavailableError when no worker is available.
         """
 
     @abstractmethod
     def workers(self) -> tuple[Worker, ...]:
-        """The workers that `run` would use now. Raises UnavailableError when that can only be asked, and none answers.
+        """The workers that `run` would use now. Raises UnavailableError when a scheduler does not answer.
 
         Where workers hold devices, a job with `needs_device` runs on one of these, and finds its device's name in
         `bmx_grid.devices.assigned()`.

@@ -21,7 +21,7 @@ from bmx_grid.sweep.executors.base import KEPT, Executor, Job, Worker, WorkerLos
 from bmx_grid.sweep.executors.futures import Lane, results
 
 RESOURCE = "device"  # what Dask workers that hold a device declare: `dask worker ADDRESS --resources device=1`
-LOOK_SECONDS = 1.0  # between two looks at the cluster while nothing finishes
+LOOK_SECONDS = 1.0  # between two checks of the cluster while nothing finishes
 CLOSE_SECONDS = 5.0  # for the workers to end by themselves before they are killed
 RESTART_SECONDS = 60.0  # for a worker of a cluster started here to come back
 AGAIN_WITH_MEMORY = f"{KEPT}: run the same command again with fewer workers, or with more memory for each."
@@ -75,7 +75,7 @@ class Dask(Executor):
                 yield from results(cluster.lanes, jobs, cluster.look, LOOK_SECONDS)
             except distributed.scheduler.KilledWorker as error:
                 raise WorkerLost(
-                    "a job was given to one Dask worker after the other, and each was lost; most often memory ran "
+                    "a job was tried on several Dask workers, and each was lost; most often memory ran "
                     f"out. {AGAIN_WITH_MEMORY}"
                 ) from error
             except CancelledError as error:
@@ -169,7 +169,7 @@ class _Cluster:
         self._count()
 
     def look(self) -> None:
-        """Count the workers, which may come and go. Raises UnavailableError or WorkerLost when they stay away."""
+        """Count the workers, whose number may change. Raises UnavailableError or WorkerLost when they stay away."""
         self._count()
         now = time.monotonic()
         for lane in self.lanes:
@@ -188,7 +188,7 @@ class _Cluster:
 
     def _count(self) -> None:
         threads = dict.fromkeys((False, True), 0)
-        with suppress(OSError):  # when the scheduler is gone its jobs are cancelled: that is noticed, and said better
+        with suppress(OSError):  # when the scheduler is gone its jobs are cancelled: reported elsewhere, more clearly
             for worker in _workers_of(self._client).values():
                 threads[RESOURCE in worker["resources"]] += worker["nthreads"]
         for lane in self.lanes:
@@ -199,7 +199,7 @@ class _Cluster:
 
 
 def _workers_of(client: Any) -> dict[str, Any]:
-    """What the scheduler knows of each worker, by its address. Raises OSError when it does not answer."""
+    """What the scheduler knows about each worker, by its address. Raises OSError when it does not answer."""
     # Not client.scheduler_info, which answers from memory when the scheduler is gone.
     found: dict[str, Any] = client.sync(client.scheduler.identity)["workers"]
     return found

@@ -1,4 +1,4 @@
-"""Jobs through anything that hands out futures: a pool of processes, a cluster."""
+"""Jobs through anything that returns futures: a pool of processes, a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs on this machine: in this process, or in processes of loky's, which joblib brings along."""
+"""Jobs on this machine: in this process, or in processes of loky, a part of joblib."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_NEWS = ("A worker stopped while some jobs were given to the executor", "Fail
 
 @dataclass(frozen=True)
 class Sequential(Executor):
-    """One job after the other in this process; on the one device that is named, if any."""
+    """One job after the other in this process; on the device that is named, if any."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -37,7 +37,7 @@ class Sequential(Executor):
             )
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
-        """As `Executor.run` says; there is no worker that could be lost."""
+        """As `Executor.run` says; no worker can be lost."""
         (worker,) = self.workers()
         for job in jobs:
             with assigned_here(worker.device):
@@ -114,7 +114,7 @@ def _pool(n_workers: int, device: str | None, n_pools: int = 1) -> Iterator[Call
 
 
 def _environment(n_processes: int, device: str | None) -> dict[str, str]:
-    """What processes find in their environment: a fair share of the processors unless the user says otherwise."""
+    """The environment of the processes: a fair share of the processors unless the user sets it otherwise."""
     from joblib import cpu_count
 
     share = str(max(cpu_count() // n_processes, 1))

@@ -1,1 +1,1 @@
-"""Who watches a sweep from outside."""
+"""Tracking of sweeps."""

@@ -1,4 +1,4 @@
-"""Work that may be waited for in vain: done in a thread of its own, for a limited time."""
+"""Work that may never end: done in a separate thread, for a limited time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Answer = TypeVar("Answer")
 
 
 class Abandoned(Exception):
-    """Nobody waits for this action any more: it must not go on."""
+    """The caller has stopped waiting for this action: it must not go on."""
 
 
 class Unanswered(Exception):
@@ -44,7 +44,7 @@ class Attendant:
     def run(self, work: Callable[[], Answer], seconds: float) -> Answer:
         """What `work` returns, or the error it raises. Raises Unanswered when it does not end within `seconds`.
 
-        An action that nobody waits for any more ends at its next `check`.
+        An abandoned action ends at its next `check`.
         """
         action = _Action(work)
         self._actions.put(action)
@@ -60,12 +60,12 @@ class Attendant:
         return answer
 
     def check(self) -> None:
-        """To be called by an action between its steps. Raises Abandoned when nobody waits for it any more."""
+        """To be called by an action between its steps. Raises Abandoned when the caller has stopped waiting."""
         if self._current is not None and self._current.abandoned:
             raise Abandoned
 
     def dismiss(self) -> None:
-        """Let the thread end after what it is doing."""
+        """Let the thread end after its current action."""
         self._actions.put(None)
 
     def _serve(self) -> None:

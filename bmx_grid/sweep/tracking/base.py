@@ -42,7 +42,7 @@ class Tracker:
         """
 
     def wants_artifacts(self, result: SettingResult) -> bool:
-        """Whether `log` would take this result's files: False when it has them already."""
+        """Whether `log` needs this result's files: False when it has them already."""
         return False
 
     def log(self, result: SettingResult, files: Sequence[Path]) -> None:

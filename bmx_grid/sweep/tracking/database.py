@@ -18,12 +18,12 @@ from bmx_grid.files import remove_abandoned, replacing
 SQLITE = "sqlite:///"
 OTHERS_SECONDS = 180.0  # for others to make the database: seconds of work, a minute where four share a busy core
 NO_ANALYSIS = "none"  # the parent's tag where it would name the run of its analysis
-BUSY_SECONDS = 20.0  # for another process to end its transaction; MLflow waits as long
+BUSY_SECONDS = 20.0  # for another process to end its transaction; MLflow waits equally long
 REMEDY = "name another store (tracking.uri=sqlite:///FILE or http://HOST:PORT) or run without one (tracking=none)"
 
 
 def shown(address: str) -> str:
-    """An address as it appears in messages: of very long ones both ends."""
+    """An address as it appears in messages: very long ones are shortened in the middle."""
     return address if len(address) <= 300 else f"{address[:200]} … {address[-60:]}"
 
 
@@ -51,7 +51,7 @@ def held(address: str, seconds: float = OTHERS_SECONDS) -> Iterator[Path | None]
     from filelock import FileLock, Timeout
 
     if path.name in ("", ":memory:") or (path.exists() and not path.is_file()):
-        raise StoreError(f"MLflow cannot use {shown(address)}: it is not a file that can be kept; {REMEDY}.")
+        raise StoreError(f"MLflow cannot use {shown(address)}: it is not a permanent file; {REMEDY}.")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(path.parent / f".{path.name}.lock", timeout=seconds):
@@ -78,7 +78,7 @@ def prepare(path: Path) -> None:
             tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             database.rollback()
         if tables and not {"experiments", "runs"} <= tables:
-            raise StoreError(f"MLflow cannot use {path}: it is a database of something else; {REMEDY}.")
+            raise StoreError(f"MLflow cannot use {path}: it is a database of another program; {REMEDY}.")
         if tables:
             return
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.new-", dir=path.parent) as folder:

@@ -1,4 +1,4 @@
-"""What of a result is tracked, as names and values; the tracker only carries it."""
+"""What is tracked of a result, as names and values; the tracker only sends it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sweep_identity(name: str, config: str) -> tuple[str, dict[str, str]]:
 
 
 def points(result: SettingResult) -> tuple[list[tuple[str, float, int]], int]:
-    """What is sent of a result as (metric name, value, step), and how many values were not finite and are not.
+    """What is sent of a result as (metric name, value, step), and how many values, not finite, are left out.
 
     The grid is one series for each w, `pearson/w0.4`, with `step_scale` times p as its step. The numbers about it
     stand at step 0 and have no `/` in their names: MLflow's page shows groups before single numbers, so the curves
@@ -110,7 +110,7 @@ def finite(numbers: Mapping[str, float]) -> dict[str, float]:
 
 
 def legal_names(given: Iterable[str]) -> list[str]:
-    """The names as MLflow takes them, one for one and all different.
+    """The names in a form that MLflow accepts, one for one and all different.
 
     It takes letters, digits, `_ - . space : /`, at most 250, in a form that could be a path below a folder. A
     number with the digits of a rounding error, 0.30000000000000004, is written as 0.3.

@@ -1,4 +1,4 @@
-"""The MLflow edge of a sweep: opens the store, keeps to its time, gives up with one warning when the store is lost.
+"""The MLflow edge of a sweep: opens the store, limits its waiting, gives up with one warning when the store is lost.
 
 Only the main process tracks. What is in a run stands in `runs`, what is special about SQLite in `database`.
 """
@@ -39,12 +39,12 @@ from bmx_grid.sweep.tracking.database import (
 from bmx_grid.sweep.tracking.entries import sweep_identity
 from bmx_grid.sweep.tracking.runs import METRICS_AT_ONCE, SweepRuns
 
-KILLED_SECONDS = 3.0  # to close the runs when somebody waits for the program to end
+KILLED_SECONDS = 3.0  # to close the runs after an interrupt
 SECONDS_PER_CALL = 1.0  # more for each full call of a large grid; a server was measured at .3 s
 LONGEST_WAIT = 3600.0
 LOST = (
     "The sweep goes on and its tables and figures are written, but nothing more is tracked; "
-    "run the same command again to complete the runs, it computes nothing twice."
+    "run the same command again to complete the runs; nothing is computed twice."
 )
 
 
@@ -102,7 +102,7 @@ class MlflowTracker(Tracker):
                 from mlflow import MlflowClient
 
                 runs = SweepRuns(_Checked(MlflowClient(tracking_uri=address), attendant), address, self.timeout)
-                runs.client.get_experiment_by_name(self.experiment)  # MLflow opens the store: nobody waits for the lock
+                runs.client.get_experiment_by_name(self.experiment)  # MLflow opens the store: no waiting for the lock
                 opened.append(runs)
                 with held(address):
                     runs.open(self.experiment, artifacts, name, config)
@@ -111,7 +111,7 @@ class MlflowTracker(Tracker):
             self._runs = opened[0]
         except StoreError:
             raise
-        except Exception as error:  # what a server answers makes MLflow raise errors of many kinds
+        except Exception as error:  # MLflow raises many kinds of errors for what a server answers
             if not _is_silence(error):
                 raise StoreError(f"MLflow cannot use {self._shown()}: {_reason(error)}; {REMEDY}.") from error
             self._give_up(f"MLflow's store {self._shown()} did not answer within {seconds:g} s")
@@ -184,7 +184,7 @@ class MlflowTracker(Tracker):
 
 
 class _Checked:
-    """A client whose methods do nothing more once nobody waits for the action that calls them."""
+    """A client whose methods stop once the action that calls them is abandoned."""
 
     def __init__(self, client: Any, attendant: Attendant) -> None:
         self._client, self._attendant = client, attendant
@@ -200,7 +200,7 @@ class _Checked:
 
 
 def _check_address(uri: str) -> None:
-    """Raises ConfigError for what is no address of a store; what it shows has no password in it."""
+    """Raises ConfigError for what is not an address of a store; passwords are masked in the message."""
     told = f"tracking.uri: {shown(masked_address(uri))!a}"
     if not uri.startswith((SQLITE, "http://", "https://")):
         raise ConfigError(

@@ -112,7 +112,7 @@ class SweepRuns:
         self._send_files(self.parent.info.run_id, files)
 
     def analysis(self, numbers: Mapping[str, float], files: Sequence[Path]) -> None:
-        """A run of its own, made anew when the numbers or a JSON file among the files differ from those it has.
+        """A separate run, made again when the numbers or a JSON file among the files differ from those it has.
 
         Drawings and pages do not count: they carry dates.
         """
@@ -223,7 +223,7 @@ def _now() -> int:
 
 
 def _source() -> dict[str, str]:
-    """Where the code comes from, under MLflow's names; its commit only if the package stands in its own checkout."""
+    """Where the code comes from, under MLflow's names; its commit only if the package is in its own checkout."""
     package = Path(__file__).resolve().parents[2]
     found = {"mlflow.source.name": package.name, "mlflow.source.type": "LOCAL"}
     with suppress(OSError, subprocess.SubprocessError):
