@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import sys
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.attribution.scorer import Scored, Scorer, make_scorer
 from bmx_grid.configure import options
+from bmx_grid.datasets.archives import GZIP, gunzip
 from bmx_grid.datasets.lines import check_aligned, decode_lines, read_bytes
 from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.perturbation import ROLES, Role
@@ -37,7 +36,7 @@ examples:
   python -m bmx_grid score --metric chrf --explainer none --reference R.txt --hypothesis H.txt    the metric alone
 
 exit status: 0 done; 2 a mistake in the command or its files."""
-GZIP = b"\x1f\x8b"
+MAX_BYTES = 200_000_000  # of one unpacked file: a few kilobytes of gzip may hold more than the memory
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -119,10 +118,7 @@ def _lines(name: str) -> list[str]:
         raise DataError("standard input (-) is closed: name a file, or pipe texts in.")
     raw = sys.stdin.buffer.read() if name == "-" else read_bytes(Path(name).expanduser())
     if raw.startswith(GZIP):
-        try:
-            raw = gzip.decompress(raw)
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(f"{name}: damaged gzip file ({error}).") from error
+        raw = gunzip(raw, name, MAX_BYTES, "score it in parts.")
     return decode_lines(raw, name)
 
 

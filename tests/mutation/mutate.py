@@ -145,7 +145,7 @@ class Changed(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader
 
 
 def outcome(mutant: Mutant, log: Path) -> str:
-    """ "survived", or how it was caught: a test, the time, or the death of the process; "no code" for a syntax error."""
+    """How it was caught (a test, the time, the end of the process), or "survived", or "no code" (a syntax error)."""
     path = str(ROOT / str(mutant["module"]))
     module = str(mutant["module"]).removesuffix(".py").replace("/", ".").removesuffix(".__init__")
     try:
