@@ -19,6 +19,7 @@ from bmx_grid.perturbation import ROLES, Role
 from bmx_grid.progress import Progress
 from bmx_grid.terminal import command
 from bmx_grid.text import split_words
+from bmx_grid.wording import visible
 
 EPILOG = """One segment a line, in UTF-8, split at line feeds only; - is standard input, gzip is recognised.
 
@@ -79,7 +80,9 @@ def _run(parsed: argparse.Namespace) -> str:
     """The output. Raises BmxError for every mistake that a person can mend."""
     explainer = None if parsed.explainer == "none" else parsed.explainer
     if parsed.words and explainer is None:
-        raise ConfigError("--words shows the attributions of an explainer, and --explainer none has none.")
+        raise ConfigError(
+            "--words shows the attributions of an explainer, and --explainer none has none; leave it out, or name one."
+        )
     scorer = make_scorer(parsed.metric, explainer, parsed.p, parsed.w, dict(map(_setting, parsed.set)))
     for role in scorer.reads:
         if getattr(parsed, role) is None:
@@ -100,7 +103,8 @@ def _setting(given: str) -> tuple[str, Any]:
     try:
         return key, yaml.safe_load(value)
     except yaml.YAMLError as error:
-        raise ConfigError(f"--set {given}: not a value ({str(error).splitlines()[0]}).") from error
+        reason = visible(str(error).splitlines()[0])
+        raise ConfigError(f"--set {visible(given)}: not a value ({reason}); write it as YAML does.") from error
 
 
 def _texts(files: dict[str, str]) -> dict[str, list[str]]:

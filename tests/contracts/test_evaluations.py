@@ -1,6 +1,7 @@
 """What every option of configs/evaluation promises. A new YAML file is covered without a line here."""
 
 import pickle
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -80,3 +81,37 @@ def test_it_travels_to_worker_processes_in_a_small_parcel(evaluation):
     parcel = pickle.dumps(evaluation)
     assert len(parcel) < 10_000
     assert pickle.loads(parcel) == evaluation
+
+
+def test_an_evaluation_says_what_it_evaluates_and_what_its_rows_are():
+    class Half(Evaluation):
+        TABLE: ClassVar[str] = "half"
+        COLUMNS: ClassVar = {}
+
+    class WithoutRows(Half):
+        def evaluate(self, setting):
+            return None
+
+    class WithoutAnswer(Half):
+        def rows(self, result):
+            return {}
+
+    for unfinished in (WithoutRows, WithoutAnswer):
+        with pytest.raises(TypeError, match="abstract"):
+            unfinished()
+
+
+def test_a_table_without_columns_has_no_rows():
+    class Nothing(Evaluation):
+        TABLE: ClassVar[str] = "nothing"
+        COLUMNS: ClassVar = {}
+
+        def evaluate(self, setting):
+            return None
+
+        def rows(self, result):
+            return {}
+
+    assert check_rows(Nothing(), {}) == 0
+    assert Nothing().segment_columns(None) == {}
+    assert Nothing().cost(10) == 0
