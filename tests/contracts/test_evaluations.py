@@ -8,7 +8,8 @@ import pytest
 from fakes import HashMetric, composed
 from some_settings import finished
 
-from bmx_grid.configure import build, options
+from bmx_grid.configure import ALLOWED_PACKAGES, build, options
+from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import NAMES, Evaluation, Finished, check_rows
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.identity import canonical_json
@@ -83,22 +84,27 @@ def test_it_travels_to_worker_processes_in_a_small_parcel(evaluation):
     assert pickle.loads(parcel) == evaluation
 
 
-def test_an_evaluation_says_what_it_evaluates_and_what_its_rows_are():
-    class Half(Evaluation):
-        TABLE: ClassVar[str] = "half"
-        COLUMNS: ClassVar = {}
+class WithoutRows(Evaluation):
+    TABLE: ClassVar[str] = "half"
+    COLUMNS: ClassVar = {}
 
-    class WithoutRows(Half):
-        def evaluate(self, setting):
-            return None
+    def evaluate(self, setting):
+        return None
 
-    class WithoutAnswer(Half):
-        def rows(self, result):
-            return {}
 
-    for unfinished in (WithoutRows, WithoutAnswer):
-        with pytest.raises(TypeError, match="abstract"):
-            unfinished()
+class WithoutAnswer(Evaluation):
+    TABLE: ClassVar[str] = "half"
+    COLUMNS: ClassVar = {}
+
+    def rows(self, result):
+        return {}
+
+
+@pytest.mark.parametrize("unfinished", [WithoutRows, WithoutAnswer])
+def test_an_evaluation_without_an_answer_or_rows_is_not_built(unfinished, monkeypatch):
+    monkeypatch.setenv(ALLOWED_PACKAGES, __name__)
+    with pytest.raises(ConfigError, match="is abstract"):
+        build({"_target_": f"{__name__}.{unfinished.__name__}"}, Evaluation, "evaluation.half")
 
 
 def test_a_table_without_columns_has_no_rows():
