@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 BENCHMARKS := $(filter-out harness settings,$(basename $(notdir $(wildcard benchmarks/*.py))))
 
-.PHONY: run test lint bench wheel clean
+.PHONY: run test lint bench fuzz mutation wheel clean
 
 run: $(READY)
 	$(BIN)/python -m bmx_grid +sweep=quickstart
@@ -24,6 +24,15 @@ lint: $(READY)
 
 bench: $(READY)
 	status=0; for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py || status=1; done; exit $$status
+
+# Generated mistakes by the hundred; FUZZ="--count 2000 --seed 3 --seconds 3600" tries others.
+fuzz: $(READY)
+	$(BIN)/python tests/fuzz/run.py $(FUZZ)
+
+# Small faults put into the code, which the tests must notice; MUTATION="--count 40 --seed 3" draws others.
+mutation: $(READY)
+	$(BIN)/python -m pip install --no-compile --disable-pip-version-check --quiet -c constraints.txt "cosmic-ray==8.7.0"
+	$(BIN)/python tests/mutation/mutate.py $(MUTATION)
 
 wheel: $(READY)
 	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .

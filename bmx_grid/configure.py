@@ -139,7 +139,7 @@ def _allowed_class(target: str, where: str) -> type:
     allowed = ["bmx_grid", *filter(None, os.environ.get(ALLOWED_PACKAGES, "").split(","))]
     if module_name.split(".")[0] not in allowed:
         raise ConfigError(
-            f"{where}._target_: '{target}' is outside the packages that may be built from a configuration "
+            f"{where}._target_: {_got(target)} is outside the packages that may be built from a configuration "
             f"({', '.join(allowed)}). Name its package in the environment variable {ALLOWED_PACKAGES} if you trust it."
         )
     try:
@@ -185,7 +185,10 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
         if isinstance(value, Mapping):
             return {str(key): convert(item, arguments[1], f"{where}.{key}") for key, item in value.items()}
     elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError as error:
+            raise ConfigError(f"{where}: {_got(value)} is beyond the largest number; write a smaller one.") from error
     elif isinstance(hint, type) and isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
         return value
     raise ConfigError(f"{where}: expected {_wanted(hint)}, got {_got(value)}.")

@@ -52,7 +52,9 @@ def _read(file: Path) -> pa.Table:
             columns = [name for name in parquet.schema_arrow.names if name in (*NAMES, *NUMBERS)]
             return parquet.read(columns)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{file}: not a readable Parquet or CSV table ({str(error).splitlines()[0]}).") from error
+        raise DataError(
+            f"{file}: not a readable Parquet or CSV table ({str(error).splitlines()[0]}); save or copy it again."
+        ) from error
 
 
 def from_arrow(table: pa.Table, side: str | None = None, origin: str = "the table") -> GridTable:

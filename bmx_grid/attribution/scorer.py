@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from bmx_grid.perturbation import Item, Role
 
 PARTS = ("metric", "explainer", "aggregation")  # settings that may be the name of an option
 PLURAL: Mapping[Role, str] = {"source": "sources", "reference": "references", "hypothesis": "hypotheses"}
+SURROGATE = re.compile("[\ud800-\udfff]")  # half of a character: no UTF-8 file holds it, and no model reads it
 TEXTS_AT_ONCE = 5_000  # enough to fill batches, few enough for the progress display to move
 
 
@@ -173,6 +175,12 @@ def _items(reads: Sequence[Role], given: Sequence[Sequence[str]]) -> list[Item]:
         wrong = [(row, one) for row, one in enumerate(texts, start=1) if not isinstance(one, str)]
         if wrong:
             raise DataError(f"{PLURAL[role]}: segment {wrong[0][0]} is {wrong[0][1]!r}, not a text (it may be empty).")
+        broken = next((row for row, one in enumerate(texts, start=1) if SURROGATE.search(one)), None)
+        if broken is not None:
+            raise DataError(
+                f"{PLURAL[role]}: segment {broken} holds half of a character (a lone surrogate) in "
+                f"{texts[broken - 1][:60]!a}; replace it, or read the text with the encoding it was written in."
+            )
     if len({len(texts) for texts in given}) > 1:
         counts = " but ".join(f"{len(texts)} {PLURAL[role]}" for role, texts in zip(reads, given, strict=True))
         raise DataError(f"{counts}; every segment needs one of each.")

@@ -127,6 +127,9 @@ class CheckedLoader(ConfigLoaderImpl):
             file = f"{self._repository().place(f'sweep/{sweeps[-1]}')}: " if sweeps else ""
             return f"{file}{unknown(group, name, self._repository().get_group_options(group))}"
         if isinstance(error, RecursionError):
+            longest = max(overrides, key=len, default="")
+            if len(longest) > 1_000:
+                return f"{shown(longest)} is too long, or nested too deeply; give a shorter value."
             return "files name each other in their defaults lists in a circle, or are nested too deeply."
         inside = _quoted(text, r"^In '(.+?)':")
         place = f"{self._repository().place(inside)}: " if inside is not None else ""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import sys
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,12 +12,14 @@ from typing import Any
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.attribution.scorer import Scored, Scorer, make_scorer
 from bmx_grid.configure import options
+from bmx_grid.datasets.archives import GZIP, gunzip
 from bmx_grid.datasets.lines import check_aligned, decode_lines, read_bytes
 from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.perturbation import ROLES, Role
 from bmx_grid.progress import Progress
 from bmx_grid.terminal import command
 from bmx_grid.text import split_words
+from bmx_grid.wording import visible
 
 EPILOG = """One segment per line, in UTF-8, split at line feeds only; - is standard input, gzip is recognised.
 
@@ -37,7 +37,7 @@ examples:
   python -m bmx_grid score --metric chrf --explainer none --reference R.txt --hypothesis H.txt    the metric alone
 
 exit status: 0 done; 2 a mistake in the command or its files."""
-GZIP = b"\x1f\x8b"
+MAX_BYTES = 200_000_000  # of one unpacked file: a few kilobytes of gzip may hold more than the memory
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -80,7 +80,9 @@ def _run(parsed: argparse.Namespace) -> str:
     """The output. Raises BmxError for every mistake that the user can fix."""
     explainer = None if parsed.explainer == "none" else parsed.explainer
     if parsed.words and explainer is None:
-        raise ConfigError("--words shows the attributions of an explainer, and --explainer none has none.")
+        raise ConfigError(
+            "--words shows the attributions of an explainer, and --explainer none has none; leave it out, or name one."
+        )
     scorer = make_scorer(parsed.metric, explainer, parsed.p, parsed.w, dict(map(_setting, parsed.set)))
     for role in scorer.reads:
         if getattr(parsed, role) is None:
@@ -101,7 +103,8 @@ def _setting(given: str) -> tuple[str, Any]:
     try:
         return key, yaml.safe_load(value)
     except yaml.YAMLError as error:
-        raise ConfigError(f"--set {given}: not a value ({str(error).splitlines()[0]}).") from error
+        reason = visible(str(error).splitlines()[0])
+        raise ConfigError(f"--set {visible(given)}: not a value ({reason}); write it as YAML does.") from error
 
 
 def _texts(files: dict[str, str]) -> dict[str, list[str]]:
@@ -119,10 +122,7 @@ def _lines(name: str) -> list[str]:
         raise DataError("standard input (-) is closed: name a file, or pipe texts in.")
     raw = sys.stdin.buffer.read() if name == "-" else read_bytes(Path(name).expanduser())
     if raw.startswith(GZIP):
-        try:
-            raw = gzip.decompress(raw)
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(f"{name}: damaged gzip file ({error}).") from error
+        raw = gunzip(raw, name, MAX_BYTES, "score it in parts.")
     return decode_lines(raw, name)
 
 

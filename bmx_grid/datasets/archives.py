@@ -75,9 +75,13 @@ class _Limited(io.RawIOBase):
         self._left -= len(found)
         self._allowed -= len(found)
         if self._left < 0:
-            raise DataError(f"{self._path}: refused, the archive unpacks to more than {self._limit:,} bytes.")
+            raise DataError(
+                f"{self._path}: refused, the archive unpacks to more than {self._limit:,} bytes; download it again."
+            )
         if self._allowed < 0:
-            raise DataError(f"{self._path}: refused, the headers of a member have more than {HEADERS:,} bytes.")
+            raise DataError(
+                f"{self._path}: refused, the headers of a member have more than {HEADERS:,} bytes; download it again."
+            )
         return found
 
 

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from bmx_grid.datasets.archives import archive_members
 from bmx_grid.errors import DataError
+from bmx_grid.wording import visible
 
 ENCODINGS = {  # byte-order marks; the longer ones first, since others are prefixes of them
     b"\xff\xfe\x00\x00": "UTF-32",
@@ -46,12 +47,15 @@ def decode_lines(raw: bytes, where: str) -> list[str]:
 
 def read_bytes(path: Path) -> bytes:
     """The bytes of a file. Raises DataError when it cannot be read, or is a folder."""
-    if path.is_dir():
-        raise DataError(f"{path}: is a folder; name a file.")
     try:
+        if path.is_dir():
+            raise DataError(f"{visible(str(path))}: is a folder; name a file.")
         return path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror or error}).") from error
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = getattr(error, "strerror", None) or error
+        name = visible(str(path))
+        shown = name if len(name) <= 300 else f"{name[:297]}…"
+        raise DataError(f"{shown}: cannot be read ({reason}); give the name of a file that can.") from error
 
 
 def read_lines(path: Path) -> list[str]:
@@ -73,7 +77,7 @@ def read_archive(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
                 continue
             if member.size > MEMBER_BYTES:
                 size = f"{member.size:,} bytes, more than {MEMBER_BYTES:,}"
-                raise DataError(f"{path}: refused, '{member.name}' has {size}.")
+                raise DataError(f"{path}: refused, '{member.name}' has {size}; download it again.")
             content = archive.extractfile(member)
             if content is not None:
                 found[base] = decode_lines(content.read(), f"{path}:{member.name}")
@@ -98,7 +102,9 @@ def parse_score(text: str, where: str, row: int) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise DataError(f"{where}, line {row}: the human score {text[:60]!r} is not a number.")
+        raise DataError(
+            f"{where}, line {row}: the human score {text[:60]!r} is not a number; correct or download it again."
+        )
     return value
 
 
@@ -106,5 +112,7 @@ def check_aligned(files: Mapping[str, Sequence[str]]) -> int:
     """The common number of lines. Raises DataError naming each file's count when they differ."""
     if len({len(lines) for lines in files.values()}) != 1:
         counts = ", ".join(f"{name} has {len(lines)} lines" for name, lines in files.items())
-        raise DataError(f"files that belong together have different lengths: {counts}.")
+        raise DataError(
+            f"files that belong together have different lengths: {counts}; give one line per segment in each."
+        )
     return len(next(iter(files.values())))

@@ -29,7 +29,9 @@ class ParquetTable(Table):
             self._file = parquet.ParquetFile(path)
             names = self._file.schema_arrow.names
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise DataError(f"{path}: not a readable Parquet file ({_first_line(error)}).") from error
+            raise DataError(
+                f"{path}: not a readable Parquet file ({_first_line(error)}); save or copy it again."
+            ) from error
         super().__init__(path, names, self._file.metadata.num_rows)
         self._left, self._max_bytes, self._way_out = max_bytes, max_bytes, way_out
 

@@ -238,7 +238,9 @@ def _jsonl(lines: list[str], path: Path) -> Table:
                 hint = "; JSONL has one object per line, not one document in the whole file"
             elif not records and not line.startswith(("[", "{")):
                 hint = "; is it a table with columns, that should be called .tsv or .csv?"
-            raise DataError(f"{path}, line {row}: not JSON ({error}){hint}: {line[:80]!r}") from error
+            raise DataError(
+                f"{path}, line {row}: not JSON ({error}){hint or '; write one object per line'}: {line[:80]!r}"
+            ) from error
         if isinstance(record, list) and not records:
             raise DataError(f"{path}, line {row}: holds a JSON array; write one object per line, without the array.")
         if not isinstance(record, dict):

@@ -186,7 +186,7 @@ def test_what_cannot_be_analysed_is_named(arrow, message):
         from_arrow(arrow)
 
 
-@pytest.mark.parametrize("name", ["数" * 80, "XMoverScore (en) 2.0", "chrF++", "متر", "m" * 80], ids=len)
+@pytest.mark.parametrize("name", ["数" * 16, "XMoverScore (en) 2.0", "chrF++", "متر", "m" * 50], ids=len)
 def test_awkward_names_are_names(name):
     assert table({(name, name, name, name): flat()}).settings == ((name,) * 4,)
 

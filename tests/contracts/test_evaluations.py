@@ -1,13 +1,15 @@
 """What every option of configs/evaluation promises. A new YAML file is covered without a line here."""
 
 import pickle
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from fakes import HashMetric, composed
 from some_settings import finished
 
-from bmx_grid.configure import build, options
+from bmx_grid.configure import ALLOWED_PACKAGES, build, options
+from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import NAMES, Evaluation, Finished, check_rows
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.identity import canonical_json
@@ -80,3 +82,42 @@ def test_it_travels_to_worker_processes_in_a_small_parcel(evaluation):
     parcel = pickle.dumps(evaluation)
     assert len(parcel) < 10_000
     assert pickle.loads(parcel) == evaluation
+
+
+class WithoutRows(Evaluation):
+    TABLE: ClassVar[str] = "half"
+    COLUMNS: ClassVar = {}
+
+    def evaluate(self, setting):
+        return None
+
+
+class WithoutAnswer(Evaluation):
+    TABLE: ClassVar[str] = "half"
+    COLUMNS: ClassVar = {}
+
+    def rows(self, result):
+        return {}
+
+
+@pytest.mark.parametrize("unfinished", [WithoutRows, WithoutAnswer])
+def test_an_evaluation_without_an_answer_or_rows_is_not_built(unfinished, monkeypatch):
+    monkeypatch.setenv(ALLOWED_PACKAGES, __name__)
+    with pytest.raises(ConfigError, match="is abstract"):
+        build({"_target_": f"{__name__}.{unfinished.__name__}"}, Evaluation, "evaluation.half")
+
+
+def test_a_table_without_columns_has_no_rows():
+    class Nothing(Evaluation):
+        TABLE: ClassVar[str] = "nothing"
+        COLUMNS: ClassVar = {}
+
+        def evaluate(self, setting):
+            return None
+
+        def rows(self, result):
+            return {}
+
+    assert check_rows(Nothing(), {}) == 0
+    assert Nothing().segment_columns(None) == {}
+    assert Nothing().cost(10) == 0

@@ -7,7 +7,7 @@ import pytest
 from some_settings import finished
 
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.grid import GridEvaluation, GridKeys, PowerRange, PublishedPoint
+from bmx_grid.evaluations.grid import GridEvaluation, GridKeys, PowerRange, PublishedPoint, metric_alone, not_evaluated
 from bmx_grid.measures.correlation import pearson
 from bmx_grid.measures.grid import boosted_scores
 
@@ -98,3 +98,54 @@ def test_one_grid_is_one_identity_however_it_is_written(change, same):
 def test_the_keys_below_grid_are_the_fields_of_the_evaluation():
     keys = {field.name for field in dataclasses.fields(GridKeys)}
     assert keys | {"aggregation"} == {field.name for field in dataclasses.fields(GridEvaluation)}
+
+
+def test_rows_run_through_w_fastest_as_the_published_grid_does():
+    found = GRID.evaluate(finished())
+    rows = GRID.rows(found)
+    assert list(rows["w"][:4]) == [0.0, 0.4, 1.0, 0.0]
+    assert list(rows["p"][:4]) == [-2.0, -2.0, -2.0, found.spec.p[1]]
+    assert len(rows["p"]) == len(rows["side"]) == len(rows["correlation"]) == 3 * len(found.spec.p)
+    assert rows["correlation"][4] == found.grid.correlation[1, 1]
+
+
+def test_the_metric_alone_counts_its_segments():
+    human = np.where(np.arange(30) < 10, np.nan, np.arange(30.0))
+    made = finished(human=human, explainer=None)
+    found = GRID.evaluate(made)
+    grid = found.grid
+    assert (grid.n_segments, grid.n_rated, grid.n_used) == (30, 20, 20)
+    assert (grid.n_undefined, grid.plateau) == (0, 0)
+    assert np.isnan([grid.best_p, grid.best_w, grid.share_shifted, grid.length_control]).all()
+    assert not found.shifted.any() and len(found.shifted) == 30
+    assert np.isnan(GRID.segment_columns(found)["boosted_published"]).all()
+
+
+def test_base_scores_that_are_not_finite_are_rated_but_not_used():
+    base, human = np.array([1.0, np.nan, 3.0, 2.0]), np.array([1.0, 2.0, np.nan, 4.0])
+    grid = metric_alone(GRID.spec, base, human)
+    assert (grid.n_segments, grid.n_rated, grid.n_used) == (4, 3, 2)
+
+
+def test_a_sweep_without_the_grid_knows_how_many_segments_there_are_and_nothing_else():
+    grid = not_evaluated(7)
+    assert (grid.n_segments, grid.n_rated, grid.n_used) == (7, 0, 0)
+    assert grid.correlation.shape == (0, 1)
+    assert np.isnan([grid.baseline, grid.best]).all()
+
+
+def test_a_grid_of_max_points_is_computed_and_a_larger_one_refused():
+    assert len(dataclasses.replace(GRID, max_points=len(GRID.spec.p) * 3).spec.p) == len(GRID.spec.p)
+    one = GridEvaluation(p=PowerRange(0, 1, 1), w=(1.0,), fixed={}, max_points=1)
+    assert one.spec.p == (0.0,)
+    for points in (len(GRID.spec.p) * 3 - 1, 0, -1):
+        with pytest.raises(ConfigError, match="max_points"):
+            dataclasses.replace(GRID, max_points=points)
+
+
+def test_cost_grows_with_segments_powers_and_weights():
+    cost = GRID.cost(100)
+    assert 0 < cost < 1
+    assert GRID.cost(200) == pytest.approx(2 * cost)
+    assert dataclasses.replace(GRID, w=(0.0,)).cost(100) == pytest.approx(cost / 3)
+    assert dataclasses.replace(GRID, p=PowerRange(-2, 0, 0.1)).cost(100) == pytest.approx(cost / 2)

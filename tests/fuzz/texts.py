@@ -37,7 +37,7 @@ def _repeated(rng: Rng) -> str:
 
 
 def _characters(rng: Rng) -> str:
-    """Any characters but surrogates, which no UTF-8 file can hold."""
+    """Any characters but surrogates, which no UTF-8 file can hold: they are put in by `inputs`."""
     points = rng.integers(0x110000, size=rng.integers(1, 60))
     return "".join(chr(point) for point in points if not 0xD800 <= point < 0xE000)
 
@@ -67,12 +67,18 @@ _MAKERS: list[tuple[Callable[[Rng], str], int]] = [
 _FIRST = [("", ""), ("", "cat"), ("cat", ""), (" ", " "), (".", "..."), ("\x00", "\x00"), ("cat", "cat")]
 
 
-def inputs(seed: int, count: int) -> list[tuple[str, str]]:
-    """`count` pairs. The first are the smallest nasty ones; a tenth of the others are equal on both sides."""
+def inputs(seed: int, count: int, surrogates: bool = False) -> list[tuple[str, str]]:
+    """`count` pairs. The first are the smallest nasty ones; a tenth of the others are equal on both sides.
+
+    surrogates: every tenth pair holds half of a character, which a program may pass on but no file holds.
+    """
     rng = np.random.Generator(np.random.PCG64(seed))
     makers = [maker for maker, share in _MAKERS for _ in range(share)]
     found = list(_FIRST[:count])
     while len(found) < count:
         truth = makers[rng.integers(len(makers))](rng)
         found.append((truth, truth if rng.random() < 0.1 else makers[rng.integers(len(makers))](rng)))
+    if surrogates:
+        for row in range(9, count, 10):
+            found[row] = (found[row][0] + "\ud83d", found[row][1]) if row % 20 == 9 else (found[row][0], "a \udcff b")
     return found

@@ -1,0 +1,122 @@
+"""Scorers for texts from Python: what they give back, what they refuse, and what they are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bmx_grid
+from bmx_grid.errors import ConfigError, DataError
+
+REFERENCES = ["the cat sat on the mat", "a dog barks", "the cat sat on the mat"]
+HYPOTHESES = ["the cat is on a mat", "the dog barked", "the cat is on a mat"]
+
+
+@pytest.mark.parametrize("explainer", [None, "erasure", "lime"])
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        pytest.param((["a \ud83d"], ["b"]), r"references: segment 1 holds half of a character", id="a high half"),
+        pytest.param(
+            (["a", "b"], ["c", "d\udcff"]), r"hypotheses: segment 2 .*'d\\udcff'; replace it", id="a low half"
+        ),
+        pytest.param((["a"],), "1 lists of texts .* reference, hypothesis", id="a list missing"),
+        pytest.param((["a"], "b"), "hypotheses: expected a list of texts, got the text 'b'", id="a text, no list"),
+        pytest.param((["a", None], ["b", "c"]), "references: segment 2 is None, not a text", id="no text"),
+        pytest.param((["a", "b"], ["c"]), "2 references but 1 hypotheses", id="uneven"),
+    ],
+)
+def test_texts_that_cannot_be_scored_are_refused_in_one_sentence(explainer, texts, said):
+    scorer = bmx_grid.load("chrf", explainer, settings={"explainer.num_samples": 9} if explainer == "lime" else None)
+    for ask in (scorer.score, scorer.count_texts, scorer.explain):
+        with pytest.raises(DataError, match=said) as caught:
+            ask(*texts)
+        assert str(caught.value).isprintable()
+
+
+def test_whole_characters_beyond_the_basic_plane_are_texts():
+    assert np.isfinite(bmx_grid.load("chrf", "erasure").score(["\N{GRINNING FACE} a"], ["\U0010ffff a"])).all()
+
+
+def test_base_scores_and_explanations_belong_to_their_segments():
+    alone = bmx_grid.load("chrf", None)
+    boosted = bmx_grid.load("chrf", "erasure")
+    found = boosted.explain(REFERENCES, HYPOTHESES)
+    assert alone.reads == boosted.reads == ("reference", "hypothesis")
+    assert found.base.tolist() == alone.score(REFERENCES, HYPOTHESES).tolist()
+    assert [one.item.texts()["hypothesis"] for one in found.explanations] == HYPOTHESES
+    assert found.scores[0] == found.scores[2] != found.scores[1]
+    assert found.scores.tolist() != found.base.tolist()
+    assert len(alone.explain(REFERENCES, HYPOTHESES).explanations) == 0
+    assert alone.explain(REFERENCES, HYPOTHESES).base.tolist() == found.base.tolist()
+
+
+def test_repeated_segments_are_counted_and_scored_once():
+    scorer = bmx_grid.load("chrf", "erasure")
+    advanced: list[int] = []
+    scorer.explain(REFERENCES, HYPOTHESES, progress=advanced.append)
+    assert sum(advanced) == scorer.count_texts(REFERENCES, HYPOTHESES)
+    assert scorer.count_texts(REFERENCES, HYPOTHESES) == scorer.count_texts(REFERENCES[:2], HYPOTHESES[:2])
+    assert (
+        scorer.count_texts(REFERENCES[:1], HYPOTHESES[:1]) == 15
+    )  # twice the text and 6 erased words; the segment itself
+
+
+def test_no_segments_have_no_scores():
+    assert (
+        bmx_grid.load("chrf", None).score([], []).shape == bmx_grid.load("chrf", "erasure").score([], []).shape == (0,)
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        pytest.param({"explainer": None, "p": 1.0}, "p and w belong to an explainer", id="p alone"),
+        pytest.param({"explainer": None, "w": 1.0}, "p and w belong to an explainer", id="w alone"),
+        pytest.param({"explainer": None, "settings": {"side": "both"}}, "'side' belongs to an explainer", id="a side"),
+        pytest.param({"explainer": "random"}, "no p and w for the explainer 'random': give p and w", id="no median"),
+        pytest.param({"explainer": "random", "p": 1.0}, "give w\\.", id="no median of w"),
+        pytest.param({"explainer": "random", "w": 0.0}, "give p\\.", id="no median of p, w of 0 is a w"),
+        pytest.param({"settings": {"nope.x": 1}}, "nope.x: unknown part 'nope'.*explainer, metric", id="unknown part"),
+        pytest.param({"settings": {"seed": "x"}}, "seed: expected a whole number", id="a seed in words"),
+        pytest.param({"settings": {"seed": -1}}, "seed must be 0 or more", id="a negative seed"),
+        pytest.param({"settings": {"max_texts": 0}}, "max_texts must be at least 1", id="no texts"),
+        pytest.param({"p": 10**400, "w": 0.5}, "p: 10+… is beyond the largest number", id="p beyond float64"),
+    ],
+)
+def test_parts_that_cannot_be_used_are_refused(given, said):
+    with pytest.raises(ConfigError, match=said):
+        bmx_grid.load("chrf", **given)
+
+
+def test_the_seed_and_settings_reach_the_parts():
+    texts = (["one two three four five six"], ["two three four seven one eight"])
+    scores = [
+        bmx_grid.load("chrf", "lime", p=1.0, w=0.0, settings={"explainer.num_samples": 9, "seed": seed}).score(*texts)[
+            0
+        ]
+        for seed in (0, 0, 1)
+    ]
+    assert scores[0] == scores[1] != scores[2]
+    scorer = bmx_grid.load("chrf", "erasure", p=2.0, settings={"metric.char_order": 3, "side": "hypothesis"})
+    assert (scorer.metric.p, scorer.metric.side, scorer.metric.metric.char_order) == (2.0, "hypothesis", 3)
+    medians = bmx_grid.load("chrf", "lime").metric
+    assert (medians.p, medians.w) == (scorer_medians()["p"], scorer_medians()["w"])
+
+
+def scorer_medians() -> dict[str, float]:
+    """The published medians of LIME, as the configuration writes them."""
+    from bmx_grid.configure import load_option
+
+    return load_option("grid", "paper")["fixed"]["lime"]
+
+
+@pytest.mark.parametrize("explainer", [None, "erasure"])
+def test_many_segments_are_scored_in_parts_and_in_order(explainer, monkeypatch):
+    scorer = bmx_grid.load("chrf", explainer)
+    references = [f"word{row} the cat" for row in range(12)]
+    whole = scorer.score(references, references[::-1])
+    monkeypatch.setattr("bmx_grid.attribution.scorer.TEXTS_AT_ONCE", 5)
+    parts: list[int] = []
+    assert scorer.explain(references, references[::-1], progress=parts.append).scores.tobytes() == whole.tobytes()
+    assert len(parts) == (3 if explainer is None else 12) and sum(parts) == scorer.count_texts(references, references)

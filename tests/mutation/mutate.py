@@ -1,0 +1,253 @@
+"""Mutation testing: small faults in the code, drawn by a seed, each of which the tests of its room must notice.
+
+    make mutation                                   the sample of the seed, from the results kept in build/mutation
+    make mutation MUTATION="--count 20 --seed 7"    another sample
+    make mutation MUTATION="--show"                 the survivors of the sample with the changed line, nothing is run
+
+The faults are those of cosmic-ray (other operators, numbers, conditions, decorators, exceptions). A place in the code
+is drawn first, then one of its faults, so that an operator with many replacements does not crowd out the others.
+Annotations are left alone: nothing evaluates them.
+
+cosmic-ray's own runner starts Python for each fault. Here one process has imported the libraries and forks: the child
+reads the changed module in place of the file and runs pytest on the tests of that module (`test_files`), until one
+fails. A fault that runs on is stopped after SECONDS of processor time, and counts as caught.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import hashlib
+import importlib
+import importlib.abc
+import importlib.machinery
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from types import CodeType
+
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import mutate_code
+from cosmic_ray.plugins import get_operator, operator_names
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = ROOT / "build" / "mutation"
+SECONDS = 150
+RECORDS = "tests/contracts/test_records.py"
+# Room: its share of the sample, and the tests beside its own that hold it.
+ROOMS: dict[str, tuple[float, tuple[str, ...]]] = {
+    "measures": (0.3, (RECORDS,)),
+    "attribution": (0.25, (RECORDS,)),
+    "analysis": (0.35, (RECORDS,)),
+    "evaluations": (0.1, (RECORDS, "tests/contracts/test_evaluations.py")),
+}
+NEEDED = 0.9
+# The tests of modules whose name they do not bear, or not alone.
+NEARBY = {
+    "power_sums": ("aggregation",),
+    "ordered": ("correlation",),
+    "best": ("best", "best_and_better"),
+    "scorer": ("scorer",),
+    "boosted": ("boosting",),
+    "engine": ("engine", "explain"),
+    "regression": ("fits",),
+    "density": ("fits",),
+    "table": ("load", "points"),
+    "base": ("grid_evaluation", "questions"),
+}
+LIBRARIES = ("numpy", "scipy.stats", "pandas", "pyarrow.parquet", "mpmath", "sklearn.linear_model", "numba", "pytest")
+
+Mutant = dict[str, str | int]
+
+
+def annotated(source: str) -> set[tuple[int, int]]:
+    """(line, column) of every expression inside an annotation."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            for inner in ast.walk(annotation) if annotation is not None else ():
+                if isinstance(inner, ast.expr):
+                    found.add(inner.lineno)
+                    found.update(
+                        (inner.lineno, column) for column in range(inner.col_offset, inner.end_col_offset or 0)
+                    )
+    return {place for place in found if isinstance(place, tuple)}
+
+
+def mutants(path: Path) -> dict[tuple[int, int], list[Mutant]]:
+    """By (line, column): the faults that cosmic-ray can put there."""
+    source = path.read_text(encoding="utf-8")
+    tree, skipped = get_ast(source), annotated(source)
+    places: dict[tuple[int, int], list[Mutant]] = {}
+    for name in operator_names():
+        if get_operator(name).arguments():
+            continue  # operators that need names of variables
+        operator = get_operator(name)()
+        spots = [start for node in ast_nodes(tree) for start, _ in operator.mutation_positions(node)]
+        for occurrence, place in enumerate(spots):
+            if tuple(place) not in skipped:
+                one: Mutant = {"module": str(path.relative_to(ROOT)), "operator": name, "occurrence": occurrence}
+                places.setdefault((place[0], place[1]), []).append(one)
+    return places
+
+
+def sample(room: str, count: int, seed: int) -> list[Mutant]:
+    """`count` mutants of a room, the same for the same seed and code; fewer are the first of more."""
+    rng = random.Random(f"{seed} {room}")
+    files = sorted((ROOT / "bmx_grid" / room).glob("*.py"))
+    found = [(str(path), place, faults) for path in files for place, faults in sorted(mutants(path).items())]
+    rng.shuffle(found)
+    return [rng.choice(faults) for _, _, faults in found[:count]]
+
+
+def changed(mutant: Mutant) -> tuple[str, str]:
+    """The source of the module, before and after."""
+    source = (ROOT / str(mutant["module"])).read_text(encoding="utf-8")
+    return source, mutate_code(source, get_operator(mutant["operator"])(), mutant["occurrence"])
+
+
+def difference(mutant: Mutant) -> str:
+    before, after = changed(mutant)
+    lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0))[2:]
+    return "\n".join("    " + line for line in lines)
+
+
+def test_files(mutant: Mutant) -> list[str]:
+    """The tests of the module; where none bears its name, all tests of the room."""
+    path = Path(str(mutant["module"]))
+    room = ROOT / "tests" / path.parent.name
+    names = [room / f"test_{name}.py" for name in NEARBY.get(path.stem, (path.stem,))]
+    own = [name for name in names if name.is_file()] or sorted(room.glob("test_*.py"))
+    return [*map(str, own), *(str(ROOT / name) for name in ROOMS[path.parent.name][1])]
+
+
+class Changed(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
+    """Imports one module from changed source."""
+
+    def __init__(self, module: str, path: str, source: str) -> None:
+        super().__init__(module, path)
+        self.code = compile(source, path, "exec", dont_inherit=True)
+
+    def find_spec(self, name: str, *_: object) -> importlib.machinery.ModuleSpec | None:
+        return importlib.machinery.ModuleSpec(name, self, origin=self.path) if name == self.name else None
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.code
+
+
+def outcome(mutant: Mutant, log: Path) -> str:
+    """How it was caught (a test, the time, the end of the process), or "survived", or "no code" (a syntax error)."""
+    path = str(ROOT / str(mutant["module"]))
+    module = str(mutant["module"]).removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    try:
+        finder = Changed(module, path, changed(mutant)[1])
+    except (SyntaxError, TypeError):
+        return "no code"
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
+        resource.setrlimit(resource.RLIMIT_DATA, (6 << 30, 6 << 30))
+        with log.open("w") as stream:
+            os.dup2(stream.fileno(), 1)
+            os.dup2(stream.fileno(), 2)
+        if "njit" in finder.get_source(module):  # compiled code is kept by the file's date, which has not changed
+            os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp()
+            import numba
+
+            numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
+        import pytest
+
+        sys.meta_path.insert(0, finder)
+        status = pytest.main(
+            ["-x", "-q", "--no-header", "-p", "no:cacheprovider", "--tb=line", "-rfE", *test_files(mutant)]
+        )
+        sys.stdout.flush()
+        os._exit(int(status))
+    until = time.monotonic() + 4 * SECONDS
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+        if time.monotonic() > until:
+            os.killpg(child, signal.SIGKILL)
+        time.sleep(0.02)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
+        return "survived"
+    if os.WIFSIGNALED(status):
+        return f"signal {os.WTERMSIG(status)}"
+    said = [line for line in log.read_text(errors="replace").splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return f"caught: {said[0].split(' - ')[0] if said else f'status {os.WEXITSTATUS(status)}'}"
+
+
+def kept_under(mutant: Mutant, tests: bool) -> str:
+    """The name of a kept result: it holds for this module, and where nothing was caught for these tests."""
+    content = [json.dumps(mutant, sort_keys=True), (ROOT / str(mutant["module"])).read_text(encoding="utf-8")]
+    if tests:
+        content += [Path(file).read_text(encoding="utf-8") for file in test_files(mutant)]
+    return hashlib.sha256("\0".join(content).encode()).hexdigest()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=170, help="faults in all rooms together")
+    parser.add_argument("--seed", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=3600, help="start no other fault after this time (3600)")
+    parser.add_argument("--room", choices=list(ROOMS), action="append", help="this room alone (repeatable)")
+    parser.add_argument("--show", action="store_true", help="show what is kept and run nothing")
+    given = parser.parse_args()
+    os.environ |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    sys.path.insert(0, str(ROOT))
+    os.chdir(ROOT)
+    for name in () if given.show else LIBRARIES:
+        importlib.import_module(name)
+    KEPT.mkdir(parents=True, exist_ok=True)
+    results_file = KEPT / "results.json"
+    kept: dict[str, str] = json.loads(results_file.read_text()) if results_file.is_file() else {}
+    survivors: list[Mutant] = []
+    rooms = given.room or list(ROOMS)
+    counts: dict[str, Counter[str]] = {room: Counter() for room in rooms}
+    # In turn, so that a sample that time cuts short is spread over the rooms as a whole one is.
+    drawn = [
+        ((number + 0.5) / share, room, mutant)
+        for room in rooms
+        for share in (ROOMS[room][0],)
+        for number, mutant in enumerate(sample(room, round(given.count * share), given.seed))
+    ]
+    until = time.monotonic() + given.seconds
+    for _, room, mutant in sorted(drawn, key=lambda one: one[:2]):
+        caught, survived = kept_under(mutant, tests=False), kept_under(mutant, tests=True)
+        said = kept.get(caught) or kept.get(survived)
+        if said is None:
+            if given.show or time.monotonic() > until:
+                continue
+            said = outcome(mutant, KEPT / "last.log")
+            kept[survived if said == "survived" else caught] = said
+            beside = results_file.with_suffix(".new")
+            beside.write_text(json.dumps(kept, indent=0))
+            os.replace(beside, results_file)
+            print(f"{mutant['module']} {mutant['operator']} {mutant['occurrence']}: {said}", flush=True)
+        counts[room][said if said in ("survived", "no code") else "caught"] += 1
+        survivors += [mutant] if said == "survived" else []
+    for mutant in survivors:
+        print(f"survived: {mutant['module']} {mutant['operator']} {mutant['occurrence']}\n{difference(mutant)}")
+    for room, count in counts.items():
+        tried = count["caught"] + count["survived"]
+        print(f"{room:12} {tried:4} tried  {count['caught']:4} caught  {count['survived']:4} survived")
+    total = sum(counts.values(), Counter())
+    tried = total["caught"] + total["survived"]
+    share = total["caught"] / tried if tried else 0.0
+    print(f"{'all':12} {tried:4} tried  {total['caught']:4} caught  {total['survived']:4} survived: {share:.1%} caught")
+    return 0 if share >= NEEDED else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
