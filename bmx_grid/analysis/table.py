@@ -74,8 +74,7 @@ class GridTable:
             raise ValueError(f"correlations of shape {self.correlation.shape} for {expected} settings, p, w")
         if not (self.w == 1).any():
             raise DataError(
-                f"{self.origin}: no row has w = 1, the metric alone, to which every gain is relative; "
-                "add 1 to grid.w."
+                f"{self.origin}: no row has w = 1, the metric alone, to which every gain is relative; add 1 to grid.w."
             )
 
     def __len__(self) -> int:
