@@ -14,7 +14,7 @@ from bmx_grid.errors import DataError
 
 @dataclass(frozen=True, eq=False)
 class Judgements:
-    """Human scores of N segments by aspect, higher is better; NaN where nobody rated the segment.
+    """Human scores of N segments by aspect, higher is better; NaN for unrated segments.
 
     scores: aspect (`da`, `mqm`, `z_mean`, a column of the user's file) -> float64[N]. The first aspect is the
         primary one, which metrics are correlated with unless another is asked for.

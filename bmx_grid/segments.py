@@ -82,7 +82,7 @@ class SegmentSet:
 
     @property
     def human_scores(self) -> NDArray[np.float64]:
-        """float64[N], the primary human score, higher is better; NaN where nobody rated the segment."""
+        """float64[N], the primary human score, higher is better; NaN for unrated segments."""
         return self.judgements.scores[self.judgements.primary]
 
     @property

@@ -69,7 +69,7 @@ def visible(text: str) -> str:
 def file_stem(*names: str, separator: str = ".") -> str:
     """Names as a file name without suffix, at most 150 bytes; other names give another stem.
 
-    Where names are too long, or hold the separator, the first 12 digits of their SHA-256 stand at the end.
+    Where names are too long, or hold the separator, the first 12 digits of their SHA-256 are added.
     """
     stem = separator.join(names).replace("/", "_")
     unique = len(names) == 1 or not any(separator in name for name in names)

@@ -1,4 +1,4 @@
-"""Metrics without meaning for tests: one that counts its calls, and three that fail in their own ways."""
+"""Meaningless metrics for tests: one that counts its calls, and three that fail in their own ways."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class HashMetric(Metric):
-    """A cheap metric without meaning: a hash of both texts in [0, 1), every call noted in a file."""
+    """A cheap, meaningless metric: a hash of both texts in [0, 1), every call noted in a file."""
 
     salt: int = identity(0)
     log: str = runtime("")

@@ -52,7 +52,7 @@ def lime(surfaces):
 
 
 def random_surfaces(seed, datasets=("d1", "d2", "d3"), pairs=("a", "b"), metrics=("m1", "m2"), explainers=("lime",)):
-    """Smooth surfaces without meaning for every combination; w = 1 constant."""
+    """Smooth, made-up surfaces for every combination; w = 1 constant."""
     rng = np.random.default_rng(seed)
     found = {}
     for names in np.array(np.meshgrid(datasets, pairs, metrics, explainers)).reshape(4, -1).T:

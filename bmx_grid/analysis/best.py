@@ -56,7 +56,7 @@ class BestPoints:
 class Best:
     """tie: the rule; n_tied_with_baseline: settings, controls apart, that no (p, w) with w other than 1 improves.
 
-    points: of all settings of the table; real: of those that are no controls.
+    points: of all settings of the table; real: of those that are not controls.
     """
 
     tie: Tie

@@ -64,7 +64,7 @@ class Fixed:
 
 
 def compute(given: Given) -> Fixed:
-    """The settings that are no controls at the chosen points."""
+    """The settings that are not controls at the chosen points."""
     chosen = given.ask(points.compute)
     found = evaluate(given.real, chosen.asked)
     fixed = {}

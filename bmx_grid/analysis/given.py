@@ -56,12 +56,12 @@ class Given:
 
     @cached_property
     def is_real(self) -> Flags:
-        """bool[S] settings of `table` that are no controls."""
+        """bool[S] settings of `table` that are not controls."""
         return ~self.table.is_control
 
     @cached_property
     def real(self) -> GridTable:
-        """The settings that are no controls."""
+        """The settings that are not controls."""
         return self.table.take(self.is_real)
 
     def ask(self, compute: Callable[[Self], Answer]) -> Answer:

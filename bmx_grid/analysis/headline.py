@@ -26,7 +26,7 @@ class Headline:
 
 
 def compute(given: Given) -> Headline:
-    """The headline of the settings that are no controls."""
+    """The headline of the settings that are not controls."""
     at, transfers, tied = given.ask(fixed.compute), given.ask(transfer.compute), given.ask(best.compute)
     n_tied = tied.n_tied_with_baseline
     return Headline(_sentences(given, at, transfers, n_tied), _numbers(given, at, transfers, n_tied), at, transfers)

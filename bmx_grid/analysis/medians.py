@@ -147,7 +147,7 @@ def _weighted_median(values: Floats, counts: Floats) -> float:
 
 
 def _explainers(table: GridTable) -> dict[str, Flags]:
-    """The explainers of settings that are no controls, and their rows."""
+    """The explainers of settings that are not controls, and their rows."""
     names = sorted(
         {one.explainer for one, control in zip(table.settings, table.is_control, strict=True) if not control}
     )
@@ -155,7 +155,7 @@ def _explainers(table: GridTable) -> dict[str, Flags]:
 
 
 def _pairs(table: GridTable) -> Mapping[tuple[str, str], Flags]:
-    """The metric and explainer of settings that are no controls, and their rows."""
+    """The metric and explainer of settings that are not controls, and their rows."""
     kept = zip(table.settings, table.is_control, strict=True)
     pairs = sorted({(one.metric, one.explainer) for one, control in kept if not control})
     return {(metric, explainer): table.where(metric=metric, explainer=explainer) for metric, explainer in pairs}

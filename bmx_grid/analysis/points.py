@@ -31,7 +31,7 @@ METRIC_ALONE = Point(p=float("nan"), w=1.0)  # to decline to boost
 
 @dataclass(frozen=True)
 class ChosenPoints:
-    """By explainer of the settings that are no controls; an explainer without a point is only in the last two.
+    """By explainer of the settings that are not controls; an explainer without a point is only in the last two.
 
     asked: the (p, w) asked for; used: the grid points they are evaluated at (`nearest_point`), NaN outside the grid.
     origins: where the point comes from, in words. provenance: how numbers at it may be described:
@@ -164,7 +164,7 @@ def _real(table: GridTable) -> list[Setting]:
 
 
 def _digests(table: GridTable) -> dict[Setting, str]:
-    """SHA-256 of the grid of each setting that is no control; constant grids, which all look alike, have their own."""
+    """SHA-256 of the grid of each setting that is not a control; constant grids, all alike, have their own."""
     found = {}
     for row, setting in enumerate(table.settings):
         if table.is_control[row]:

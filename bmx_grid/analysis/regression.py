@@ -45,7 +45,7 @@ class Ridge:
 
 
 def compute(given: Given) -> Ridge:
-    """The fit over the settings that are no controls."""
+    """The fit over the settings that are not controls."""
     at = given.ask(fixed.compute)
     return Ridge(fit_ridge(given.real, at.evaluation.gain), at.points.in_words())
 
@@ -63,7 +63,7 @@ def tables(result: Ridge) -> Sequence[Table]:
         "What goes with a larger or smaller gain",
         ("factor", "name", "coefficient"),
         (rows, below),
-        (f"{note} The factors are not independent: a coefficient is no effect.", result.points),
+        (f"{note} The factors are not independent: a coefficient is not an effect.", result.points),
         names=2,
     )
     return (table,)

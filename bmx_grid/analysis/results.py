@@ -55,7 +55,7 @@ class Results:
 
 
 def compute(given: Given) -> Results:
-    """The correlations of the settings that are no controls, and their averages."""
+    """The correlations of the settings that are not controls, and their averages."""
     real = given.real
     at_fixed, at_best = given.ask(fixed.compute).evaluation.correlation, given.ask(best.compute).real.correlation
     return Results(averages(real, at_fixed, at_best), real, at_fixed, at_best, given.ask(points.compute))

@@ -32,7 +32,7 @@ class Analysis(Given):
     """A results table, how it is read, and the questions asked of it; answers are computed when they are first used.
 
     The answer to any question is `analysis.ask(MODULE.compute)`. Below are short names for what figures use, all over
-    the settings that are no controls but for `best`, `controls` and `densities.grid["explainer"]`.
+    the settings that are not controls but for `best`, `controls` and `densities.grid["explainer"]`.
     """
 
     questions: Questions = QUESTIONS

@@ -219,7 +219,7 @@ def left_out(analysis: Analysis) -> Mapping[str, Mapping[str, Transfer]]:
 
 
 def left_out_factor(analysis: Analysis) -> str | None:
-    """The factor whose left-out gains stand for all: the first that has several names; None without one."""
+    """The factor whose left-out gains represent all: the first that has several names; None without one."""
     found = left_out(analysis).items()
     return next((factor for factor, held in found if any(one.folds for one in held.values())), None)
 

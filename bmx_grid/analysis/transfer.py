@@ -5,7 +5,7 @@ and evaluates it on what was left out. `nested` also lets the rule of selection 
 among the others.
 
 None of this is "held out": settings of different metrics rest on the same segments and human scores, those of different
-language pairs share sources or references (492 of the 2,851 references of WMT17 stand in several pairs), and a results
+language pairs share sources or references (492 of the 2,851 references of WMT17 occur in several pairs), and a results
 table, which has no segments, cannot tell what different data sets share. It answers whether parameters carry over.
 """
 
@@ -75,7 +75,7 @@ class Transfers:
 
     @property
     def factor(self) -> str | None:
-        """The factor whose folds stand for all: the first that has several names; None without one."""
+        """The factor whose folds represent all: the first that has several names; None without one."""
         found = self.leave_one_out.items()
         return next((factor for factor, one in found if any(each.by_fold for each in one.values())), None)
 

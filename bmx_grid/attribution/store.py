@@ -294,7 +294,7 @@ def _read(path: Path, identity: str, reads: Sequence[Role]) -> Any:
 def _in_columns(table: Any, reads: Sequence[Role]) -> Any:
     """A table in the columns of this version. Raises ValueError for other columns, whose names no digest covers.
 
-    In version 1 the ground truth stands under that name, here under the role that the metric reads.
+    Version 1 stores the ground truth under that name, this one under the role that the metric reads.
     """
     found = table.rename_columns([name.replace(_OLD_TRUTH, reads[0]) for name in table.column_names])
     plain = ["key", "base_score", *reads]

@@ -158,12 +158,12 @@ def _plugin(node: Any, where: Path, allowed: tuple[str, ...]) -> Iterator[Refusa
         elif path[-1] == "_target_" or path[-1] in ("_args_", "_partial_", "_recursive_", "_convert_"):
             yield Refusal(path, f"'{value}' is not built; {NO_CODE}")
         elif isinstance(value, str) and "${" in value:
-            yield Refusal(path, f"'{value}' could stand for a class; write the value itself")
+            yield Refusal(path, f"'{value}' could name a class; write the value itself")
 
 
 def _logging(node: Any, where: Path) -> Iterator[Refusal]:
     if isinstance(node, str):
-        yield Refusal(where, f"'{node}' could stand for a class; use {'/'.join(where)}=default, stdout or none")
+        yield Refusal(where, f"'{node}' could name a class; use {'/'.join(where)}=default, stdout or none")
         return
     for path, value in _leaves(node, where):
         if path[-1] == "class" and value in HANDLERS:

@@ -235,7 +235,7 @@ def _check_option(loaded: ConfigResult, config_path: str) -> None:
     keys = [str(key) for key in loaded.config]
     if keys != [name] and (keys or not loaded.defaults_list):
         held = f"the key '{keys[0]}'" if len(keys) == 1 else f"the keys {', '.join(keys)}" if keys else "no key"
-        raise ConfigError(f"{place}: holds {held}; an option's settings stand below its file's name, '{name}:'.")
+        raise ConfigError(f"{place}: holds {held}; an option's settings belong below its file's name, '{name}:'.")
 
 
 def _file(loaded: ConfigResult, config_path: str) -> str:

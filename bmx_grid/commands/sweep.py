@@ -134,7 +134,7 @@ def run(config: Mapping[str, Any]) -> int:
         name: build(node, Explainer, f"explainer.{name}") for name, node in _options(config, "explainer", least=0)
     }
     evaluations = {
-        # the grid's keys stand at the top of the configuration, and errors name them as they are written there
+        # the grid's keys are at the top of the configuration, and errors name them as they are written there
         name: build(node, Evaluation, name if name == "grid" else f"evaluation.{name}")
         for name, node in _options(config, "evaluation")
     }

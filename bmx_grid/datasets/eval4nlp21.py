@@ -43,7 +43,7 @@ class Eval4nlp21(DatasetReader):
         return [f"SharedTask2021/data/test21/{language_pair}-test21.tar.gz"]
 
     def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
-        """The sentences in file order, texts as they stand."""
+        """The sentences in file order, texts unchanged."""
         self.check_pair(language_pair)
         (archive,) = self.require(data_dir, self.needs(language_pair))
         members = read_archive(archive, MEMBERS)

@@ -40,7 +40,7 @@ class MlqePe(DatasetReader):
         return [f"mlqe-pe/data/direct-assessments/test/{language_pair}-test.tar.gz"]
 
     def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
-        """1000 sentences in file order, texts as they stand."""
+        """1000 sentences in file order, texts unchanged."""
         self.check_pair(language_pair)
         (archive,) = self.require(data_dir, self.needs(language_pair))
         member = f"test20.{language_pair.replace('-', '')}.df.short.tsv"

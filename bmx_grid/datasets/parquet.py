@@ -8,7 +8,7 @@ from typing import Any
 from bmx_grid.datasets.tables import PARQUET, Table
 from bmx_grid.errors import DataError
 
-ROWS = 256  # decoded at once: one stored value may stand for a large text in each of them
+ROWS = 256  # decoded at once: one stored value may decode to a large text in each of them
 
 
 class ParquetTable(Table):

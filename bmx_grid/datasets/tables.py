@@ -51,7 +51,7 @@ class Table(ABC):
 
     @abstractmethod
     def place(self, index: int) -> str:
-        """Where row `index` (from 0) stands in the file, as messages show it: "line 3"."""
+        """The place of row `index` (from 0) in the file, as messages show it: "line 3"."""
 
     def take(self, names: Iterable[str]) -> dict[str, list[Any]]:
         """name -> the n values of each of these columns: texts, or what JSON and Parquet hold.

@@ -166,7 +166,7 @@ class _Rows:
         return tuple(found)
 
     def scores(self, rows: Sequence[int]) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """float64, the scores of these rows; NaN where nobody rated."""
+        """float64, the scores of these rows; NaN for unrated segments."""
         found = [_score(self._scores[row], f"{self.path}, {self._place(row)}", self.score_name) for row in rows]
         return np.array(found, dtype=np.float64)
 
@@ -185,7 +185,7 @@ def _texts(values: list[Any], name: str, table: Table, *, optional: bool) -> lis
             texts[index] = str(value)
         elif not isinstance(value, str):
             raise DataError(
-                f"{table.path}, {table.place(index)}: the column '{name}' holds {str(value)[:60]!r}, which is no text; "
+                f"{table.path}, {table.place(index)}: the column '{name}' holds {str(value)[:60]!r}, not text; "
                 "write a text (it may be empty)."
             )
         elif not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
@@ -197,7 +197,7 @@ def _texts(values: list[Any], name: str, table: Table, *, optional: bool) -> lis
 
 
 def _score(value: Any, where: str, name: str) -> float:
-    """A human score as a number; NaN for a segment that nobody rated."""
+    """A human score as a number; NaN for an unrated segment."""
     if value is None or (isinstance(value, str) and value.strip().lower() in UNRATED):
         return math.nan
     try:
@@ -208,6 +208,6 @@ def _score(value: Any, where: str, name: str) -> float:
     if math.isinf(number):
         raise DataError(
             f"{where}: the score {str(value)[:60]!r} in column '{name}' is not a finite number; "
-            "write a number like -0.25, or leave it empty for a segment that nobody rated."
+            "write a number like -0.25, or leave it empty for an unrated segment."
         )
     return number

@@ -24,7 +24,7 @@ UNDOTTED = ("km-en", "ps-en")  # whose score files are called test2022, not test
 class Wmt22Qe(DatasetReader):
     """Standardised direct assessments (`da`). Ids are line numbers from 0, as in the task's submissions.
 
-    The untokenised texts are read, as they stand: the tokenised ones end in `<EOS>` and differ from
+    The untokenised texts are read unchanged: the tokenised ones end in `<EOS>` and differ from
     what was judged in five en-mr sentences. The two MQM pairs of the task are a different kind of judgement.
     """
 

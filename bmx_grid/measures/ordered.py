@@ -1,7 +1,7 @@
 """Kendall's tau-b and Spearman's rho of a whole grid: the sorted order is carried from one p to the next.
 
 Compiled by numba on the first call in a process (and kept on disk where there is a folder to write to), so
-that nobody who correlates with Pearson waits for it. From one p to the next few segments change places:
+that runs with Pearson never wait for it. From one p to the next few segments change places:
 repairing the order by insertion touches each place once and each exchange once, where sorting anew costs
 n log n. Every exchange of neighbours changes Kendall's count by the sign of one pair.
 """

@@ -23,7 +23,7 @@ class NeuralMetric(Metric):
     dtype: bfloat16 is faster where the processor computes in it, and changes scores: on MiniLM by 0.0003 (BERTScore)
         and 0.0005 (sentence embeddings) on average, 0.0012 and 0.0022 at most, over the 144 pairs of the sample that
         are English on both sides; LIME's attributions by 0.0001 and 0.0002, where they spread by 0.04 and 0.06.
-    max_length: tokens a text may have, special tokens included; None for the model's own limit.
+    max_length: the most tokens per text, special tokens included; None for the model's own limit.
     device: auto takes a GPU where there is one. batch_tokens: padded tokens per batch; None for what suits the device.
     """
 

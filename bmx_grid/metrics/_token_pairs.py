@@ -22,7 +22,7 @@ _WINDOW = 8  # budgets' worth of kept tokens: wide enough that batches fill up w
 
 @dataclass(frozen=True, eq=False)
 class TokenVectors:
-    """B texts as tensors: float32[B, L, D] unit vectors, bool[B, L] where a token stands, int64[B, L] token ids."""
+    """B texts as tensors: float32[B, L, D] unit vectors, bool[B, L] where there is a token, int64[B, L] token ids."""
 
     vectors: Any
     mask: Any
@@ -58,7 +58,7 @@ class _Held:
         return places
 
     def rows(self, texts: Ints) -> Ints:
-        """Where each text stands in here, -1 for one that does not."""
+        """The position of each text in here, -1 for one that is not."""
         order = np.argsort(self.texts)
         found = order[np.searchsorted(self.texts, texts, sorter=order).clip(max=len(order) - 1)]
         rows: Ints = np.where(self.texts[found] == texts, found, -1)
@@ -96,7 +96,7 @@ def score_token_pairs(
     scores = np.empty(len(pairs))
 
     def compare_held(chosen: Ints, left: _Held, right: _Held) -> None:
-        """Score pairs whose kept texts stand in `left` and whose other texts stand in `right`."""
+        """Score pairs whose kept texts are in `left` and whose other texts are in `right`."""
         left_rows, right_rows = left.rows(kept[chosen]), right.rows(passing[chosen])
         for side in (0, 1):
             same = np.flatnonzero(kept_side[chosen] == side)

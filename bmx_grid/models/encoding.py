@@ -94,7 +94,7 @@ def in_batches(work: Callable[[Ints], None], lengths: Ints, loaded: LoadedModel,
 
 
 def padded(ids: Sequence[Sequence[int]], fill: int) -> tuple[Ints, NDArray[np.bool_]]:
-    """int64[B, L] ids, filled up, and bool[B, L], True where a token stands; L is at least 1."""
+    """int64[B, L] ids, filled up, and bool[B, L], True where there is a token; L is at least 1."""
     lengths = np.array([len(one) for one in ids], dtype=np.int64)
     mask = np.arange(max(int(lengths.max(initial=0)), 1)) < lengths[:, None]
     rows = np.full(mask.shape, fill, dtype=np.int64)
@@ -103,7 +103,7 @@ def padded(ids: Sequence[Sequence[int]], fill: int) -> tuple[Ints, NDArray[np.bo
 
 
 def hidden_states(loaded: LoadedModel, ids: Sequence[Sequence[int]]) -> tuple[Any, Any]:
-    """Tensors float32[B, L, D], the last layer's output, and bool[B, L], True where a token stands, on the device."""
+    """Tensors float32[B, L, D], the last layer's output, and bool[B, L], True where there is a token, on the device."""
     import torch
 
     rows, mask = padded(ids, loaded.tokenizer.pad_token_id)

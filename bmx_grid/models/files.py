@@ -161,7 +161,7 @@ def _read_config(model: str, path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise UnavailableError(f"model '{model}': {path} cannot be read ({error}); get the model again.") from error
     if not isinstance(found, dict):
-        raise UnavailableError(f"model '{model}': {path} is no configuration (a JSON object); get the model again.")
+        raise UnavailableError(f"model '{model}': {path} is not a configuration (a JSON object); get the model again.")
     return found
 
 

@@ -144,7 +144,7 @@ def load_masked_lm(model: str, revision: str | None, dtype: Dtype, device: Devic
     loaded = load_model("masked_lm", model, revision, dtype=dtype, device=device)
     if loaded.tokenizer.mask_token_id is None or not loaded.tokenizer.is_fast:
         raise UnavailableError(
-            f"model '{model}': its tokenizer has no mask token, or does not say where its tokens stand in the text; "
+            f"model '{model}': its tokenizer has no mask token, or does not say where its tokens are in the text; "
             "name a masked language model with a tokenizer.json."
         )
     return MaskedLM(loaded, min(max_length, loaded.max_length))

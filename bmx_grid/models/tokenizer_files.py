@@ -86,7 +86,7 @@ def _read(model: str, path: Path | None) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise UnavailableError(f"model '{model}': {path} cannot be read ({error}); get the model again.") from error
     if not isinstance(found, dict):
-        raise UnavailableError(f"model '{model}': {path} is no JSON object; get the model again.")
+        raise UnavailableError(f"model '{model}': {path} is not a JSON object; get the model again.")
     return found
 
 

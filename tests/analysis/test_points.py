@@ -147,7 +147,7 @@ MAIN = {**one("d", "a"), **one("d", "b", p=0.3), **one("d", "a", metric="random"
         pytest.param(MAIN, r"select\.from=the table is the analysed table itself \(2 settings\)", id="itself"),
         pytest.param(
             {**one("d", "b", p=-1.0), **one("x", p=0.9)},
-            r"select\.from=the table shares 1 setting with it: d · b · m · lime\. .* leave select\.from away",
+            r"select\.from=the table shares 1 setting with it: d · b · m · lime\. .* leave select\.from out",
             id="a setting of the same names",
         ),
         pytest.param(

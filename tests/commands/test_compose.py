@@ -214,8 +214,10 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
         pytest.param(
             "metric/u", "u:\n  a: é\n".encode("latin-1"), "metric=[u]", "line 2: this is not UTF-8", id="Latin-1"
         ),
-        pytest.param("metric/k", "other:\n  a: 1\n", "metric=[k]", "stand below its file's name, 'k:'", id="other key"),
-        pytest.param("metric/n", "_target_: x\n", "metric=[n]", "stand below its file's name, 'n:'", id="no key"),
+        pytest.param(
+            "metric/k", "other:\n  a: 1\n", "metric=[k]", "belong below its file's name, 'k:'", id="other key"
+        ),
+        pytest.param("metric/n", "_target_: x\n", "metric=[n]", "belong below its file's name, 'n:'", id="no key"),
         pytest.param("metric/e", "", "metric=[e]", "holds no key", id="empty"),
         pytest.param("metric/l", "- 1\n", "metric=[l]", "expected keys with values", id="a list"),
         pytest.param("metric/chrf", "chrf: {}\n", "metric=[chrf]", "give yours another name", id="a name of ours"),

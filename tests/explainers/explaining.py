@@ -16,7 +16,7 @@ def generator(seed: int) -> np.random.Generator:
 
 
 def hash_scores(texts: Iterable[str]) -> np.ndarray:
-    """A metric without meaning: a number in [0, 1) for each text, the same for the same text."""
+    """A random metric: a number in [0, 1) for each text, the same for the same text."""
     numbers = [int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "big") for text in texts]
     return np.array(numbers, dtype=np.float64) / 2**48
 

@@ -1,4 +1,4 @@
-"""The files that the readers open, with sizes and SHA-256 sums, as they stand in the pinned repositories."""
+"""The files that the readers open, with sizes and SHA-256 sums, as they are in the pinned repositories."""
 
 from __future__ import annotations
 

@@ -26,10 +26,10 @@ _WIDTH = 64  # tokens that a text may have
 
 @dataclass(frozen=True, eq=False)
 class _BitSide:
-    """K masked texts whose n-grams stay where they are, or go. Bit i stands for token i of the whole text.
+    """K masked texts whose n-grams stay in place or vanish. Bit i is token i of the whole text.
 
     tokens: of the whole text. keep: bool[K, tokens]. first: bits of the tokens that begin a word.
-    instead: how many tokens stand for a hidden word.
+    instead: how many tokens replace a hidden word.
     """
 
     tokens: Tokens

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.intp]
 
-STOP = -1  # stands after the last token of a text
+STOP = -1  # follows the last token of a text
 
 _DENSE_TABLE = 2**22  # entries; branches of longer texts are searched for instead
 

@@ -26,7 +26,7 @@ def heat_maps(analysis: Analysis) -> dict[str, Any]:
     exact to half a step: a largest gain or loss of 0.5 gives steps of 0.000015. Stored are the differences
     from one p to the next (modulo 65536), low bytes of all before high bytes of all, deflated, as base64: a quarter of
     the size. Points are [w, p, r], or null; alone: whether the best is the metric alone. first: the setting to show
-    first, of those that are no controls the one that gains most.
+    first, of those that are not controls the one that gains most.
     """
     table = analysis.table
     found = []

@@ -33,7 +33,7 @@ def points(result: SettingResult) -> tuple[list[tuple[str, float, int]], int]:
     """What is sent of a result as (metric name, value, step), and how many values, not finite, are left out.
 
     The grid is one series for each w, `pearson/w0.4`, with `step_scale` times p as its step. The numbers about it
-    stand at step 0 and have no `/` in their names: MLflow's page shows groups before single numbers, so the curves
+    are logged at step 0 and have no `/` in their names: MLflow's page shows groups before single numbers, so the curves
     come first. The fixed point is left out, uncounted, where the explainer has none; without a grid there is
     only the correlation of the metric alone.
     """

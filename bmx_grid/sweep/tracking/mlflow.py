@@ -1,6 +1,6 @@
 """The MLflow edge of a sweep: opens the store, limits its waiting, gives up with one warning when the store is lost.
 
-Only the main process tracks. What is in a run stands in `runs`, what is special about SQLite in `database`.
+Only the main process tracks. `runs` defines what is in a run, `database` what is special about SQLite.
 """
 
 from __future__ import annotations
