@@ -16,7 +16,7 @@ from bmx_grid.files import replacing, write_text
 from bmx_grid.identity import digest
 from bmx_grid.report.figures.current import KEY, is_current, stamped
 from bmx_grid.report.figures.palette import FAINT, INK, QUIET
-from bmx_grid.report.names import one_line
+from bmx_grid.wording import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +71,7 @@ class Drawing:
 
     def __post_init__(self) -> None:
         for name in ("title", "caption"):  # names in them may hold line breaks
-            object.__setattr__(self, name, one_line(getattr(self, name)))
+            object.__setattr__(self, name, visible(getattr(self, name)))
 
 
 @contextmanager
