@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from scipy.stats import rankdata
-from some_results import grid_table, make_result
+from some_results import GRID, grid_table, make_result
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis import headline
