@@ -23,7 +23,7 @@ from bmx_grid.report.figures.palette import DASHES, GOLD, INK, LINES, MARKERS
 from bmx_grid.report.figures.words import point, undefined_in_words
 from bmx_grid.report.names import correlation_in_words, setting_in_words
 from bmx_grid.sweep.results import SettingResult
-from bmx_grid.wording import file_stem, typeset, visible
+from bmx_grid.wording import counted, file_stem, typeset, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,7 +130,7 @@ def curves_of_row(analysis: Analysis, row: int, basis: Basis) -> Curves:
     best, fixed, baseline = shown.best_of(analysis, row), shown.fixed_of(analysis, row), float(table.baseline[row])
     names = table.settings[row]
     at = fixed.point if math.isfinite(fixed.correlation) else None
-    shared = f", {best.plateau:,} points within 1e-5 of the highest below w = 1; rule '{best.tie}'"
+    shared = f", {counted(best.plateau, 'point')} within 1e-5 of the highest below w = 1; rule '{best.tie}'"
     words = _words(basis.correlation, baseline, best.point, best.correlation, at, fixed.correlation, shared)
     if at is not None:
         words.append(f"Fixed point: {fixed.origin}.")
