@@ -4,30 +4,39 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import unicodedata
 
 UNDEFINED = "n/a"
+MINUS = "−"  # where type is set: drawings and pages
 METRIC_ALONE = "metric alone"
 FACTORS = {"dataset": "data set", "language_pair": "language pair", "metric": "metric", "explainer": "explainer"}
 LONGEST_STEM = 150  # bytes: file systems take 255, and a file being written carries host, process and suffix beside it
 # Characters that turn the direction of a line, so that a text reads as another one.
 TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+ODD = re.compile(r"[^\w+.,() -]")  # signs that a checked name has not
 CONTROL = {"Cc", "Cs", "Zl", "Zp"}
 
 
 def number(value: float | None, form: str = "g", minus: str = "-") -> str:
     """A number in the format `form`; "n/a" where it is undefined or not finite, "" for None.
 
-    What rounds to 0 has no minus: -0.00001 in the form ".4f" is 0.0000. minus: "−" where type is set.
+    What rounds to 0 has no minus, -0.00001 in the form ".4f" is 0.0000, unless the form shows signs: a small loss is
+    -0.0000 in the form "+.4f", and a gain of exactly 0 is +0.0000.
     """
     if value is None:
         return ""
     if not math.isfinite(value):
         return UNDEFINED
-    text = format(value, form)
-    if text.startswith("-") and not any(digit in text.partition("e")[0] for digit in "123456789"):
-        text = ("+" if "+" in form else "") + text[1:]
+    text = format(value + 0, form)  # -0.0 + 0 is 0.0
+    if text.startswith("-") and "+" not in form and not any(digit in text.partition("e")[0] for digit in "123456789"):
+        text = text[1:]
     return text.replace("-", minus)
+
+
+def typeset(value: float | None, form: str = "g") -> str:
+    """`number` with a true minus."""
+    return number(value, form, MINUS)
 
 
 def point_in_words(w: float, p: float, minus: str = "-") -> str:
@@ -67,13 +76,15 @@ def visible(text: str) -> str:
 
 
 def file_stem(*names: str, separator: str = ".") -> str:
-    """Names as a file name without suffix, at most 150 bytes; other names give another stem.
+    """Names as a file name without suffix, at most 150 bytes and never a path; other names give another stem.
 
-    Where names are too long, or hold the separator, the first 12 digits of their SHA-256 are added.
+    Letters, digits and the signs _-+.,() and blanks stay, all else becomes "_". Where that changes names, or they are
+    empty, too long, or hold the separator, the first 12 digits of their SHA-256 stand at the end.
     """
-    stem = separator.join(names).replace("/", "_")
+    joined = separator.join(names)
+    stem = ODD.sub("_", joined)
     unique = len(names) == 1 or not any(separator in name for name in names)
-    if unique and len(stem.encode()) <= LONGEST_STEM and "/" not in "".join(names):
+    if stem == joined and all(names) and unique and len(stem.encode()) <= LONGEST_STEM:
         return stem
     mark = hashlib.sha256("\0".join(names).encode(errors="surrogatepass")).hexdigest()[:12]
     kept = stem.encode(errors="replace")[: LONGEST_STEM - len(mark) - 1].decode(errors="ignore")

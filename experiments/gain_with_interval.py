@@ -27,7 +27,7 @@ from bmx_grid.errors import BmxError
 from bmx_grid.measures.correlation import pearson
 from bmx_grid.report.figures.canvas import COLUMN, canvas, no_change_line, save, style, thin_grid
 from bmx_grid.report.figures.palette import BLUE, INK
-from bmx_grid.report.figures.words import number
+from bmx_grid.wording import typeset
 
 Floats = NDArray[np.float64]
 
@@ -117,11 +117,11 @@ def _draw(gains: list[Gain]) -> Any:
     for at, one in enumerate(gains):
         axes.plot([one.low, one.high], [-at, -at], color=BLUE, linewidth=1.6, solid_capstyle="butt")
         axes.plot([one.gain], [-at], marker="o", markersize=4.5, color=BLUE, markeredgecolor=INK, markeredgewidth=0.6)
-        told = f"{number(one.gain, '+.4f')}  [{number(one.low, '+.4f')}, {number(one.high, '+.4f')}]"
+        told = f"{typeset(one.gain, '+.4f')}  [{typeset(one.low, '+.4f')}, {typeset(one.high, '+.4f')}]"
         axes.annotate(
             told, (1.02, -at), xycoords=("axes fraction", "data"), va="center", fontsize=7, annotation_clip=False
         )
-    axes.set_yticks([-at for at in range(len(gains))], [f"{one.pair} ({number(one.alone, '.3f')})" for one in gains])
+    axes.set_yticks([-at for at in range(len(gains))], [f"{one.pair} ({typeset(one.alone, '.3f')})" for one in gains])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(-len(gains) + 0.4, 0.6)
     axes.locator_params(axis="x", nbins=5)

@@ -1,10 +1,11 @@
 """Numbers, points and names as people read them."""
 
 import math
+import re
 
 import pytest
 
-from bmx_grid.wording import LONGEST_STEM, counted, file_stem, number, point_in_words, setting_label, visible
+from bmx_grid.wording import LONGEST_STEM, counted, file_stem, number, point_in_words, setting_label, typeset, visible
 
 NAN = float("nan")
 
@@ -14,7 +15,8 @@ NAN = float("nan")
     [
         pytest.param(0.12345, ".4f", "0.1235", id="decimals"),
         pytest.param(-0.00001, ".4f", "0.0000", id="what rounds to 0 has no minus"),
-        pytest.param(-0.00001, "+.4f", "+0.0000", id="nor where a sign is shown"),
+        pytest.param(-0.00001, "+.4f", "-0.0000", id="where signs are shown a small loss is one"),
+        pytest.param(-0.0, "+.4f", "+0.0000", id="minus 0 is no loss"),
         pytest.param(-0.0, "g", "0", id="minus 0"),
         pytest.param(-1e-20, "g", "-1e-20", id="very small is not 0"),
         pytest.param(-30.0, "g", "-30", id="a p"),
@@ -29,7 +31,7 @@ def test_numbers(value, form, expected):
 
 
 def test_a_true_minus_where_type_is_set():
-    assert number(-0.5, "+.1f", minus="−") == "−0.5"
+    assert number(-0.5, "+.1f", minus="−") == typeset(-0.5, "+.1f") == "−0.5"
 
 
 @pytest.mark.parametrize(
@@ -80,4 +82,10 @@ def test_file_names_fit_and_tell_names_apart():
     assert long[0] != long[1]
     assert file_stem("a.b", "c") != file_stem("a", "b.c")
     assert file_stem("a/b") != file_stem("a_b")
-    assert "/" not in file_stem("../../x", "y")
+    settings = [("a", "b.c"), ("a.b", "c"), ("a/b", "c"), ("a-b", "c"), ("", "a"), ("a",), ("x" * 300,), ("a\nb", "c")]
+    assert len({file_stem(*names) for names in settings}) == len(settings)
+
+
+@pytest.mark.parametrize("name", ["../../x", "a\nb", "<script>", "a\u202eb", "half\udc80", 'a"b', "a\0b"])
+def test_no_sign_in_a_file_name_can_do_harm(name):
+    assert re.fullmatch(r"[\w+.,() -]+", file_stem(name, "y"))

@@ -1,11 +1,11 @@
 """What the numbers of a results table rest on, beyond the table itself: which correlation, how many segments.
 
-A sweep writes it beside its grid, in settings.parquet.
+A sweep knows it from its results, and writes it beside its grid, in settings.parquet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.analysis.table import FACTORS, GridTable, Setting
+from bmx_grid.sweep.results import SettingResult
 
 BESIDE = "settings.parquet"
-COLUMNS = (*FACTORS, "correlation", "aggregation", "baseline", "n_used")
+COLUMNS = (*FACTORS, "correlation", "aggregation", "baseline", "n_segments", "n_used")
 EQUAL = 1e-12  # baselines of the same run: written twice from one number
 
 
@@ -23,13 +24,32 @@ EQUAL = 1e-12  # baselines of the same run: written twice from one number
 class Basis:
     """correlation: "pearson", "spearman" or "kendall", None where it is not known; aggregation: the name of the mean.
 
-    segments: by (data set, language pair) how many segments the correlations rest on, the most of any setting; empty
-    where it is not known.
+    segments: by (data set, language pair) how many segments there are; used: on how many of them correlations rest,
+    those with a human score and an explanation. Both are the most of any setting, and empty where it is not known.
     """
 
     correlation: str | None = None
     aggregation: str | None = None
     segments: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    used: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
+UNKNOWN = Basis()
+
+
+def basis_of(results: Iterable[SettingResult]) -> Basis:
+    """The basis of finished settings."""
+    return _basis(
+        {
+            "dataset": one.dataset,
+            "language_pair": one.language_pair,
+            "correlation": one.correlation,
+            "aggregation": one.aggregation,
+            "n_segments": one.n_segments,
+            "n_used": one.grid.n_used,
+        }
+        for one in results
+    )
 
 
 def basis_beside(table: GridTable) -> Basis:
@@ -41,20 +61,29 @@ def basis_beside(table: GridTable) -> Basis:
     path = Path(table.origin)
     rows = _rows((path if path.is_dir() else path.parent) / BESIDE)
     if rows is None:
-        return Basis()
+        return UNKNOWN
     for setting, baseline in zip(table.settings, table.baseline.tolist(), strict=True):
         row = rows.get(setting)
         if row is None or not np.isclose(row["baseline"], baseline, rtol=0, atol=EQUAL, equal_nan=True):
-            return Basis()
-    used = [rows[setting] for setting in table.settings]
-    segments: dict[tuple[str, str], int] = {}
-    for row in used:
-        pair = row["dataset"], row["language_pair"]
-        segments[pair] = max(segments.get(pair, 0), int(row["n_used"]))
-    return Basis(_one(used, "correlation"), _one(used, "aggregation"), segments)
+            return UNKNOWN
+    return _basis(rows[setting] for setting in table.settings)
 
 
-def _one(rows: list[dict[str, Any]], column: str) -> str | None:
+def _basis(rows: Iterable[Mapping[str, Any]]) -> Basis:
+    rows = list(rows)
+    segments, used = (_most(rows, column) for column in ("n_segments", "n_used"))
+    return Basis(_one(rows, "correlation"), _one(rows, "aggregation"), segments, used)
+
+
+def _most(rows: Iterable[Mapping[str, Any]], column: str) -> dict[tuple[str, str], int]:
+    found: dict[tuple[str, str], int] = {}
+    for row in rows:
+        pair = str(row["dataset"]), str(row["language_pair"])
+        found[pair] = max(found.get(pair, 0), int(row[column]))
+    return found
+
+
+def _one(rows: Iterable[Mapping[str, Any]], column: str) -> str | None:
     """The value that all rows share; None when they do not."""
     found = {str(row[column]) for row in rows}
     return found.pop() if len(found) == 1 else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,7 +15,7 @@ from bmx_grid.analysis.medians import Median, explainer_medians
 from bmx_grid.analysis.table import GridTable, Setting
 from bmx_grid.errors import ConfigError
 from bmx_grid.measures.grid import nearest_point
-from bmx_grid.wording import counted, setting_label
+from bmx_grid.wording import counted, point_in_words, setting_label
 
 Provenance = Literal["in-sample", "as published", "held out", "chosen elsewhere", "given", "none"]
 # Leiter, Nguyen, Eger 2022, section 4.2 and Figure 5: chosen on all settings of these data sets together.
@@ -46,21 +46,25 @@ class ChosenPoints:
     origins: Mapping[str, str] = working()
     provenance: Mapping[str, Provenance] = working()
 
-    def in_words(self, explainers: Sequence[str] | None = None) -> str:
-        """The points asked for and used, and where they come from: one sentence per origin."""
+    def in_words(
+        self, explainers: Sequence[str] | None = None, written: Callable[[str], str] = str, minus: str = "-"
+    ) -> str:
+        """The points asked for and used, and where they come from: one sentence per origin.
+
+        written: how the name of an explainer is shown; minus: the sign of a negative p.
+        """
         by_origin: dict[str, list[str]] = {}
         for name in self.origins if explainers is None else explainers:
-            by_origin.setdefault(self.origins[name], []).append(f"{name} {self.point_in_words(name)}")
+            by_origin.setdefault(self.origins[name], []).append(f"{written(name)} {self.point_in_words(name, minus)}")
         return " ".join(f"Points, {origin}: {'; '.join(told)}." for origin, told in by_origin.items())
 
-    def point_in_words(self, explainer: str) -> str:
+    def point_in_words(self, explainer: str, minus: str = "-") -> str:
         """The point asked for, and the grid point used where it is another."""
         asked, used = self.asked.get(explainer), self.used.get(explainer, NOWHERE)
         if asked is None:
             return "no point"
-        if asked.words == used.words:
-            return asked.words
-        return f"{asked.words} (used {used.words})"
+        wanted, taken = (point_in_words(one.w, one.p, minus) for one in (asked, used))
+        return wanted if wanted == taken else f"{wanted} (used {taken})"
 
 
 def compute(given: Given) -> ChosenPoints:

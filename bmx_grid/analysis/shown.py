@@ -8,20 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from bmx_grid.analysis import settings
 from bmx_grid.analysis.density import Density
-from bmx_grid.analysis.gains import GainSummary
-from bmx_grid.analysis.given import Point, Tie
-from bmx_grid.analysis.regression import RidgeFit
+from bmx_grid.analysis.given import NOWHERE, Point, Tie
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.table import Floats
-from bmx_grid.analysis.transfer import Transfer
 from bmx_grid.errors import ConfigError, unknown
-
-Chosen = Literal["here", "elsewhere", "given", "mixed"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +41,11 @@ class Best:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A setting at the point of its explainer: the grid point used, its correlation (NaN if undefined), its origin."""
+    """A setting at the point of its explainer.
+
+    point: the grid point used (w = 1: the metric alone); None for a control and without a point in the grid.
+    correlation: NaN where undefined. origin: where the point comes from, in words.
+    """
 
     point: Point | None
     correlation: float
@@ -79,45 +78,16 @@ def fixed_of(analysis: Analysis, row: int) -> Fixed:
     if analysis.table.is_control[row]:
         return Fixed(None, math.nan, "a control")
     explainer = analysis.table.settings[row].explainer
-    return Fixed(used_point(analysis, explainer), float(fixed_correlations(analysis)[row]), analysis.origins[explainer])
-
-
-def fixed_correlations(analysis: Analysis) -> Floats:
-    """float64[S] correlations of all settings of the table at the fixed points; NaN for controls and undefined ones."""
-    found = np.full(len(analysis.table), np.nan)
-    found[~analysis.table.is_control] = analysis.fixed.correlation
-    return found
-
-
-def used_point(analysis: Analysis, explainer: str) -> Point | None:
-    """The grid point an explainer is evaluated at; None without one."""
-    point = analysis.fixed.used.get(explainer)
-    return None if point is None or math.isnan(point.p) else point
-
-
-def asked_point(analysis: Analysis, explainer: str) -> Point | None:
-    """The (p, w) asked for, of which `used_point` is the nearest grid point."""
-    return analysis.fixed.points.get(explainer)
-
-
-def origins(analysis: Analysis) -> Mapping[str, str]:
-    """By explainer, where its fixed point comes from, in words."""
-    return analysis.origins
-
-
-def chosen(analysis: Analysis) -> Chosen:
-    """Where the fixed points come from: best points of this table, of another one, given (as published), or mixed."""
-    given = set(analysis.options.fixed) & set(analysis.origins)
-    if not given:
-        return "here" if analysis.options.select_from is None else "elsewhere"
-    return "given" if given == set(analysis.origins) else "mixed"
+    point = analysis.points.used.get(explainer, NOWHERE)
+    correlation = float(analysis.ask(settings.compute).fixed[row])
+    return Fixed(None if math.isnan(point.w) else point, correlation, analysis.origins[explainer])
 
 
 def settings_to_draw(analysis: Analysis, asked: Sequence[str] = ()) -> list[int]:
     """Rows of the table: the setting with the largest best gain, the one with the smallest, then those asked for.
 
-    asked: labels "dataset language_pair metric explainer". Of settings that nothing improves the smallest is the one
-    that loses most at its fixed point. Controls are drawn only where there is nothing else. Raises ConfigError for
+    asked: labels "dataset · language_pair · metric · explainer". Of settings that nothing improves the smallest is the
+    one that loses most at its fixed point. Controls are drawn only where there is nothing else. Raises ConfigError for
     an unknown label.
     """
     table = analysis.table
@@ -126,7 +96,7 @@ def settings_to_draw(analysis: Analysis, asked: Sequence[str] = ()) -> list[int]
         if label not in labels:
             raise ConfigError(unknown("setting", label, labels))
     use = ~table.is_control if len(analysis.real) > 0 else np.ones(len(table), dtype=np.bool_)
-    fixed = np.nan_to_num(fixed_correlations(analysis) - table.baseline, nan=0.0)
+    fixed = np.nan_to_num(analysis.ask(settings.compute).fixed - table.baseline, nan=0.0)
     gain = analysis.best.gain
     rows = np.flatnonzero(use & np.isfinite(gain)).tolist()
     ordered = sorted(rows, key=lambda row: (gain[row], fixed[row], labels[row]))
@@ -173,11 +143,6 @@ def undefined_gains(analysis: Analysis, explainer: str) -> int:
     return int(np.isnan(analysis.fixed.gain[analysis.real.where(explainer=explainer)]).sum())
 
 
-def grid_densities(analysis: Analysis) -> Mapping[str, Density]:
-    """By explainer, the density of the gains of all points with w other than 1."""
-    return analysis.densities.grid["explainer"]
-
-
 def best_boxes(analysis: Analysis) -> dict[str, tuple[Box, Box]]:
     """By explainer the boxes of best w and of best p over its settings; settings without a best point left out."""
     real, best = analysis.real, analysis.best.take(~analysis.table.is_control)
@@ -201,41 +166,3 @@ def box_of(values: Floats) -> Box:
     # A whisker ends at a value, but never inside the box.
     low, high = min(float(inside.min()), first), max(float(inside.max()), third)
     return Box(len(values), low, (first, middle, third), high, outliers)
-
-
-def counts(analysis: Analysis) -> Mapping[str, GainSummary]:
-    """By explainer, what its settings gain at the fixed point."""
-    return analysis.fixed.by["explainer"]
-
-
-def all_counts(analysis: Analysis) -> GainSummary:
-    """What all settings without controls gain at the fixed points of their explainers."""
-    return analysis.fixed.all
-
-
-def left_out(analysis: Analysis) -> Mapping[str, Mapping[str, Transfer]]:
-    """By factor and explainer, gains at points that the other names of the factor chose."""
-    return analysis.leave_one_out
-
-
-def left_out_factor(analysis: Analysis) -> str | None:
-    """The factor whose left-out gains represent all: the first that has several names; None without one."""
-    found = left_out(analysis).items()
-    return next((factor for factor, held in found if any(one.folds for one in held.values())), None)
-
-
-def left_out_gains(analysis: Analysis) -> Floats:
-    """float64[S] gains of all settings of the table, each at the point chosen without its name of `left_out_factor`.
-
-    NaN for controls, and everywhere without such a factor.
-    """
-    table, factor = analysis.table, left_out_factor(analysis)
-    found = np.full(len(table), np.nan)
-    for explainer, one in {} if factor is None else left_out(analysis)[factor].items():
-        found[~table.is_control & table.where(explainer=explainer)] = one.gain
-    return found
-
-
-def ridge_of(analysis: Analysis) -> RidgeFit:
-    """The regression of the gain on what a setting is made of."""
-    return analysis.ridge

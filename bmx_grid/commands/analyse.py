@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bmx_grid.analysis.basis import basis_beside
 from bmx_grid.analysis.given import Options, Point, Tie
 from bmx_grid.analysis.load import load_table
 from bmx_grid.analysis.questions import Questions, with_others
@@ -125,8 +126,9 @@ def _main(given: list[str]) -> int:
     for name in parsed.options.fixed:
         if name not in table.factor_levels("explainer"):
             raise ConfigError(unknown("explainer", name, table.factor_levels("explainer")))
-    analysis = analyse(table, parsed.options, parsed.questions)
-    files = write_analysis(analysis, parsed.output_dir, figures=parsed.figures, report=parsed.report)
+    basis = basis_beside(table)
+    analysis = analyse(table, replace(parsed.options, segments=basis.segments or None), parsed.questions)
+    files = write_analysis(analysis, parsed.output_dir, basis=basis, figures=parsed.figures, report=parsed.report)
     print(summary(analysis))
     told = [str(path) for path in files if path.parent == parsed.output_dir]
     for kind in ("tables", "figures"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bmx_grid.analysis.as_json import numbers, to_json
+from bmx_grid.analysis.basis import UNKNOWN, Basis, basis_of
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.load import from_arrow
@@ -29,7 +30,6 @@ from bmx_grid.wording import setting_label
 
 FEWEST = 2  # settings that are no controls: with one alone there is nothing to select over
 REPORT, NUMBERS = "report.html", "analysis.json"
-SHOWN_ABOVE = ("overview", "controls")  # tables that the page shows below its headline
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +71,8 @@ def analyse_sweep(
         return SweepAnalysis(None, (), f"no analysis: {error}")
     explainers = {result.explainer for result in real}
     points = {name: Point(p=one.p, w=one.w) for name, one in grid.fixed.items() if name in explainers}
-    segments = {(one.dataset, one.language_pair): one.n_segments for one in results}
-    analysis = analyse(table, Options(fixed=points, segments=segments), with_others(questions))
+    basis = basis_of(results)
+    analysis = analyse(table, Options(fixed=points, segments=basis.segments), with_others(questions))
     made_of = [sorted(result.fingerprint for result in results), str(sorted(points.items())), list(questions)]
     fingerprint = digest(made_of)
     if is_current(output_dir / REPORT, fingerprint) and (output_dir / NUMBERS).is_file():
@@ -80,6 +80,7 @@ def analyse_sweep(
     files = write_analysis(
         analysis,
         output_dir,
+        basis=basis,
         examples=choose_examples(results, plan, spec),
         facts=_facts(results, spec),
         fingerprint=fingerprint,
@@ -91,6 +92,7 @@ def write_analysis(
     analysis: Analysis,
     folder: Path,
     *,
+    basis: Basis = UNKNOWN,
     figures: bool = True,
     report: bool = True,
     examples: Sequence[Example] = (),
@@ -99,13 +101,13 @@ def write_analysis(
 ) -> list[Path]:
     """Write folder/analysis.json, tables/, figures/ and report.html, dated today; the paths, in this order.
 
-    examples, facts, fingerprint: as for `write_report`.
+    basis: which correlation, over how many segments. examples, facts, fingerprint: as for `write_report`.
     Raises StoreError when a file cannot be written.
     """
     write_text(folder / NUMBERS, to_json(analysis))
     made = analysis.tables()
     tables = write_tables(made, folder / "tables")
-    drawn = draw_all(analysis, folder / "figures") if figures else []
+    drawn = draw_all(analysis, folder / "figures", basis=basis) if figures else []
     if not report:
         return [folder / NUMBERS, *tables, *drawn]
     date = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
@@ -113,11 +115,12 @@ def write_analysis(
         analysis,
         folder / REPORT,
         figures=pictures(drawn),
-        tables=[one for one in made if not one.data and one.stem not in SHOWN_ABOVE],
+        tables=[one for one in made if not one.data],
         examples=examples,
         facts=facts,
         date=date,
         fingerprint=fingerprint,
+        basis=basis,
     )
     return [folder / NUMBERS, *tables, *drawn, folder / REPORT]
 

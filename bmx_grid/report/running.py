@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.sweep.plan import SweepPlan
 from bmx_grid.sweep.runner import Outcome
+from bmx_grid.wording import number, point_in_words
 
 
-def setting_line(outcome: Outcome, number: int, total: int, said: set[str]) -> str:
+def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> str:
     """One line for one finished setting. A reason that is already in `said` is not said again; a new one is added."""
-    head = f"[{number:>{len(str(total))}}/{total}] {outcome.label}: "
+    head = f"[{place:>{len(str(total))}}/{total}] {outcome.label}: "
     result = outcome.result
     if result is None:
         reason = "for the same reason" if outcome.reason in said else outcome.reason
@@ -20,10 +21,10 @@ def setting_line(outcome: Outcome, number: int, total: int, said: set[str]) -> s
         return f"{head}failed: {reason}"
     parts = []
     if math.isfinite(result.baseline):
-        parts.append(f"baseline {result.baseline:.4f}")
+        parts.append(f"baseline {number(result.baseline, '.4f')}")
     if result.has_grid:
-        at = "metric alone" if result.grid.best_w == 1 else f"w {result.grid.best_w:g}, p {result.grid.best_p:g}"
-        parts.append(f"best {result.grid.best:.4f} at {at}")
+        at = point_in_words(result.grid.best_w, result.grid.best_p)
+        parts.append(f"best {number(result.grid.best, '.4f')} at {at}")
     if result.n_unexplained > 0:
         parts.append(f"{result.n_unexplained:,} segments not explained")
     truncated = f", {result.n_truncated:,} truncated" if result.n_truncated > 0 else ""

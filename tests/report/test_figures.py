@@ -5,15 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 from PIL import Image
-from some_results import at_point, make_result, with_grid
+from some_results import W, at_point, grid_table, make_result, with_evaluated, with_grid
 
 from bmx_grid.analysis.basis import Basis
 from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.load import from_arrow
 from bmx_grid.analysis.run import analyse
 from bmx_grid.errors import StoreError
+from bmx_grid.measures.grid import GridSpec
 from bmx_grid.report.figures.grid import curves_of_result, curves_of_row, draw_setting, is_current
-from bmx_grid.sweep.results import grid_table
 
 
 def pixels(path):
@@ -91,15 +91,18 @@ def test_the_metric_alone_is_black_and_undefined_points_leave_a_gap(tmp_path):
             lambda r: with_grid(r, correlation=r.grid.correlation * np.nan, best=np.nan, best_p=np.nan), id="nan"
         ),
         pytest.param(
-            lambda r: dataclasses.replace(with_grid(r, correlation=r.grid.correlation[:1]), p=(1.0,)), id="one p"
+            lambda r: with_evaluated(with_grid(r, correlation=r.grid.correlation[:1]), spec=GridSpec((1.0,), W)),
+            id="one p",
         ),
         pytest.param(
-            lambda r: dataclasses.replace(r, p=(-np.inf, *r.p[1:-1], np.inf)), id="infinite p, which have no place"
+            lambda r: with_evaluated(r, spec=GridSpec((-np.inf, *r.p[1:-1], np.inf), W)),
+            id="infinite p",
         ),
         pytest.param(
             lambda r: dataclasses.replace(r, signature=r"$\nonsense{$ " * 300), id="a long signature, no formula"
         ),
         pytest.param(lambda r: at_point(r, np.nan), id="no fixed point"),
+        pytest.param(lambda r: at_point(r, 0.5, p=-3.0, w=1.0), id="the metric alone as fixed point"),
         pytest.param(
             lambda r: dataclasses.replace(r, metric="<script>\n$\\frac{\ud800", explainer="x" * 300),
             id="hostile and long names",

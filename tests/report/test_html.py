@@ -12,11 +12,12 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from scipy.stats import rankdata
-from some_results import make_result
+from some_results import GRID, grid_table, make_result
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
+from bmx_grid.analysis import headline
 from bmx_grid.analysis.base import Cell, Table
-from bmx_grid.analysis.basis import Basis, basis_beside
+from bmx_grid.analysis.basis import Basis, basis_beside, basis_of
 from bmx_grid.analysis.examples import Example, Side, choose_examples, ranks, strengths
 from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.load import from_arrow
@@ -24,23 +25,25 @@ from bmx_grid.analysis.run import analyse
 from bmx_grid.analysis.table import Setting
 from bmx_grid.datasets.sample import Sample
 from bmx_grid.errors import StoreError
+from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.random import Random
-from bmx_grid.measures.grid import GridSpec, boosted_scores
+from bmx_grid.measures.grid import boosted_scores
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.analysis_files import analyse_sweep, write_analysis
+from bmx_grid.report.figures.all import draw_all
 from bmx_grid.report.figures.palette import PROPERTIES
 from bmx_grid.report.page.heat_map import LEVELS, UNDEFINED, heat_maps
 from bmx_grid.report.page.html import HERE, is_current, write_report
 from bmx_grid.report.page.pictures import Picture, inline, pictures
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.plan import SweepPlan, make_plan
-from bmx_grid.sweep.results import grid_table, settings_table, write_parquet
+from bmx_grid.sweep.results import settings_table, write_parquet
 from bmx_grid.sweep.runner import run_plan
 
 HOSTILE = "<script>alert(1)</script>\"'&</td>"
 VOID = {"meta", "link", "input", "img", "br", "hr"}
-KNOWN = Basis("spearman", "PowerMean", {("d", pair): 500 + at for at, pair in enumerate("abc")})
+KNOWN = Basis("spearman", "PowerMean", used={("d", pair): 500 + at for at, pair in enumerate("abc")})
 
 
 class Page(HTMLParser):
@@ -139,11 +142,6 @@ def test_hostile_names_of_settings_stay_text_in_the_table_and_in_the_data(tmp_pa
     assert ("td", HOSTILE) in page.texts
 
 
-def test_nothing_is_bold_and_nothing_marked(tmp_path):
-    page = written(tmp_path, tables=[Table("t", "T", ("a",), (((Cell(0.5, ".1f", best=True, improved=True),),),), ())])
-    assert page.having("b") == page.having("sup") == []
-
-
 def test_half_characters_do_not_stop_a_page(tmp_path):
     page = written(tmp_path, examples=[example(words=("a\ud800", "b"))])
     assert any("a?" in text or "a\ufffd" in text for _, text in page.texts)
@@ -184,7 +182,7 @@ def test_where_the_metric_alone_is_best_there_is_no_best_point(tmp_path):
     analysis = analyse(table({("d", "a", "m", "lime"): flat(0.5, 0.4), ("d", "b", "m", "lime"): peaked(0.5)}))
     page = written(tmp_path, analysis)
     assert [(one["best"] is None, one["alone"]) for one in page.grids["settings"]] == [(True, True), (False, False)]
-    assert ("td", "alone") in page.texts
+    assert ("td", "metric alone") in page.texts
     assert ("td", "−2") not in page.texts  # the lowest p, which the rule gives
 
 
@@ -223,10 +221,14 @@ def test_the_headline_counts(tmp_path):
         ("d", pair, "m", "lime"): surface for pair, surface in zip("abc", [peaked(0.5)] * 2 + [flat()], strict=True)
     }
     analysis = analyse(table(surfaces), Options())
-    told = " ".join(text for tag, text in written(tmp_path, analysis).texts if tag == "p")
-    assert "2 of 3 settings get better and 1 worse" in told
-    assert "2 of the 3 settings are improved by some (w, p)" in told
-    assert "of 1 the metric alone is best" in told
+    page = written(tmp_path, analysis, tables=analysis.tables())
+    told = [text for tag, text in page.texts if tag == "p"]
+    said = analysis.ask(headline.compute).headline
+    assert {one.replace(" -", " −") for one in said} <= set(told)
+    assert "2 of 3 settings are better, 1 equal or worse" in " ".join(told)
+    assert "For 1 of 3 settings the best is the metric alone" in " ".join(told)
+    assert page.ids.index("headline") < page.ids.index("overview") < page.ids.index("heat-map")  # the brief table
+    assert "table-overview" not in page.ids
 
 
 @pytest.mark.parametrize(
@@ -258,7 +260,9 @@ def test_the_basis_is_read_beside_the_table_and_only_if_it_is_of_this_table(tmp_
     write_parquet(settings_table(results), tmp_path / "settings.parquet")
     origin = str(tmp_path / "grid.parquet")
     found = basis_beside(from_arrow(grid_table(results), origin=origin))
-    assert found == Basis("pearson", "PowerMean", {("toy", "l0"): 38, ("toy", "l1"): 38})
+    pairs = [("toy", "l0"), ("toy", "l1")]
+    assert found == Basis("pearson", "PowerMean", dict.fromkeys(pairs, 40), dict.fromkeys(pairs, 38))
+    assert found == basis_of(results)
     others = [make_result(5, language_pair="l0"), dataclasses.replace(results[1], language_pair="l9")]
     assert basis_beside(from_arrow(grid_table(others), origin=origin)) == Basis()
     (tmp_path / "settings.parquet").write_bytes(b"PAR1 damaged")
@@ -266,23 +270,30 @@ def test_the_basis_is_read_beside_the_table_and_only_if_it_is_of_this_table(tmp_
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("dataset", "point", "told"),
     [
-        pytest.param(Options(), "chosen on these same settings (in-sample)", id="this-table"),
-        pytest.param(Options(fixed={"lime": Point(0.5, 0.5)}), "as given or published", id="given"),
+        pytest.param("d", None, "in-sample (chosen where it is judged)", id="this-table"),
+        pytest.param("d", Point(0.5, 0.5), "given (what it was chosen on is not known here)", id="given"),
+        pytest.param("d", Point(-1.4, 0.4), "as published (chosen on other data)", id="published"),
+        *(
+            pytest.param(name, Point(-1.4, 0.4), "as published (in-sample: the paper chose it on these", id=name)
+            for name in ("wmt17", "eval4nlp21", "mlqe_pe")
+        ),
     ],
 )
-def test_published_points_are_never_called_held_out(tmp_path, options, told):
-    page = written(tmp_path, analyse(table(random_surfaces(0)), options))
-    words = " ".join(text for tag, text in page.texts if tag != "style")
-    assert told in words
-    assert not re.search("held.out", words, re.IGNORECASE)
-    assert ("in-sample on WMT17" in words) == bool(options.fixed)
+def test_where_points_come_from_is_said_and_these_are_never_called_held_out(tmp_path, dataset, point, told):
+    options = Options(fixed={} if point is None else {"lime": point})
+    analysis = analyse(table(random_surfaces(0, datasets=(dataset,))), options)
+    page = written(tmp_path, analysis, tables=analysis.tables())
+    lead = " ".join(text for tag, text in page.texts if tag == "p")
+    assert told in lead
+    assert not re.search("held.out", lead.replace("Not held out", ""), re.IGNORECASE)
 
 
 def test_the_random_control_is_not_in_the_headline(tmp_path):
     surfaces = random_surfaces(0, explainers=("lime", "random"))
-    page = written(tmp_path, analyse(table(surfaces)))
+    analysis = analyse(table(surfaces))
+    page = written(tmp_path, analysis, tables=[one for one in analysis.tables() if one.brief])
     assert "controls" not in page.ids
     assert ("th", "all") in page.texts
     assert not [text for tag, text in page.texts if tag == "th" and text == "random"]
@@ -353,8 +364,10 @@ def test_a_picture_that_cannot_be_shown_is_named(tmp_path, name, told):
 
 
 def test_a_page_of_hostile_names_with_its_figures_runs_nothing(tmp_path):
-    surfaces = {(HOSTILE, HOSTILE, name, HOSTILE): peaked(0.5) for name in ("m", HOSTILE, "a\nb")}
-    write_analysis(analyse(table(surfaces)), tmp_path / "out")
+    found = table({("d", "a", name, "lime"): peaked(0.5) for name in "abc"})
+    names = (Setting(HOSTILE, HOSTILE, name, HOSTILE) for name in ("m", HOSTILE, "a\nb"))
+    analysis = analyse(replace(found, settings=tuple(names)))  # as no table that is read can be
+    written(tmp_path / "out", analysis, figures=pictures(draw_all(analysis, tmp_path / "out")))
     page = Page((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
     assert len(page.having("script")) == 2
     assert not [one for _, attributes in page.tags for one in attributes if one.startswith("on")]
@@ -393,7 +406,8 @@ def test_everything_of_an_analysis_is_written_once_and_shown(tmp_path):
     captions = [text for tag, text in page.texts if tag == "figcaption"]
     assert len(captions) == len(page.having("svg"))
     assert len(set(page.ids)) == len(page.ids)
-    assert len([name for name in page.ids if name.startswith("table-")]) == sum(path.suffix == ".csv" for path in files)
+    shown = [one.stem for one in analysis.tables() if not one.data and not one.brief]
+    assert len([name for name in page.ids if name.startswith("table-")]) == len(shown)
     told = dict(zip([t for k, t in page.texts if k == "dt"], [t for k, t in page.texts if k == "dd"], strict=True))
     assert told["date"] == datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     assert "Python" in told["versions"]
@@ -403,8 +417,9 @@ def test_everything_of_an_analysis_is_written_once_and_shown(tmp_path):
 class TestSweep:
     """The analysis at the end of a sweep."""
 
-    def go(self, results, folder, spec=None, fixed=None):
-        return analyse_sweep(results, SweepPlan((), (), (), {}), spec or GridSpec(), fixed or {}, folder)
+    def go(self, results, folder, **fixed):
+        grid = replace(GRID, fixed={name: PublishedPoint(w=w, p=p) for name, (w, p) in fixed.items()})
+        return analyse_sweep(results, SweepPlan((), (), (), {}, {}), grid, folder)
 
     @pytest.mark.parametrize(
         ("results", "told"),
@@ -429,21 +444,23 @@ class TestSweep:
     def test_the_same_results_are_drawn_once_and_others_again(self, tmp_path):
         results = [make_result(seed, language_pair=f"l{seed}") for seed in range(3)]
         fixed = {"lime": (0.4, -1.4), "shap": (0.6, -0.95)}
-        first = self.go(results, tmp_path, fixed=fixed)
+        first = self.go(results, tmp_path, **fixed)
         assert {path.name for path in first.files} >= {"analysis.json", "report.html"}
         assert set(first.analysis.options.fixed) == {"lime"}
         page = tmp_path / "report.html"
+        first_lines = " ".join(text for tag, text in Page(page.read_text(encoding="utf-8")).texts if tag == "p")
+        assert "Pearson's r with human scores, segment by segment, over 38 segments per language pair" in first_lines
         before = page.stat().st_mtime_ns
-        again = self.go(results, tmp_path, fixed=fixed)
+        again = self.go(results, tmp_path, **fixed)
         assert page.stat().st_mtime_ns == before
         assert again.analysis.n_tied == first.analysis.n_tied
-        self.go([*results, make_result(4, language_pair="l4")], tmp_path, fixed=fixed)
+        self.go([*results, make_result(4, language_pair="l4")], tmp_path, **fixed)
         assert page.stat().st_mtime_ns > before
 
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory):
-    """A finished sweep of two language pairs, and what analyses it: results, plan, spec, fixed points."""
+    """A finished sweep of two language pairs, and what analyses it: results, plan, grid."""
     folder = tmp_path_factory.mktemp("sweep")
     explainers = {"erasure": Erasure(), "random": Random()}
     plan = make_plan(
@@ -455,13 +472,15 @@ def sweep(tmp_path_factory):
         limit=15,
         seed=0,
     )
-    spec, fixed = GridSpec(p=(-1.0, 0.0, 1.0), w=(0.0, 0.5, 1.0)), {"erasure": (0.0, 1.0)}
+    fixed = {"erasure": PublishedPoint(w=0.0, p=1.0)}
+    grid = GridEvaluation(p=PowerRange(-1, 2, 1), w=(0.0, 0.5, 1.0), fixed=fixed)
     options = {"executor": Sequential(), "seed": 0, "stop_on_error": True, "progress": lambda n: None}
-    return [one.result for one in run_plan(plan, spec, fixed=fixed, **options)], plan, spec, fixed
+    return [one.result for one in run_plan(plan, {"grid": grid}, **options)], plan, grid
 
 
 def test_examples_are_the_segments_that_move_most_ranks(sweep):
-    results, plan, spec, _ = sweep
+    results, plan, grid = sweep
+    spec = grid.spec
     found = choose_examples(results, plan, spec)
     assert {one.names[3] for one in found} == {"erasure"}
     gains = {one.names: one.fixed_gain for one in results if one.explainer == "erasure"}
@@ -488,8 +507,8 @@ def test_examples_are_the_segments_that_move_most_ranks(sweep):
 
 
 def test_a_finished_sweep_is_shown_with_its_words_signatures_and_segments(sweep, tmp_path):
-    results, plan, spec, fixed = sweep
-    found = analyse_sweep(results, plan, spec, fixed, tmp_path)
+    results, plan, grid = sweep
+    found = analyse_sweep(results, plan, grid, tmp_path)
     assert found.note == ""
     page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
     assert len(page.having("article")) == 2

@@ -1,13 +1,14 @@
 """Tables: their contents against hand values, and the ways they are written, names of every kind included."""
 
 import csv
+import dataclasses
 import io
 import math
 import re
 
 import numpy as np
 import pytest
-from some_results import make_result
+from some_results import GRID, make_result
 from some_tables import P, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis.base import Cell, Table
@@ -15,7 +16,7 @@ from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.load import load_table
 from bmx_grid.analysis.run import analyse
 from bmx_grid.analysis.signature import signature
-from bmx_grid.measures.grid import GridSpec
+from bmx_grid.evaluations.grid import PublishedPoint
 from bmx_grid.report.analysis_files import analyse_sweep
 from bmx_grid.report.summary import summary
 from bmx_grid.report.table import (
@@ -191,7 +192,7 @@ def test_a_hostile_name_stays_a_name_in_every_format(form, name, tmp_path):
 
 def test_hostile_names_never_reach_a_path(tmp_path):
     """Names are checked where tables enter; a table's stem is made of checked names only."""
-    awkward = "数" * 80
+    awkward = "数" * 16
     analysis = analyse(table({(awkward, "a b", awkward, awkward): peaked(0.5), (awkward, "b", "m", "x"): flat()}))
     paths = write_tables(analysis.tables(), tmp_path / "tables")
     assert {path.parent for path in paths} == {tmp_path / "tables"}
@@ -331,7 +332,8 @@ def test_every_table_is_written_four_ways_and_signed(surfaces, expected, tmp_pat
 def test_a_sweep_at_the_papers_points_is_as_published_and_never_held_out(dataset, told, tmp_path, monkeypatch):
     monkeypatch.setattr("bmx_grid.report.analysis_files.draw_all", lambda *_, **__: [])
     results = [make_result(seed, dataset=dataset, language_pair=pair) for seed, pair in enumerate(("cs-en", "de-en"))]
-    found = analyse_sweep(results, SweepPlan((), (), (), {}), GridSpec(), {"lime": (0.4, -1.4)}, tmp_path)
+    grid = dataclasses.replace(GRID, fixed={"lime": PublishedPoint(w=0.4, p=-1.4)})
+    found = analyse_sweep(results, SweepPlan((), (), (), {}, {}), grid, tmp_path)
     assert found.analysis is not None
     stems = {path.stem for path in (tmp_path / "tables").iterdir()}
     assert f"as_published_{dataset}" in stems

@@ -1,10 +1,8 @@
 """The table at the end of a sweep."""
 
-import dataclasses
-
 import numpy as np
 import pytest
-from some_results import make_result, with_grid
+from some_results import at_point, make_result, with_grid
 
 from bmx_grid.measures.best import first_within_rounding, plateau_within_no_change
 from bmx_grid.measures.grid import PAPER_W
@@ -41,7 +39,7 @@ def authors_results(authors_grid):
             )
             w, p_fixed = FIXED.get(explainer, (np.nan, np.nan))
             at = float(grid[p.index(p_fixed), PAPER_W.index(w)]) if p_fixed in p else np.nan
-            found.append(dataclasses.replace(result, fixed_w=w, fixed_p=p_fixed, fixed=at))
+            found.append(at_point(result, at, p=p_fixed, w=w))
         return found
 
     return find
@@ -59,7 +57,7 @@ def cells(table, *names):
 
 def test_a_row_gives_baseline_best_point_gain_fixed_point_and_shifted_share():
     result = with_grid(make_result(), baseline=0.70717, best=0.72335, best_w=0.4, best_p=-5.2, share_shifted=0.254)
-    result = dataclasses.replace(result, fixed=0.7)
+    result = at_point(result, 0.7, p=-1.4, w=0.4)
     found = cells(sweep_table([result], [], WIDE), "de-en", "chrf", "lime")
     assert found == ["0.7072", "0.7234", "w 0.4, p -5.2", "+0.0162", "0.7000", "-0.0072", "25%"]
 
@@ -74,7 +72,8 @@ def test_a_best_point_at_w_1_is_the_metric_alone_and_a_plateau_is_shown():
 
 def test_undefined_numbers_are_said_and_counted():
     nothing = dict.fromkeys(("baseline", "best", "best_w", "best_p", "share_shifted"), np.nan)
-    result = dataclasses.replace(with_grid(make_result(), **nothing, plateau=0, n_undefined=1234), fixed=np.nan)
+    result = with_grid(make_result(), **nothing, plateau=0, n_undefined=1234)
+    result = at_point(result, np.nan, p=-1.4, w=0.4)
     table = sweep_table([result, make_result(language_pair="zh-en")], [], WIDE)
     assert cells(table, "de-en", "chrf", "lime") == ["n/a", "n/a", "no point", *["n/a"] * 4]
     assert "undefined: 1,234 grid points, in 1 of 2 settings" in table
@@ -84,7 +83,7 @@ def test_undefined_numbers_are_said_and_counted():
 def test_zero_is_a_number():
     result = with_grid(make_result(), baseline=0.0, best=-1e-9, best_w=0.0, best_p=0.0, share_shifted=0.0)
     found = cells(sweep_table([result], [], WIDE), "de-en", "chrf", "lime")
-    assert found[:4] == ["0.0000", "0.0000", "w 0, p 0", "+0.0000"]
+    assert found[:4] == ["0.0000", "0.0000", "w 0, p 0", "-0.0000"]
     assert found[6] == "0%"
 
 
@@ -105,7 +104,7 @@ def test_failures_are_listed_with_their_reasons_also_when_nothing_else_is_there(
 
 def many(count, **names):
     return [
-        dataclasses.replace(make_result(seed, language_pair=f"x{seed:03}", **names), fixed=0.5 + seed / 1000)
+        at_point(make_result(seed, language_pair=f"x{seed:03}", **names), 0.5 + seed / 1000, p=-1.4, w=0.4)
         for seed in range(count)
     ]
 
@@ -161,7 +160,7 @@ def test_many_settings_are_counted_by_explainer_and_metric_and_the_ends_are_show
 
 
 def test_without_fixed_points_the_summary_is_of_best_points():
-    results = [dataclasses.replace(one, fixed_w=np.nan, fixed_p=np.nan, fixed=np.nan) for one in many(30)]
+    results = [at_point(one, np.nan) for one in many(30)]
     table = sweep_table(results, [], 80)
     assert "gain at its best (w, p)" in table
     assert "fixed gain" not in table

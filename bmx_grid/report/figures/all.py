@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bmx_grid.analysis import shown
-from bmx_grid.analysis.basis import Basis, basis_beside
+from bmx_grid.analysis.basis import UNKNOWN, Basis
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
 from bmx_grid.report.figures.canvas import Drawing, save_new
@@ -18,27 +18,24 @@ ENDS = 3  # coefficients at each end of the shorter figure of the regression
 MANY = 4 * ENDS  # coefficients up to which there is no shorter one
 
 
-def draw_all(
-    analysis: Analysis, folder: Path, settings: Sequence[str] = (), *, basis: Basis | None = None
-) -> list[Path]:
+def draw_all(analysis: Analysis, folder: Path, settings: Sequence[str] = (), *, basis: Basis = UNKNOWN) -> list[Path]:
     """Draw every figure into `folder` that is not there already; the files of each: PDF, SVG, PNG and text.
 
-    settings: labels "dataset language_pair metric explainer" of further settings to draw the grid of. basis: which
-    correlation and how many segments; by default what lies beside the table.
+    settings: labels "dataset · language_pair · metric · explainer" of further settings to draw the grid of. basis:
+    which correlation and how many segments.
     Raises ConfigError for an unknown label, StoreError when a file cannot be written.
     """
     return save_new(drawings(analysis, settings, basis=basis), folder, signature(analysis))
 
 
-def drawings(analysis: Analysis, settings: Sequence[str] = (), *, basis: Basis | None = None) -> list[Drawing]:
+def drawings(analysis: Analysis, settings: Sequence[str] = (), *, basis: Basis = UNKNOWN) -> list[Drawing]:
     """Every figure of `draw_all`, in its order."""
-    basis = basis_beside(analysis.table) if basis is None else basis
     found = [setting_drawing(analysis, row, basis) for row in shown.settings_to_draw(analysis, settings)]
     found.append(gains_of_all_points(analysis, basis))
     if len(analysis.real) == 0:
         return found
     found += [best_boxes(analysis), better_and_worse(analysis), better_when_left_out(analysis)]
-    if len(shown.ridge_of(analysis).coefficients) > MANY:
+    if len(analysis.ridge.coefficients) > MANY:
         found.append(ridge_bars(analysis, ENDS))
     found.append(ridge_bars(analysis))
     best = analysis.best_explainer

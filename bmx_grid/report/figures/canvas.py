@@ -16,7 +16,7 @@ from bmx_grid.files import replacing, write_text
 from bmx_grid.identity import digest
 from bmx_grid.report.figures.current import KEY, is_current, stamped
 from bmx_grid.report.figures.palette import FAINT, INK, QUIET
-from bmx_grid.report.names import one_line
+from bmx_grid.wording import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,8 +70,8 @@ class Drawing:
         return f"{self.title}\n\n{self.caption}\n"
 
     def __post_init__(self) -> None:
-        for name in ("title", "caption"):  # names in them may contain line breaks
-            object.__setattr__(self, name, one_line(getattr(self, name)))
+        for name in ("title", "caption"):  # names in them may hold line breaks
+            object.__setattr__(self, name, visible(getattr(self, name)))
 
 
 @contextmanager

@@ -17,8 +17,9 @@ from bmx_grid.analysis.table import CONTROL, Floats
 from bmx_grid.report.figures.canvas import COLUMN, SMALL, Drawing, broken, canvas, empty, no_change_line, thin_grid
 from bmx_grid.report.figures.palette import BLUE, DASHES, INK, LINES, MARKERS, PALE, QUIET
 from bmx_grid.report.figures.palette import CONTROL as GREY
-from bmx_grid.report.figures.words import number, points_in_words
-from bmx_grid.report.names import SHORT_LABEL, correlation_in_words, factor_in_words, file_stem, label
+from bmx_grid.report.figures.words import points_in_words
+from bmx_grid.report.names import SHORT_LABEL, correlation_in_words, label
+from bmx_grid.wording import factor_in_words, file_stem, typeset
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,9 +32,10 @@ STRIP = 0.3  # inches of a row of points
 
 def gains_of_all_points(analysis: Analysis, basis: Basis) -> Drawing:
     """Gains of all (p, w) with w other than 1, one line per explainer."""
-    found = shown.grid_densities(analysis)
+    found = analysis.densities.grid["explainer"]
     told = "; ".join(
-        f"{label(name)} {one.n:,} points, {number(one.share_positive, '.1%')} above 0, mean {number(one.mean, '+.3f')}"
+        f"{label(name)} {one.n:,} points, {typeset(one.share_positive, '.1%')} above 0, "
+        f"mean {typeset(one.mean, '+.3f')}"
         for name, one in found.items()
     )
     caption = (
@@ -58,8 +60,8 @@ def gains_by(
     dense = len(found) <= TOGETHER and all(len(one.x) > 0 and one.n >= FEWEST for one in found.values())
     kind = "Gaussian kernel density (Scott's bandwidth)" if dense else "One mark per setting, diamonds are means"
     told = "; ".join(
-        f"{label(name)}: {one.n} settings, mean {number(one.mean, '+.4f')}, metric alone "
-        f"{number(one.mean_baseline, '.3f')} on average"
+        f"{label(name)}: {one.n} settings, mean {typeset(one.mean, '+.4f')}, metric alone "
+        f"{typeset(one.mean_baseline, '.3f')} on average"
         for name, one in found.items()
     )
     caption = (
@@ -99,7 +101,7 @@ def _lines(found: Mapping[str, Density], basis: Basis) -> Figure:
             marker=MARKERS[at % len(MARKERS)],
             markevery=(6 + 4 * at, 26),
             markersize=3.2,
-            label=f"{label(name, SHORT_LABEL)} ({number(one.share_positive, '.0%')} above 0)",
+            label=f"{label(name, SHORT_LABEL)} ({typeset(one.share_positive, '.0%')} above 0)",
         )
     drawn = {name: one for name, one in found.items() if len(one.x) > 0}
     if drawn:

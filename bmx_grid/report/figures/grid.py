@@ -20,9 +20,10 @@ from bmx_grid.measures.best import NO_CHANGE
 from bmx_grid.report.figures import current
 from bmx_grid.report.figures.canvas import DPI, PAGE, VERSION, Drawing, empty, save, style, thin_grid
 from bmx_grid.report.figures.palette import DASHES, GOLD, INK, LINES, MARKERS
-from bmx_grid.report.figures.words import number, point, undefined_in_words
-from bmx_grid.report.names import correlation_in_words, file_stem, one_line, setting_in_words
+from bmx_grid.report.figures.words import point, undefined_in_words
+from bmx_grid.report.names import correlation_in_words, setting_in_words
 from bmx_grid.sweep.results import SettingResult
+from bmx_grid.wording import counted, file_stem, typeset, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +71,7 @@ def draw_setting(result: SettingResult, path: Path) -> None:
             correlation_over_p(curves),
             [path],
             title=title,
-            caption=one_line(curves.words),
+            caption=visible(curves.words),
             stamp=_stamp(result.fingerprint),
         )
 
@@ -129,12 +130,12 @@ def curves_of_row(analysis: Analysis, row: int, basis: Basis) -> Curves:
     best, fixed, baseline = shown.best_of(analysis, row), shown.fixed_of(analysis, row), float(table.baseline[row])
     names = table.settings[row]
     at = fixed.point if math.isfinite(fixed.correlation) else None
-    shared = f", {best.plateau:,} points within 1e-5 of the highest below w = 1; rule '{best.tie}'"
+    shared = f", {counted(best.plateau, 'point')} within 1e-5 of the highest below w = 1; rule '{best.tie}'"
     words = _words(basis.correlation, baseline, best.point, best.correlation, at, fixed.correlation, shared)
     if at is not None:
         words.append(f"Fixed point: {fixed.origin}.")
-    if (names.dataset, names.language_pair) in basis.segments:
-        words.append(f"{basis.segments[names.dataset, names.language_pair]:,} segments.")
+    if (names.dataset, names.language_pair) in basis.used:
+        words.append(f"{basis.used[names.dataset, names.language_pair]:,} segments.")
     undefined = int(np.isnan(table.correlation[row]).sum())
     return Curves(
         names=tuple(names),
@@ -165,21 +166,21 @@ def _words(
     there: float,
     shared: str,
 ) -> list[str]:
-    alone = "undefined" if not math.isfinite(baseline) else number(baseline, ".4f")
+    alone = "undefined" if not math.isfinite(baseline) else typeset(baseline, ".4f")
     words = [
         f"{correlation_in_words(kind).capitalize()} with human scores over p, one line per w; right: near the metric "
         f"alone. Metric alone (w = 1): {alone}."
     ]
     if best is not None:
-        gain = number(highest - baseline, "+.4f")
+        gain = typeset(highest - baseline, "+.4f")
         words.append(
-            f"Best point, chosen on these segments (in-sample): {number(highest, '.4f')} at {point(best)}, gain "
+            f"Best point, chosen on these segments (in-sample): {typeset(highest, '.4f')} at {point(best)}, gain "
             f"{gain}{shared}."
         )
     elif math.isfinite(baseline):
         words.append("Best of all points: the metric alone.")
     if fixed is not None:
-        words.append(f"Fixed {point(fixed)}: {number(there, '.4f')}, gain {number(there - baseline, '+.4f')}.")
+        words.append(f"Fixed {point(fixed)}: {typeset(there, '.4f')}, gain {typeset(there - baseline, '+.4f')}.")
     return words
 
 

@@ -24,8 +24,9 @@ from bmx_grid.report.figures.palette import (
     QUIET,
     RED,
 )
-from bmx_grid.report.figures.words import chosen_in_words, number, points_in_words, undefined_in_words
-from bmx_grid.report.names import SHORT_LABEL, factor_in_words, label
+from bmx_grid.report.figures.words import points_in_words, undefined_in_words
+from bmx_grid.report.names import SHORT_LABEL, label
+from bmx_grid.wording import factor_in_words, typeset
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,28 +60,30 @@ def best_boxes(analysis: Analysis) -> Drawing:
 
 def better_and_worse(analysis: Analysis) -> Drawing:
     """Settings that got better and not better at the fixed points, by explainer."""
-    total = shown.all_counts(analysis)
+    total = analysis.fixed.all
     caption = (
-        f"{total.n:,} settings at one fixed (w, p) per explainer, {chosen_in_words(analysis)}; controls left out. "
+        f"{total.n:,} settings at one fixed (w, p) per explainer; controls left out. "
         f"{SAID} {points_in_words(analysis)}{undefined_in_words(total.undefined, 'settings')} {signature(analysis)}"
     )
     title = "Settings that get better and worse by explainer"
-    return Drawing("better_and_worse_by_explainer", title, caption, partial(_counts, {"": shown.counts(analysis)}))
+    return Drawing(
+        "better_and_worse_by_explainer", title, caption, partial(_counts, {"": analysis.fixed.by["explainer"]})
+    )
 
 
 def better_when_left_out(analysis: Analysis) -> Drawing:
     """The same counts with points chosen without the data set, language pair or metric they are judged on."""
     found = {
         f"chosen on the other {factor_in_words(factor)}s": {
-            name: one.summary for name, one in held.items() if one.folds
+            name: one.summary for name, one in held.items() if one.by_fold
         }
-        for factor, held in shown.left_out(analysis).items()
+        for factor, held in analysis.leave_one_out.items()
     }
     inside = "; ".join(
         f"{factor_in_words(factor)}: "
-        + ", ".join(f"{label(name)} {one.in_sample.better}" for name, one in held.items() if one.folds)
-        for factor, held in shown.left_out(analysis).items()
-        if any(one.folds for one in held.values())
+        + ", ".join(f"{label(name)} {one.in_sample.better}" for name, one in held.items() if one.by_fold)
+        for factor, held in analysis.leave_one_out.items()
+        if any(one.by_fold for one in held.values())
     )
     caption = (
         "Settings that get better and worse when the point of an explainer is the median of the best points of all "
@@ -94,15 +97,15 @@ def better_when_left_out(analysis: Analysis) -> Drawing:
 
 def ridge_bars(analysis: Analysis, ends: int | None = None) -> Drawing:
     """Coefficients of the regression of the gain, all, or the `ends` largest and smallest."""
-    fit = shown.ridge_of(analysis)
+    fit = analysis.ridge
     coefficients = list(fit.coefficients.items())
     shortened = ends is not None and len(coefficients) > 2 * ends
     kept = coefficients if ends is None or not shortened else [*coefficients[:ends], *coefficients[-ends:]]
     which = f"{len(kept)} of {len(coefficients)} coefficients, the largest and the smallest" if shortened else "all"
     caption = (
         f"Coefficients of a ridge regression (alpha {fit.alpha:g}) of the gain on data set, language pair, metric and "
-        f"explainer, {fit.n:,} settings; intercept {number(fit.intercept, '+.4f')}, "
-        f"R² {number(fit.r2, '.2f')}; {which}. "
+        f"explainer, {fit.n:,} settings; intercept {typeset(fit.intercept, '+.4f')}, "
+        f"R² {typeset(fit.r2, '.2f')}; {which}. "
         f"The factors are not independent, and there are no intervals. {points_in_words(analysis)} "
         f"{signature(analysis)}"
     )
@@ -136,7 +139,7 @@ def _boxes(found: Mapping[str, tuple[Box, Box]]) -> Figure:
         axes.set_xlabel(f"best {symbol}")
         thin_grid(axes, "x")
         for at, box in enumerate(boxes):
-            words = f"Md {number(box.quartiles[1], 'g')}"
+            words = f"Md {typeset(box.quartiles[1], 'g')}"
             axes.annotate(words, (1.01, -at), xycoords=("axes fraction", "data"), va="center", annotation_clip=False)
         if not kept:
             empty(axes, "no best point")
@@ -210,7 +213,7 @@ def _ridge(kept: Sequence[tuple[tuple[str, str], float]], ends: int | None) -> F
         )
         drawn.add(factor)
         axes.annotate(
-            number(value, "+.4f"),
+            typeset(value, "+.4f"),
             (value, place),
             xytext=(3 if value >= 0 else -3, 0),
             textcoords="offset points",

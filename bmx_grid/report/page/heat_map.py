@@ -61,7 +61,10 @@ def _quantised(table: GridTable, row: int) -> tuple[str, float]:
 
 
 def _point(point: Point | None, correlation: float) -> list[float] | None:
-    return None if point is None or not math.isfinite(correlation) else [point.w, point.p, correlation]
+    known = (
+        point is not None and point.w != 1 and math.isfinite(correlation)
+    )  # the metric alone has no place on the map
+    return [point.w, point.p, correlation] if point is not None and known else None
 
 
 def _number(value: float) -> float | None:

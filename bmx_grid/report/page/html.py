@@ -13,24 +13,24 @@ from typing import Any
 import numpy as np
 
 from bmx_grid._version import __version__
-from bmx_grid.analysis import shown
+from bmx_grid.analysis import headline, settings, shown
 from bmx_grid.analysis.base import Cell, Table
-from bmx_grid.analysis.basis import Basis, basis_beside
+from bmx_grid.analysis.basis import UNKNOWN, Basis
 from bmx_grid.analysis.examples import RULE, Example, Side, strengths
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
 from bmx_grid.files import write_text
-from bmx_grid.report.figures.words import number, point
-from bmx_grid.report.names import factor_in_words, label, one_line, setting_in_words
-from bmx_grid.report.page.headline import headline, introduction, overview
+from bmx_grid.report.names import label, setting_in_words, written
 from bmx_grid.report.page.heat_map import heat_maps
+from bmx_grid.report.page.introduction import introduction
 from bmx_grid.report.page.pictures import Picture, inline
+from bmx_grid.wording import METRIC_ALONE, MINUS, factor_in_words, point_in_words, typeset, visible
 
-VERSION = 2  # raise when the page changes, so that older pages are written again
+VERSION = 3  # raise when the page changes, so that older pages are written again
 HERE = Path(__file__).parent
 LIBRARIES = ("numpy", "pyarrow", "scikit-learn", "matplotlib")
 NAMES = ("data set", "language pair", "metric", "explainer")
-NUMBERS = ("metric alone", "best", "gain", "w", "p", "plateau", "fixed", "fixed gain", "left-out gain")
+NUMBERS = ("metric alone", "best", "gain", "w", "p", "plateau", "fixed", "fixed gain", "transfer gain")
 
 
 def write_report(
@@ -43,14 +43,13 @@ def write_report(
     facts: Sequence[tuple[str, str]] = (),
     date: str | None = None,
     fingerprint: str = "",
-    basis: Basis | None = None,
+    basis: Basis = UNKNOWN,
 ) -> None:
     """Write the page of an analysis to `path` in one step.
 
-    figures and tables are shown in their order; examples: segments with attributions; facts: further
-    facts about the run, as (name, words); date: as it is to be shown.
-    fingerprint: what `is_current` is asked for later. basis: which correlation and how many segments; by default what
-    lies beside the table.
+    figures and tables are shown in their order, brief tables with the headline; examples: segments with attributions;
+    facts: what else is to be said of what was run, as (name, words); date: when, as it shall be shown.
+    fingerprint: what `is_current` is asked for later. basis: which correlation and how many segments.
     Raises StoreError when a figure cannot be read or the page cannot be written.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -63,26 +62,25 @@ def write_report(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    basis = basis_beside(analysis.table) if basis is None else basis
     page = environment.get_template("report.html.jinja").render(
         style=(HERE / "report.css").read_text(encoding="utf-8"),
         script=(HERE / "report.js").read_text(encoding="utf-8"),
         stamp=_stamp(fingerprint),
-        title=f"BMX analysis of {one_line(_folder(analysis.table.origin))}",
+        title=f"BMX analysis of {visible(_folder(analysis.table.origin))}",
         introduction=introduction(analysis, basis),
         facts=[*_facts(analysis), *facts, *([("date", date)] if date is not None else [])],
         left_out=[str(one) for one in analysis.table.left_out],
-        headline=headline(analysis),
-        overview=[_table(overview(analysis))],
+        headline=[_set(one) for one in analysis.ask(headline.compute).headline],
+        overview=[_table(one) for one in tables if one.brief],
         grids=heat_maps(analysis),
         columns=(*NAMES, *NUMBERS),
         n_names=len(NAMES),
         settings=_settings(analysis),
-        left_out_factor=factor_in_words(shown.left_out_factor(analysis) or "dataset"),
+        left_out_factor=factor_in_words(analysis.ask(settings.compute).transfer_factor or "dataset"),
         rule=RULE,
         examples=[_example(one) for one in examples],
         figures=[(one, inline(one.file, f"figure{at}")) for at, one in enumerate(figures)],
-        tables=[_table(one) for one in tables],
+        tables=[_table(one) for one in tables if not one.brief],
         anchor=anchor,
     )
     # Surrogates of broken input have no UTF-8: shown as the replacement character.
@@ -112,10 +110,6 @@ def _folder(origin: str) -> str:
     return "/".join(Path(origin).parts[-2:])
 
 
-def _short(value: float) -> str:
-    return number(value, "g")
-
-
 def _facts(analysis: Analysis) -> list[tuple[str, str]]:
     table, options = analysis.table, analysis.options
     names = {factor: table.factor_levels(factor) for factor in ("dataset", "language_pair", "metric", "explainer")}
@@ -124,7 +118,7 @@ def _facts(analysis: Analysis) -> list[tuple[str, str]]:
         ("results", table.origin),
         ("settings", f"{len(table):,}, of which {len(analysis.real):,} are no controls (random metric or explainer)"),
         *((factor_in_words(one), f"{len(found)}: {', '.join(map(label, found))}") for one, found in names.items()),
-        ("grid", f"{len(p):,} p from {_short(p[0])} to {_short(p[-1])}; w {', '.join(map(_short, w))}"),
+        ("grid", f"{len(p):,} p from {typeset(p[0])} to {typeset(p[-1])}; w {', '.join(map(typeset, w))}"),
         ("correlations with w ≠ 1", f"{table.n_boosted:,}"),
         ("undefined correlations", f"{int(np.isnan(table.correlation[:, :, table.boosted]).sum()):,}"),
         ("words aggregated", "both sides" if table.side == "both" else "hypothesis"),
@@ -132,7 +126,12 @@ def _facts(analysis: Analysis) -> list[tuple[str, str]]:
         ("(w, p) from", options.select_from.origin if options.select_from is not None else "this table"),
     ]
     if options.fixed:
-        facts.append(("(w, p) given", ", ".join(f"{label(name)} {point(at)}" for name, at in options.fixed.items())))
+        facts.append(
+            (
+                "(w, p) given",
+                "; ".join(f"{label(name)} {point_in_words(at.w, at.p, MINUS)}" for name, at in options.fixed.items()),
+            )
+        )
     return [*facts, ("signature", signature(analysis)), ("versions", ", ".join(_versions()))]
 
 
@@ -157,12 +156,17 @@ def _table(table: Table) -> Mapping[str, Any]:
         "rows": rows,
         "last": {sum(map(len, table.groups[: at + 1])) for at in range(len(table.groups))},
         "numeric": [not text for text in texts] or [False] * len(table.header),
-        "notes": table.notes,
+        "notes": [_set(note) for note in table.notes],
     }
 
 
+def _set(sentence: str) -> str:
+    """A sentence with true minus signs. Signatures, whose numbers no blank precedes, stay as they are, to be copied."""
+    return re.sub(r"(?<=[ (])-(?=\d)", MINUS, sentence)
+
+
 def _shown(cell: Cell) -> str:
-    return one_line(cell.shown) if isinstance(cell.value, str) else cell.shown.replace("-", "−")
+    return visible(written(cell.shown)) if isinstance(cell.value, str) else cell.shown.replace("-", MINUS)
 
 
 def _settings(analysis: Analysis) -> list[tuple[tuple[str, ...], str, list[tuple[str, float | None]]]]:
@@ -171,24 +175,25 @@ def _settings(analysis: Analysis) -> list[tuple[tuple[str, ...], str, list[tuple
     Where the metric alone is best, w says so and p is empty: a p means nothing there.
     """
     table = analysis.table
-    fixed, left_out = shown.fixed_correlations(analysis) - table.baseline, shown.left_out_gains(analysis)
+    numbers = analysis.ask(settings.compute)
+    fixed, left_out = numbers.fixed - table.baseline, numbers.transfer_gain
     found = []
     for row, setting in enumerate(table.settings):
         best = shown.best_of(analysis, row)
         w, p = (math.nan, math.nan) if best.point is None else (best.point.w, best.point.p)
-        numbers = [
-            (number(table.baseline[row], ".4f"), table.baseline[row]),
-            (number(best.correlation, ".4f"), best.correlation),
-            (number(best.gain, "+.4f"), best.gain),
-            ("alone" if best.is_alone else _short(w), 1.0 if best.is_alone else w),
-            ("" if best.is_alone else _short(p), p),
+        cells = [
+            (typeset(table.baseline[row], ".4f"), table.baseline[row]),
+            (typeset(best.correlation, ".4f"), best.correlation),
+            (typeset(best.gain, "+.4f"), best.gain),
+            (METRIC_ALONE if best.is_alone else typeset(w), 1.0 if best.is_alone else w),
+            ("" if best.is_alone else typeset(p), p),
             (f"{best.plateau:,}", float(best.plateau)),
-            (number(fixed[row] + table.baseline[row], ".4f"), fixed[row] + table.baseline[row]),
-            (number(fixed[row], "+.5f"), fixed[row]),
-            (number(left_out[row], "+.5f"), left_out[row]),
+            (typeset(fixed[row] + table.baseline[row], ".4f"), fixed[row] + table.baseline[row]),
+            (typeset(fixed[row], "+.5f"), fixed[row]),
+            (typeset(left_out[row], "+.5f"), left_out[row]),
         ]
-        kept = [(text, float(one) if math.isfinite(one) else None) for text, one in numbers]
-        found.append((tuple(map(label, setting)), one_line(" ".join(setting)), kept))
+        kept = [(text, float(one) if math.isfinite(one) else None) for text, one in cells]
+        found.append((tuple(map(label, setting)), visible(" ".join(setting)), kept))
     return found
 
 
@@ -197,12 +202,12 @@ def _example(example: Example) -> Mapping[str, Any]:
     before, after = (abs(rank - example.human_rank) for rank in (example.score_rank, example.boosted_rank))
     told = "nearer to" if after < before else "farther from" if after > before else "as far as before from"
     return {
-        "title": f"{setting_in_words(example.names)}: segment {one_line(example.segment)}",
+        "title": f"{setting_in_words(example.names)}: segment {visible(example.segment)}",
         "told": (
-            f"{'Rises' if moved > 0 else 'Falls'} by {_ranks(abs(moved))} of {example.n} at w = {_short(example.w)}, "
-            f"p = {_short(example.p)}, {told} its rank by human score: metric {number(example.score, '.4f')} (rank "
-            f"{example.score_rank:g}), boosted {number(example.boosted, '.4f')} (rank {example.boosted_rank:g}), human "
-            f"{number(example.human, '.4g')} (rank {example.human_rank:g})."
+            f"{'Rises' if moved > 0 else 'Falls'} by {_ranks(abs(moved))} of {example.n} at w = {typeset(example.w)}, "
+            f"p = {typeset(example.p)}, {told} its rank by human score: metric {typeset(example.score, '.4f')} (rank "
+            f"{example.score_rank:g}), boosted {typeset(example.boosted, '.4f')} (rank {example.boosted_rank:g}), "
+            f"human {typeset(example.human, '.4g')} (rank {example.human_rank:g})."
         ),
         "sides": [
             _side(side, strength) for side, strength in zip(example.sides, strengths(example.sides), strict=True)
@@ -218,6 +223,6 @@ def _side(side: Side, strength: Sequence[float] | np.ndarray[Any, Any]) -> Mappi
     words = []
     for word, attribution, strong in zip(side.words, side.attributions.tolist(), strength, strict=True):
         kind = "up" if attribution > 0 else "down" if attribution < 0 else "none"
-        told = number(attribution, "+.2g")
+        told = typeset(attribution, "+.2g")
         words.append({"word": word or "␣", "kind": kind, "shown": told, "strength": f"{float(strong):.2f}"})
     return {"name": side.name, "words": words}
