@@ -40,7 +40,7 @@ from cosmic_ray.plugins import get_operator, operator_names
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "build" / "mutation"
-SECONDS = 150
+SECONDS = 90
 RECORDS = "tests/contracts/test_records.py"
 # Room: its share of the sample, and the tests beside its own that hold it.
 ROOMS: dict[str, tuple[float, tuple[str, ...]]] = {
@@ -63,7 +63,17 @@ NEARBY = {
     "table": ("load", "points"),
     "base": ("grid_evaluation", "questions"),
 }
-LIBRARIES = ("numpy", "scipy.stats", "pandas", "pyarrow.parquet", "mpmath", "sklearn.linear_model", "numba", "pytest")
+LIBRARIES = (
+    "numpy",
+    "scipy.stats",
+    "pandas",
+    "pyarrow.parquet",
+    "mpmath",
+    "sklearn.linear_model",
+    "numba",
+    "pytest",
+    "hydra.compose",
+)
 
 Mutant = dict[str, str | int]
 

@@ -1,0 +1,123 @@
+"""Examples are the segments that move most, in the setting that gains most; ranks are SciPy's."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from some_settings import finished
+
+from bmx_grid.analysis.examples import Side, choose_examples, ranks, strengths
+from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
+
+GRID = GridEvaluation(p=PowerRange(-2, 2, 0.5), w=(0.0, 0.5, 1.0), fixed={"erasure": PublishedPoint(w=0.5, p=1.0)})
+
+
+def planned(name: str, made, gain: float, fixed_gain: float = float("nan"), explainer: str = "erasure"):
+    """A result and the planned setting behind it, with what `choose_examples` reads of them."""
+    found = GRID.evaluate(made)
+    names = ("toy", "de-en", name, explainer)
+    result = SimpleNamespace(
+        names=names,
+        explainer=explainer,
+        gain=gain,
+        fixed_gain=fixed_gain,
+        fixed_w=0.5,
+        fixed_p=1.0,
+        grid=dataclasses.replace(found.grid, best_w=0.0, best_p=-1.0),
+    )
+    setting = SimpleNamespace(
+        segments=made.segments,
+        metric_name=name,
+        explainer_name=explainer,
+        items=made.items,
+        keys=list(range(len(made.items))),
+        slot=SimpleNamespace(load=lambda _: made.scores),
+    )
+    return result, SimpleNamespace(setting=setting)
+
+
+def chosen(*pairs):
+    plan = SimpleNamespace(settings=[one for _, one in pairs])
+    return choose_examples([result for result, _ in pairs], plan, GRID.spec)
+
+
+def test_the_segments_that_rise_and_fall_most_are_chosen():
+    human = np.where(np.arange(30) == 7, np.nan, np.random.default_rng(1).normal(size=30))
+    made = finished(human=human)
+    up, down = chosen(planned("m", made, 0.1, fixed_gain=0.1))
+    evaluated = GRID.evaluate(made)
+    used = np.flatnonzero(np.isfinite(human))
+    before, after = ranks(made.scores.base_scores[used]), ranks(evaluated.boosted[used])
+    assert (up.score_rank - up.boosted_rank) == (before - after).max() > 0
+    assert (down.score_rank - down.boosted_rank) == (before - after).min() < 0
+    assert (up.n, up.w, up.p, up.names) == (29, 0.5, 1.0, ("toy", "de-en", "m", "erasure"))
+    row = int(used[np.argmax(before - after)])
+    assert up.segment == made.segments.segments[row].id
+    assert (up.score, up.boosted, up.human) == (
+        made.scores.base_scores[row],
+        evaluated.boosted[row],
+        made.segments.human_scores[row],
+    )
+    assert up.human_rank == ranks(made.segments.human_scores[used])[np.argmax(before - after)]
+    assert [side.name for side in up.sides] == ["source", "hypothesis"]
+    assert all(len(side.words) == len(side.attributions) for side in up.sides)
+
+
+def test_the_setting_with_the_largest_gain_stands_for_its_explainer_and_controls_for_none():
+    made = finished()
+    found = chosen(
+        planned("low", made, 0.1),
+        planned("high", made, 0.3),
+        planned("next", made, 0.2),
+        planned("undefined", made, float("nan")),
+        planned("random", made, 0.9),
+        planned("control", made, 0.9, explainer="random"),
+        planned("other", made, 0.05, explainer="lime"),
+    )
+    assert [one.names[2:] for one in found] == [("high", "erasure")] * 2 + [("other", "lime")] * 2
+    assert {(one.w, one.p) for one in found} == {(0.0, -1.0)}, "without a fixed point the best one"
+
+
+def test_the_fixed_point_counts_where_there_is_one():
+    made = finished()
+    found = chosen(planned("best", made, 0.9, fixed_gain=0.1), planned("fixed", made, 0.2, fixed_gain=0.3))
+    assert {one.names[2] for one in found} == {"fixed"}
+
+
+def test_nothing_that_moves_or_is_rated_is_no_example():
+    nobody = finished(human=np.full(30, np.nan))
+    assert chosen(planned("m", nobody, 0.1)) == []
+    one = finished(n=1)
+    assert chosen(planned("m", one, 0.1)) == []
+    result, plan = planned("m", finished(), 0.1)
+    assert choose_examples([result], SimpleNamespace(settings=[]), GRID.spec) == [], "not planned"
+    assert plan.setting.metric_name == "m"
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        pytest.param([0.1, 0.9, 0.5], [3, 1, 2], id="the highest is first"),
+        pytest.param([1.0, 0.0, 1.0], [1.5, 3, 1.5], id="equal scores share their mean rank"),
+    ],
+)
+def test_ranks(scores, expected):
+    assert ranks(np.array(scores)).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param([[0.5, -2.0], [1.0]], [[0.25, 1.0], [0.5]], id="relative to the largest of all sides"),
+        pytest.param([[0.0, 0.0], []], [[0.0, 0.0], []], id="all 0"),
+        pytest.param([[np.nan, 4.0]], [[0.0, 1.0]], id="undefined"),
+        pytest.param([[0.25, np.inf]], [[1.0, 0.0]], id="infinite"),
+        pytest.param([], [], id="no sides"),
+    ],
+)
+def test_strengths(values, expected):
+    sides = [Side("x", ("a",) * len(row), np.array(row)) for row in values]
+    assert [found.tolist() for found in strengths(sides)] == expected
