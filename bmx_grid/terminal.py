@@ -18,8 +18,8 @@ RESUMES = "Interrupted. Finished work is kept: run the same command again to con
 
 
 def command(work: Callable[[], int], interrupted: str = "Interrupted.") -> int:
-    """Run a command's work and return its exit status: 2 with one sentence for a mistake, 130 after Ctrl-C, 143
-    after SIGTERM.
+    """Run a command's work and return its exit status: 2 with one sentence for a mistake, 1 with one when the
+    memory does not suffice, 130 after Ctrl-C, 143 after SIGTERM.
 
     interrupted: what is said after a signal. Once one has arrived, this is how the command ends, whatever the work
     returned or raised: libraries swallow the interrupt or raise an error of their own in its place.
@@ -52,6 +52,10 @@ def _status(work: Callable[[], int]) -> int:
         if signalled() is None:
             print(f"error: {masked_address(str(error))}", file=sys.stderr)
         return 2
+    except MemoryError as error:
+        if signalled() is None:
+            print(f"error: not enough memory: {str(error) or 'an array is too large'}.", file=sys.stderr)
+        return 1
     except BrokenPipeError:
         _mute()
         return 0
