@@ -300,10 +300,10 @@ def _run_config(config: DictConfig) -> int:
 
 def _unresolved(error: Exception) -> str:
     if isinstance(error, RecursionError):
-        return "the configuration cannot be resolved: keys refer to each other in a circle (${...})."
+        return "the configuration cannot be resolved: keys refer to each other in a circle (${...}); replace one."
     key = getattr(error, "full_key", "") or ""
     text = " ".join(str(error).split("\n")[0].split()).rstrip(".")
-    return f"{key + ': ' if key else ''}the configuration cannot be resolved: {text}."
+    return f"{key + ': ' if key else ''}the configuration cannot be resolved: {text}; write a value in its place."
 
 
 @contextmanager

@@ -144,10 +144,12 @@ class CheckedLoader(ConfigLoaderImpl):
             text = f"{text}: {str(cause).splitlines()[0]}" if text else str(cause).splitlines()[0]
         text = re.split(r"\nSee https|\nConfig search path:|\n\s*full_key:|\nTo append", text)[0]
         reason = " ".join(text.split()).rstrip(".") or type(error).__name__
-        reason = reason.removeprefix("Error merging override ")
-        reason = masked_address(reason if len(reason) <= 300 else f"{reason[:297]}…")
+        reason = masked_address(reason.removeprefix("Error merging override "))
+        if len(reason) > 400:  # the end says what is wrong with the value at the beginning
+            reason = f"{reason[:200]}…{reason[-200:]}"
         named = any(reason.startswith(str(line)) for line in overrides)
-        return f"{place or ('' if named else 'the configuration cannot be composed: ')}{reason}."
+        start = place or ("" if named else "the configuration cannot be composed: ")
+        return f"{start}{reason}; correct it, or leave it out."
 
     def _repository(self) -> _Repository:
         return _Repository(self.repository)
@@ -248,7 +250,8 @@ def _file_mistake(error: Exception, place: str) -> str:
 
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
-        return f", line {mark.line + 1}, column {mark.column + 1}: this is not YAML: {error.problem or error.context}."
+        what = error.problem or error.context
+        return f", line {mark.line + 1}, column {mark.column + 1}: this is not YAML: {what}; correct it."
     if isinstance(error, UnicodeDecodeError):
         return f", line {_first_line_not_utf8(Path(place))}: this is not UTF-8 ({error.reason}); save it as UTF-8."
     if isinstance(error, RecursionError):

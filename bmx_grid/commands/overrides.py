@@ -79,7 +79,7 @@ def unknown_key(config: Any, key: str) -> str:
         else:
             return f"{above} is the value {node!r}, so there is no key '{part}' below it."
         above = f"{above}.{part}" if above else part
-    return f"{key} cannot be overridden."
+    return f"{key} cannot be overridden as a whole; set the keys below it one by one."
 
 
 def plain_list(node: Any) -> list[str]:

@@ -9,7 +9,7 @@ from fakes import HashMetric
 from pairs import explain, items, request_of, score, truth_of
 
 from bmx_grid.attribution.engine import score_items, score_requests
-from bmx_grid.attribution.explain import count_texts, explain_items, explanation_identity, item_key
+from bmx_grid.attribution.explain import _generator, count_texts, explain_items, explanation_identity, item_key
 from bmx_grid.errors import BmxError, ExplainError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
@@ -212,3 +212,16 @@ def _plan_of(role):
 
     explain_items(HashMetric(), Noting(), [Item("a b c d e f", None, "a b c d e f")], seed=0)
     return kept[("source", "hypothesis").index(role)]
+
+
+@pytest.mark.parametrize(
+    ("item", "role", "draw"),
+    [
+        pytest.param(Item(reference="a b", hypothesis="c"), "reference", 509656268, id="the only ground truth"),
+        pytest.param(Item(source="a b", hypothesis="c"), "source", 509656268, id="the same, whichever it is"),
+        pytest.param(Item(source="a b", hypothesis="c"), "hypothesis", 208837241, id="hypothesis"),
+        pytest.param(Item(source="a b", reference="d", hypothesis="c"), "source", 508436136, id="one of three texts"),
+    ],
+)
+def test_draws_stay_what_they_are_so_that_cached_attributions_are_found_again(item, role, draw):
+    assert _generator(7, "{}", item, role).integers(1 << 30) == draw

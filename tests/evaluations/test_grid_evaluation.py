@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from some_settings import finished
 
+from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.grid import GridEvaluation, GridKeys, PowerRange, PublishedPoint, metric_alone, not_evaluated
 from bmx_grid.measures.correlation import pearson
 from bmx_grid.measures.grid import boosted_scores
+from bmx_grid.ragged import Ragged
 
 GRID = GridEvaluation(p=PowerRange(-2, 2, 0.1), w=(0.0, 0.4, 1.0), fixed={"erasure": PublishedPoint(w=0.4, p=-0.95)})
 
@@ -149,3 +151,15 @@ def test_cost_grows_with_segments_powers_and_weights():
     assert GRID.cost(200) == pytest.approx(2 * cost)
     assert dataclasses.replace(GRID, w=(0.0,)).cost(100) == pytest.approx(cost / 3)
     assert dataclasses.replace(GRID, p=PowerRange(-2, 0, 0.1)).cost(100) == pytest.approx(cost / 2)
+
+
+def test_an_attribution_of_exactly_0_is_shifted_and_a_segment_without_words_is_not():
+    made = finished(n=3)
+    sides = {
+        "source": Ragged.from_rows([np.array([0.5, 0.0]), np.array([]), np.array([0.1])]),
+        "hypothesis": Ragged.from_rows([np.array([0.5]), np.array([]), np.array([0.2])]),
+    }
+    given = dataclasses.replace(made, scores=AttributionSet(made.scores.base_scores, sides))
+    assert GRID.evaluate(given).shifted.tolist() == [True, False, False]
+    own = dataclasses.replace(GRID, side="hypothesis")
+    assert own.evaluate(given).shifted.tolist() == [False, False, False]

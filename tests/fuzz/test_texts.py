@@ -67,3 +67,12 @@ def test_pairs_are_those_of_the_seed_and_hold_the_promised_kinds():
     assert any(left == right != "" for left, right in pairs)
     for kind in ("emoji", "right to left", "combining marks", "control characters", "masks"):
         assert any(text in texts.PIECES[kind] or set(text.split(" ")) & set(texts.PIECES[kind]) for text in whole), kind
+
+
+def test_every_tenth_pair_holds_half_of_a_character_where_that_is_asked_for():
+    pairs = texts.inputs(3, 60, surrogates=True)
+    halves = [any(0xD800 <= ord(sign) < 0xE000 for sign in left + right) for left, right in pairs]
+    assert [row for row, half in enumerate(halves) if half] == [9, 19, 29, 39, 49, 59]
+    assert [pair for pair, half in zip(pairs, halves, strict=True) if not half] == [
+        pair for row, pair in enumerate(texts.inputs(3, 60)) if row % 10 != 9
+    ]

@@ -1,0 +1,135 @@
+"""What figures and page show of an analysis, against values worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from some_tables import flat, peaked, table
+
+from bmx_grid.analysis import shown
+from bmx_grid.analysis.given import Options, Point
+from bmx_grid.analysis.run import analyse
+from bmx_grid.errors import ConfigError
+
+# Rows of the table, which is sorted: 0 lime a, 1 lime b, 2 random explainer, 3 shap a.
+SURFACES = {
+    ("d", "a", "m", "lime"): peaked(-1.0),
+    ("d", "b", "m", "lime"): peaked(-1.0, gain=0.2),
+    ("d", "a", "m", "random"): peaked(0.5, gain=0.3),
+    ("d", "a", "m", "shap"): flat(),
+}
+
+
+@pytest.fixture(scope="module")
+def analysis():
+    return analyse(table(SURFACES))
+
+
+def test_best_points_and_the_metric_alone(analysis):
+    best = shown.best_of(analysis, 0)
+    assert (best.point, best.is_alone) == (Point(-1.0, 0.5), False)
+    assert (best.correlation, best.gain) == (pytest.approx(0.6), pytest.approx(0.1))
+    alone = shown.best_of(analysis, 3)
+    assert (alone.point, alone.is_alone, alone.gain) == (None, True, 0)
+
+
+def test_fixed_points_and_controls(analysis):
+    fixed = shown.fixed_of(analysis, 1)
+    assert (fixed.point, fixed.correlation) == (Point(-1.0, 0.5), pytest.approx(0.7))
+    assert fixed.origin == shown.origins(analysis)["lime"]
+    control = shown.fixed_of(analysis, 2)
+    assert (control.point, control.origin) == (None, "a control") and np.isnan(control.correlation)
+    assert np.isnan(shown.fixed_correlations(analysis)).tolist() == [False, False, True, False]
+    asked = shown.asked_point(analysis, "lime")
+    assert shown.used_point(analysis, "lime") == Point(-1.0, 0.5) == Point(asked.p, asked.w)
+    assert shown.used_point(analysis, "nothing") is None and shown.asked_point(analysis, "nothing") is None
+
+
+def test_a_point_beside_the_grid_is_asked_and_not_used():
+    analysis = analyse(table(SURFACES), Options(fixed={"lime": Point(-9.0, 0.5)}))
+    assert shown.asked_point(analysis, "lime") == Point(-9.0, 0.5)
+    assert shown.used_point(analysis, "lime") is None
+
+
+@pytest.mark.parametrize(
+    ("fixed", "said"),
+    [
+        pytest.param({}, "here", id="best points of the table"),
+        pytest.param({"lime": Point(0.0, 0.5)}, "mixed", id="one given"),
+        pytest.param({"lime": Point(0.0, 0.5), "shap": Point(0.0, 0.5)}, "given", id="all given"),
+        pytest.param({"erasure": Point(0.0, 0.5)}, "here", id="given for an explainer that is not there"),
+    ],
+)
+def test_where_the_fixed_points_come_from(fixed, said):
+    assert shown.chosen(analyse(table(SURFACES), Options(fixed=fixed))) == said
+
+
+def test_the_settings_that_gain_most_and_least_are_drawn_then_those_asked_for(analysis):
+    labels = [one.label for one in analysis.table.settings]
+    assert shown.settings_to_draw(analysis) == [1, 3]
+    assert shown.settings_to_draw(analysis, [labels[0], labels[1]]) == [1, 3, 0]
+    assert shown.settings_to_draw(analysis, [labels[2]]) == [1, 3, 2]
+    with pytest.raises(ConfigError, match="unknown setting 'nope'"):
+        shown.settings_to_draw(analysis, ["nope"])
+    assert shown.first_to_show(analysis) == 1
+    control = {("d", "a", "m", "random"): peaked(0.5)}
+    assert shown.settings_to_draw(analyse(table(control))) == [0]
+
+
+def test_of_settings_that_nothing_improves_the_one_that_loses_most_is_drawn():
+    surfaces = {("d", pair, "m", "lime"): flat(other=other) for pair, other in zip("abc", (0.4, 0.2, 0.3), strict=True)}
+    analysis = analyse(table(surfaces), Options(fixed={"lime": Point(0.0, 0.5)}))
+    assert shown.settings_to_draw(analysis) == [0, 1]
+
+
+def test_gains_at_the_fixed_points(analysis):
+    assert shown.gains_of(analysis, "lime", "language_pair")["b"].tolist() == pytest.approx([0.2])
+    assert shown.gains_of(analysis, "lime", "dataset")["d"].tolist() == pytest.approx([0.1, 0.2])
+    assert shown.undefined_gains(analysis, "lime") == 0
+    beside = analyse(table(SURFACES), Options(fixed={"lime": Point(-9.0, 0.5)}))
+    assert shown.undefined_gains(beside, "lime") == 2
+    assert shown.counts(analysis)["lime"].n == 2
+    assert shown.all_counts(analysis).n == 3
+
+
+def test_pairs_to_compare_are_the_shared_ones_then_the_ends():
+    gains = {"a": 0.1, "b": 0.2, "c": 0.15, "e": 0.05}
+    surfaces = {("d", pair, "m", "lime"): peaked(-1.0, gain=gain) for pair, gain in gains.items()}
+    surfaces["other", "c", "m", "lime"] = peaked(-1.0)
+    analysis = analyse(table(surfaces))
+    assert shown.pairs_to_compare(analysis, "lime", most=1) == ["c"]
+    assert shown.pairs_to_compare(analysis, "lime", most=2) == ["b", "c"]
+    assert shown.pairs_to_compare(analysis, "lime", most=3) == ["b", "c", "e"]
+    assert shown.pairs_to_compare(analysis, "lime") == ["a", "b", "c", "e"]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param([1, 2, 3, 4, 5], (5, 1, (2, 3, 4), 5, []), id="no outlier"),
+        pytest.param([1, 2, 3, 4, 7], (5, 1, (2, 3, 4), 7, []), id="exactly 1.5 ranges beyond the box"),
+        pytest.param([1, 2, 3, 4, 7.5, -2, -2], (7, -2, (-0.5, 2, 3.5), 7.5, []), id="wide"),
+        pytest.param([1, 2, 3, 4, 50], (5, 1, (2, 3, 4), 4, [50]), id="an outlier above"),
+        pytest.param([-50, -50, 1, 2, 2, 3, 3, 3, 4], (9, 1, (1, 2, 3), 4, [-50]), id="outliers below, once"),
+        pytest.param([3], (1, 3, (3, 3, 3), 3, []), id="one value"),
+    ],
+)
+def test_boxes(values, expected):
+    box = shown.box_of(np.array(values, dtype=float))
+    assert (box.n, box.low, box.quartiles, box.high, box.outliers.tolist()) == expected
+
+
+def test_the_box_of_nothing_is_undefined_and_best_boxes_are_of_defined_points(analysis):
+    box = shown.box_of(np.empty(0))
+    assert box.n == 0 and np.isnan([box.low, box.high, *box.quartiles]).all() and len(box.outliers) == 0
+    best_w, best_p = shown.best_boxes(analysis)["lime"]
+    assert (best_w.n, best_w.quartiles, best_p.quartiles) == (2, (0.5,) * 3, (-1.0,) * 3)
+    assert "random" not in shown.best_boxes(analysis)
+
+
+def test_left_out_gains_are_those_of_the_first_factor_with_several_names(analysis):
+    assert shown.left_out_factor(analysis) == "language_pair"
+    found = shown.left_out_gains(analysis)
+    assert found[:2].tolist() == pytest.approx([0.1, 0.2]) and np.isnan(found[2])
+    single = analyse(table({("d", "a", "m", "lime"): peaked(-1.0)}))
+    assert shown.left_out_factor(single) is None and np.isnan(shown.left_out_gains(single)).all()
