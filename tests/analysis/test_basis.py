@@ -31,6 +31,7 @@ def write(folder, **changes) -> None:
         "correlation": ["pearson"] * 3 + ["kendall"],
         "aggregation": ["PowerMean"] * 4,
         "baseline": [*BASELINE[::-1], 0.9],
+        "n_segments": [600, 120, 120, 9],
         "n_used": [560, 99, 100, 7],
         "another": [1] * 4,
     } | changes
@@ -39,7 +40,8 @@ def write(folder, **changes) -> None:
 
 def test_the_basis_counts_the_most_segments_of_any_setting_of_a_pair(tmp_path):
     write(tmp_path)
-    expected = Basis("pearson", "PowerMean", {("wmt17", "cs-en"): 100, ("wmt17", "de-en"): 560})
+    cs, de = ("wmt17", "cs-en"), ("wmt17", "de-en")
+    expected = Basis("pearson", "PowerMean", {cs: 120, de: 600}, {cs: 100, de: 560})
     assert basis_beside(table(str(tmp_path / "grid.parquet"))) == expected
     assert basis_beside(table(str(tmp_path))) == expected, "the folder of a sweep is given as well as its file"
 
