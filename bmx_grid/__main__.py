@@ -6,6 +6,7 @@ import sys
 from importlib import import_module
 
 from bmx_grid.commands import COMMANDS
+from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.stopping import run_process
 from bmx_grid.terminal import RESUMES, command
 
@@ -26,6 +27,8 @@ def _run(name: str) -> int:
 
         print(f"bmx-grid {__version__}")
         return 0
+    if name and "=" not in name and not name.startswith(("-", "+", "~")):
+        raise ConfigError(unknown("command", name, COMMANDS) + " A sweep is given as KEY=VALUE, +sweep=NAME.")
     from bmx_grid.commands.compose import main as sweep
 
     sweep()

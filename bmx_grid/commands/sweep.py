@@ -56,8 +56,14 @@ class Settings:
         if seed < 0:
             raise ConfigError(f"seed must be 0 or more, got {seed}.")
         folders = {key: folder_path(config[key], key) for key in ("data_dir", "cache_dir", "output_dir")}
+        name = convert(config["name"], str, "name")
+        if "/" in name or not name.strip(". ") or not name.isprintable():
+            raise ConfigError(
+                f"name: {name[:60]!r} cannot name a sweep, whose folder and runs bear it; write a name without "
+                "slashes, and another folder as output_dir=DIR."
+            )
         return cls(
-            name=convert(config["name"], str, "name"),
+            name=name,
             **folders,
             limit=limit,
             leave_out=convert(config["leave_out"], tuple[str, ...], "leave_out"),

@@ -62,6 +62,8 @@ def analyse_sweep(
     """
     results, spec = [result for result in results if result.has_grid], grid.spec
     real = [result for result in results if CONTROL not in result.names]
+    if not results:
+        return SweepAnalysis(None, (), "")  # metrics alone: there is no grid to analyse
     if len(real) < FEWEST:
         needed = f"at least {FEWEST} settings without the random metric and explainer; {len(real)} finished here"
         return SweepAnalysis(None, (), f"no analysis: it needs {needed}.")

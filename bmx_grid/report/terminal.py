@@ -69,7 +69,10 @@ def sweep_table(results: Iterable[SettingResult], failed: Sequence[Refused], wid
 def _rows(results: Sequence[SettingResult], width: int) -> list[str]:
     if not results:
         return []
-    columns = _fitting(results, 1, width)
+    if not any(one.has_grid for one in results):
+        columns = [one for one in COLUMNS if one.name == "baseline"]
+    else:
+        columns = _fitting(results, 1, width)
     parts = []
     for dataset in dict.fromkeys(one.dataset for one in results):
         own = [one for one in results if one.dataset == dataset]
@@ -80,13 +83,19 @@ def _rows(results: Sequence[SettingResult], width: int) -> list[str]:
 def _summed_up(results: Sequence[SettingResult], width: int) -> list[str]:
     """Counts by explainer and metric, then the settings that gain most and least."""
     rows: list[tuple[str, ...]] = [("explainer", "metric", "n", "better", "worse", "mean gain")]
+    at_fixed = _any_fixed(results)
+
+    def gain_of(one: SettingResult) -> float:
+        """At the fixed point; at the best one in a sweep without fixed points: one or the other for all settings."""
+        return one.fixed_gain if at_fixed else one.gain
+
     for explainer, metric in sorted({(one.explainer, one.metric) for one in results}):
         own = [one for one in results if (one.explainer, one.metric) == (explainer, metric)]
-        gains = summarise(np.array([_gain(one) for one in own]), np.array([one.grid.baseline for one in own]))
+        gains = summarise(np.array([gain_of(one) for one in own]), np.array([one.grid.baseline for one in own]))
         counts = (f"{count:,}" for count in (len(own), gains.better, gains.worse))
         rows.append((explainer, metric, *counts, number(gains.mean_gain, "+.5f")))
-    ranked = sorted((one for one in results if math.isfinite(_gain(one))), key=_gain, reverse=True)
-    at = "at the fixed (w, p) of its explainer" if _any_fixed(results) else "at its best (w, p)"
+    ranked = sorted((one for one in results if math.isfinite(gain_of(one))), key=gain_of, reverse=True)
+    at = "at the fixed (w, p) of its explainer" if at_fixed else "at its best (w, p)"
     sets = counted(len({one.dataset for one in results}), "data set")
     title = f"{counted(len(results), 'setting')} of {sets}; gain {at}; better: above 1e-5, worse: 0 or less"
     parts = [f"{wrapped(title, width)}\n{_aligned(rows, 2, width)}"]
@@ -98,17 +107,14 @@ def _summed_up(results: Sequence[SettingResult], width: int) -> list[str]:
     return [*parts, _notes(results, columns, width) + "\nall settings: settings.csv"]
 
 
-def _gain(result: SettingResult) -> float:
-    """The gain at the fixed point; at the best one where the explainer has none."""
-    return result.fixed_gain if math.isfinite(result.fixed_w) else result.gain
-
-
 def _any_fixed(results: Sequence[SettingResult]) -> bool:
     return any(math.isfinite(one.fixed_w) for one in results)
 
 
 def _title(results: Sequence[SettingResult], dataset: str) -> str:
     first = results[0]
+    if not first.has_grid:
+        return f"{dataset}: {first.correlation.capitalize()} correlation of the metrics alone with human scores"
     words = "words of both sides" if first.side == "both" else "words of the hypothesis"
     return f"{dataset}: {first.correlation.capitalize()} correlation with human scores, {first.aggregation} of {words}"
 
@@ -193,7 +199,7 @@ def _notes(results: Sequence[SettingResult], columns: Sequence[_Column], width: 
         total = sum(one.grid.n_undefined for one in undefined)
         among = f"in {len(undefined)} of {counted(len(results), 'setting')}"
         lines.append(f"undefined: {counted(total, 'grid point')}, {among}")
-    if any(not math.isfinite(one.fixed_w) for one in results):
+    if any(not math.isfinite(one.fixed_w) and one.has_grid for one in results):
         lines.append("n/a: undefined, or no fixed (w, p) is given for the explainer")
     return "\n".join(wrapped(line, width, "  ") for line in lines)
 

@@ -156,7 +156,9 @@ class MlflowTracker(Tracker):
                 self._attendant = None
 
     def where(self) -> str:
-        """How to open the runs in a browser."""
+        """How to open the runs in a browser; nothing where the store was given up."""
+        if self.failure is not None:
+            return ""
         if self._address.startswith(SQLITE):
             return f"\n  mlflow ui --backend-store-uri {shlex.quote(self._address)}"
         return f"\n  MLflow at {self._shown()}"
