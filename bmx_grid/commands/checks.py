@@ -90,7 +90,9 @@ def _top_level(config: Mapping[str, Any]) -> Iterator[Refusal]:
     known = {*defaults(), *groups()} - {"sweep"}
     for key in config:
         if key == "sweep":
-            yield Refusal((key,), "a sweep's file begins with the line '# @package _global_', which this one lacks")
+            yield Refusal(
+                (key,), "a sweep's file begins with the line '# @package _global_', which this one lacks; add it"
+            )
         elif key not in known | {"hydra"}:
             yield Refusal((str(key),), unknown("key", str(key), known))
     for key, value in defaults().items():

@@ -65,7 +65,9 @@ class ParquetTable(Table):
                         f"{self.path}, {row}: the column '{name}' is not UTF-8 ({error.reason}); write texts."
                     ) from error
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise DataError(f"{self.path}: the column '{name}' cannot be read ({_first_line(error)}).") from error
+            raise DataError(
+                f"{self.path}: the column '{name}' cannot be read ({_first_line(error)}); save or copy it again."
+            ) from error
         if len(found) != len(self):
             raise DataError(f"{self.path}: the column '{name}' has {len(found)} values in {len(self)} rows; damaged?")
         return found
