@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 # Before any library reads them: no test asks a model hub, and tiny networks are slower on several threads.
@@ -49,3 +50,12 @@ def tiny_model(tmp_path_factory) -> Callable[[str], str]:
     """Folder of a tiny random model by its architecture: bert, roberta, xlm_roberta or gpt2; made once."""
     folder = tmp_path_factory.mktemp("models")
     return functools.cache(lambda name: str(getattr(tiny_models, f"tiny_{name}")(folder / name)))
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    """Hydra sets up logging for its process, here to a stream that pytest closes after the test."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = handlers, level

@@ -36,32 +36,9 @@ def test_best_points_and_the_metric_alone(analysis):
 def test_fixed_points_and_controls(analysis):
     fixed = shown.fixed_of(analysis, 1)
     assert (fixed.point, fixed.correlation) == (Point(-1.0, 0.5), pytest.approx(0.7))
-    assert fixed.origin == shown.origins(analysis)["lime"]
+    assert fixed.origin == analysis.origins["lime"]
     control = shown.fixed_of(analysis, 2)
     assert (control.point, control.origin) == (None, "a control") and np.isnan(control.correlation)
-    assert np.isnan(shown.fixed_correlations(analysis)).tolist() == [False, False, True, False]
-    asked = shown.asked_point(analysis, "lime")
-    assert shown.used_point(analysis, "lime") == Point(-1.0, 0.5) == Point(asked.p, asked.w)
-    assert shown.used_point(analysis, "nothing") is None and shown.asked_point(analysis, "nothing") is None
-
-
-def test_a_point_beside_the_grid_is_asked_and_not_used():
-    analysis = analyse(table(SURFACES), Options(fixed={"lime": Point(-9.0, 0.5)}))
-    assert shown.asked_point(analysis, "lime") == Point(-9.0, 0.5)
-    assert shown.used_point(analysis, "lime") is None
-
-
-@pytest.mark.parametrize(
-    ("fixed", "said"),
-    [
-        pytest.param({}, "here", id="best points of the table"),
-        pytest.param({"lime": Point(0.0, 0.5)}, "mixed", id="one given"),
-        pytest.param({"lime": Point(0.0, 0.5), "shap": Point(0.0, 0.5)}, "given", id="all given"),
-        pytest.param({"erasure": Point(0.0, 0.5)}, "here", id="given for an explainer that is not there"),
-    ],
-)
-def test_where_the_fixed_points_come_from(fixed, said):
-    assert shown.chosen(analyse(table(SURFACES), Options(fixed=fixed))) == said
 
 
 def test_the_settings_that_gain_most_and_least_are_drawn_then_those_asked_for(analysis):
@@ -88,8 +65,6 @@ def test_gains_at_the_fixed_points(analysis):
     assert shown.undefined_gains(analysis, "lime") == 0
     beside = analyse(table(SURFACES), Options(fixed={"lime": Point(-9.0, 0.5)}))
     assert shown.undefined_gains(beside, "lime") == 2
-    assert shown.counts(analysis)["lime"].n == 2
-    assert shown.all_counts(analysis).n == 3
 
 
 def test_pairs_to_compare_are_the_shared_ones_then_the_ends():
@@ -125,11 +100,3 @@ def test_the_box_of_nothing_is_undefined_and_best_boxes_are_of_defined_points(an
     best_w, best_p = shown.best_boxes(analysis)["lime"]
     assert (best_w.n, best_w.quartiles, best_p.quartiles) == (2, (0.5,) * 3, (-1.0,) * 3)
     assert "random" not in shown.best_boxes(analysis)
-
-
-def test_left_out_gains_are_those_of_the_first_factor_with_several_names(analysis):
-    assert shown.left_out_factor(analysis) == "language_pair"
-    found = shown.left_out_gains(analysis)
-    assert found[:2].tolist() == pytest.approx([0.1, 0.2]) and np.isnan(found[2])
-    single = analyse(table({("d", "a", "m", "lime"): peaked(-1.0)}))
-    assert shown.left_out_factor(single) is None and np.isnan(shown.left_out_gains(single)).all()

@@ -13,8 +13,11 @@ import pytest
 from fakes import ROOT, composed
 
 from bmx_grid import files
+from bmx_grid.__main__ import _run
+from bmx_grid.commands.compose import compose_and_run
 from bmx_grid.commands.sweep import run
 from bmx_grid.errors import BmxError
+from bmx_grid.terminal import command as answered
 
 SAMPLE = ("executor=sequential", "tracking=none", "analysis=false", "dataset.sample.language_pairs=[de-en]", "limit=4")
 
@@ -40,10 +43,7 @@ SAMPLE = ("executor=sequential", "tracking=none", "analysis=false", "dataset.sam
         pytest.param(["metric=[]"], "metric: choose at least one", id="an empty list"),
         pytest.param(["grid.p=null"], "grid.p: expected keys below it \\(start, stop, step\\), got None", id="no p"),
         pytest.param(["grid.p=3"], "grid.p: expected keys below it \\(start.*got 3", id="a number for p"),
-        pytest.param(["~grid"], "grid: expected keys below it", id="no grid"),
         pytest.param(["~grid.p.step"], "grid.p: step must be given, as grid.p.step=VALUE", id="no step"),
-        pytest.param(["~aggregation"], "aggregation: expected an option", id="no aggregation"),
-        pytest.param(["+grid.corelation=kendall"], "unknown key 'corelation'.*'correlation'", id="a typo below grid"),
         pytest.param(
             ["grid.p.step=1e-10"], "600,000,000,000 points, more than 1,000,000.*grid.max_points", id="tiny step"
         ),
@@ -73,6 +73,28 @@ def test_values_that_cannot_be_are_refused_before_anything_is_written(overrides,
     with pytest.raises(BmxError, match=message):
         run(composed(*SAMPLE, *folders, *overrides))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        pytest.param("~grid", "the group 'grid' is missing", id="no grid"),
+        pytest.param("~aggregation", "the group 'aggregation' is missing", id="no aggregation"),
+        pytest.param("~grid.p", "Interpolation key 'grid.p' not found", id="no p at all"),
+        pytest.param("+grid.corelation=kendall", "unknown key 'corelation'.*'correlation'", id="a typo below grid"),
+        pytest.param("name=../../elsewhere", "cannot name a sweep", id="a name that is a path"),
+    ],
+)
+def test_what_is_missing_or_unknown_is_found_while_composing(argument, message):
+    with pytest.raises(BmxError, match=message):
+        compose_and_run([*SAMPLE, "dry_run=true", argument])
+
+
+@pytest.mark.parametrize("given", ["analyze", "scores", "sweep"])
+def test_a_command_that_does_not_exist_is_answered_with_those_that_do(given, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["bmx-grid", given])
+    assert answered(lambda: _run(given)) == 2
+    assert "Available: analyse, data, score" in capsys.readouterr().err
 
 
 def own_table(folder: Path, rows: list[str], header: str = "source\treference\thypothesis\tscore") -> list[str]:
