@@ -60,9 +60,10 @@ def analyse_sweep(
     questions. Figures and page are not drawn again when these results made them.
     Raises StoreError when a file cannot be written, ConfigError for a module that is no question.
     """
+    alone = len(results) > 0 and not any(result.has_grid for result in results)
     results, spec = [result for result in results if result.has_grid], grid.spec
     real = [result for result in results if CONTROL not in result.names]
-    if not results:
+    if alone:
         return SweepAnalysis(None, (), "")  # metrics alone: there is no grid to analyse
     if len(real) < FEWEST:
         needed = f"at least {FEWEST} settings without the random metric and explainer; {len(real)} finished here"

@@ -320,7 +320,7 @@ def test_a_lost_scheduler_is_said_in_a_sentence(scheduler):
         found = Dask(address=address, timeout=60).run([Job(partial(jobs.square, n, 0.1)) for n in range(100)])
         next(found)
         process.kill()
-        with pytest.raises(UnavailableError, match=r"connection to the Dask scheduler at .* was lost\. What was"):
+        with pytest.raises(UnavailableError, match=r"connection to the Dask scheduler at .* was lost\. Finished work"):
             list(found)
 
 
