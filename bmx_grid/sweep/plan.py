@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from bmx_grid.attribution.explain import count_texts, explanation_identity, item_key, refusal
+from bmx_grid.attribution.explain import count_texts, explanation_identity, item_key
 from bmx_grid.attribution.store import Slot, slot
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.errors import BmxError, ConfigError, DataMissingError
+from bmx_grid.errors import BmxError, ConfigError, DataMissingError, ExplainError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.perturbation import Item
@@ -251,16 +251,17 @@ def _read(
 def _plan_setting(setting: Setting) -> PlannedSetting:
     """Raises StoreError for the cache."""
     missing = tuple(setting.slot.missing(setting.keys))
+    sizes: list[int] = []
     refused: dict[int, str] = {}
-    for position, item in enumerate(setting.items if setting.explainer is not None else ()):
-        reason = refusal(setting.metric, setting.explainer, item)
-        if reason is not None:
-            refused[position] = reason
-    sizes = tuple(
-        1 if position in refused else count_texts(setting.metric, setting.explainer, setting.items[position])
-        for position in missing
-    )
-    return PlannedSetting(setting, missing, sizes, refused)
+    for position, item in enumerate(setting.items):
+        try:
+            sizes.append(count_texts(setting.metric, setting.explainer, item))
+        except ExplainError as error:
+            if setting.explainer is None:  # the metric itself refuses: there is no score either
+                raise
+            sizes.append(1)  # its own text, for the metric's score
+            refused[position] = str(error)
+    return PlannedSetting(setting, missing, tuple(sizes[position] for position in missing), refused)
 
 
 def _refusals(planned: PlannedSetting) -> str:

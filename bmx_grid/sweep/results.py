@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,10 +55,10 @@ class SettingResult:
     cached: bool
     n_truncated: int = 0
     n_unexplained: int = 0
-    _of_grid: GridOfSetting | None = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_of_grid", self.evaluated.get("grid"))
+    @property
+    def _of_grid(self) -> GridOfSetting | None:
+        return self.evaluated.get("grid")
 
     @property
     def names(self) -> tuple[str, str, str, str]:
