@@ -88,8 +88,9 @@ class GridEvaluation(Evaluation):
     refused. Raises ConfigError for an empty or too large grid, and for points outside what p and w can be.
     """
 
-    TABLE: ClassVar[str] = "grid"
-    COLUMNS: ClassVar[Mapping[str, Kind]] = {"side": "text", "w": "number", "p": "number", "correlation": "number"}
+    TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = {
+        "grid": {"side": "text", "w": "number", "p": "number", "correlation": "number"}
+    }
 
     p: PowerRange = identity()
     w: tuple[float, ...] = identity()
@@ -148,16 +149,17 @@ class GridEvaluation(Evaluation):
             shifted |= (words.lengths > 0) & (lowest <= 0)
         return GridOfSetting(spec, grid, asked, used, published, boosted, shifted)
 
-    def rows(self, result: GridOfSetting) -> Columns:
+    def rows(self, result: GridOfSetting) -> Mapping[str, Columns]:
         """One row per grid point, p ascending and w running fastest: the order of the paper's published grid."""
         w = result.spec.w
         p = result.spec.p[: len(result.grid.correlation)]  # no rows for a metric alone
-        return {
+        columns: Columns = {
             "side": [result.spec.side] * (len(p) * len(w)),
             "w": np.tile(w, len(p)),
             "p": np.repeat(p, len(w)),
             "correlation": result.grid.correlation.ravel(),
         }
+        return {"grid": columns}
 
     def segment_columns(self, result: GridOfSetting) -> Columns:
         """The score at the published point, and whether attributions were shifted for it."""
