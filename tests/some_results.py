@@ -7,7 +7,7 @@ import numpy as np
 from bmx_grid.evaluations.grid import GridEvaluation, GridOfSetting, PowerRange, PublishedPoint
 from bmx_grid.identity import digest
 from bmx_grid.measures.grid import GridResult, GridSpec
-from bmx_grid.sweep.results import SettingResult, evaluation_table
+from bmx_grid.sweep.results import SettingResult, evaluation_tables
 
 GRID = GridEvaluation(p=PowerRange(-3, 3, 0.1), w=(0.0, 0.4, 1.0), fixed={})
 P = tuple((np.arange(-30, 30) / 10).tolist())
@@ -41,7 +41,7 @@ def make_result(seed=0, dataset="toy", language_pair="de-en", metric="chrf", exp
         asked=point,
         used=point,
         published=float(np.interp(-1.4, p, correlation[:, w.index(0.4)])) if 0.4 in w else float("nan"),
-        boosted=np.zeros(40),
+        declared={},
         shifted=np.zeros(40, dtype=bool),
     )
     return SettingResult(
@@ -88,4 +88,4 @@ def over(result, p):
 
 def grid_table(results):
     """All grid points of results as one table."""
-    return evaluation_table(GRID, results)
+    return evaluation_tables(GRID, results)["grid"]

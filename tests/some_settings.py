@@ -11,7 +11,7 @@ from bmx_grid.evaluations.base import Finished
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.judgements import Judgements
 from bmx_grid.ragged import Ragged
-from bmx_grid.segments import Segment, SegmentSet
+from bmx_grid.segments import Segment, SegmentSet, clusters
 
 ERASURE = Erasure()
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "then", "it", "slept"]
@@ -33,4 +33,6 @@ def finished(n=30, human=None, explainer=ERASURE, rng=None):
     rows = {role: Ragged.from_rows(one.attributions[role] for one in explained) for role in roles}
     scores = AttributionSet(np.array([one.base_score for one in explained]), rows)
     name = "none" if explainer is None else "erasure"
-    return Finished(found, "hash", name, HashMetric(), explainer, items, scores)
+    boosted = {} if explainer is None else {"published": scores.base_scores + rng.normal(size=n)}
+    labels = clusters([found])[0].tolist()
+    return Finished(found, "hash", name, HashMetric(), explainer, items, scores, labels, boosted)

@@ -44,8 +44,7 @@ from bmx_grid.identity import identity
 @dataclass(frozen=True)
 class PerSystem(Evaluation):
     """Mean score and mean human score of each system."""
-    TABLE: ClassVar[str] = "per_system"
-    COLUMNS: ClassVar[dict] = {"system": "text", "mean": "number", "human": "number", "n": "count"}
+    TABLES: ClassVar[dict] = {"per_system": {"system": "text", "mean": "number", "human": "number", "n": "count"}}
     least: int = identity(1)
 
     def evaluate(self, setting):
@@ -56,11 +55,8 @@ class PerSystem(Evaluation):
         return [row for row in rows if row[3] >= self.least]
 
     def rows(self, result):
-        return dict(zip(self.COLUMNS, map(list, zip(*result, strict=True)), strict=True)) if result else {
-            name: [] for name in self.COLUMNS}
-
-    def segment_columns(self, result):
-        return {}
+        values = map(list, zip(*result, strict=True)) if result else [[] for _ in range(4)]
+        return {"per_system": dict(zip(self.TABLES["per_system"], values, strict=True))}
 ''',
     "executor": '''
 from dataclasses import dataclass

@@ -19,6 +19,8 @@ from bmx_grid.terminal import say
 from bmx_grid.wording import file_stem
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from bmx_grid.evaluations.base import Evaluation
     from bmx_grid.evaluations.grid import GridEvaluation
     from bmx_grid.sweep.executors.base import Executor
@@ -97,8 +99,10 @@ class Sweep:
         """Of every planned setting, by its label."""
         from bmx_grid.sweep.runner import fingerprint
 
-        settings = [planned.setting for planned in self.plan.settings]
-        return {one.label: fingerprint(one, self.evaluations, self.settings.seed) for one in settings}
+        return {
+            one.label: fingerprint(one, self.plan.clusters_of(one), self.evaluations, self.settings.seed)
+            for one in (planned.setting for planned in self.plan.settings)
+        }
 
     def is_tracked(self) -> bool:
         """Whether nothing is left to track."""
@@ -144,6 +148,7 @@ def run(config: Mapping[str, Any]) -> int:
         name: build(node, Evaluation, name if name == "grid" else f"evaluation.{name}")
         for name, node in _options(config, "evaluation")
     }
+    _check_tables(evaluations)
     executor = build(_one(config, "executor"), Executor, "executor")
     tracker = build(_one(config, "tracking"), Tracker, "tracking")
     plan = make_plan(
@@ -206,8 +211,8 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     from bmx_grid.report.running import setting_line
     from bmx_grid.report.terminal import sweep_table
     from bmx_grid.sweep.plan import Refused
-    from bmx_grid.sweep.results import evaluation_table, write_parquet
-    from bmx_grid.sweep.runner import refused, run_plan
+    from bmx_grid.sweep.results import evaluation_tables, write_parquet
+    from bmx_grid.sweep.runner import complete, refused, run_plan
     from bmx_grid.sweep.tracking.base import ending
 
     plan, settings, tracker, grid = sweep.plan, sweep.settings, sweep.tracker, sweep.grid
@@ -241,11 +246,11 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
                     if not is_current(figure, result.fingerprint):
                         draw_setting(result, figure)
                     if grid is not None and tracker.wants_artifacts(result):
-                        write_parquet(evaluation_table(grid, [result]), table)
+                        write_parquet(evaluation_tables(grid, [result])["grid"], table)
                     written += [figure, table]
                 tracker.log(result, (figure, table))
-        failed = refused(outcomes, plan)
-        results = [outcome.result for outcome in outcomes if outcome.result is not None]
+        results, incomplete = complete(outcomes, sweep.evaluations)
+        failed = [*refused(outcomes, plan), *incomplete]
         written += _write(sweep, results, outcomes)
         note = ""
         if settings.analysis and results and grid is not None:
@@ -281,19 +286,21 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
 def planned_files(sweep: Sweep) -> list[str]:
     """The files that a sweep may write for its settings and tables, named below its folder."""
     stems = [file_stem(*planned.setting.names) for planned in sweep.plan.settings]
-    tables = [f"{one.TABLE}.parquet" for one in sweep.evaluations.values()]
+    tables = [f"{table}.parquet" for one in sweep.evaluations.values() for table in one.TABLES]
     return [*(f"figures/{stem}.png" for stem in stems), *(f"settings/{stem}.parquet" for stem in stems), *tables]
 
 
 def _write(sweep: Sweep, results: Sequence[SettingResult], outcomes: Sequence[Outcome]) -> list[Path]:
     """Write the tables of a sweep; their files. Raises StoreError."""
-    from bmx_grid.sweep.results import evaluation_table, settings_table, write_csv, write_parquet
+    from bmx_grid.sweep.results import evaluation_tables, settings_table, write_csv, write_parquet
     from bmx_grid.sweep.scores import scores_table
 
     out = sweep.settings.output_dir
     written: list[Path] = []
     if results:
-        tables = {one.TABLE: evaluation_table(one, results) for one in sweep.evaluations.values()}
+        tables: dict[str, pa.Table] = {}
+        for one in sweep.evaluations.values():
+            tables |= evaluation_tables(one, results)
         tables |= {"settings": settings_table(results), "scores": scores_table(results)}
         for name, table in tables.items():
             write_parquet(table, out / f"{name}.parquet")
@@ -305,6 +312,16 @@ def _write(sweep: Sweep, results: Sequence[SettingResult], outcomes: Sequence[Ou
         write_text(out / "errors.txt", "\n".join(details))
         written.append(out / "errors.txt")
     return written
+
+
+def _check_tables(evaluations: Mapping[str, Evaluation]) -> None:
+    """Raise ConfigError where a table would be written twice."""
+    of: dict[str, str] = {"scores": "the sweep itself", "settings": "the sweep itself"}
+    for name, evaluation in evaluations.items():
+        for table in evaluation.TABLES:
+            if table in of:
+                raise ConfigError(f"evaluation.{name} writes {table}.parquet, and so does {of[table]}; leave one out.")
+            of[table] = f"evaluation.{name}"
 
 
 def _names(out: Path, written: Sequence[Path]) -> list[str]:

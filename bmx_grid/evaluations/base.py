@@ -1,10 +1,10 @@
-"""What an evaluation is: from a finished setting to the rows of one table."""
+"""What an evaluation is: from finished settings to the rows of tables."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 Kind = Literal["text", "number", "count", "flag"]
 Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
 NAMES = ("dataset", "language_pair", "metric", "explainer")  # the first columns of every table of settings
+BASE = "base"  # the point of the metric alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,10 @@ class Finished:
 
     items: N, the texts that the metric read. scores: float64[N] of the metric alone, and the attributions by role
     (no roles without an explainer).
+    clusters: N labels; segments of one label share a source or a reference, also across the language pairs of a data
+    set, and are drawn together.
+    boosted: float64[N] boosted scores by the name of their point, as the evaluations before this one declared them
+    (`Evaluation.points`); NaN for a segment without one.
     """
 
     segments: SegmentSet
@@ -38,6 +43,13 @@ class Finished:
     explainer: Explainer | None
     items: tuple[Item, ...]
     scores: AttributionSet
+    clusters: Sequence[str]
+    boosted: Mapping[str, Floats] = field(default_factory=dict)
+
+    @property
+    def points(self) -> Mapping[str, Floats]:
+        """float64[N] scores by point: the metric alone as "base", then those of `boosted`."""
+        return {BASE: self.scores.base_scores, **self.boosted}
 
     @property
     def names(self) -> tuple[str, str, str, str]:
@@ -47,45 +59,64 @@ class Finished:
 
 @dataclass(frozen=True)
 class Evaluation(Component):
-    """Evaluates each finished setting. The rows of all settings of a sweep make one table.
+    """Evaluates finished settings. The rows of all settings of a sweep make its tables.
 
     It reads stored scores and attributions only: a cached sweep is evaluated anew without a metric call. Results
-    depend on the setting and on the identity fields of the evaluation, and on nothing else.
+    depend on the settings and on the identity fields of the evaluation, and on nothing else.
 
-    TABLE: the name of the table, written as TABLE.parquet; COLUMNS: its columns beside NAMES, and what they hold.
+    TABLES: each table's name, written as NAME.parquet, with its columns beside NAMES and what they hold.
     """
 
-    TABLE: ClassVar[str]
-    COLUMNS: ClassVar[Mapping[str, Kind]]
+    TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]]
+
+    @property
+    def key(self) -> str:
+        """The name of its results: that of its first table."""
+        return next(iter(self.TABLES))
 
     @abstractmethod
     def evaluate(self, setting: Finished) -> Any:
-        """The result of a setting, of any type, from which `rows` and the report make tables and figures.
+        """The result of a setting, as soon as it has ended; of any type, for the methods below and for the report.
 
         Raises DataError where the setting cannot be evaluated; undefined numbers are NaN, and counted.
         """
 
+    def together(self, settings: Sequence[Finished], results: Sequence[Any]) -> Sequence[Any]:
+        """The results once all settings of a sweep have ended, with what settings say of each other; `results` if not.
+
+        settings: in the order of `results`; those that failed are not among them.
+        """
+        return results
+
     @abstractmethod
-    def rows(self, result: Any) -> Columns:
-        """The rows of a result: for each of COLUMNS as many values."""
+    def rows(self, result: Any) -> Mapping[str, Columns]:
+        """The rows of a result by table: for each column of TABLES as many values.
+
+        Rows that speak of something else than their setting have columns of NAMES as well.
+        """
+
+    def points(self, result: Any) -> Mapping[str, Floats]:
+        """Boosted scores float64[N] by the name of their point, for the evaluations that follow; none by default."""
+        return {}
 
     def segment_columns(self, result: Any) -> Columns:
         """What a result says of each of the N segments, for the table of scores; nothing by default."""
         return {}
 
     def cost(self, n_segments: int) -> float:
-        """Roughly how many seconds a setting of this many segments takes on one core."""
+        """Estimated seconds that a setting of this many segments takes on one core."""
         return 0.0
 
 
-def check_rows(evaluation: Evaluation, columns: Columns) -> int:
+def check_rows(evaluation: Evaluation, table: str, columns: Columns) -> int:
     """How many rows there are. Raises ValueError when the columns are not those declared, or uneven."""
-    if tuple(columns) != tuple(evaluation.COLUMNS):
+    declared = evaluation.TABLES[table]
+    if [name for name in columns if name not in NAMES] != list(declared):
         raise ValueError(
-            f"evaluation {type(evaluation).__name__}: its rows have the columns {', '.join(columns) or 'none'}, "
-            f"declared are {', '.join(evaluation.COLUMNS)}."
+            f"evaluation {type(evaluation).__name__}: the rows of {table} have the columns "
+            f"{', '.join(columns) or 'none'}, declared are {', '.join(declared)}."
         )
     counts = {len(column) for column in columns.values()}
     if len(counts) > 1:
-        raise ValueError(f"evaluation {type(evaluation).__name__}: columns of {sorted(counts)} rows in one table.")
+        raise ValueError(f"evaluation {type(evaluation).__name__}: columns of {sorted(counts)} rows in table {table}.")
     return counts.pop() if counts else 0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 GroundTruth = Literal["source", "reference"]
 Cost = Literal["light", "model"]
+
+
+@dataclass(frozen=True, eq=False)
+class GivenScores:
+    """Scores that exist before a sweep: float64[N] of segments (NaN = not scored), and those of systems by name."""
+
+    segments: Floats
+    systems: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,14 @@ class Metric(Component):
         of `score`.
         """
         return self
+
+    def given(self, segments: SegmentSet) -> GivenScores | None:
+        """The scores of these segments where they exist already, read from a file; None, the default, to score texts.
+
+        Such a metric scores no text, so that it has settings without an explainer only. What was read is part of the
+        identity of what `fitted` returns. Raises DataError for scores that do not fit the segments.
+        """
+        return None
 
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, k] sufficient statistics of n items, which sum to those of a system (`combine`).

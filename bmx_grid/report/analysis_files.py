@@ -25,7 +25,7 @@ from bmx_grid.report.page.html import is_current, write_report
 from bmx_grid.report.page.pictures import pictures
 from bmx_grid.report.table import write_tables
 from bmx_grid.sweep.plan import SweepPlan
-from bmx_grid.sweep.results import SettingResult, evaluation_table
+from bmx_grid.sweep.results import SettingResult, evaluation_tables
 from bmx_grid.wording import setting_label
 
 FEWEST = 2  # settings that are no controls: with one alone there is nothing to select over
@@ -69,7 +69,7 @@ def analyse_sweep(
         needed = f"at least {FEWEST} settings without the random metric and explainer; {len(real)} finished here"
         return SweepAnalysis(None, (), f"no analysis: it needs {needed}.")
     try:
-        table = from_arrow(evaluation_table(grid, results), origin=str(output_dir / "grid.parquet"))
+        table = from_arrow(evaluation_tables(grid, results)["grid"], origin=str(output_dir / "grid.parquet"))
     except DataError as error:
         return SweepAnalysis(None, (), f"no analysis: {error}")
     explainers = {result.explainer for result in real}

@@ -14,7 +14,7 @@ from bmx_grid.attribution.store import Slot, slot
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.errors import BmxError, ConfigError, DataMissingError, ExplainError
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.metrics.base import Metric
+from bmx_grid.metrics.base import GivenScores, Metric
 from bmx_grid.perturbation import Item
 from bmx_grid.segments import SegmentSet, clusters
 from bmx_grid.wording import setting_label
@@ -26,7 +26,7 @@ ALONE = "none"  # the explainer's name in settings of a metric alone
 class Setting:
     """Data set x language pair x metric x explainer, with the objects behind the names.
 
-    explainer: None for the metric alone, whose explainer_name is "none".
+    explainer: None for the metric alone, whose explainer_name is "none". given: the scores where they exist already.
     """
 
     segments: SegmentSet
@@ -37,6 +37,7 @@ class Setting:
     items: tuple[Item, ...]
     keys: tuple[str, ...]
     slot: Slot
+    given: GivenScores | None = None
 
     @property
     def names(self) -> tuple[str, str, str, str]:
@@ -158,7 +159,12 @@ def make_plan(
         for segments in sets:
             if lacking[id(segments)]:
                 continue
-            fitted = metric.fitted(segments)
+            try:
+                fitted = metric.fitted(segments)
+                given = fitted.given(segments)
+            except BmxError as error:
+                failed.append(Refused(setting_label(segments.dataset, segments.language_pair, metric_name), str(error)))
+                continue
             items = segments.items(metric.reads)
             keys = tuple(map(item_key, items))
             for explainer_name, explainer in of_metric.items():
@@ -170,9 +176,13 @@ def make_plan(
                 if matching is not None:
                     unwanted[matching] += 1
                     continue
+                if given is not None and explainer is not None:
+                    why = "has scores from a file, which no explainer can ask for other texts; write explainer=[]"
+                    left_out.append(Refused(setting_label(segments.dataset, segments.language_pair, *names), why))
+                    continue
                 identity = explanation_identity(fitted, explainer, seed)
                 place = slot(cache_dir, names, identity, segments.dataset, segments.language_pair, metric.reads)
-                setting = Setting(segments, *names, fitted, explainer, items, keys, place)
+                setting = Setting(segments, *names, fitted, explainer, items, keys, place, given)
                 try:
                     one = _plan_setting(setting)
                 except BmxError as error:
@@ -254,6 +264,8 @@ def _read(
 
 def _plan_setting(setting: Setting) -> PlannedSetting:
     """Raises StoreError for the cache."""
+    if setting.given is not None:
+        return PlannedSetting(setting, (), (), {})
     missing = tuple(setting.slot.missing(setting.keys))
     sizes: list[int] = []
     refused: dict[int, str] = {}

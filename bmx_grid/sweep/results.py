@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class SettingResult:
     """Everything known about one finished setting.
 
-    evaluated: what each evaluation of the sweep found, by its table's name.
+    evaluated: what each evaluation of the sweep found, by its key.
     scores: the columns of the table of scores, one value per segment.
     n_segments: segments of the setting; n_rated: those with a human score; n_unexplained: those that the explainer
         refused, which have a score and no attributions.
@@ -141,26 +141,36 @@ class SettingResult:
         return self.fixed - self.baseline
 
 
-def evaluation_table(evaluation: Evaluation, results: Iterable[SettingResult]) -> pa.Table:
-    """The rows of one evaluation from all results: NAMES, then its columns; texts are dictionary-encoded.
+def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) -> dict[str, pa.Table]:
+    """The tables of one evaluation from all results: NAMES, then their columns; texts are dictionary-encoded.
 
     Settings are sorted by data set, explainer, metric and language pair, in whatever order they finished. For the grid
     these are, in this order, the columns and rows of the paper's published one.
     """
     import pyarrow as pa
 
-    done = [result for result in in_order(results) if evaluation.TABLE in result.evaluated]
-    rows = [evaluation.rows(result.evaluated[evaluation.TABLE]) for result in done]
-    sizes = [check_rows(evaluation, columns) for columns in rows]
-    table: dict[str, Any] = {name: repeated([getattr(result, name) for result in done], sizes) for name in NAMES}
-    for name, kind in evaluation.COLUMNS.items():
-        parts = [columns[name] for columns in rows]
-        table[name] = _column(kind, parts)
-    return pa.table(table)
+    done = [result for result in in_order(results) if evaluation.key in result.evaluated]
+    found = [evaluation.rows(result.evaluated[evaluation.key]) for result in done]
+    tables = {}
+    for table, columns in evaluation.TABLES.items():
+        rows = [one[table] for one in found]
+        sizes = [check_rows(evaluation, table, one) for one in rows]
+        made: dict[str, Any] = {}
+        for name in NAMES:
+            own = [getattr(result, name) for result in done]
+            if any(name in one for one in rows):
+                parts = [one.get(name, [of] * size) for one, of, size in zip(rows, own, sizes, strict=True)]
+                made[name] = _column("text", parts)
+            else:
+                made[name] = repeated(own, sizes)
+        for name, kind in columns.items():
+            made[name] = _column(kind, [one[name] for one in rows])
+        tables[table] = pa.table(made)
+    return tables
 
 
 def settings_table(results: Iterable[SettingResult]) -> pa.Table:
-    """One row per setting with every number of its result, in the order of `evaluation_table`.
+    """One row per setting with every number of its result, in the order of `evaluation_tables`.
 
     What a run spent (seconds, texts) is left out, so that the same sweep writes the same file again.
     """

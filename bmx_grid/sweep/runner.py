@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
 from bmx_grid.attribution.engine import texts_at_once
 from bmx_grid.attribution.explain import explain_items, explanation_identity
-from bmx_grid.attribution.store import Slot
+from bmx_grid.attribution.store import AttributionSet, Slot
 from bmx_grid.errors import BmxError
 from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.explainers.base import Explainer
@@ -25,17 +25,22 @@ from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.scores import segment_rows
 from bmx_grid.terminal import plain_warnings
 
-VERSION = 2  # of what is reported of a setting besides its evaluations; part of a result's fingerprint
+VERSION = 3  # of what is reported of a setting besides its evaluations; part of a result's fingerprint
 Evaluations = Mapping[str, Evaluation]
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """How a setting ended. `details` holds the traceback of an unexpected error."""
+    """How a setting ended.
+
+    result: what is known of it alone, and finished: what it was evaluated from; None for a setting that failed.
+    details: the traceback of an unexpected error.
+    """
 
     label: str
     status: Literal["done", "cached", "failed"]
     result: SettingResult | None = None
+    finished: Finished | None = None
     reason: str = ""
     details: str = ""
 
@@ -195,10 +200,10 @@ def _finish(
     setting = planned.setting
     try:
         setting.slot.merge()
-        result = evaluate(planned, plan.clusters_of(setting), evaluations, seed, state)
+        result, finished = evaluate(planned, plan.clusters_of(setting), evaluations, seed, state)
     except BmxError as error:
         return Outcome(setting.label, "failed", reason=str(error))
-    return Outcome(setting.label, "cached" if state is None else "done", result)
+    return Outcome(setting.label, "cached" if state is None else "done", result, finished)
 
 
 def evaluate(
@@ -207,12 +212,16 @@ def evaluate(
     evaluations: Evaluations,
     seed: int,
     state: _Progress | None = None,
-) -> SettingResult:
-    """All evaluations of a setting whose explanations are in the store. Raises StoreError when some are not."""
+) -> tuple[SettingResult, Finished]:
+    """All evaluations of a setting whose explanations are in the store, and what they were made from.
+
+    Raises StoreError when some explanations are not in the store.
+    """
     start = time.perf_counter()
     setting = planned.setting
     segments = setting.segments
     spent = state if state is not None else _Progress(chunks=0)
+    given = setting.given
     finished = Finished(
         segments,
         setting.metric_name,
@@ -220,17 +229,21 @@ def evaluate(
         setting.metric,
         setting.explainer,
         setting.items,
-        setting.slot.load(setting.keys),
+        setting.slot.load(setting.keys) if given is None else AttributionSet(given.segments, {}),
+        clusters,
     )
-    evaluated = {one.TABLE: one.evaluate(finished) for one in evaluations.values()}
-    of_segments = [one.segment_columns(evaluated[one.TABLE]) for one in evaluations.values()]
-    return SettingResult(
+    evaluated = {}
+    for one in in_turn(evaluations):
+        found = evaluated[one.key] = one.evaluate(finished)
+        finished = _with_points(finished, one, found)
+    of_segments = [one.segment_columns(evaluated[one.key]) for one in evaluations.values()]
+    result = SettingResult(
         dataset=segments.dataset,
         language_pair=segments.language_pair,
         metric=setting.metric_name,
         explainer=setting.explainer_name,
         evaluated=evaluated,
-        scores=segment_rows(setting, finished.scores.base_scores, clusters, of_segments),
+        scores=segment_rows(finished, of_segments),
         n_segments=len(segments),
         n_rated=segments.rated,
         signature=_signature(setting, seed),
@@ -240,20 +253,54 @@ def evaluate(
             "seed": seed,
             "segments": len(segments),
         },
-        fingerprint=fingerprint(setting, evaluations, seed),
+        fingerprint=fingerprint(setting, clusters, evaluations, seed),
         seconds=time.perf_counter() - start + spent.seconds,
         n_texts=spent.n_texts,
         n_truncated=spent.n_truncated,
         n_unexplained=len(planned.refused),
         cached=state is None,
     )
+    return result, finished
 
 
-def fingerprint(setting: Setting, evaluations: Evaluations, seed: int) -> str:
-    """SHA-256 of all that the result of a setting depends on; known before anything is computed."""
+def complete(outcomes: Sequence[Outcome], evaluations: Evaluations) -> tuple[list[SettingResult], list[Refused]]:
+    """The results of a sweep whose settings have ended, with what they say of each other; and what could not be said.
+
+    An evaluation that fails here leaves what it found of each setting alone.
+    """
+    results = [one.result for one in outcomes if one.result is not None]
+    settings = [one.finished for one in outcomes if one.finished is not None]
+    evaluated = [dict(result.evaluated) for result in results]
+    failed: list[Refused] = []
+    for one in in_turn(evaluations):
+        try:
+            found = one.together(settings, [of[one.key] for of in evaluated])
+        except BmxError as error:
+            failed.append(Refused(f"evaluation {one.key}", str(error)))
+            continue
+        for of, result in zip(evaluated, found, strict=True):
+            of[one.key] = result
+        settings = [_with_points(setting, one, of[one.key]) for setting, of in zip(settings, evaluated, strict=True)]
+    for at, (setting, of) in enumerate(zip(settings, evaluated, strict=True)):
+        of_segments = [one.segment_columns(of[one.key]) for one in evaluations.values()]
+        results[at] = replace(results[at], evaluated=of, scores=segment_rows(setting, of_segments))
+    return results, failed
+
+
+def in_turn(evaluations: Evaluations) -> list[Evaluation]:
+    """The evaluations in the order they are asked: those that declare points before those that read them."""
+    return sorted(evaluations.values(), key=lambda one: type(one).points is Evaluation.points)
+
+
+def _with_points(setting: Finished, evaluation: Evaluation, result: Any) -> Finished:
+    return replace(setting, boosted={**setting.boosted, **evaluation.points(result)})
+
+
+def fingerprint(setting: Setting, clusters: Sequence[str], evaluations: Evaluations, seed: int) -> str:
+    """SHA-256 of all that the result of a setting alone depends on; known before anything is computed."""
     identity = explanation_identity(setting.metric, setting.explainer, seed)
     asked = [one.fingerprint() for one in evaluations.values()]
-    return digest([VERSION, setting.names, identity, setting.segments.fingerprint(), asked])
+    return digest([VERSION, setting.names, identity, setting.segments.fingerprint(), list(clusters), asked])
 
 
 def _signature(setting: Setting, seed: int) -> str:

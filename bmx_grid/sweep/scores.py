@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.evaluations.base import NAMES, Columns
+from bmx_grid.evaluations.base import NAMES, Columns, Finished
 from bmx_grid.perturbation import ROLES
 from bmx_grid.sweep.results import SettingResult, in_order, repeated
 from bmx_grid.text import split_words
@@ -14,24 +14,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bmx_grid.segments import SegmentSet
-    from bmx_grid.sweep.plan import Setting
 
 HUMAN = "human"  # the primary human score; others are named human.ASPECT
 
 
-def segment_rows(setting: Setting, base: Any, clusters: Sequence[str], evaluated: Iterable[Columns]) -> dict[str, Any]:
+def segment_rows(setting: Finished, evaluated: Iterable[Columns]) -> dict[str, Any]:
     """The columns of one setting, N values each: who, human scores, base score, words per text, then `evaluated`.
 
-    base: float64[N] scores of the metric alone; clusters: N labels; evaluated: what evaluations say of segments.
-    words_ROLE is null for a text that the metric does not read. Human scores are NaN for unrated segments.
+    evaluated: what evaluations say of segments. words_ROLE is null for a text that the metric does not read. Human
+    scores are NaN for unrated segments.
     """
     segments = setting.segments
     columns: dict[str, Any] = {
         "id": [segment.id for segment in segments.segments],
         "system": [segment.system for segment in segments.segments],
-        "cluster": list(clusters),
+        "cluster": list(setting.clusters),
         **human_columns(segments),
-        "base": base,
+        "base": setting.scores.base_scores,
     }
     for role in ROLES:
         known = role in setting.metric.reads

@@ -1,5 +1,6 @@
 """What every option of configs/evaluation promises. A new YAML file is covered without a line here."""
 
+import dataclasses
 import pickle
 from typing import ClassVar
 
@@ -10,7 +11,7 @@ from some_settings import finished
 
 from bmx_grid.configure import ALLOWED_PACKAGES, build, options
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.base import NAMES, Evaluation, Finished, check_rows
+from bmx_grid.evaluations.base import NAMES, Evaluation, check_rows
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.identity import canonical_json
 
@@ -35,22 +36,25 @@ def evaluation(request) -> Evaluation:
 def test_rows_have_the_declared_columns_and_types(evaluation, setting):
     made = SETTINGS[setting]()
     result = evaluation.evaluate(made)
-    columns = evaluation.rows(result)
-    n_rows = check_rows(evaluation, columns)
-    assert not set(columns) & set(NAMES)
-    for name, kind in evaluation.COLUMNS.items():
-        values = list(columns[name])
-        assert len(values) == n_rows
-        expected = {"text": str, "number": float, "count": int, "flag": bool}[kind]
-        assert all(isinstance(value.item() if isinstance(value, np.generic) else value, expected) for value in values)
+    found = evaluation.rows(result)
+    assert set(found) == set(evaluation.TABLES)
+    for table, declared in evaluation.TABLES.items():
+        n_rows = check_rows(evaluation, table, found[table])
+        assert not set(declared) & set(NAMES)
+        for name, kind in declared.items():
+            values = [one.item() if isinstance(one, np.generic) else one for one in found[table][name]]
+            assert len(values) == n_rows
+            expected = {"text": str, "number": float, "count": int, "flag": bool}[kind]
+            assert all(isinstance(value, expected) for value in values), name
     for values in evaluation.segment_columns(result).values():
         assert len(values) == len(made.segments)
 
 
 def test_the_same_setting_gives_the_same_rows(evaluation):
     one, other = (evaluation.rows(evaluation.evaluate(finished())) for _ in range(2))
-    for name in evaluation.COLUMNS:
-        np.testing.assert_array_equal(np.asarray(one[name]), np.asarray(other[name]))
+    for table, columns in one.items():
+        for name, values in columns.items():
+            np.testing.assert_array_equal(np.asarray(values), np.asarray(other[table][name]))
 
 
 def test_it_asks_no_metric(evaluation):
@@ -59,7 +63,7 @@ def test_it_asks_no_metric(evaluation):
             raise AssertionError("an evaluation reads stored scores only")
 
     made = finished()
-    evaluation.evaluate(Finished(made.segments, "hash", "erasure", Silent(), Erasure(), made.items, made.scores))
+    evaluation.evaluate(dataclasses.replace(made, metric=Silent(), explainer=Erasure()))
 
 
 def test_judgements_are_not_changed(evaluation):
@@ -85,16 +89,14 @@ def test_it_travels_to_worker_processes_in_a_small_parcel(evaluation):
 
 
 class WithoutRows(Evaluation):
-    TABLE: ClassVar[str] = "half"
-    COLUMNS: ClassVar = {}
+    TABLES: ClassVar = {"half": {}}
 
     def evaluate(self, setting):
         return None
 
 
 class WithoutAnswer(Evaluation):
-    TABLE: ClassVar[str] = "half"
-    COLUMNS: ClassVar = {}
+    TABLES: ClassVar = {"half": {}}
 
     def rows(self, result):
         return {}
@@ -109,15 +111,14 @@ def test_an_evaluation_without_an_answer_or_rows_is_not_built(unfinished, monkey
 
 def test_a_table_without_columns_has_no_rows():
     class Nothing(Evaluation):
-        TABLE: ClassVar[str] = "nothing"
-        COLUMNS: ClassVar = {}
+        TABLES: ClassVar = {"nothing": {}}
 
         def evaluate(self, setting):
             return None
 
         def rows(self, result):
-            return {}
+            return {"nothing": {}}
 
-    assert check_rows(Nothing(), {}) == 0
+    assert check_rows(Nothing(), "nothing", {}) == 0
     assert Nothing().segment_columns(None) == {}
     assert Nothing().cost(10) == 0

@@ -61,7 +61,7 @@ def test_the_metric_alone_has_a_baseline_and_no_grid():
     assert found.grid.baseline == pearson(made.scores.base_scores, made.segments.human_scores)
     assert found.grid.correlation.shape == (0, 3)
     assert np.isnan([found.grid.best, found.published]).all()
-    assert all(len(column) == 0 for column in GRID.rows(found).values())
+    assert all(len(column) == 0 for column in GRID.rows(found)["grid"].values())
 
 
 @pytest.mark.parametrize(
@@ -99,12 +99,12 @@ def test_one_grid_is_one_identity_however_it_is_written(change, same):
 
 def test_the_keys_below_grid_are_the_fields_of_the_evaluation():
     keys = {field.name for field in dataclasses.fields(GridKeys)}
-    assert keys | {"aggregation"} == {field.name for field in dataclasses.fields(GridEvaluation)}
+    assert keys | {"aggregation", "seed"} == {field.name for field in dataclasses.fields(GridEvaluation)}
 
 
 def test_rows_run_through_w_fastest_as_the_published_grid_does():
     found = GRID.evaluate(finished())
-    rows = GRID.rows(found)
+    rows = GRID.rows(found)["grid"]
     assert list(rows["w"][:4]) == [0.0, 0.4, 1.0, 0.0]
     assert list(rows["p"][:4]) == [-2.0, -2.0, -2.0, found.spec.p[1]]
     assert len(rows["p"]) == len(rows["side"]) == len(rows["correlation"]) == 3 * len(found.spec.p)
