@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MAX_PAIRS = 4_000_000  # of segments, for the calibration of ties; of more, that many are drawn
+MAX_PAIRS = 1_000_000  # of segments, for the calibration of ties; of more, that many are drawn
 PAIRS_AT_ONCE = 500  # of systems, in a permutation test
 
 
