@@ -220,12 +220,18 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
         pytest.param("metric/n", "_target_: x\n", "metric=[n]", "belong below its file's name, 'n:'", id="no key"),
         pytest.param("metric/e", "", "metric=[e]", "holds no key", id="empty"),
         pytest.param(
-            "sweep/b", f"{GLOBAL}leave_out: {alias_bomb()}\n", "+sweep=b", "more than 100,000 values; w", id="alias bomb"
+            "sweep/b",
+            f"{GLOBAL}leave_out: {alias_bomb()}\n",
+            "+sweep=b",
+            "more than 100,000 values; w",
+            id="alias bomb",
         ),
         pytest.param(
             "metric/b", f"b: {{x: {alias_bomb()}}}\n", "metric=[b]", "its aliases (*NAME) stand for", id="in an option"
         ),
-        pytest.param("sweep/c", f"{GLOBAL}name: &a [*a]\n", "+sweep=c", "line 2: an alias (*NAME) stands for", id="loop"),
+        pytest.param(
+            "sweep/c", f"{GLOBAL}name: &a [*a]\n", "+sweep=c", "line 2: an alias (*NAME) stands for", id="loop"
+        ),
         pytest.param("metric/l", "- 1\n", "metric=[l]", "expected keys with values", id="a list"),
         pytest.param("metric/chrf", "chrf: {}\n", "metric=[chrf]", "give yours another name", id="a name of ours"),
         pytest.param(
