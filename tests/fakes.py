@@ -88,3 +88,11 @@ def composed(*overrides: str) -> dict[str, Any]:
         plain = OmegaConf.to_container(compose("config", overrides=list(overrides)), resolve=True)
     assert isinstance(plain, dict)
     return {str(key): value for key, value in plain.items()}
+
+
+def alias_bomb(levels: int = 30) -> str:
+    """A line of YAML whose last value is 9 ** `levels` numbers when its aliases are written out."""
+    names = [f"a{level}" for level in range(levels)]
+    parts = ["&a0 [0, 0, 0, 0, 0, 0, 0, 0, 0]"]
+    parts += [f"&{name} [{', '.join([f'*{below}'] * 9)}]" for below, name in zip(names, names[1:], strict=False)]
+    return f"[{', '.join(parts)}]"
