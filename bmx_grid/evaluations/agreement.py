@@ -130,8 +130,8 @@ class OfPoint:
                 yield self._segment_row(grouping, kind, found, n_systems)
             found, ties = grouped_acc_eq(self.direction * scores, *arrays, self.resamples, self.seed)
             notes = []
-            if ties.all_tied:
-                notes.append("the best epsilon ties every pair: this is only the share of pairs that people tied")
+            if ties.only_ties:
+                notes.append("no better than tying every pair: this is only the share of pairs that people tied")
             if ties.n_pairs < ties.n_pairs_of:
                 notes.append(f"on {ties.n_pairs:,} random pairs of {ties.n_pairs_of:,}")
             row = self._segment_row(grouping, "acc_eq", found, n_systems)
