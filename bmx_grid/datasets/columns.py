@@ -64,7 +64,7 @@ def assign(names: Sequence[str], given: Mapping[str, str | None], where: str, re
     if problems:
         wanted = [*missing, *(role for role in ROLES if role not in found and given.get(role) is not None)]
         raise DataError(
-            f"{where}: {', '.join(problems)}. The file has the columns {_listed(names)}. "
+            f"{where}: {', '.join(problems)}. The file has the columns {listed(names)}. "
             + _advice(names, found, reader, wanted)
         )
     return found
@@ -102,6 +102,7 @@ def _advice(names: Sequence[str], found: Mapping[str, str], reader: str, wanted:
     return " ".join(part for part in (usual, f"Name with: {rest}" if rest else "") if part)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Column names as a message lists them: the first ones, and how many more there are."""
     shown = ", ".join(name[:60] if name.strip() and name.isprintable() else repr(name[:60]) for name in names[:SHOWN])
     return shown + (f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else "")
