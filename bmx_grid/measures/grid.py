@@ -158,6 +158,23 @@ def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis:
     )
 
 
+def segment_means(spec: GridSpec, ground_truth: Ragged, hypothesis: Ragged) -> Floats:
+    """float64[N, P] the mean M_p of each segment's attributions, shifted to be positive.
+
+    NaN for a segment without a word on the aggregated side, or with an attribution that is not finite.
+    Raises DataError when attributions are too large to be shifted.
+    """
+    words = concatenate_rows(ground_truth, hypothesis) if spec.side == "both" else hypothesis
+    usable = _usable(words)
+    positive, _ = shift_positive(words)
+    found = spec.aggregation.aggregate(_take(positive, usable), np.array(spec.p))
+    if usable.all():
+        return found
+    means = np.full((len(words), len(spec.p)), np.nan)
+    means[usable] = found
+    return means
+
+
 def nearest_point(p_grid: Floats, w_grid: Floats, p: float, w: float) -> tuple[int, int] | None:
     """Row and column of the grid point at which (p, w) is evaluated; None outside the grid.
 
