@@ -115,7 +115,7 @@ def _submission(path: Path, lines: Sequence[str]) -> ScoreFile:
     for row, line in enumerate(lines[:HEADER], start=1):
         if "\t" in line:
             raise DataError(
-                f"{path}, line {row}: tabs in {line[:80]!r}, but a submission begins with {HEADER} lines without; if it "
+                f"{path}, line {row}: tabs in {line[:80]!r}, but submissions begin with {HEADER} lines without; if it "
                 "is a table with column names, let its name end in .tsv."
             )
     rows = [split_row(line, len(SUBMISSION), str(path), row) for row, line in enumerate(lines[HEADER:], start=4)]

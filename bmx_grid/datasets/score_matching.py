@@ -89,7 +89,7 @@ def _rows_of_pair(file: ScoreFile, segments: SegmentSet, how: Matching) -> Seque
             "the row, or name the right file."
         )
     if not rows:
-        raise DataMissingError(f"{file.path}: no scores for {pair}; it has {', '.join(dict.fromkeys(file.pairs))}.")
+        raise DataMissingError(f"{file.path} has only rows of {', '.join(dict.fromkeys(file.pairs))}")
     return rows
 
 

@@ -107,7 +107,7 @@ class Imported(Metric):
         pair = segments.language_pair
         paths = pattern.files(self.name, segments.dataset, pair)
         if not paths:
-            raise DataMissingError(f"has no scores for {pair}: no file fits {pattern.text!r}")
+            raise DataMissingError(f"no file fits {pattern.text!r}")
         by_segment = np.full(len(segments), np.nan)
         by_system: Mapping[str, float] = {}
         for path in paths.values():
@@ -143,7 +143,7 @@ class Imported(Metric):
         Raises ConfigError when nothing says of which pair it is, DataMissingError when it is of another.
         """
         if self.language_pairs and pair not in self.language_pairs:
-            raise DataMissingError(f"has no scores for {pair}: {file.path} is of {self.language_pairs[0]}")
+            raise DataMissingError(f"{file.path} is of {self.language_pairs[0]}")
         known = bool(self.language_pairs) or pattern.has("language_pair")
         if file.pairs is None and not known:
             raise ConfigError(
