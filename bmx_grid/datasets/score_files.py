@@ -74,24 +74,20 @@ def read_score_file(path: Path, metric: str, reading: Reading) -> ScoreFile:
     name = path.name.lower()
     if Path(name.removesuffix(".gz")).suffix in FORMATS:
         return _table(path, metric, reading)
-    lines = [line.removesuffix("\r") for line in read_lines(path)]
-    while lines and not lines[-1].strip():
-        lines.pop()
-    if not lines:
-        raise DataError(f"{path}: the file is empty; write one score per line.")
     if name.endswith(".score"):
         if not name.endswith((".seg.score", ".sys.score")):
             raise ConfigError(f"{path}: scores of documents or domains are not read; name a .seg.score or .sys.score.")
-        return _blocks(path, lines, "segment" if name.endswith(".seg.score") else "system")
+        return read_blocks(path)
+    lines = _lines(path)
     if len(lines[0].split("\t")) == 2:
-        return _blocks(path, lines, "segment")
+        return read_blocks(path)
     if any("\t" in line for line in lines):
         return _submission(path, lines)
-    scores = [_score(line.strip(), f"{path}, line {row}") for row, line in enumerate(lines, start=1)]
-    return ScoreFile(path, "segment", scores, None, None, None, _line)
+    scores = [_written(line, f"{path}, line {row}") for row, line in enumerate(lines, start=1)]
+    return ScoreFile(path, "segment", scores, None, None, None, _place)
 
 
-def _line(row: int) -> str:
+def _place(row: int) -> str:
     return f"line {row + 1}"
 
 
@@ -99,16 +95,34 @@ def _score(value: Any, where: str, what: str = "the score") -> float:
     return parse_number(value, where, what, MISSING)
 
 
-def _blocks(path: Path, lines: Sequence[str], level: str) -> ScoreFile:
-    """mt-metrics-eval: `SYSTEM SCORE`, separated by whitespace; a system name contains none."""
+def _written(text: str, where: str) -> float:
+    """A score that must not be left empty: the file could have been cut there."""
+    if not text.strip():
+        raise DataError(f"{where}: no score; {MISSING}.")
+    return _score(text.strip(), where)
+
+
+def read_blocks(path: Path) -> ScoreFile:
+    """mt-metrics-eval: rows `SYSTEM SCORE`, separated by whitespace; of systems if the name says .sys.score."""
     systems, scores = [], []
-    for row, line in enumerate(lines, start=1):
+    for row, line in enumerate(_lines(path), start=1):
         fields = line.split()
         if len(fields) != 2:
             raise DataError(f"{path}, line {row}: expected a system and a score, got {line[:80]!r}.")
         systems.append(fields[0])
         scores.append(_score(fields[1], f"{path}, line {row}"))
-    return ScoreFile(path, level, scores, None, systems, None, _line)
+    level = "system" if path.name.lower().endswith(".sys.score") else "segment"
+    return ScoreFile(path, level, scores, None, systems, None, _place)
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines without CR, and without empty ones at the end. Raises DataError when there are none."""
+    lines = [line.removesuffix("\r") for line in read_lines(path)]
+    while lines and not lines[-1].strip():
+        lines.pop()
+    if not lines:
+        raise DataError(f"{path}: the file is empty; write one score per line.")
+    return lines
 
 
 def _submission(path: Path, lines: Sequence[str]) -> ScoreFile:
@@ -122,7 +136,7 @@ def _submission(path: Path, lines: Sequence[str]) -> ScoreFile:
     if not rows:
         raise DataError(f"{path}: holds no scores after its {HEADER} header lines.")
     pairs, _, ids, values = (list(column) for column in zip(*rows, strict=True))
-    scores = [_score(value, f"{path}, line {row}") for row, value in enumerate(values, start=HEADER + 1)]
+    scores = [_written(value, f"{path}, line {row}") for row, value in enumerate(values, start=HEADER + 1)]
     return ScoreFile(path, "segment", scores, ids, None, pairs, lambda row: f"line {row + HEADER + 1}")
 
 

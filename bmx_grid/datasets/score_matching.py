@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.datasets.columns import listed
 from bmx_grid.datasets.score_files import ScoreFile
 from bmx_grid.errors import DataError, DataMissingError, close_match
 from bmx_grid.segments import SegmentSet
 
 Key = tuple[str, str | None]
+ADD = "add it, or write None for what has no score."
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,14 @@ def system_scores(file: ScoreFile, segments: SegmentSet, how: Matching) -> Mappi
             raise DataError(f"{file.where(row)}: the system '{file.systems[row]}' was already in {file.place(first)}.")
     for system in segments.systems:
         if system not in found:
-            raise DataError(f"{file.path}: no score for the system '{system}'{close_match(system, found)}; {ADD}")
+            raise DataError(f"{file.path}: {_no_system(system, found)}")
     if not how.ignore_extra:
         _refuse_unknown(file, "system", file.systems, rows, segments, segments.all_systems, how)
     return {system: file.scores[found[system]] for system in segments.systems}
 
 
-ADD = "add it, or write None for what has no score."
+def _no_system(system: str, there: Iterable[str]) -> str:
+    return f"no score for the system '{system}'; the file has {listed(tuple(there))}. Correct the name, or {ADD}"
 
 
 def _set(segments: SegmentSet) -> str:
@@ -160,7 +163,7 @@ def _by_order(file: ScoreFile, segments: SegmentSet, rows: Sequence[int]) -> NDA
         return np.array([block[position[one.id]] for one in segments.segments], dtype=np.intp)
     for system in segments.systems:
         if system not in blocks:
-            raise DataError(f"{file.path}: no scores for the system '{system}'{close_match(system, blocks)}; {ADD}")
+            raise DataError(f"{file.path}: {_no_system(system, filter(None, blocks))}")
     return np.array([blocks[one.system][position[one.id]] for one in segments.segments], dtype=np.intp)
 
 
