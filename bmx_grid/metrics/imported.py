@@ -46,7 +46,7 @@ class Imported(Metric):
 
     name: str = runtime("imported")
     file: str | None = runtime(None)
-    files: Mapping[str, str] = field(default_factory=dict, metadata={"role": RUNTIME})
+    files: Mapping[str, str] | None = runtime(None)
     columns: Mapping[str, str | None] = field(default_factory=dict, metadata={"role": RUNTIME})
     language_pairs: tuple[str, ...] = runtime(())
     extra: Literal["refuse", "ignore"] = runtime("refuse")
@@ -79,7 +79,7 @@ class Imported(Metric):
     def members(self, name: str) -> Mapping[str, Metric]:
         """The metrics that this option stands for. Raises ConfigError when no file is named, or none is there."""
         if self.files:
-            return {one: dataclasses.replace(self, name=one, file=path, files={}) for one, path in self.files.items()}
+            return {one: dataclasses.replace(self, name=one, file=path, files=None) for one, path in self.files.items()}
         pattern = self._pattern()
         if not pattern.has("metric"):
             return {name: dataclasses.replace(self, name=name)}
