@@ -167,7 +167,7 @@ def test_json_is_read_back_and_tracked_numbers_are_finite():
 
 def test_tables_are_data_frames_of_full_values():
     analysis = analyse(table({("d", "a", "m", "lime"): peaked(-1.0, gain=1 / 30), ("d", "b", "m", "lime"): flat()}))
-    frames = analysis.frames()
+    frames = analysis.data_frames()
     assert set(frames) == {one.stem for one in analysis.tables()}
     settings = frames["settings"].set_index("language_pair")
     assert settings.loc["a", "gain"] == pytest.approx(1 / 30, abs=1e-15)
