@@ -68,9 +68,9 @@ def tables(result: GainAndBaseline) -> Sequence[Table]:
         ("explainer", "r(gain, baseline)", "r(gain, mean of both)"),
         (tuple(each), (total,)),
         (
-            "Pearson's r of the gain at the fixed points with the correlation of the metric alone, and with the mean of "
-            "baseline and boosted correlation (Oldham 1962). The first is negative by noise alone, since the baseline is "
-            "part of the gain; the second is not.",
+            "Pearson's r of the gain at the fixed points with the correlation of the metric alone, and with the mean "
+            "of baseline and boosted correlation (Oldham 1962). The first is negative by noise alone, since the "
+            "baseline is part of the gain; the second is not.",
             result.points,
         ),
     )

@@ -64,8 +64,8 @@ def tables(result: Ceilings) -> Sequence[Table]:
         ("data set", "language pair", "human score", "raters per segment", "reliability ICC(1,k)", "ceiling"),
         (rows,),
         (
-            "Ceiling: the square root of the reliability of the mean human score. A metric that knew the true quality of "
-            "every segment would be expected to correlate so highly with it, and no higher.",
+            "Ceiling: the square root of the reliability of the mean human score. A metric that knew the true quality "
+            "of every segment would be expected to correlate so highly with it, and no higher.",
         ),
         names=3,
     )

@@ -169,8 +169,8 @@ def _beside(result: Established) -> Table:
         "Mean gains over the settings of the explainer at the same point: of random attributions, attributions of "
         "another segment, a term in the number of words alone, and the indicator that no attribution was <= 0; beyond "
         "length: over a base that has the best length term already, with its interval by clusters.",
-        "Best of grid: chosen where it is judged; cross-fitted: chosen on half of the clusters of segments and judged on "
-        "the other half, not boosting among the choices. What lies between them is what selection hides.",
+        "Best of grid: chosen where it is judged; cross-fitted: chosen on half of the clusters of segments and judged "
+        "on the other half, not boosting among the choices. What lies between them is what selection hides.",
     )
     return Table("placebos", "What placebos and selection reach", header, (tuple(rows),), notes, brief=True)
 
@@ -237,7 +237,7 @@ def _sentence(name: str, one: OfExplainer, test: str) -> str:
         f"{_with_interval(gains.mean_gain, gains.mean_low, gains.mean_high)} on {counted(gains.clusters, 'cluster')}"
     ]
     if one.n_tested:
-        lost = f" (and {one.lost} losses)" if one.lost else ""
+        lost = f" (and {one.lost} {'loss' if one.lost == 1 else 'losses'})" if one.lost else ""
         parts.append(f"{one.survive} of {one.n_tested} single gains{lost} survive Holm's correction ({test})")
     reached = [
         f"{words} {_signed(one.placebos[kind].mean)}" for kind, words in PLACEBOS.items() if kind in one.placebos
@@ -260,8 +260,8 @@ def _sentence(name: str, one: OfExplainer, test: str) -> str:
 def _not_tested(missing: Sequence[str]) -> str:
     if len(missing) == len(NEEDS):
         return (
-            "Nothing was tested: no interval or test of a single gain, no placebo, no correction for selection. A sweep "
-            f"with {SWITCHED_ON} writes them beside its grid, and the analysis of its folder shows them."
+            "Nothing was tested: no interval or test of a single gain, no placebo, no correction for selection. A "
+            f"sweep with {SWITCHED_ON} writes them beside its grid, and the analysis of its folder shows them."
         )
     evaluations = " and ".join(sorted({NEEDS[table] for table in missing}))
     files = " and ".join(f"{table}.parquet" for table in missing)

@@ -1,7 +1,8 @@
 """A summary of a set of gains: how many settings got better or worse, by how much, and how sure that is.
 
 Settings of one data set and language pair share segments and human scores, so that intervals and tests count these
-clusters, not settings: 15 of 18 settings on six language pairs are 5 of 6, which the sign test gives p = .109, not .004.
+clusters, not settings: 15 of 18 settings on six language pairs are 5 of 6 pairs; the sign test gives p = .109, not
+.004.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ ELSEWHERE = {
     "chosen elsewhere": "at points chosen on another table",
 }
 CEILING = (
-    "Ceiling: the square root of the reliability ICC(1,k) of the mean human score, the highest correlation that anything "
-    "can be expected to have with it."
+    "Ceiling: the square root of the reliability ICC(1,k) of the mean human score, the highest correlation that "
+    "anything can be expected to have with it."
 )
 READ = (
     "Average: over all language pairs, n/a where one is undefined or was not run. Baselines of explainers may differ "
@@ -52,8 +52,8 @@ class Average:
 class Results:
     """averages: by (data set, metric). fixed, best: float64[S] correlations of the settings of `real`.
 
-    tested: what was tested of them at the fixed points; ceilings: by data set and language pair, the highest correlation
-    that anything can have with the mean human score, where raters are published.
+    tested: what was tested of them at the fixed points; ceilings: by data set and language pair, the highest
+    correlation that anything can have with the mean human score, where raters are published.
     """
 
     averages: Mapping[tuple[str, str], Average]

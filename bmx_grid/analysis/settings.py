@@ -20,8 +20,8 @@ class SettingNumbers:
     baseline: the metric alone; best, best_w, best_p, gain: the best point by the tie rule, and its gain;
     ties_baseline, plateau, plateau_p: see best.BestPoints. fixed, fixed_gain: at (fixed_w, fixed_p), the grid point
     used for the explainer; fixed_gain_low, fixed_gain_high: its 95 % interval, fixed_gain_p, fixed_gain_p_holm: of its
-    test, alone and corrected, where the sweep tested this point; transfer_gain: at the point chosen without the setting's data set (the first factor that
-    has several names).
+    test, alone and corrected, where the sweep tested this point; transfer_gain: at the point chosen without the
+    setting's data set (the first factor that has several names).
     """
 
     dataset: str
@@ -52,8 +52,8 @@ class SettingNumbers:
 class AllSettings:
     """settings: by label, in the order of the table. fixed, transfer_gain: float64[S], NaN for controls.
 
-    transfer_factor: what was left out for `transfer_gain`; None where nothing can be. low, high: float64[S] intervals of
-    the gains at the fixed points; survives: bool[S] gains that survive the correction.
+    transfer_factor: what was left out for `transfer_gain`; None where nothing can be. low, high: float64[S] intervals
+    of the gains at the fixed points; survives: bool[S] gains that survive the correction.
     """
 
     settings: Mapping[str, SettingNumbers]

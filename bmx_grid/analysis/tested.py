@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ALPHA = 0.05
-DECLARED = ("published", "elsewhere")  # points that were not chosen where they are judged; the first that is there
+PUBLISHED = "published"
+DECLARED = (PUBLISHED, "elsewhere")  # points that were not chosen where they are judged; the first that is there
 # Of several tests of one gain the one whose p value is shown: permutations need no assumption about the scores.
 PREFERRED = ("perm_inputs", "perm_both", "perm_systems", "bootstrap", "williams")
 SURVIVES = f"it survives Holm's correction at {ALPHA:.2f} within its family".replace("0.", ".")
@@ -102,7 +103,7 @@ def at_fixed(given: Given) -> Tested:
 
 
 @dataclass(frozen=True)
-class TestedGain:
+class GainInterval:
     """The interval of a setting's gain at its declared point, and whether it survives the correction."""
 
     low: float
@@ -110,17 +111,17 @@ class TestedGain:
     survives: bool
 
 
-def tested_gains(frames: Mapping[str, pd.DataFrame], point: str = "published") -> dict[tuple[str, ...], TestedGain]:
-    """By data set, language pair, metric and explainer what was tested at that point; empty without tests."""
+def gains_with_intervals(frames: Mapping[str, pd.DataFrame]) -> dict[tuple[str, ...], GainInterval]:
+    """By data set, language pair, metric and explainer what was tested at published points; empty without tests."""
     test, found = _of_one_test(frames.get("tests"))
     return {
-        tuple(setting): TestedGain(
+        tuple(setting): GainInterval(
             _number(row, "low"),
             _number(row, "high"),
             _number(row, "p_holm") <= ALPHA and _number(row, "difference") > 0,
         )
         for (name, setting), row in found.items()
-        if name == point and test
+        if name == PUBLISHED and test
     }
 
 

@@ -29,9 +29,9 @@ from bmx_grid.wording import factor_in_words
 
 LEFT_OUT = ("dataset", "language_pair", "metric")
 WHY = (
-    "Not held out: metrics share all segments and human scores, language pairs share sources or references (492 of the "
-    "2,851 distinct references of WMT17 occur in several pairs), and a results table has no segments that could be taken "
-    "out of the other pairs; a sweep takes them out (point 'elsewhere')."
+    "Not held out: metrics share all segments and human scores, language pairs share sources or references (492 of "
+    "the 2,851 distinct references of WMT17 occur in several pairs), and a results table has no segments that could be "
+    "taken out of the other pairs; a sweep takes them out (point 'elsewhere')."
 )
 
 Names = NDArray[np.str_]

@@ -22,8 +22,9 @@ def headline(
 ) -> tuple[dict[str, float], str]:
     """About ten numbers by name (NaN where undefined), and the same as Markdown.
 
-    established: the sentences that say what is established (analysis.established), none without an analysis. Gains are those at the declared point of each explainer; better and worse as in `GainSummary`. Controls (the random
-    metric and the random explainer) count as settings only.
+    established: the sentences that say what is established (analysis.established), none without an analysis. Gains are
+    those at the declared point of each explainer; better and worse as in `GainSummary`. Controls (the random metric and
+    the random explainer) count as settings only.
     """
     real = [result for result in results if CONTROL not in result.names]
     kinds = sorted({result.correlation for result in results})

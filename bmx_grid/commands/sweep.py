@@ -206,7 +206,7 @@ def _run(sweep: Sweep) -> int:
 def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: float) -> int:
     from bmx_grid.analysis import established
     from bmx_grid.analysis.frames import frames_of
-    from bmx_grid.analysis.tested import tested_gains
+    from bmx_grid.analysis.tested import gains_with_intervals
     from bmx_grid.commands.headline import headline
     from bmx_grid.progress import Progress
     from bmx_grid.report.analysis_files import analyse_sweep
@@ -277,8 +277,8 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     tracker.finish("finished", failed)
     if tracker.failure is not None:
         failed.append(Refused("tracking", tracker.failure))
-    table = sweep_table(results, failed, tested=tested_gains(frames_of(tables, ("tests",))))
-    shown = "\n".join([*in_words(sentences), table, *([note] if note else [])])
+    of_settings = sweep_table(results, failed, tested=gains_with_intervals(frames_of(tables, ("tests",))))
+    shown = "\n".join([*in_words(sentences), of_settings, *([note] if note else [])])
     say(shown)
     scored = sum(result.n_texts for result in results)
     say(f"{scored:,} texts scored in {time.perf_counter() - start:.1f} s; written to {out}/:")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmx_grid.analysis.gains import Clusters, summarise
-from bmx_grid.analysis.tested import SURVIVES, TestedGain
+from bmx_grid.analysis.tested import SURVIVES, GainInterval
 from bmx_grid.report.table import MARK, columns_of, padded, wrapped
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
@@ -26,7 +26,7 @@ NAMES = ("data set", "pair", "metric", "explainer")
 GAP = "  "
 ROOM_FOR_INTERVALS = 70  # characters per line
 INTERVAL = "95 % interval"
-TestedGains = Mapping[tuple[str, ...], TestedGain]
+GainIntervals = Mapping[tuple[str, ...], GainInterval]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def sweep_table(
     failed: Sequence[Refused],
     width: int | None = None,
     *,
-    tested: TestedGains | None = None,
+    tested: GainIntervals | None = None,
 ) -> str:
     """What a sweep found, then what failed and why.
 
@@ -85,7 +85,7 @@ def in_words(sentences: Sequence[str], width: int | None = None) -> list[str]:
     return ["What is established", *(wrapped(one, wide, "  ") for one in sentences), ""] if sentences else []
 
 
-def _rows(results: Sequence[SettingResult], width: int, tested: TestedGains) -> list[str]:
+def _rows(results: Sequence[SettingResult], width: int, tested: GainIntervals) -> list[str]:
     if not results:
         return []
     if not any(one.has_grid for one in results):
@@ -99,7 +99,7 @@ def _rows(results: Sequence[SettingResult], width: int, tested: TestedGains) -> 
     return [*parts, _notes(results, columns, width)]
 
 
-def _summed_up(results: Sequence[SettingResult], width: int, tested: TestedGains) -> list[str]:
+def _summed_up(results: Sequence[SettingResult], width: int, tested: GainIntervals) -> list[str]:
     """Counts by explainer and metric, then the settings that gain most and least."""
     room = width >= ROOM_FOR_INTERVALS
     rows: list[tuple[str, ...]] = [
@@ -144,7 +144,7 @@ def _title(results: Sequence[SettingResult], dataset: str) -> str:
     return f"{dataset}: {first.correlation.capitalize()} correlation with human scores, {first.aggregation} of {words}"
 
 
-def _fitting(results: Sequence[SettingResult], first_name: int, width: int, tested: TestedGains) -> list[_Column]:
+def _fitting(results: Sequence[SettingResult], first_name: int, width: int, tested: GainIntervals) -> list[_Column]:
     """The columns there is room for: details go before names are shortened, the others only after."""
     columns = [one for one in COLUMNS if _any_fixed(results) or not one.name.startswith("fixed")]
     if tested:
@@ -169,7 +169,7 @@ def _table(title: str, results: Sequence[SettingResult], columns: Sequence[_Colu
     return f"{wrapped(title, width)}\n{_aligned(rows, len(NAMES) - first, width)}"
 
 
-def _tested(found: TestedGain | None) -> str:
+def _tested(found: GainInterval | None) -> str:
     """The interval of a gain, with the mark of one that survives the correction."""
     return "" if found is None else f"{_interval(found.low, found.high, '+.4f')}{MARK if found.survives else ' '}"
 
