@@ -43,7 +43,6 @@ def test_several_imported_metrics_beside_one_that_scores_texts(run):
         *OWN,
         "metric=[chrf,imported]",
         "metric.imported.files={comet: scores.tsv, gemba: scores.tsv}",
-        "metric.imported.language_pairs=[de-en]",
     )
     assert status == 0, said
     assert set(rows) == {("chrf", "de-en"), ("comet", "de-en"), ("gemba", "de-en")}
@@ -61,7 +60,6 @@ def test_an_explainer_leaves_imported_metrics_out_with_a_sentence(run):
         "explainer=[erasure]",
         "metric=[chrf,imported]",
         "metric.imported.files={comet: scores.tsv}",
-        "metric.imported.language_pairs=[de-en]",
         "analysis=false",
     )
     assert status == 0, said
@@ -75,7 +73,6 @@ def test_a_file_that_does_not_fit_fails_its_own_settings_only(run):
         *OWN,
         "metric=[imported]",
         "metric.imported.files={comet: scores.tsv, gemba: short.tsv}",
-        "metric.imported.language_pairs=[de-en]",
     )
     assert status == 1
     assert set(rows) == {("comet", "de-en")}
@@ -90,7 +87,7 @@ def test_two_metrics_of_one_name_are_refused(run):
 
 
 def test_a_changed_file_is_another_result(run):
-    given = ("metric=[imported]", "metric.imported.files={gemba: scores.tsv}", "metric.imported.language_pairs=[de-en]")
+    given = ("metric=[imported]", "metric.imported.files={gemba: scores.tsv}")
     before = run(*OWN, *given)[2]["gemba", "de-en"]
     again = run(*OWN, *given)[1]
     assert "is up to date" in again
@@ -107,7 +104,6 @@ def test_limit_takes_the_first_ids_of_a_file_in_the_order_of_the_sources(run):
         *OWN,
         "metric=[imported]",
         "metric.imported.file=mine.seg.score",
-        "metric.imported.language_pairs=[de-en]",
         "limit=3",
     )
     assert status == 0, said
@@ -141,3 +137,19 @@ def test_the_official_submissions_of_wmt22(run, data_dir):
         if row["measure"] == "Pearson":
             found = rows[row["submission_dir"].rpartition(" - ")[0].strip(), row["lp"]]["baseline"]
             assert f"{float(found):.4f}" == f"{float(row['official']):.4f}", row
+
+
+def test_in_a_sweep_of_several_pairs_a_file_must_say_its_own(run):
+    Path("all.tsv").write_text(TABLE.replace("id\t", "language_pair\tid\t").replace("\n", "\nde-en\t", 10))
+    text = Path("all.tsv").read_text().rstrip("\n") + "\n"
+    Path("all.tsv").write_text(text + "".join(f"{row}\n" for row in text.replace("de-en", "cs-en").split("\n")[1:-1]))
+    given = ("dataset=[tabular]", "dataset.tabular.path=all.tsv", "explainer=[]", "metric=[imported]")
+    status, said, rows = run(*given, "metric.imported.files={comet: scores.tsv}")
+    assert status == 1 and not rows
+    assert "scores.tsv does not say of which language pair it is" in said
+    status, said, rows = run(
+        *given, "metric.imported.files={comet: scores.tsv}", "metric.imported.language_pairs=[cs-en]"
+    )
+    assert status == 0, said
+    assert set(rows) == {("comet", "cs-en")}
+    assert "comet: has no scores of de-en: scores.tsv is of cs-en" in said
