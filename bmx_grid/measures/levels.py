@@ -43,7 +43,7 @@ def codes(labels: ArrayLike) -> Ints:
 
 
 def grouped_correlation(
-    kind: Kind, scores: Floats, human: Floats, groups: Ints, clusters: Ints, *, resamples: int = 0, seed: int = 0
+    kind: Kind, scores: Floats, human: Floats, groups: Ints, clusters: Ints, resamples: int = 0, seed: int = 0
 ) -> Grouped:
     """Mean within-group correlation of float64[n] scores with human scores, and its cluster-bootstrap interval.
 
@@ -65,7 +65,7 @@ def grouped_correlation(
 
 
 def grouped_acc_eq(
-    scores: Floats, human: Floats, groups: Ints, clusters: Ints, *, resamples: int = 0, seed: int = 0
+    scores: Floats, human: Floats, groups: Ints, clusters: Ints, resamples: int = 0, seed: int = 0
 ) -> tuple[Grouped, TieCalibrated]:
     """acc_eq, calibrated over all groups at once, as `grouped_correlation`.
 
