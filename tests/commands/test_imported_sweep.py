@@ -3,7 +3,9 @@
 import csv
 from pathlib import Path
 
+import numpy as np
 import pytest
+from pyarrow import parquet
 from score_trees import TREE, plant
 
 from bmx_grid.commands.compose import compose_and_run
@@ -48,8 +50,6 @@ def test_several_imported_metrics_beside_one_that_scores_texts(run):
     assert set(rows) == {("chrf", "de-en"), ("comet", "de-en"), ("gemba", "de-en")}
     human = [row * 0.1 + own for row in range(1, 6) for own in (0, 1)]
     gemba = [row * sign for row in range(1, 6) for sign in (-1, 1)]
-    import numpy as np
-
     assert float(rows["gemba", "de-en"]["baseline"]) == pytest.approx(np.corrcoef(human, gemba)[0, 1])
     assert rows["gemba", "de-en"]["signature"].startswith("imported|scores:")
 
@@ -127,16 +127,51 @@ def test_a_tree_of_mt_metrics_eval_with_its_metrics(run, tmp_path):
     assert "COMET-refA: has no scores of cs-uk" in said
 
 
-def test_the_official_submissions_of_wmt22(run, data_dir):
-    status, said, rows = run("+sweep=wmt22_official", f"data_dir={data_dir}", "evaluation=[grid]")
+def correlations(level):
+    """(language pair, metric, statistic) -> row of correlations.parquet at this level, without grouping."""
+    rows = parquet.read_table("out/correlations.parquet").to_pylist()
+    return {
+        (row["language_pair"], row["metric"], row["statistic"]): row
+        for row in rows
+        if (row["level"], row["grouping"]) == (level, "none")
+    }
+
+
+def test_published_scores_of_systems_are_what_the_system_level_rests_on(run, tmp_path):
+    files = {
+        "sources/en-de.txt": "s1\ns2\n",
+        "references/en-de.refA.txt": "r1\nr2\n",
+        "human-scores/en-de.mqm.seg.score": "".join(f"sys{n} {-n}\nsys{n} {-n}\n" for n in range(4)),
+        "metric-scores/en-de/BLEU-refA.sys.score": "sys0 40\nsys1 30\nsys2 25\nsys3 24\n",
+    }
+    plant(tmp_path / "trees/toy", files | {f"system-outputs/en-de/sys{n}.txt": f"o{n}\np{n}\n" for n in range(4)})
+    status, said, _ = run(
+        "dataset=[mt_metrics_eval]",
+        "dataset.mt_metrics_eval.test_set=toy",
+        f"dataset.mt_metrics_eval.folder={tmp_path}/trees",
+        "metric=[imported]",
+        "metric.imported.file=trees/toy",
+        "explainer=[]",
+        "evaluation=[levels]",
+        "evaluation.levels.resamples=0",
+    )
     assert status == 0, said
-    assert ("Team HW-TSC", "en-cs") in rows and ("joanne.wjy", "en-mr") in rows
+    found = correlations("system")["en-de", "BLEU-refA", "pearson"]
+    assert found["value"] == pytest.approx(np.corrcoef([40, 30, 25, 24], [0, -1, -2, -3])[0, 1])
+    assert found["n_systems"] == 4
+
+
+def test_the_official_submissions_of_wmt22(run, data_dir):
+    status, said, _ = run("+sweep=wmt22_official", f"data_dir={data_dir}", "evaluation.levels.resamples=0")
+    assert status == 0, said
+    found = correlations("segment")
     official = data_dir / "wmt-qe-2022-data" / "official_results.tsv"
-    asked = [row for row in csv.DictReader(official.open(), delimiter="\t") if row["task"].startswith("task1_")]
+    asked = [row for row in csv.DictReader(official.open(), delimiter="\t") if row["task"] in ("task1_da", "task1_mqm")]
     for row in asked:
-        if row["measure"] == "Pearson":
-            found = rows[row["submission_dir"].rpartition(" - ")[0].strip(), row["lp"]]["baseline"]
-            assert f"{float(found):.4f}" == f"{float(row['official']):.4f}", row
+        if row["measure"] in ("Pearson", "Spearman"):
+            metric = row["submission_dir"].rpartition(" - ")[0].strip()
+            value = found[row["lp"], metric, row["measure"].lower()]["value"]
+            assert f"{value:.4f}" == f"{float(row['official']):.4f}", row
 
 
 def test_in_a_sweep_of_several_pairs_a_file_must_say_its_own(run):
