@@ -211,7 +211,14 @@ class OfPoint:
                 values = (float(human[at]), float(mean[at]), float(whole[at]), int(counts[at]))
                 yield SystemRow(self.point, self.human_name, system, *values)
 
+    @property
+    def _systems_only(self) -> bool:
+        """Whether the metric's scores are of systems only, read from a file."""
+        return bool(self.given) and not np.isfinite(self.scores).any()
+
     def _uses_corpus(self) -> bool:
+        if self._systems_only:
+            return True
         if self.system_score == "auto":
             return self.whole_systems is not None
         return self.system_score == "corpus"
@@ -219,7 +226,7 @@ class OfPoint:
     @property
     def _used(self) -> NDArray[np.bool_]:
         """The segments that system scores are made of: those with a score, and rated where segments are rated."""
-        used = self.places.named & np.isfinite(self.scores)
+        used = self.places.named & (np.isfinite(self.scores) | self._systems_only)
         return used if self.whole_systems is not None else used & np.isfinite(self.human)
 
     @property
