@@ -41,7 +41,7 @@ def make_result(seed=0, dataset="toy", language_pair="de-en", metric="chrf", exp
         asked=point,
         used=point,
         published=float(np.interp(-1.4, p, correlation[:, w.index(0.4)])) if 0.4 in w else float("nan"),
-        boosted=np.zeros(40),
+        declared={},
         shifted=np.zeros(40, dtype=bool),
     )
     return SettingResult(

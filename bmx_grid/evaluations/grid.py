@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Floats, Kind
+from bmx_grid.evaluations.points import Declared, Judged, chosen_elsewhere, cross_fitted, declared_scores
 from bmx_grid.identity import identity, runtime
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.correlation import Kind as Correlation
@@ -67,7 +68,9 @@ class GridOfSetting:
     the baseline alone.
     asked: the published point of the explainer; used: the grid point that it is evaluated at, the nearest one (of two
     equally near ones the lower); published: the correlation there. None and NaN where there is no such point.
-    boosted: float64[N] scores at that point; shifted: bool[N] whether an attribution was not above 0.
+    declared: the scores at each declared point, by its name, and what it reaches: "published", "cross_fitted", and
+        "elsewhere" once the whole sweep has ended.
+    shifted: bool[N] whether an attribution was not above 0.
     """
 
     spec: GridSpec
@@ -75,8 +78,14 @@ class GridOfSetting:
     asked: PublishedPoint | None
     used: PublishedPoint | None
     published: float
-    boosted: Floats
+    declared: Mapping[str, Declared]
     shifted: np.ndarray[Any, np.dtype[np.bool_]]
+
+    @property
+    def boosted(self) -> Floats:
+        """float64[N] scores at the published point; NaN without one."""
+        found = self.declared.get("published")
+        return np.full(len(self.shifted), np.nan) if found is None else found.boosted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,12 +93,23 @@ class GridEvaluation(Evaluation):
     """Correlations of s1 = w * s0 + (1 - w) * M_p with the human scores, for every p and w.
 
     p: the powers; w: the weights of the metric; side: whose words are aggregated; aggregation: the mean.
-    fixed: the published point of each explainer, evaluated beside the grid's best; max_points: a larger grid is
-    refused. Raises ConfigError for an empty or too large grid, and for points outside what p and w can be.
+    fixed: the published point of each explainer, evaluated beside the grid's best; seed: draws the folds of the
+    cross-fitted points; max_points: a larger grid is refused. Raises ConfigError for an empty or too large grid, and
+    for points outside what p and w can be.
     """
 
     TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = {
-        "grid": {"side": "text", "w": "number", "p": "number", "correlation": "number"}
+        "grid": {"side": "text", "w": "number", "p": "number", "correlation": "number"},
+        "points": {
+            "point": "text",
+            "w": "number",
+            "p": "number",
+            "baseline": "number",
+            "correlation": "number",
+            "gain": "number",
+            "n": "count",
+            "chosen_on": "text",
+        },
     }
 
     p: PowerRange = identity()
@@ -98,6 +118,7 @@ class GridEvaluation(Evaluation):
     correlation: Correlation = identity("pearson")
     aggregation: Aggregation = identity(PowerMean())
     fixed: Mapping[str, PublishedPoint] = identity()
+    seed: int = identity(0)
     max_points: int = runtime(MAX_POINTS)
 
     def __post_init__(self) -> None:
@@ -130,27 +151,44 @@ class GridEvaluation(Evaluation):
         base, human, spec = setting.scores.base_scores, setting.segments.human_scores, self.spec
         n = len(base)
         if setting.explainer is None:
-            nothing = np.full(n, np.nan)
-            grid = metric_alone(spec, base, human)
-            return GridOfSetting(spec, grid, None, None, np.nan, nothing, np.zeros(n, dtype=np.bool_))
+            nothing = np.zeros(n, dtype=np.bool_)
+            return GridOfSetting(spec, metric_alone(spec, base, human), None, None, np.nan, {}, nothing)
         truth, hypothesis = setting.scores.ground_truth, setting.scores.hypothesis
         grid = compute_grid(spec, base, truth, hypothesis, human)
         asked = self.fixed.get(setting.explainer_name)
         place = None if asked is None else nearest_point(np.array(spec.p), np.array(spec.w), asked.p, asked.w)
-        used, published, boosted = None, np.nan, np.full(n, np.nan)
+        used, published = None, np.nan
+        declared: dict[str, Declared] = {}
         if place is not None:
             used = PublishedPoint(w=spec.w[place[1]], p=spec.p[place[0]])
             published = float(grid.correlation[place])
             boosted = boosted_scores(spec.aggregation, spec.side, used.p, used.w, base, truth, hypothesis)
+            judged = Judged(used.w, used.p, grid.baseline, published, grid.n_used, "as published")
+            declared["published"] = Declared(boosted, (judged,))
+        declared["cross_fitted"] = cross_fitted(spec, setting, self.seed)
         sides = (hypothesis,) if spec.side == "hypothesis" else (truth, hypothesis)
         shifted = np.zeros(n, dtype=np.bool_)
         for words in sides:
             lowest = np.minimum.reduceat(np.append(words.values, np.inf), words.offsets[:-1]) if n else np.empty(0)
             shifted |= (words.lengths > 0) & (lowest <= 0)
-        return GridOfSetting(spec, grid, asked, used, published, boosted, shifted)
+        return GridOfSetting(spec, grid, asked, used, published, declared, shifted)
+
+    def together(self, settings: Sequence[Finished], results: Sequence[GridOfSetting]) -> Sequence[GridOfSetting]:
+        """The results with the points that were chosen on the other language pairs."""
+        return [
+            result if found is None else replace(result, declared={**result.declared, "elsewhere": found})
+            for result, found in zip(results, chosen_elsewhere(self.spec, settings), strict=True)
+        ]
+
+    def points(self, result: GridOfSetting) -> Mapping[str, Floats]:
+        """The boosted scores of the declared points."""
+        return declared_scores(result.declared)
 
     def rows(self, result: GridOfSetting) -> Mapping[str, Columns]:
-        """One row per grid point, p ascending and w running fastest: the order of the paper's published grid."""
+        """One row per grid point, p ascending and w running fastest: the order of the paper's published grid.
+
+        In the table `points` one row per declared point, and for cross-fitted ones per fold.
+        """
         w = result.spec.w
         p = result.spec.p[: len(result.grid.correlation)]  # no rows for a metric alone
         columns: Columns = {
@@ -159,11 +197,22 @@ class GridEvaluation(Evaluation):
             "p": np.repeat(p, len(w)),
             "correlation": result.grid.correlation.ravel(),
         }
-        return {"grid": columns}
+        judged = [(name, one) for name, found in result.declared.items() for one in found.judged]
+        points: Columns = {
+            "point": [name for name, _ in judged],
+            **{
+                name: [getattr(one, name) for _, one in judged]
+                for name in ("w", "p", "baseline", "correlation", "gain", "n", "chosen_on")
+            },
+        }
+        return {"grid": columns, "points": points}
 
     def segment_columns(self, result: GridOfSetting) -> Columns:
-        """The score at the published point, and whether attributions were shifted for it."""
-        return {"boosted_published": result.boosted, "shifted": result.shifted}
+        """The score at each declared point, and whether attributions were shifted for it."""
+        nothing = np.full(len(result.shifted), np.nan)
+        names = ("published", "elsewhere", "cross_fitted")
+        known = declared_scores(result.declared)
+        return {**{f"boosted_{name}": known.get(name, nothing) for name in names}, "shifted": result.shifted}
 
 
 def metric_alone(spec: GridSpec, base: Floats, human: Floats) -> GridResult:

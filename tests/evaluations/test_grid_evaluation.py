@@ -99,7 +99,7 @@ def test_one_grid_is_one_identity_however_it_is_written(change, same):
 
 def test_the_keys_below_grid_are_the_fields_of_the_evaluation():
     keys = {field.name for field in dataclasses.fields(GridKeys)}
-    assert keys | {"aggregation"} == {field.name for field in dataclasses.fields(GridEvaluation)}
+    assert keys | {"aggregation", "seed"} == {field.name for field in dataclasses.fields(GridEvaluation)}
 
 
 def test_rows_run_through_w_fastest_as_the_published_grid_does():

@@ -1,0 +1,145 @@
+"""Points chosen without the segments they are judged on: no human score of a judged segment enters its point."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr
+from some_settings import finished
+
+from bmx_grid.evaluations.points import (
+    FOLDS,
+    best_or_alone,
+    chosen_elsewhere,
+    cross_fitted,
+    inputs_of,
+    scores_at,
+)
+from bmx_grid.judgements import Judgements
+from bmx_grid.measures.grid import GridSpec
+from bmx_grid.measures.grid_resampling import cross_fit
+from bmx_grid.measures.weighted_grids import Sample
+from bmx_grid.segments import SegmentSet, clusters
+
+SPEC = GridSpec(p=tuple((np.arange(-30, 30) / 10).tolist()), w=(0.0, 0.4, 0.8, 1.0))
+
+
+def with_human(setting, human):
+    segments = dataclasses.replace(setting.segments, judgements=Judgements({"da": np.asarray(human, dtype=float)}))
+    return dataclasses.replace(setting, segments=segments)
+
+
+def of_pair(setting, pair):
+    own = setting.segments
+    return dataclasses.replace(setting, segments=SegmentSet(own.dataset, pair, own.segments, own.judgements))
+
+
+def pairs(count=3, n=60, shared=False):
+    """Settings of several language pairs; with `shared` all have the same sources."""
+    made = []
+    for number in range(count):
+        one = of_pair(finished(n, rng=np.random.default_rng(number)), f"x{number}-en")
+        texts = [
+            dataclasses.replace(segment, source=segment.source if shared else f"{number} {segment.source}")
+            for segment in one.segments.segments
+        ]
+        own = one.segments
+        made.append(
+            dataclasses.replace(one, segments=SegmentSet(own.dataset, own.language_pair, tuple(texts), own.judgements))
+        )
+    labels = clusters([one.segments for one in made])
+    return [dataclasses.replace(one, clusters=own.tolist()) for one, own in zip(made, labels, strict=True)]
+
+
+def fold_of(setting):
+    """The fold of each segment."""
+    inputs = inputs_of(SPEC, setting)
+    sample = Sample.of(inputs.means, inputs.base, inputs.human, np.array(SPEC.w), np.asarray(setting.clusters))
+    return cross_fit(sample, FOLDS, 0).fold
+
+
+def test_the_point_of_a_fold_is_chosen_without_its_human_scores():
+    setting = finished(120)
+    before = cross_fitted(SPEC, setting, seed=0)
+    own = fold_of(setting) == 3
+    human = setting.segments.human_scores.copy()
+    human[own] = np.random.default_rng(9).normal(size=own.sum()) * 100
+    after = cross_fitted(SPEC, with_human(setting, human), seed=0)
+    assert (before.judged[3].w, before.judged[3].p) == pytest.approx(
+        (after.judged[3].w, after.judged[3].p), nan_ok=True
+    )
+    np.testing.assert_array_equal(before.boosted[own], after.boosted[own])
+    assert before.judged[3].correlation != after.judged[3].correlation
+
+
+def test_clusters_are_never_divided_and_every_fold_is_judged_at_its_own_point():
+    setting = finished(120)
+    found = cross_fitted(SPEC, setting, seed=0)
+    folds = fold_of(setting)
+    assert len(found.judged) == FOLDS
+    for label in set(setting.clusters):
+        assert len({fold for fold, one in zip(folds, setting.clusters, strict=True) if one == label}) == 1
+    for fold, judged in enumerate(found.judged):
+        own = folds == fold
+        raw = scores_at(SPEC, setting, judged.w, judged.p)[own]
+        assert judged.correlation == pytest.approx(pearsonr(raw, setting.segments.human_scores[own])[0], abs=1e-9)
+        assert judged.n == own.sum()
+    assert np.isfinite(found.boosted).all()
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["nothing shared", "every source shared"])
+def test_elsewhere_is_the_highest_mean_gain_on_the_other_pairs(shared):
+    settings = pairs(shared=shared)
+    found = chosen_elsewhere(SPEC, settings)
+    if shared:  # all clusters of the others are taken out: nothing is left to choose on
+        assert found == [None, None, None]
+        return
+    for at, one in enumerate(found):
+        others = [setting for setting in settings if setting is not settings[at]]
+        gains = np.zeros((len(SPEC.p), len(SPEC.w)))
+        for other in others:
+            human, base = other.segments.human_scores, other.scores.base_scores
+            for row, p in enumerate(SPEC.p):
+                for column, w in enumerate(SPEC.w):
+                    scores = scores_at(SPEC, other, w, p)
+                    gains[row, column] += pearsonr(scores, human)[0] - pearsonr(base, human)[0]
+        row, column = np.unravel_index(np.argmax(gains), gains.shape)
+        assert (one.judged[0].w, one.judged[0].p) == (SPEC.w[column], SPEC.p[row])
+        np.testing.assert_array_equal(one.boosted, scores_at(SPEC, settings[at], SPEC.w[column], SPEC.p[row]))
+
+
+def test_clusters_of_the_judged_pair_do_not_take_part():
+    """Segments shared with the judged pair carry wild human scores in the others: they must not move its point."""
+    settings = pairs(2, n=90)
+    known = chosen_elsewhere(SPEC, settings)[0]
+    chooser = settings[1]
+    labels = list(chooser.clusters)
+    labels[:30] = settings[0].clusters[:30]
+    human = chooser.segments.human_scores.copy()
+    with_shared = dataclasses.replace(chooser, clusters=labels)
+    before = chosen_elsewhere(SPEC, [settings[0], with_shared])[0]
+    human[:30] = 1000 * np.random.default_rng(5).normal(size=30)
+    after = chosen_elsewhere(SPEC, [settings[0], with_human(with_shared, human)])[0]
+    assert (before.judged[0].w, before.judged[0].p) == pytest.approx(
+        (after.judged[0].w, after.judged[0].p), nan_ok=True
+    )
+    wild = chosen_elsewhere(SPEC, [settings[0], with_human(chooser, human)])[0]
+    assert (known.judged[0].w, known.judged[0].p) != (wild.judged[0].w, wild.judged[0].p)  # the case can tell
+
+
+@pytest.mark.parametrize(
+    ("gains", "expected"),
+    [
+        pytest.param([[-0.1, -0.2, 0.0]], (1.0, np.nan), id="nothing gains: do not boost"),
+        pytest.param([[0.1, 0.2, 0.0]], (0.5, 2.0), id="the highest"),
+        pytest.param([[np.nan, np.nan, np.nan]], (1.0, np.nan), id="undefined"),
+        pytest.param([[np.nan, 1e-14, 0.0]], (1.0, np.nan), id="rounding is no gain"),
+    ],
+)
+def test_best_or_alone(gains, expected):
+    spec = GridSpec(p=(2.0,), w=(0.0, 0.5, 1.0))
+    assert best_or_alone(spec, np.array(gains)) == pytest.approx(expected, nan_ok=True)
+
+
+def test_a_metric_alone_and_a_single_pair_have_no_point_elsewhere():
+    assert chosen_elsewhere(SPEC, [finished(explainer=None), finished()]) == [None, None]
