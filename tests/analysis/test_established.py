@@ -43,7 +43,7 @@ def test_one_sentence_per_explainer_says_what_is_established():
         "survive Holm's correction (perm_inputs); placebos reach random attributions +0.0400, attributions of another "
         "segment +0.0200, length alone +0.0800, the sign alone +0.0000; beyond length it is +0.0040 "
         "[+0.0040, +0.0040]; "
-        "selection hides +0.0190: best of the grid +0.0200, cross-fitted +0.0010; verdict by metric: length 1."
+        "selection hides +0.0190: best of the grid +0.0200, cross-fitted +0.0010; verdicts: length 1."
     )
 
 

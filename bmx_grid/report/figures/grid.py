@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.analysis import shown
-from bmx_grid.analysis.basis import Basis
+from bmx_grid.analysis.basis import Basis, bands_of
 from bmx_grid.analysis.given import Point
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
 from bmx_grid.measures.best import NO_CHANGE
+from bmx_grid.measures.grid_resampling import Bands
 from bmx_grid.report.figures import current
 from bmx_grid.report.figures.canvas import DPI, PAGE, VERSION, Drawing, empty, save, style, thin_grid
 from bmx_grid.report.figures.palette import DASHES, INK, LINES, MARKERS
@@ -43,6 +44,14 @@ class Band:
     w: float
     low: Floats
     high: Floats
+
+
+def _band(bands: Bands | None, w: Sequence[float], shown_w: float) -> Band | None:
+    """The band of the shown w; None where the grid was not tested, and for the metric alone."""
+    if bands is None or not math.isfinite(shown_w) or shown_w == 1:
+        return None
+    at = int(np.argmin(np.abs(np.asarray(w) - shown_w)))
+    return Band(w[at], bands.low[:, at], bands.high[:, at])
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +131,8 @@ def curves_of_result(result: SettingResult) -> Curves:
         + undefined_in_words(grid.n_undefined, "points"),
         result.signature,
     ]
+    band = _band(bands_of(result), result.w, result.fixed_w if given else grid.best_w)
+    words.insert(-1, _band_in_words(band))
     return Curves(
         names=result.names,
         p=np.asarray(result.p, dtype=np.float64),
@@ -134,7 +145,8 @@ def curves_of_result(result: SettingResult) -> Curves:
         fixed_correlation=result.fixed,
         kind=result.correlation,
         mean=_mean(result.aggregation),
-        words=" ".join(words),
+        words=" ".join(filter(None, words)),
+        band=band,
     )
 
 
@@ -156,6 +168,9 @@ def curves_of_row(analysis: Analysis, row: int, basis: Basis) -> Curves:
     if (names.dataset, names.language_pair) in basis.used:
         words.append(f"{basis.used[names.dataset, names.language_pair]:,} segments.")
     undefined = int(np.isnan(table.correlation[row]).sum())
+    shown_w = best.point.w if at is None and best.point is not None else math.nan if at is None else at.w
+    band = _band(basis.bands.get(names), table.w.tolist(), shown_w)
+    words += [_band_in_words(band)] if band is not None else []
     return Curves(
         names=tuple(names),
         p=table.p,
@@ -169,8 +184,17 @@ def curves_of_row(analysis: Analysis, row: int, basis: Basis) -> Curves:
         kind=basis.correlation,
         mean=_mean(basis.aggregation),
         words=" ".join(words) + undefined_in_words(undefined, "points") + f" {signature(analysis)}",
+        band=band,
         interval=interval,
         ceiling=most,
+    )
+
+
+def _band_in_words(band: Band | None) -> str:
+    if band is None:
+        return ""
+    return (
+        f"Shaded: 95 % intervals of the correlations at w = {typeset(band.w)}, by a bootstrap of clusters of segments."
     )
 
 
