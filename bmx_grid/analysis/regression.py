@@ -12,6 +12,7 @@ from bmx_grid.analysis import fixed
 from bmx_grid.analysis.base import Cell, Table, working, written
 from bmx_grid.analysis.given import Given
 from bmx_grid.analysis.table import FACTORS, Floats, GridTable
+from bmx_grid.wording import counted
 
 ALPHA = 1.0
 
@@ -57,7 +58,7 @@ def tables(result: Ridge) -> Sequence[Table]:
         return ()
     rows = tuple((Cell(factor), Cell(name), Cell(value, "+.5f")) for (factor, name), value in fit.coefficients.items())
     below = ((Cell("intercept"), Cell(""), Cell(fit.intercept, "+.5f")), (Cell("R²"), Cell(""), Cell(fit.r2, ".4f")))
-    note = f"Ridge regression, alpha {fit.alpha:g}, of the gain at the fixed points of {fit.n:,} settings."
+    note = f"Ridge regression, alpha {fit.alpha:g}, of the gain at the fixed points of {counted(fit.n, 'setting')}."
     table = Table(
         "ridge_coefficients",
         "What goes with a larger or smaller gain",

@@ -11,6 +11,7 @@ from bmx_grid.analysis.table import CONTROL
 from bmx_grid.measures.best import NO_CHANGE
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
+from bmx_grid.wording import counted
 
 EXPLAINERS = 4  # with separate numbers; all of them are in the summary
 
@@ -44,7 +45,7 @@ def headline(results: Sequence[SettingResult], failed: Sequence[Refused]) -> tup
 def _note(
     n_settings: int, n_failed: int, kind: str, alone: float, whole: GainSummary, by: Mapping[str, GainSummary]
 ) -> str:
-    lines = [f"**{n_settings} settings**, {n_failed} failed."]
+    lines = [f"**{counted(n_settings, 'setting')}**, {n_failed} failed."]
     if np.isfinite(alone):
         lines[0] += f" Mean {kind} of the metrics alone: {alone:.4f}."
     if by:
