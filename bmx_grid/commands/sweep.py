@@ -16,7 +16,7 @@ from bmx_grid.identity import digest
 from bmx_grid.masking import masked
 from bmx_grid.segments import check_name
 from bmx_grid.terminal import say
-from bmx_grid.wording import file_stem
+from bmx_grid.wording import counted, file_stem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from bmx_grid.sweep.results import SettingResult
     from bmx_grid.sweep.runner import Outcome
     from bmx_grid.sweep.tracking.base import Tracker
-
-NOT_RESULTS = ("executor", "tracking", "dry_run", "cache_dir", "on_error")  # keys that no file of a sweep depends on
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,7 @@ class Settings:
     dry_run: bool
     on_error: Literal["continue", "stop"]
     analysis: bool
+    questions: tuple[str, ...]
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Settings:
@@ -73,7 +72,20 @@ class Settings:
             dry_run=convert(config["dry_run"], bool, "dry_run"),
             on_error=convert(config["on_error"], Literal["continue", "stop"], "on_error"),
             analysis=convert(config["analysis"], bool, "analysis"),
+            questions=_questions(config),
         )
+
+
+def _questions(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """The modules of further questions, imported before anything runs. Raises ConfigError for one that is none."""
+    found: tuple[str, ...] = convert(config["questions"], tuple[str, ...], "questions")
+    if found:
+        from bmx_grid.analysis.questions import with_others
+
+        if config["analysis"] is False:
+            raise ConfigError("questions are answered by the analysis, and analysis=false: leave out one of the two.")
+        with_others(found)
+    return found
 
 
 @dataclass(frozen=True)
@@ -133,6 +145,7 @@ def run(config: Mapping[str, Any]) -> int:
     from bmx_grid.metrics.base import Metric
     from bmx_grid.report.running import plan_table
     from bmx_grid.sweep.executors.base import Executor
+    from bmx_grid.sweep.output import RUNTIME_KEYS
     from bmx_grid.sweep.plan import make_plan
     from bmx_grid.sweep.tracking.base import Tracker
 
@@ -161,7 +174,7 @@ def run(config: Mapping[str, Any]) -> int:
         seed=settings.seed,
         leave_out=settings.leave_out,
     )
-    kept = {key: node for key, node in config.items() if key not in NOT_RESULTS}
+    kept = {key: node for key, node in config.items() if key not in RUNTIME_KEYS}
     text = _config_text(config)
     sweep = Sweep(settings, plan, evaluations, executor, tracker, text, digest(_config_text(kept)))
     if settings.dry_run:
@@ -173,6 +186,7 @@ def run(config: Mapping[str, Any]) -> int:
 
 
 def _run(sweep: Sweep) -> int:
+    from bmx_grid.report.running import few_rated
     from bmx_grid.report.terminal import sweep_table
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.plan import Refused
@@ -184,11 +198,14 @@ def _run(sweep: Sweep) -> int:
         say(sweep_table([], [*plan.failed, *left]))
         return len(plan.failed) + len(left)
     n_cached = sum(planned.cached for planned in plan.settings)
-    grid = "" if sweep.grid is None else f", {len(sweep.grid.spec.p) * len(sweep.grid.spec.w):,} grid points each"
+    has_grid = sweep.grid is not None and any(one.setting.explainer is not None for one in plan.settings)
+    grid = f", {len(sweep.grid.spec.p) * len(sweep.grid.spec.w):,} grid points each" if has_grid and sweep.grid else ""
     say(
-        f"{settings.name}: {len(plan.settings)} settings ({n_cached} cached){grid}, "
-        f"at most {plan.n_texts:,} texts to score"
+        f"{settings.name}: {counted(len(plan.settings), 'setting')} ({n_cached} cached){grid}, "
+        f"at most {counted(plan.n_texts, 'text')} to score"
     )
+    for line in few_rated(plan):
+        print(line, file=sys.stderr)
     for one in plan.left_out:
         say(f"left out: {one.label}: {one.reason}")
     for one in plan.failed:
@@ -259,7 +276,7 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
         note = ""
         sentences: Sequence[str] = ()
         if settings.analysis and results and grid is not None:
-            found = analyse_sweep(results, plan, grid, out, tables=tables, seed=settings.seed)
+            found = analyse_sweep(results, plan, grid, out, settings.questions, tables=tables, seed=settings.seed)
             note = found.note
             written += [*found.files, *(folder.known_below("tables") if found.unchanged else [])]
             written += folder.known_below("figures") if found.unchanged else []
@@ -279,10 +296,10 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     shown = "\n".join([*in_words(sentences), of_settings, *([note] if note else [])])
     say(shown)
     scored = sum(result.n_texts for result in results)
-    say(f"{scored:,} texts scored in {time.perf_counter() - start:.1f} s; written to {out}/:")
+    say(f"{counted(scored, 'text')} scored in {time.perf_counter() - start:.1f} s; written to {out}/:")
     say(f"  {', '.join(_names(out, written))}{tracker.where()}")
     if moved:
-        say(f"{len(moved)} files of an earlier run were moved to {out}/previous/")
+        say(f"{counted(len(moved), 'file')} of an earlier run moved to {out}/previous/")
     if tracker.failure is not None:
         say(f"not tracked: {tracker.failure}")
     if all(outcome.result is not None for outcome in outcomes):
