@@ -65,8 +65,8 @@ def better_and_worse(analysis: Analysis) -> Drawing:
     total = analysis.fixed.all
     caption = (
         f"{counted(total.n, 'setting')} at one fixed (w, p) per explainer; controls left out. "
-        f"{SAID} Of {counted(total.clusters, 'cluster')}, a data set and language pair each, {total.clusters_better} have a mean "
-        f"gain above 0 (one-sided sign test p = {typeset(total.sign_p, '.3g')}). "
+        f"{SAID} Of {counted(total.clusters, 'cluster')}, a data set and language pair each, {total.clusters_better} "
+        f"have a mean gain above 0 (one-sided sign test p = {typeset(total.sign_p, '.3g')}). "
         f"{points_in_words(analysis)}{undefined_in_words(total.undefined, 'setting')} {signature(analysis)}"
     )
     title = "Settings that get better and worse by explainer"
