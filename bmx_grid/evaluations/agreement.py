@@ -193,6 +193,12 @@ class OfPoint:
         ends = spa_interval(found, resamples=self.resamples, seed=self.seed)
         return dataclasses.replace(row("spa", found.value, ends, note), system_score="mean")
 
+    def of_systems(self) -> tuple[list[str], Floats, Floats]:
+        """The systems, their scores by the metric, higher is better, and by people; as the system level uses them."""
+        corpus = self._corpus()
+        of_metric = corpus if corpus is not None and self._uses_corpus() else self._mean()
+        return self.places.names, self.direction * of_metric(None), self._human_systems()(None)
+
     def systems_table(self) -> Iterator[SystemRow]:
         """Rows of systems.parquet."""
         if not self.places.named.any():

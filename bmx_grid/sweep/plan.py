@@ -156,12 +156,16 @@ def make_plan(
             id(segments): [role for role in metric.reads if not segments.has(role)] for segments in sets
         }
         left_out += _lacking(metric_name, [(segments, lacking[id(segments)]) for segments in sets])
+        absent: dict[str, dict[str, str]] = {}  # data set -> pairs without scores, and why
         for segments in sets:
             if lacking[id(segments)]:
                 continue
             try:
                 fitted = metric.fitted(segments)
                 given = fitted.given(segments)
+            except DataMissingError as error:
+                absent.setdefault(segments.dataset, {})[segments.language_pair] = str(error)
+                continue
             except BmxError as error:
                 failed.append(Refused(setting_label(segments.dataset, segments.language_pair, metric_name), str(error)))
                 continue
@@ -194,6 +198,9 @@ def make_plan(
                 if one.refused:
                     warnings.warn(f"{setting.label}: not explained: {_refusals(one)}", stacklevel=2)
                 planned.append(one)
+        for dataset, reasons in absent.items():
+            why = f"has no scores of {', '.join(reasons)}: {next(iter(reasons.values()))}"
+            left_out.append(Refused(setting_label(dataset, metric_name), why))
     for pattern, count in unwanted.items():
         left_out.append(Refused(pattern, f"matches {count or 'no'} settings of this sweep, by leave_out"))
     return SweepPlan(tuple(planned), tuple(left_out), tuple(failed), unavailable, _clusters(sets))
