@@ -92,8 +92,8 @@ def _list(settings: Settings) -> int:
         settings.names = ["all"]
     print(f"data_dir: {settings.data_dir}\n")
     for reader in settings.readers():
-        pairs = " ".join(reader.language_pairs) or "those of your file"
-        print(f"{reader.name:12}{pairs}\n{'':12}{_state(reader, settings.data_dir)}")
+        pairs = " ".join(reader.downloadable()) or "those of your files"
+        print(f"{reader.name:16}{pairs}\n{'':16}{_state(reader, settings.data_dir)}")
     return 0
 
 
