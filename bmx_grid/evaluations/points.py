@@ -86,7 +86,7 @@ def cross_fitted(spec: GridSpec, setting: Finished, seed: int) -> Declared:
         surface = correlate_grid(spec.correlation, means[part], base[part], human[part], spec.w, PRECISION)
         w, p = best_or_alone(spec, surface - correlate(spec.correlation, base[part], human[part]))
         at = scores_at(spec, setting, w, p)
-        boosted[own] = _to_scale(at, base, others)[own]
+        boosted[own] = to_scale(at, base, others)[own]
         judged.append(judge(spec, setting, boosted, own, (w, p), f"the other {FOLDS - 1} of {FOLDS} folds"))
     return Declared(np.where(usable, boosted, np.nan), tuple(judged))
 
@@ -168,7 +168,7 @@ def _means(spec: GridSpec, setting: Finished) -> Floats:
     return segment_means(spec, setting.scores.ground_truth, setting.scores.hypothesis)
 
 
-def _to_scale(scores: Floats, like: Floats, rows: NDArray[np.bool_]) -> Floats:
+def to_scale(scores: Floats, like: Floats, rows: NDArray[np.bool_]) -> Floats:
     """Scores with the mean and spread of `like` on these rows; unchanged where either has no spread there."""
     spread, wanted = scores[rows].std() if rows.any() else 0.0, like[rows].std() if rows.any() else 0.0
     if not (spread > 0 and wanted > 0):
