@@ -1,0 +1,322 @@
+"""Is the difference between two metrics' correlations with the same human scores real? Tests and an interval.
+
+The tests are Williams' (Graham and Baldwin 2014) and permutation and bootstrap over inputs, systems or both (Deutsch,
+Dror and Roth 2021, "A statistical analysis of summarization evaluation metrics using resampling methods", TACL 9).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bmx_grid.measures.best import TIE
+from bmx_grid.measures.correlation import Kind, check_kind, correlate
+from bmx_grid.measures.resampling import (
+    blocks,
+    bounds,
+    codes,
+    draws,
+    every_draw,
+    every_swap,
+    interval_levels,
+    swaps,
+    weighted_correlation,
+)
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Alternative = Literal["two-sided", "greater"]
+Unit = Literal["inputs", "systems", "both", "single"]
+# scores, human scores, system and item codes, one per pair, to the statistic; NaN where it is undefined
+Statistic = Callable[[Floats, Floats, Ints, Ints], float]
+
+FEWEST_UNITS = 3  # two units have two different swaps and three different resamples
+
+
+def williams(r_x: float, r_y: float, r_xy: float, n: int, alternative: Alternative = "two-sided") -> float:
+    """The p value of Williams' test of r_x against r_y, two correlations with the same third variable.
+
+    r_x, r_y: correlations of two metrics with the human scores; r_xy: of the metrics with each other; n: the number
+    of segments (or systems) all three rest on. t has n - 3 degrees of freedom (Williams 1959, equation in Graham and
+    Baldwin 2014, "Testing for significance of increased correlation with human judgment", EMNLP). "greater" asks
+    whether r_x is greater. The sign counts: a metric that is better when lower is negated first, which changes the
+    sign of both its correlations.
+    It takes segments as independent and scores as normal: with clusters of segments, or scores with heavy tails, a
+    permutation by clusters (`compare`) is to be believed instead.
+    NaN for a NaN, fewer than 4 segments, or correlations that leave nothing to test (two equal metrics, or a perfect
+    correlation of all three). Raises ValueError for numbers outside [-1, 1] or an unknown alternative.
+    """
+    from scipy.special import stdtr
+
+    _check_alternative(alternative)
+    found = np.array([r_x, r_y, r_xy], dtype=np.float64)
+    if np.isnan(found).any() or n < 4:
+        return float("nan")
+    if (np.abs(found) > 1).any():
+        raise ValueError(f"correlations are between -1 and 1, not {r_x}, {r_y}, {r_xy}")
+    determinant = max(1 - r_x**2 - r_y**2 - r_xy**2 + 2 * r_x * r_y * r_xy, 0.0)
+    spread = 2 * (n - 1) / (n - 3) * determinant + ((r_x + r_y) / 2) ** 2 * (1 - r_xy) ** 3
+    if not spread > 0:
+        return float("nan")
+    t = (r_x - r_y) * math.sqrt((n - 1) * (1 + r_xy) / spread)
+    upper = float(stdtr(n - 3, -abs(t)))
+    if alternative == "two-sided":
+        return 2 * upper
+    return upper if t >= 0 else 1 - upper
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two metrics against the same human scores.
+
+    x, y: the statistic of each on the used segments; difference: x - y. low, high: interval of the difference from
+    the bootstrap. p: of the permutation test. n: used segments; clusters, systems: how many of each (0 systems where
+    none were given). resamples: of each of the two; undefined: resamples of the bootstrap without a value, left out;
+    seed: of both.
+    """
+
+    x: float
+    y: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    n: int
+    clusters: int
+    systems: int
+    resamples: int
+    undefined: int
+    seed: int
+
+
+def compare(
+    x: ArrayLike,
+    y: ArrayLike,
+    human: ArrayLike,
+    cluster: ArrayLike | None = None,
+    *,
+    system: ArrayLike | None = None,
+    item: ArrayLike | None = None,
+    statistic: Kind | Statistic = "pearson",
+    unit: Unit = "inputs",
+    alternative: Alternative = "two-sided",
+    resamples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    exact: bool = False,
+) -> Comparison:
+    """The difference of two metrics' correlations with the human scores: interval by bootstrap, p by permutation.
+
+    x, y, human: float64[N], one row per segment (and system); a row with NaN or infinity in any of them is left out.
+    cluster: N labels of segments that are not independent of each other, the inputs of a design with systems; each
+    row is its own without. system: N labels; item: N labels of what was translated, the clusters without.
+    statistic: "pearson", "spearman", "kendall" (over all rows, no grouping), or a function of scores, human scores,
+    system codes and item codes (whole numbers from 0 on) of any number of rows. Such a function is called in a loop,
+    with a system or cluster that was drawn twice under two codes.
+
+    unit: what is swapped between the metrics, and drawn with replacement.
+        "inputs": whole clusters (PERM-INPUTS, BOOT-INPUTS). "systems": whole systems. "both": each row is swapped if
+        either its system or its cluster is, not both (PERM-BOTH as in nlpstats), and counts as often as its system
+        was drawn times its cluster was (BOOT-BOTH). "single": single scores are swapped (as in mt-metrics-eval), which
+        takes rows as independent; the interval is that of "inputs".
+        The default is "inputs": it says what another sample of segments would say of these systems, and it keeps its
+        size where rows share a source or reference. "both" also asks about other systems, of which there are few.
+    Scores of both metrics are standardised over the used rows before they are swapped, as in Deutsch et al. Swapping
+    turns the sign of each cluster's contribution to the difference, so that the test is exact where the two metrics
+    are exchangeable, and right for many clusters where only their correlations are equal.
+    p = (k + 1) / (R + 1) for k of R swaps that differ as much as observed (an undefined one counts as such).
+    alternative: "greater" asks whether x is better. exact: all swaps and all draws are enumerated instead of drawn.
+
+    NaN for interval and p with fewer than 3 units or an undefined difference. Raises ValueError for arrays of different
+    lengths, a unit without systems, an unknown name or a number of resamples below 1, ConfigError for an unknown kind.
+    """
+    _check_alternative(alternative)
+    if unit not in get_args(Unit) or (unit in ("systems", "both") and system is None):
+        raise ValueError(f"the unit {unit!r} is not one of {', '.join(get_args(Unit))}, or needs systems")
+    if resamples < 1:
+        raise ValueError(f"at least one resample is needed, not {resamples}")
+    if isinstance(statistic, str):
+        check_kind(statistic)
+    rows = _Rows.of(x, y, human, cluster, system, item)
+    units = {"inputs": rows.clusters, "systems": rows.systems, "both": min(rows.clusters, rows.systems)}
+    count = units.get(unit, rows.clusters)
+    first, second = (rows.statistic(statistic, scores) for scores in (rows.x, rows.y))
+    low, high, p, undefined = np.nan, np.nan, np.nan, 0
+    if count >= FEWEST_UNITS and not math.isnan(first - second):
+        drawing, swapping = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))
+        samples = rows.bootstrapped(statistic, unit, resamples, None if exact else drawing)
+        undefined = int(np.isnan(samples).sum())
+        low, high = (float(end) for end in bounds(samples, interval_levels(confidence, count)))
+        swapped = rows.permuted(statistic, unit, resamples, None if exact else swapping)
+        p = _p_value(swapped, first - second, alternative, exact)
+    return Comparison(
+        x=first,
+        y=second,
+        difference=first - second,
+        low=low,
+        high=high,
+        p=p,
+        n=len(rows.human),
+        clusters=rows.clusters,
+        systems=rows.systems,
+        resamples=resamples,
+        undefined=undefined,
+        seed=seed,
+    )
+
+
+def _p_value(swapped: Floats, difference: float, alternative: Alternative, exact: bool) -> float:
+    if alternative == "two-sided":
+        swapped, difference = np.abs(swapped), abs(difference)
+    extreme = int((~(swapped < difference - TIE)).sum())  # NaN included
+    return extreme / len(swapped) if exact else (extreme + 1) / (len(swapped) + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The used rows: standardised scores, human scores, codes of clusters and of systems, and how many of each."""
+
+    x: Floats
+    y: Floats
+    human: Floats
+    cluster: Ints
+    system: Ints
+    item: Ints
+    clusters: int
+    systems: int
+
+    @classmethod
+    def of(
+        cls,
+        x: ArrayLike,
+        y: ArrayLike,
+        human: ArrayLike,
+        cluster: ArrayLike | None,
+        system: ArrayLike | None,
+        item: ArrayLike | None,
+    ) -> _Rows:
+        arrays = [np.asarray(values, dtype=np.float64) for values in (x, y, human)]
+        shape = arrays[0].shape
+        units = np.arange(arrays[0].size) if cluster is None else np.asarray(cluster)
+        labels = [units, np.zeros(shape) if system is None else np.asarray(system)]
+        labels.append(units if item is None else np.asarray(item))
+        if len(shape) != 1 or any(array.shape != shape for array in (*arrays, *labels)):
+            shapes = ", ".join(str(array.shape) for array in (*arrays, *labels))
+            raise ValueError(f"scores, human scores and labels must be arrays of one length, not of shapes {shapes}")
+        used = np.isfinite(arrays).all(axis=0)
+        left, right, judged = (array[used] for array in arrays)
+        unit, group, translated = (codes(label[used]) for label in labels)
+        return cls(
+            x=_standardised(left),
+            y=_standardised(right),
+            human=judged,
+            cluster=unit,
+            system=group,
+            item=translated,
+            clusters=int(unit.max(initial=-1)) + 1,
+            systems=0 if system is None else int(group.max(initial=-1)) + 1,
+        )
+
+    def statistic(self, statistic: Kind | Statistic, scores: Floats) -> float:
+        if not isinstance(statistic, str):
+            return float(statistic(scores, self.human, self.system, self.item)) if len(scores) else float("nan")
+        return correlate(statistic, scores, self.human)
+
+    def bootstrapped(
+        self, statistic: Kind | Statistic, unit: Unit, resamples: int, rng: np.random.Generator | None
+    ) -> Floats:
+        """float64[R] differences of resamples; all of them without a generator."""
+        found = []
+        for of_cluster, of_system in self._designs(unit, resamples, rng, draws, every_draw):
+            if not isinstance(statistic, str):
+                found.append(self._looped_draws(statistic, of_cluster, of_system))
+                continue
+            weights = of_cluster[:, self.cluster] * of_system[:, self.system]
+            left, right = (weighted_correlation(statistic, scores, self.human, weights) for scores in (self.x, self.y))
+            found.append(left - right)
+        return np.concatenate(found)
+
+    def permuted(
+        self, statistic: Kind | Statistic, unit: Unit, resamples: int, rng: np.random.Generator | None
+    ) -> Floats:
+        """float64[R] differences after swaps; all of them without a generator."""
+        found = []
+        pooled, human = np.concatenate([self.x, self.y]), np.tile(self.human, 2)
+        for of_cluster, of_system in self._designs(unit, resamples, rng, swaps, every_swap):
+            per_row = of_cluster if unit == "single" else of_cluster[:, self.cluster]
+            swapped = (per_row + of_system[:, self.system]) % 2
+            if not isinstance(statistic, str):
+                pairs = [(np.where(row, self.y, self.x), np.where(row, self.x, self.y)) for row in swapped > 0]
+                found.append(np.array([self.statistic(statistic, a) - self.statistic(statistic, b) for a, b in pairs]))
+                continue
+            kept = np.concatenate([1 - swapped, swapped], axis=1)
+            other = np.concatenate([swapped, 1 - swapped], axis=1)
+            left, right = (weighted_correlation(statistic, pooled, human, weights) for weights in (kept, other))
+            found.append(left - right)
+        return np.concatenate(found)
+
+    def _designs(
+        self,
+        unit: Unit,
+        resamples: int,
+        rng: np.random.Generator | None,
+        drawn: Callable[[np.random.Generator, int, int], Floats],
+        enumerated: Callable[[int], Floats],
+    ) -> Iterator[tuple[Floats, Floats]]:
+        """Weights per cluster float64[R, C] and per system float64[R, S], of a block of resamples at a time.
+
+        What a unit leaves alone has the weight 1 for draws and 0 for swaps. For swaps of single scores the first are
+        per row.
+        """
+        swapping = drawn is swaps
+        rest = 0.0 if swapping else 1.0
+        clusters = len(self.human) if unit == "single" and swapping else self.clusters
+        systems = max(self.systems, 1)
+        use = (unit != "systems", unit in ("systems", "both"))
+        if rng is None:
+            every = [enumerated(clusters) if use[0] else np.full((1, clusters), rest)]
+            every.append(enumerated(systems) if use[1] else np.full((1, systems), rest))
+            for row in every[1]:
+                yield every[0], np.tile(row, (len(every[0]), 1))
+            return
+        generators = rng.spawn(2)
+        for size in blocks(resamples, 2 * len(self.human) if swapping else len(self.human)):
+            of_cluster = drawn(generators[0], clusters, size) if use[0] else np.full((size, clusters), rest)
+            of_system = drawn(generators[1], systems, size) if use[1] else np.full((size, systems), rest)
+            yield of_cluster, of_system
+
+    def _looped_draws(self, statistic: Statistic, of_cluster: Floats, of_system: Floats) -> Floats:
+        """The differences of resampled rows, in which a unit that is drawn twice stands twice, under two codes."""
+        found = np.empty(len(of_cluster))
+        for place, (items, systems) in enumerate(zip(of_cluster, of_system, strict=True)):
+            copies = systems[self.system].astype(np.int64)
+            times = items[self.cluster].astype(np.int64) * copies
+            rows = np.repeat(np.arange(len(times)), times)
+            copy = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
+            of_item, of_row = np.divmod(copy, copies[rows])
+            item = codes(self.item[rows] * (int(items.max()) + 1) + of_item)
+            system = codes(self.system[rows] * (int(systems.max()) + 1) + of_row)
+            given = self.human[rows], system, item
+            left, right = float(statistic(self.x[rows], *given)), float(statistic(self.y[rows], *given))
+            found[place] = left - right
+        return found
+
+
+def _standardised(scores: Floats) -> Floats:
+    """Less their mean, over their standard deviation; only less their mean when they are constant."""
+    if not len(scores):
+        return scores
+    left: Floats = scores - scores.mean()
+    if not (scores == scores[0]).all():
+        left /= left.std()
+    return left
+
+
+def _check_alternative(alternative: str) -> None:
+    if alternative not in get_args(Alternative):
+        raise ValueError(f"the alternative {alternative!r} is not one of {', '.join(get_args(Alternative))}")

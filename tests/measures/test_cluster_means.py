@@ -1,0 +1,78 @@
+"""Means over settings by cluster: hand values, the binomial, and the share of intervals that hold the true mean."""
+
+import numpy as np
+import pytest
+
+from bmx_grid.measures.cluster_means import cluster_mean, sign_test
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("values", "cluster", "alternative", "p"),
+    [
+        pytest.param([1, 2, 3, 4, 5, 6], "abcdef", "two-sided", 2 / 64, id="6 of 6"),
+        pytest.param([1, 2, 3, 4, 5, 6], "abcdef", "greater", 1 / 64, id="6 of 6, one-sided"),
+        pytest.param([1, 2, 3, 4, 5, -6], "abcdef", "two-sided", 14 / 64, id="5 of 6"),
+        pytest.param([-1, -2, 3], "abc", "greater", 7 / 8, id="fewer than half"),
+        pytest.param([1, 1, 1, 1, -9], "aaaab", "two-sided", 1.0, id="15 settings of one pair are one toss"),
+        pytest.param([1, 2, 0, 1e-13, 3], "abcde", "greater", 1 / 8, id="no change is no toss"),
+        pytest.param([1, 2, NAN, 3], "abcd", "greater", 1 / 8, id="undefined is no toss"),
+        pytest.param([0, NAN], "ab", "greater", NAN, id="no toss at all"),
+        pytest.param([], "", "greater", NAN, id="nothing"),
+    ],
+)
+def test_sign_test_by_hand(values, cluster, alternative, p):
+    assert sign_test(values, list(cluster), alternative) == pytest.approx(p, nan_ok=True)
+
+
+def test_the_published_per_pair_count_is_not_significant():
+    """The paper's "15 of 18" on six language pairs, three settings each, all of a pair agreeing but for three."""
+    settings = [1, 1, 1] * 5 + [-1, -1, -1]
+    assert sign_test(settings, np.repeat(range(6), 3), "greater") == pytest.approx(7 / 64)  # .109
+    assert sign_test(settings, range(18), "greater") == pytest.approx(0.00377, abs=1e-5)
+
+
+def test_mean_of_settings_not_of_clusters():
+    found = cluster_mean([1.0, 1.0, 4.0, NAN, 3.0], list("aabbc"))
+    assert found.mean == pytest.approx(9 / 4)
+    assert (found.n, found.undefined, found.clusters, found.positive, found.negative) == (4, 1, 3, 3, 0)
+
+
+def test_interval_is_that_of_all_resamples():
+    """Against the 27 equally likely draws of three clusters; at the levels of three clusters that is their range."""
+    values, cluster = np.array([1.0, 2.0, 6.0, 3.0]), list("aabc")
+    found = cluster_mean(values, cluster, resamples=4000)
+    assert (found.low, found.high) == (1.5, 6.0)
+
+
+@pytest.mark.parametrize("cluster", [pytest.param("aaabb", id="two"), pytest.param("aaaaa", id="one")])
+def test_too_few_clusters_have_no_interval(cluster):
+    found = cluster_mean(np.arange(5.0), list(cluster))
+    assert np.isnan([found.low, found.high]).all() and found.mean == 2
+
+
+def test_same_seed_same_interval():
+    values, cluster = np.random.default_rng(0).normal(size=40), np.arange(40) % 9
+    first, again, other = (cluster_mean(values, cluster, seed=seed) for seed in (3, 3, 4))
+    assert first == again
+    assert first.low != other.low
+
+
+def test_coverage_with_the_papers_eighteen_clusters():
+    """95 % intervals of 18 clusters of unequal size hold the true mean; intervals that ignore clusters do not."""
+    rng, held, naive = np.random.default_rng(5), 0, 0
+    trials = 1500
+    cluster = np.repeat(np.arange(18), rng.integers(4, 20, 18))
+    for trial in range(trials):
+        values = rng.normal(size=18)[cluster] + 0.3 * rng.normal(size=len(cluster))
+        found = cluster_mean(values, cluster, resamples=400, seed=trial)
+        held += found.low <= 0 <= found.high
+        naive += abs(values.mean()) <= 1.96 * values.std() / np.sqrt(len(values))
+    assert abs(held / trials - 0.95) < 0.02, held / trials
+    assert naive / trials < 0.6
+
+
+def test_shapes_must_agree():
+    with pytest.raises(ValueError, match="one cluster per value"):
+        cluster_mean([1.0, 2.0], ["a"])

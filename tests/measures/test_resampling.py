@@ -1,0 +1,123 @@
+"""Draws, swaps, interval levels, and weighted correlations against SciPy on repeated pairs."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bmx_grid.measures import resampling
+from bmx_grid.measures.resampling import (
+    blocks,
+    bounds,
+    codes,
+    draws,
+    every_draw,
+    every_swap,
+    interval_levels,
+    swaps,
+    weighted_correlation,
+)
+
+SCIPY = {
+    "pearson": lambda x, y: stats.pearsonr(x, y)[0],
+    "spearman": lambda x, y: stats.spearmanr(x, y)[0],
+    "kendall": lambda x, y: stats.kendalltau(x, y)[0],
+}
+
+
+@pytest.mark.parametrize("sample", [draws, swaps])
+@pytest.mark.parametrize("units", [3, 7, 560])
+def test_draws_do_not_depend_on_how_many_are_asked_for_at_a_time(sample, units):
+    whole = sample(np.random.default_rng(1), units, 50)
+    rng = np.random.default_rng(1)
+    parts = np.concatenate([sample(rng, units, size) for size in (1, 6, 13, 30)])
+    assert (whole == parts).all()
+
+
+def test_draws_are_multinomial():
+    found = draws(np.random.default_rng(2), 5, 20_000)
+    assert (found.sum(axis=1) == 5).all()
+    assert np.abs(found.mean(axis=0) - 1).max() < 4 * np.sqrt(0.8 / 20_000)
+    assert found.var() == pytest.approx(0.8, abs=0.02)
+
+
+def test_enumerations():
+    assert (every_draw(3).sum(axis=1) == 3).all() and len(every_draw(3)) == 27
+    assert (every_draw(3).mean(axis=0) == 1).all()
+    assert every_swap(3).tolist() == [[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)]
+    for enumerated in (every_draw, every_swap):
+        with pytest.raises(ValueError, match="too many"):
+            enumerated(40)
+
+
+def test_blocks_cover_all_resamples():
+    assert sum(blocks(1000, 100_000)) == 1000
+    assert max(blocks(1000, 100_000)) * 100_000 <= resampling.CELLS
+    assert list(blocks(5, 0)) == [5]
+
+
+@pytest.mark.parametrize(
+    ("units", "lower"),
+    [
+        pytest.param(10**7, 0.025, id="very many: the plain percentile interval"),
+        pytest.param(18, stats.norm.cdf(stats.t.ppf(0.025, 17) * np.sqrt(18 / 17)), id="18: Hesterberg's levels"),
+        pytest.param(1, 0.0, id="one: everything"),
+    ],
+)
+def test_levels_widen_for_few_units(units, lower):
+    assert interval_levels(0.95, units) == pytest.approx((lower, 1 - lower), abs=1e-7)
+
+
+def test_a_confidence_is_a_share():
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        interval_levels(95, 10)
+
+
+def test_bounds_leave_undefined_resamples_out():
+    nan = np.nan
+    samples = np.array([[1.0, 2, 3, 4, 5], [1, 2, 3, nan, nan], [1, 2, nan, nan, nan], [nan] * 5])
+    low, high = bounds(samples, (0.25, 0.75))
+    np.testing.assert_allclose(low, [2, 1.5, nan, nan])
+    np.testing.assert_allclose(high, [4, 2.5, nan, nan])
+
+
+@pytest.mark.parametrize("kind", SCIPY)
+@pytest.mark.parametrize("values", [pytest.param(4, id="many ties"), pytest.param(10_000, id="few ties")])
+@pytest.mark.parametrize("signs", [pytest.param(3000, id="matrix"), pytest.param(0, id="sorted")])
+def test_weights_are_repetitions(kind, values, signs, monkeypatch):
+    monkeypatch.setattr(resampling, "SIGNS", signs)
+    rng = np.random.default_rng(3)
+    x, human = rng.integers(0, values, (2, 30)).astype(float)
+    weights = draws(rng, 30, 40)
+    expected = [SCIPY[kind](np.repeat(x, row), np.repeat(human, row)) for row in weights.astype(int)]
+    np.testing.assert_allclose(weighted_correlation(kind, x, human, weights), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", SCIPY)
+@pytest.mark.parametrize(
+    ("x", "weights"),
+    [
+        pytest.param([1.0, 1, 1, 5], [1, 1, 1, 0], id="constant without the last"),
+        pytest.param([0.1, 0.1, 0.1, 5], [2, 3, 5, 0], id="constant, and its mean rounds"),
+        pytest.param([1.0, 2, 3, 4], [1, 1, 0, 0], id="two pairs"),
+        pytest.param([1.0, 2, 3, 4], [0, 0, 0, 0], id="no pair"),
+        pytest.param([1.0, 2, 3, 4], [0, 9, 0, 0], id="one pair, nine times"),
+    ],
+)
+def test_undefined_resamples_are_nan(kind, x, weights):
+    found = weighted_correlation(kind, np.array(x), np.array([3.0, 1, 2, 5]), np.array([weights], dtype=float))
+    assert np.isnan(found).all()
+
+
+def test_a_resample_without_the_outlier_keeps_its_digits():
+    """All variance is in one pair; without it the moments about the common mean have no digits left."""
+    rng = np.random.default_rng(4)
+    x, human = 1e-9 * rng.normal(size=50), rng.normal(size=50)
+    x[0], weights = 1.0, np.ones((1, 50))
+    weights[0, 0] = 0
+    found = weighted_correlation("pearson", x, human, weights)[0]
+    assert found == pytest.approx(stats.pearsonr(x[1:], human[1:])[0], abs=1e-6)
+
+
+def test_codes_number_equal_labels_alike():
+    assert codes(["b", "a", "b"]).tolist() == [1, 0, 1]
+    assert codes([]).tolist() == []

@@ -1,0 +1,318 @@
+"""Williams, PERM-* and BOOT-*: published values, enumeration, SciPy, and what is undefined."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bmx_grid.errors import ConfigError
+from bmx_grid.measures.significance import compare, williams
+
+NAN = float("nan")
+
+
+def published(seed, skip=0):
+    """nlpstats' test inputs: three uniform 9 x 5 matrices from NumPy's legacy generator, after `skip` others."""
+    rng = np.random.RandomState(seed)
+    return [rng.random_sample((9, 5)) for _ in range(3 + skip)][skip:]
+
+
+def absolute(kind, x, y, human):
+    """The three correlations without their signs, as nlpstats takes them."""
+    return [abs(kind(a, b)[0]) for a, b in ((x, human), (y, human), (x, y))]
+
+
+def test_williams_gives_nlpstats_published_values():
+    """nlpstats, tests/correlations/williams_test.py: made with psych's r.test."""
+    x, y, human = (matrix.ravel() for matrix in published(12))
+    found = absolute(stats.pearsonr, x, y, human)
+    assert williams(*found, 45, "greater") == pytest.approx(0.2716978, abs=1e-6)
+    assert williams(*found, 45) == pytest.approx(0.5433956, abs=1e-6)
+    assert williams(found[1], found[0], found[2], 45, "greater") == pytest.approx(1 - 0.2716978, abs=1e-6)
+    x, y, human = (matrix.mean(axis=1) for matrix in published(12, skip=3))
+    found = absolute(stats.spearmanr, x, y, human)
+    assert williams(found[1], found[0], found[2], 9, "greater") == pytest.approx(0.4658712, abs=1e-6)
+    assert williams(*found, 9) == pytest.approx(0.9317423, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("r_x", "r_y", "r_xy", "n"),
+    [
+        pytest.param(NAN, 0.5, 0.5, 100, id="NaN"),
+        pytest.param(0.5, 0.4, 0.3, 3, id="three segments"),
+        pytest.param(0.5, 0.5, 1.0, 100, id="two equal metrics"),
+    ],
+)
+def test_williams_undefined(r_x, r_y, r_xy, n):
+    assert np.isnan(williams(r_x, r_y, r_xy, n))
+
+
+def test_williams_refuses_what_is_no_correlation():
+    with pytest.raises(ValueError, match="between -1 and 1"):
+        williams(1.2, 0.5, 0.5, 100)
+    with pytest.raises(ValueError, match="alternative"):
+        williams(0.2, 0.5, 0.5, 100, "less")
+
+
+def test_williams_keeps_its_size():
+    """Size of 4,000 tests at .05 of two metrics that correlate equally with the human scores, within 3 SE."""
+    rng, p = np.random.default_rng(0), []
+    for _ in range(4000):
+        human, shared = rng.normal(size=(2, 60))
+        x, y = (0.5 * human + 0.4 * shared + rng.normal(size=60) for _ in range(2))
+        r = np.corrcoef([x, y, human])
+        p.append(williams(r[0, 2], r[1, 2], r[0, 1], 60))
+    assert abs(np.mean(np.array(p) <= 0.05) - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 4000)
+
+
+def design(systems=3, items=4, seed=0):
+    """x, y, human, item, system of a complete design."""
+    rng = np.random.default_rng(seed)
+    human = rng.normal(size=(systems, items))
+    x, y = human + rng.normal(size=human.shape), human + 0.5 * rng.normal(size=human.shape)
+    system, item = np.divmod(np.arange(human.size), items)
+    return x.ravel(), y.ravel(), human.ravel(), item, system
+
+
+def standardised(a):
+    return (a - a.mean()) / a.std()
+
+
+def enumerated_swaps(unit, x, y, human, item, system):
+    """All differences after swaps, in plain loops."""
+    axes = {"inputs": (item,), "systems": (system,), "both": (item, system), "single": (np.arange(len(x)),)}[unit]
+    found = []
+    for masks in itertools.product(*(itertools.product([False, True], repeat=axis.max() + 1) for axis in axes)):
+        swap = np.zeros(len(x), dtype=bool)
+        for mask, axis in zip(masks, axes, strict=True):
+            swap ^= np.array(mask)[axis]
+        a, b = np.where(swap, standardised(y), standardised(x)), np.where(swap, standardised(x), standardised(y))
+        found.append(np.corrcoef(a, human)[0, 1] - np.corrcoef(b, human)[0, 1])
+    return np.array(found)
+
+
+@pytest.mark.parametrize("unit", ["inputs", "systems", "both", "single"])
+@pytest.mark.parametrize("alternative", ["two-sided", "greater"])
+def test_permutation_is_exact_by_enumeration(unit, alternative):
+    x, y, human, item, system = data = design(3, 3)
+    swapped, observed = enumerated_swaps(unit, *data), stats.pearsonr(x, human)[0] - stats.pearsonr(y, human)[0]
+    if alternative == "two-sided":
+        expected = np.mean(np.abs(swapped) >= abs(observed) - 1e-12)
+    else:
+        expected = np.mean(swapped >= observed - 1e-12)
+    options = {"system": system, "unit": unit, "alternative": alternative}
+    assert compare(x, y, human, item, **options, exact=True).p == pytest.approx(expected, abs=1e-12)
+    drawn = compare(x, y, human, item, **options, resamples=4000).p
+    assert abs(drawn - expected) < 4 * np.sqrt(expected * (1 - expected) / 4000) + 1 / 4000
+
+
+@pytest.mark.parametrize(("unit", "axes"), [("inputs", (1,)), ("systems", (0,)), ("both", (0, 1))])
+def test_bootstrap_is_exact_by_enumeration(unit, axes):
+    """Against every draw of rows and columns of the matrices, at the levels of so many units."""
+    x, y, human, item, system = design(3, 3, seed=1)
+    matrices = [a.reshape(3, 3) for a in (x, y, human)]
+    picks = [itertools.product(range(3), repeat=3) if axis in axes else [(0, 1, 2)] for axis in (0, 1)]
+    differences = []
+    for rows, columns in itertools.product(*picks):
+        a, b, judged = (matrix[np.ix_(rows, columns)].ravel() for matrix in matrices)
+        with np.errstate(invalid="ignore"):
+            differences.append(np.corrcoef(a, judged)[0, 1] - np.corrcoef(b, judged)[0, 1])
+    lower = stats.norm.cdf(stats.t.ppf(0.2, 2) * np.sqrt(3 / 2))
+    low, high = np.nanquantile(differences, [lower, 1 - lower])
+    found = compare(x, y, human, item, system=system, unit=unit, confidence=0.6, exact=True)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
+
+
+def pearson_of(scores, human, system, item):
+    return stats.pearsonr(scores, human)[0]
+
+
+@pytest.mark.parametrize("unit", ["inputs", "systems", "both", "single"])
+def test_a_function_in_a_loop_gives_the_numbers_of_the_matrix_products(unit):
+    x, y, human, item, system = design(4, 6)
+    named, looped = (
+        compare(x, y, human, item, system=system, unit=unit, statistic=statistic, resamples=200)
+        for statistic in ("pearson", pearson_of)
+    )
+    assert (named.p, named.low, named.high) == pytest.approx((looped.p, looped.low, looped.high), abs=1e-9)
+
+
+def test_what_is_drawn_twice_stands_twice_under_two_codes():
+    """Grouped by item, the mean over drawn items: each group keeps the size that it has."""
+    x, y, human, item, system = design(5, 4)
+    seen = []
+
+    def sizes(scores, human, system, item):
+        cells = np.unique(np.stack([system, item]), axis=1).shape[1]
+        seen.append((len(scores), cells, len(np.unique(system)), len(np.unique(item))))
+        return float(scores[0])
+
+    compare(x, y, human, item, system=system, unit="both", statistic=sizes, resamples=50)
+    assert {(20, 20, 5, 4)} == set(seen)
+
+
+def test_clusters_of_items_keep_their_items():
+    """A cluster of two items that is drawn twice gives four items."""
+    x, y, human, item, _ = design(1, 12)
+    cluster, counted = item // 2, []
+
+    def count(scores, human, system, item):
+        counted.append((len(scores), len(np.unique(item))))
+        return float(scores[0])
+
+    compare(x, y, human, cluster, item=item, statistic=count, resamples=50)
+    assert set(counted) == {(12, 12)}
+
+
+@pytest.mark.parametrize("statistic", ["pearson", "spearman", "kendall"])
+def test_bootstrap_interval_is_scipys(statistic):
+    rng = np.random.default_rng(2)
+    human = rng.normal(size=200)
+    x, y = human + rng.normal(size=200), human + 0.6 * rng.normal(size=200)
+    of = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[statistic]
+    expected = stats.bootstrap(
+        (x, y, human), lambda a, b, h: of(a, h)[0] - of(b, h)[0], paired=True, vectorized=False, n_resamples=1500,
+        method="percentile", rng=np.random.default_rng(3),
+    )  # fmt: skip
+    found = compare(x, y, human, statistic=statistic, resamples=3000)
+    error = 4 * 2.7 * expected.standard_error * np.sqrt(1 / 1500 + 1 / 3000)  # of a 2.5 % quantile of a normal
+    assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval), abs=error)
+
+
+def test_permutation_is_scipys():
+    """scipy.stats.permutation_test with `samples` swaps each pair at random: unit "single"."""
+    rng = np.random.default_rng(4)
+    human = rng.normal(size=80)
+    x, y = standardised(human + rng.normal(size=80)), standardised(human + 0.8 * rng.normal(size=80))
+    expected = stats.permutation_test(
+        (x, y), lambda a, b: np.corrcoef(a, human)[0, 1] - np.corrcoef(b, human)[0, 1], permutation_type="samples",
+        n_resamples=4000, rng=np.random.default_rng(5),
+    ).pvalue  # fmt: skip
+    found = compare(x, y, human, unit="single", resamples=4000).p
+    assert abs(found - expected) < 4 * np.sqrt(2 * expected * (1 - expected) / 4000)
+
+
+@pytest.mark.parametrize(("kind", "p"), [("pearson", 0.5361536), ("spearman", None), ("kendall", None)])
+def test_perm_both_is_nlpstats(kind, p):
+    """nlpstats' published regression value (9,999 resamples), and for ranks its own loop, written out."""
+    x, y, human = published(1234)
+    item, system = np.tile(np.arange(5), 9), np.repeat(np.arange(9), 5)
+    found = compare(
+        x.ravel(), y.ravel(), human.ravel(), item, system=system, unit="both", statistic=kind, resamples=10_000
+    ).p
+    count = 9999
+    if p is None:
+        of, rng, count = {"spearman": stats.spearmanr, "kendall": stats.kendalltau}[kind], np.random.default_rng(0), 800
+        observed = of(x.ravel(), human.ravel())[0] - of(y.ravel(), human.ravel())[0]
+        extreme, (left, right) = 0, (standardised(a) for a in (x, y))
+        for _ in range(count):
+            swap = (rng.random((9, 1)) < 0.5) ^ (rng.random((1, 5)) < 0.5)
+            a, b = np.where(swap, right, left).ravel(), np.where(swap, left, right).ravel()
+            difference = of(a, human.ravel())[0] - of(b, human.ravel())[0]
+            extreme += abs(difference) >= abs(observed) - 1e-12
+        p = extreme / count
+    assert abs(found - p) < 4 * np.sqrt(p * (1 - p) * (1 / count + 1 / 10_000))
+
+
+def test_clusters_are_swapped_and_drawn_as_a_whole():
+    """Each segment three times: by cluster the test and the interval are those of the segments once."""
+    rng = np.random.default_rng(6)
+    human = rng.normal(size=50)
+    x, y = human + rng.normal(size=50), human + rng.normal(size=50)
+    once = compare(x, y, human)
+    thrice = [np.tile(a, 3) for a in (x, y, human, np.arange(50))]
+    by_cluster, by_row = compare(*thrice), compare(*thrice[:3])
+    assert (by_cluster.p, by_cluster.low, by_cluster.high) == pytest.approx((once.p, once.low, once.high), abs=1e-9)
+    assert (by_cluster.n, by_cluster.clusters) == (150, 50)
+    assert by_row.high - by_row.low < 0.75 * (once.high - once.low)
+
+
+def test_size_with_clusters():
+    """Two metrics of equal quality, 1,000 sets of 25 clusters of unequal size: rejected in 5 %, within 3 SE.
+
+    Swapping rows instead of clusters rejects far too often.
+    """
+    rng, by_cluster, by_row = np.random.default_rng(7), [], []
+    sizes = rng.integers(1, 12, 25)
+    cluster = np.repeat(np.arange(25), sizes)
+    for seed in range(1000):
+        human, a, b = (rng.normal(size=25)[cluster] + 0.3 * rng.normal(size=len(cluster)) for _ in range(3))
+        options = {"resamples": 199, "seed": seed}
+        by_cluster.append(compare(human + a, human + b, human, cluster, **options).p)
+        if seed < 200:
+            by_row.append(compare(human + a, human + b, human, **options).p)
+    assert abs(np.mean(np.array(by_cluster) <= 0.05) - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 1000)
+    assert np.mean(np.array(by_row) <= 0.05) > 0.2
+
+
+def test_scale_and_place_of_a_metric_change_nothing():
+    x, y, human, item, _ = design(1, 40)
+    first, moved = compare(x, y, human, item), compare(100 * x - 7, y, human, item)
+    assert (first.p, first.low, first.high) == pytest.approx((moved.p, moved.low, moved.high), abs=1e-9)
+
+
+def test_same_seed_same_numbers():
+    x, y, human, item, _ = design(1, 40)
+    first, again, other = (compare(x, y, human, item, seed=seed) for seed in (1, 1, 2))
+    assert first == again
+    assert (first.low, first.p) != (other.low, other.p)
+
+
+def one_constant_side(x, y, human):
+    return x, np.ones_like(y), human
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda x, y, human: (x, y, np.ones_like(human)), id="constant judgements"),
+        pytest.param(one_constant_side, id="a constant metric"),
+        pytest.param(lambda x, y, human: (x, y, np.full_like(human, NAN)), id="nothing rated"),
+        pytest.param(lambda x, y, human: (x[:2], y[:2], human[:2]), id="two clusters"),
+        pytest.param(lambda x, y, human: (x[:0], y[:0], human[:0]), id="no segment"),
+    ],
+)
+@pytest.mark.parametrize("statistic", ["pearson", "spearman", "kendall", pearson_of])
+@pytest.mark.filterwarnings("ignore:An input array is constant")
+def test_nothing_to_test_is_nan(change, statistic):
+    if statistic is pearson_of:
+        statistic = lambda scores, human, system, item: NAN  # noqa: E731
+    rng = np.random.default_rng(8)
+    found = compare(*change(*rng.normal(size=(3, 30))), statistic=statistic, resamples=20)
+    assert np.isnan([found.difference, found.p, found.low, found.high])[1:].all()
+
+
+def test_unrated_rows_are_left_out():
+    x, y, human, item, _ = design(1, 40)
+    human[3], x[7] = NAN, np.inf
+    used = np.isfinite(x) & np.isfinite(human)
+    assert compare(x, y, human, item) == compare(x[used], y[used], human[used], item[used])
+    assert compare(x, y, human, item).n == 38
+
+
+def test_undefined_resamples_are_counted():
+    """All ties but for one segment: a draw without it has no correlation."""
+    human = np.arange(10.0)
+    x, y = np.zeros(10), np.zeros(10)
+    x[0], y[9] = 1, 1
+    found = compare(x, y, human, resamples=2000)
+    assert found.undefined == pytest.approx(2000 * (2 * 0.9**10 - 0.8**10), abs=4 * np.sqrt(2000 * 0.25))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        pytest.param({"unit": "both"}, ValueError, "systems", id="both without systems"),
+        pytest.param({"unit": "rows"}, ValueError, "rows", id="an unknown unit"),
+        pytest.param({"alternative": "less"}, ValueError, "less", id="an unknown alternative"),
+        pytest.param({"resamples": 0}, ValueError, "at least one", id="no resamples"),
+        pytest.param({"statistic": "person"}, ConfigError, "person", id="an unknown correlation"),
+        pytest.param({"cluster": [1, 2]}, ValueError, "one length", id="clusters of another length"),
+        pytest.param({"exact": True}, ValueError, "too many", id="too many to enumerate"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options, error, match):
+    x, y, human, *_ = design(1, 40)
+    with pytest.raises(error, match=match):
+        compare(x, y, human, **options)
