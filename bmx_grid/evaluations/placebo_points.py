@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,8 +87,8 @@ def cross_fitted(
             chosen = point if point is not None else best_or_alone(spec, _gains(spec, one, metric, part))
             scores = _at(spec, one, metric, *chosen)
         boosted[own] = to_scale(scores, one.base, others)[own]
-        against[own] = one.base[own] if before is None else to_scale(metric, one.base, others)[own]
-    return Pair(boosted, against, f"the other {FOLDS - 1} of {FOLDS} folds")
+        against[own] = to_scale(metric, one.base, others)[own]
+    return Pair(boosted, one.base if one.before is None else against, f"the other {FOLDS - 1} of {FOLDS} folds")
 
 
 def at_point(spec: GridSpec, one: Candidates, point: tuple[float, float], fold_of: NDArray[np.intp]) -> Pair:
@@ -96,19 +96,16 @@ def at_point(spec: GridSpec, one: Candidates, point: tuple[float, float], fold_o
     if one.before is None and one.term is None:
         return Pair(_at(spec, one, one.base, *point), one.base, "as published")
     found = cross_fitted(spec, one, fold_of, point)
-    said = "" if one.term is not None else "as published; the length term: "
-    return Pair(found.boosted, found.against, f"{said}{found.chosen_on}")
+    return found if one.term is not None else replace(found, chosen_on=f"as published; the term on {found.chosen_on}")
 
 
-def elsewhere(
-    spec: GridSpec, pairs: Sequence[str], members: Sequence[Callable[[], Candidates]]
-) -> list[Pair | None]:
+def elsewhere(spec: GridSpec, pairs: Sequence[str], members: Sequence[Callable[[], Candidates]]) -> list[Pair | None]:
     """Each language pair with what is best on the others without its clusters, as `points.chosen_elsewhere` does it.
 
     pairs: the names of the language pairs; members: what makes the candidates of each, one after the other, since
     means of many segments are large. None where no other pair has a defined correlation.
     """
-    light = [_without_means(make()) for make in members]
+    light = [replace(make(), means=None) for make in members]
     known = [set(one.clusters) for one in light]
     free: list[list[tuple[int, Flags]]] = []
     for at, own in enumerate(known):
@@ -158,12 +155,16 @@ def _judgeable(spec: GridSpec, one: Candidates, rows: Flags) -> bool:
 
 
 def _before(spec: GridSpec, parts: Sequence[tuple[Candidates, Flags]]) -> WithTerm | None:
-    selected = [Selected(one.base[rows], one.before[rows], one.human[rows]) for one, rows in parts if one.before is not None]
+    selected = [
+        Selected(one.base[rows], one.before[rows], one.human[rows]) for one, rows in parts if one.before is not None
+    ]
     return fit_term(spec.correlation, selected) if selected else None
 
 
 def _term(spec: GridSpec, parts: Sequence[tuple[Candidates, Flags]]) -> WithTerm:
-    selected = [Selected(one.base[rows], one.term[rows], one.human[rows]) for one, rows in parts if one.term is not None]
+    selected = [
+        Selected(one.base[rows], one.term[rows], one.human[rows]) for one, rows in parts if one.term is not None
+    ]
     return fit_term(spec.correlation, selected)
 
 
@@ -172,17 +173,14 @@ def _gains(spec: GridSpec, one: Candidates, metric: Floats, rows: Flags) -> Floa
     assert one.means is not None
     base, human = metric[rows], one.human[rows]
     surface = correlate_grid(spec.correlation, one.means[rows], base, human, spec.w, PRECISION)
-    found: Floats = surface - correlate(spec.correlation, base, human)
+    alone = surface[0, -1] if spec.w[-1] == 1 else correlate(spec.correlation, base, human)  # the same bit for bit
+    found: Floats = surface - alone
     return found
 
 
 def _at(spec: GridSpec, one: Candidates, metric: Floats, w: float, p: float) -> Floats:
     """float64[N] scores w * metric + (1 - w) * M_p; the metric for w = 1. NaN for a segment that takes no part."""
-    if w == 1:
-        return np.where(one.rows, metric, np.nan)
-    assert one.means is not None
-    return w * metric + (1 - w) * one.means[:, spec.p.index(p)]
-
-
-def _without_means(one: Candidates) -> Candidates:
-    return Candidates(one.base, one.human, one.clusters, one.rows, None, one.term, one.before)
+    if w != 1:
+        assert one.means is not None
+        metric = w * metric + (1 - w) * one.means[:, spec.p.index(p)]
+    return np.where(one.rows, metric, np.nan)

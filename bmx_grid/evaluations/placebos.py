@@ -19,6 +19,7 @@ from bmx_grid.evaluations.placebo_points import Candidates, Pair
 from bmx_grid.evaluations.points import FOLDS, folds
 from bmx_grid.evaluations.verdicts import CONFIDENCE, Estimate, Evidence, Verdict, over_pairs, verdict
 from bmx_grid.identity import identity
+from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import nearest_point, segment_means
 from bmx_grid.measures.placebos import NO_DONOR, donors, log_words, none_shifted, random_like
@@ -165,12 +166,14 @@ class PlaceboEvaluation(Evaluation):
         place = None if asked is None else nearest_point(np.array(spec.p), np.array(spec.w), asked.p, asked.w)
         pairs: dict[tuple[str, str], list[Pair]] = {}
         own = self._arrays(setting)
+        means = segment_means(spec, setting.scores.ground_truth, setting.scores.hypothesis)
         for placebo, draw in self._all():
-            one = self._candidates(setting, own, placebo, draw)
-            found = {BEST: points.in_sample(spec, one)}
-            if place is not None:
+            one = self._candidates(setting, own, placebo, draw, means)
+            found = {BEST: points.in_sample(spec, one), CROSS_FITTED: points.cross_fitted(spec, one, fold_of)}
+            if place is not None and one.term is None:
                 found[PUBLISHED] = points.at_point(spec, one, (spec.w[place[1]], spec.p[place[0]]), fold_of)
-            found[CROSS_FITTED] = points.cross_fitted(spec, one, fold_of)
+            elif place is not None:  # no weights of a term are published
+                found[PUBLISHED] = found[CROSS_FITTED]
             for point, pair in found.items():
                 pairs.setdefault((placebo, point), []).append(pair)
         reached, over = self._judge(setting, own, pairs)
@@ -180,7 +183,7 @@ class PlaceboEvaluation(Evaluation):
     def together(
         self, settings: Sequence[Finished], results: Sequence[PlacebosOfSetting]
     ) -> Sequence[PlacebosOfSetting]:
-        """The results with what placebos reach at points chosen on the other language pairs, and verdicts on several."""
+        """The results with what placebos reach where other language pairs choose, and verdicts on several pairs."""
         groups: dict[tuple[str, str, str], list[int]] = {}
         for at, setting in enumerate(settings):
             if setting.explainer is not None:
@@ -197,9 +200,7 @@ class PlaceboEvaluation(Evaluation):
                 completed[at] = replace(one, judged=tuple(_on_setting(one)))
         return _with_scopes(completed)
 
-    def _elsewhere(
-        self, settings: Sequence[Finished]
-    ) -> list[tuple[list[Reached], dict[str, Estimate]]]:
+    def _elsewhere(self, settings: Sequence[Finished]) -> list[tuple[list[Reached], dict[str, Estimate]]]:
         arrays = [self._arrays(setting) for setting in settings]
         names = [setting.segments.language_pair for setting in settings]
         pairs: list[dict[tuple[str, str], list[Pair]]] = [{} for _ in settings]
@@ -227,7 +228,10 @@ class PlaceboEvaluation(Evaluation):
             usable[np.searchsorted(side.offsets, broken, side="right") - 1] = False
         return _Arrays(usable & np.isfinite(setting.scores.base_scores), n_words, codes(setting.clusters))
 
-    def _candidates(self, setting: Finished, own: _Arrays, placebo: str, draw: int) -> Candidates:
+    def _candidates(
+        self, setting: Finished, own: _Arrays, placebo: str, draw: int, means: Floats | None = None
+    ) -> Candidates:
+        """What is chosen for a placebo. means: those of the boost, where they are at hand."""
         truth, hypothesis = setting.scores.ground_truth, setting.scores.hypothesis
         spec = self.grid.spec
         plain = Candidates(setting.scores.base_scores, setting.segments.human_scores, setting.clusters, own.rows)
@@ -239,12 +243,11 @@ class PlaceboEvaluation(Evaluation):
         if placebo == RANDOM:
             rng = self._generator(setting, RANDOM, draw)
             return replace(plain, means=segment_means(spec, random_like(truth, rng), random_like(hypothesis, rng)))
-        means = segment_means(spec, truth, hypothesis)
+        if means is None:
+            means = segment_means(spec, truth, hypothesis)
         if placebo == REASSIGNED:
             given = self._donors(setting, own, draw)
-            has = given != NO_DONOR
-            means = means[given]
-            return replace(plain, means=means, rows=own.rows & has)
+            return replace(plain, means=means[given], rows=own.rows & (given != NO_DONOR))
         return replace(plain, means=means, before=log_words(truth, hypothesis) if placebo == BEYOND else None)
 
     def _donors(self, setting: Finished, own: _Arrays, draw: int) -> NDArray[np.int64]:
@@ -270,24 +273,26 @@ class PlaceboEvaluation(Evaluation):
         clusters = codes(own.clusters[used])
         count = int(clusters.max(initial=-1)) + 1
         kind = self.grid.correlation
-        differences = _Differences(kind, human[used], clusters, count, self.resamples, self.seed)
+        inside = [pair for (_, point), drawn in pairs.items() if point != BEST for pair in drawn]
+        scores = {id(one): one[used] for pair in inside for one in (pair.boosted, pair.against)}
+        resampled = _resampled(kind, scores, human[used], clusters, self.resamples, self.seed)
         found: list[Reached] = []
         sampled: dict[tuple[str, str], tuple[float, Floats]] = {}
         for (placebo, point), drawn in pairs.items():
-            columns = [(pair.boosted[used], pair.against[used]) for pair in drawn]
-            gain = float(np.mean([correlate(kind, a, human[used]) - correlate(kind, b, human[used]) for a, b in columns]))
+            gain = float(np.mean([_gain(kind, pair, human, used) for pair in drawn]))
             estimate = Estimate(gain)
             if point != BEST and count >= FEWEST_CLUSTERS and math.isfinite(gain):
-                samples = np.mean([differences.samples(*one) for one in columns], axis=0)
+                differences = [resampled[id(pair.boosted)] - resampled[id(pair.against)] for pair in drawn]
+                samples = np.mean(differences, axis=0)
                 sampled[placebo, point] = gain, samples
-                estimate = differences.estimate(gain, samples)
+                estimate = _estimate(gain, samples, count)
             matched = self._matched(setting, own) if placebo == REASSIGNED else math.nan
             found.append(Reached(placebo, point, estimate, int(used.sum()), count, drawn[0].chosen_on, matched))
         over = {}
         for (placebo, point), (gain, samples) in sampled.items():
             if placebo == BOOST and (REASSIGNED, point) in sampled:
                 other, others = sampled[REASSIGNED, point]
-                over[point] = differences.estimate(gain - other, samples - others)
+                over[point] = _estimate(gain - other, samples - others, count)
         return found, over
 
     def _matched(self, setting: Finished, own: _Arrays) -> float:
@@ -336,30 +341,40 @@ class _Arrays:
     clusters: NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class _Differences:
-    """Differences of two correlations under resamples of whole clusters; the same resamples for all of a setting."""
+def _gain(kind: Correlation, pair: Pair, human: Floats, used: NDArray[np.bool_]) -> float:
+    """The correlation of the boosted scores above the other; NaN where a used segment has no score."""
+    one, other = pair.boosted[used], pair.against[used]
+    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+        return math.nan
+    return correlate(kind, one, human[used]) - correlate(kind, other, human[used])
 
-    kind: Any
-    human: Floats
-    clusters: NDArray[np.int64]
-    count: int
-    resamples: int
-    seed: int
 
-    def samples(self, boosted: Floats, against: Floats) -> Floats:
-        """float64[R] differences; NaN where undefined."""
-        rng, found = np.random.default_rng(self.seed), []
-        for size in blocks(self.resamples, len(self.human)):
-            weights = draws(rng, self.count, size)[:, self.clusters]
-            one, other = (weighted_correlation(self.kind, x, self.human, weights) for x in (boosted, against))
-            found.append(one - other)
-        return np.concatenate(found)
+def _resampled(
+    kind: Correlation,
+    scores: Mapping[int, Floats],
+    human: Floats,
+    clusters: NDArray[np.int64],
+    resamples: int,
+    seed: int,
+) -> dict[int, Floats]:
+    """float64[R] correlations of each score under resamples of whole clusters, the same ones for all; NaN undefined."""
+    count = int(clusters.max(initial=-1)) + 1
+    found: dict[int, list[Floats]] = {key: [] for key in scores}
+    if count < FEWEST_CLUSTERS:
+        return {}
+    rng = np.random.default_rng(seed)
+    for size in blocks(resamples, len(human)):
+        weights = draws(rng, count, size)[:, clusters]
+        for key, values in scores.items():
+            known = np.isfinite(values).all()
+            found[key].append(weighted_correlation(kind, values, human, weights) if known else np.full(size, np.nan))
+    return {key: np.concatenate(parts) for key, parts in found.items()}
 
-    def estimate(self, value: float, samples: Floats) -> Estimate:
-        """With the 95 % interval of the samples."""
-        low, high = bounds(samples, interval_levels(CONFIDENCE, self.count))
-        return Estimate(value, float(low), float(high))
+
+def _estimate(value: float, samples: Floats, clusters: int) -> Estimate:
+    """With the 95 % interval of the samples."""
+    low, high = bounds(samples, interval_levels(CONFIDENCE, clusters))
+    return Estimate(value, float(low), float(high))
 
 
 def _ends(value: str, prefix: str, found: Sequence[Estimate]) -> dict[str, list[float]]:

@@ -83,7 +83,7 @@ def verdict(found: Evidence) -> Verdict:
     if gain.established:
         missing = f"beyond length {beyond}" if not beyond.established else f"over reassigned attributions {over}"
         return Verdict("length", f"gain {gain}, but {missing}; the length term alone gains {found.length}")
-    if better(np.float64(found.best)) and gain.high < found.best:
+    if better(np.array(found.best)) and gain.high < found.best:
         said = f"the best point gains {number(found.best, '+.4f')} where it is chosen, on other segments {gain}"
         return Verdict("selection", said)
     if math.isnan(gain.value):

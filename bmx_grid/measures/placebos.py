@@ -44,14 +44,26 @@ def donors(n_words: Ints, clusters: Ints, rng: np.random.Generator) -> Ints:
     groups = np.split(order, starts[1:])
     for group in groups:
         found[group] = _next_of_another_cluster(group, clusters)
+    if not len(clusters) or (clusters == clusters[0]).all():
+        return found
+    nearest: dict[tuple[int, int], Ints] = {}
     for at in np.flatnonzero(found == NO_DONOR):
-        away = np.abs(numbers - n_words[at])
-        for number in np.argsort(away, kind="stable"):
-            others = groups[number][clusters[groups[number]] != clusters[at]]
-            if len(others):
-                found[at] = others[rng.integers(len(others))]
-                break
+        who = int(n_words[at]), int(clusters[at])
+        if who not in nearest:
+            nearest[who] = _nearest_of_another_cluster(*who, numbers, groups, clusters)
+        found[at] = nearest[who][rng.integers(len(nearest[who]))]
     return found
+
+
+def _nearest_of_another_cluster(
+    n_words: int, cluster: int, numbers: Ints, groups: Sequence[Ints], clusters: Ints
+) -> Ints:
+    """The members of other clusters in the group with the nearest number of words; there is another cluster."""
+    for place in np.argsort(np.abs(numbers - n_words), kind="stable"):
+        others = groups[place][clusters[groups[place]] != cluster]
+        if len(others):
+            break
+    return others
 
 
 def _next_of_another_cluster(group: Ints, clusters: Ints) -> Ints:
@@ -135,11 +147,23 @@ def fit_term(kind: Kind, parts: Sequence[Selected]) -> WithTerm:
     if not (spread > 0 and own > 0):
         return alone
     fitted = WithTerm(float(weights[0] * own / spread), weights[1:] * own / spread)
-    gains = [
-        correlate(kind, fitted.scores(one.base, one.term), one.human) - correlate(kind, one.base, one.human)
-        for one in usable
-    ]
-    return fitted if beats(np.mean(gains)) else alone
+    if kind == "pearson":
+        gains = [
+            _cosine(both @ weights, target) - _cosine(both[:, 0], target)
+            for both, target in zip(columns, targets, strict=True)
+        ]
+    else:
+        gains = [
+            correlate(kind, fitted.scores(one.base, one.term), one.human) - correlate(kind, one.base, one.human)
+            for one in usable
+        ]
+    return fitted if beats(np.array(gains).mean(keepdims=True))[0] else alone
+
+
+def _cosine(x: Floats, y: Floats) -> float:
+    """Pearson's r of centred arrays; NaN without variance."""
+    size = float(np.sqrt((x @ x) * (y @ y)))
+    return float(x @ y) / size if size > 0 else float("nan")
 
 
 def _least_squares(columns: Floats, wanted: Floats) -> Floats:
@@ -147,7 +171,8 @@ def _least_squares(columns: Floats, wanted: Floats) -> Floats:
     size = np.sqrt(np.sum(columns**2, axis=0))
     scaled = np.divide(columns, size, out=np.zeros_like(columns), where=size > 0)
     found = np.linalg.lstsq(scaled, wanted, rcond=NEGLIGIBLE)[0]
-    return np.divide(found, size, out=np.zeros_like(found), where=size > 0)
+    weights: Floats = np.divide(found, size, out=np.zeros_like(found), where=size > 0)
+    return weights
 
 
 def _average_ranks(values: Floats) -> Floats:
