@@ -20,12 +20,16 @@ class Judgements:
         primary one, which metrics are correlated with unless another is asked for.
     raters: aspect -> float64[N, R], the R individual ratings that the aspect's score was made from, in the
         published order; NaN where a segment has fewer. A column is one person only where the publisher says so.
+    systems: aspect -> system -> published human score of the whole system, where it is no mean of segment scores; an
+        aspect that was published for systems only has NaN for every segment. A part of the segments keeps them all.
 
-    Raises DataError for no aspect, an unnamed one, arrays of other shapes, or raters of an unknown aspect.
+    Raises DataError for no aspect, an unnamed one, arrays of other shapes, raters or systems of an unknown aspect, or a
+    system's score that is not finite.
     """
 
     scores: Mapping[str, NDArray[np.float64]]
     raters: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    systems: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         scores: dict[str, NDArray[np.float64]] = {name: np.asarray(a, np.float64) for name, a in self.scores.items()}
@@ -41,6 +45,12 @@ class Judgements:
                 raise DataError(f"there are raters of '{name}', but the human scores are {', '.join(scores)}.")
             if values.ndim != 2 or len(values) != count:
                 raise DataError(f"the raters of '{name}' have the shape {values.shape}, expected ({count}, raters).")
+        for name, of_systems in self.systems.items():
+            if name not in scores:
+                raise DataError(f"there are systems' scores of '{name}', but the human scores are {', '.join(scores)}.")
+            for system, score in of_systems.items():
+                if not np.isfinite(score):
+                    raise DataError(f"the human score '{name}' of the system '{system}' is {score}, expected a number.")
         object.__setattr__(self, "scores", scores)
         object.__setattr__(self, "raters", raters)
 
@@ -65,6 +75,7 @@ class Judgements:
         return Judgements(
             {name: values[chosen] for name, values in self.scores.items()},
             {name: values[chosen] for name, values in self.raters.items()},
+            self.systems,
         )
 
     def infinite(self) -> tuple[str, int] | None:
@@ -76,12 +87,15 @@ class Judgements:
                     return name, int(rows[0])
         return None
 
-    def fingerprint(self) -> dict[str, list[list[object]]]:
-        """Names, shapes and SHA-256 of all values, in order; all NaN count as the same value."""
-        return {
+    def fingerprint(self) -> dict[str, object]:
+        """Names, shapes and SHA-256 of all values, in order; all NaN count as the same value. Systems if there are."""
+        found: dict[str, object] = {
             kind: [[name, list(values.shape), _digest(values)] for name, values in found.items()]
             for kind, found in (("scores", self.scores), ("raters", self.raters))
         }
+        if self.systems:
+            found["systems"] = {name: dict(of_systems) for name, of_systems in self.systems.items()}
+        return found
 
 
 def _digest(values: NDArray[np.float64]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import signal
 from collections.abc import Sequence
@@ -88,3 +89,11 @@ def composed(*overrides: str) -> dict[str, Any]:
         plain = OmegaConf.to_container(compose("config", overrides=list(overrides)), resolve=True)
     assert isinstance(plain, dict)
     return {str(key): value for key, value in plain.items()}
+
+
+def alias_bomb(levels: int = 30) -> str:
+    """A line of YAML whose last value is 9 ** `levels` numbers when its aliases are written out."""
+    names = [f"a{level}" for level in range(levels)]
+    parts = ["&a0 [0, 0, 0, 0, 0, 0, 0, 0, 0]"]
+    parts += [f"&{name} [{', '.join([f'*{below}'] * 9)}]" for below, name in itertools.pairwise(names)]
+    return f"[{', '.join(parts)}]"

@@ -25,6 +25,8 @@ from bmx_grid.ragged import Ragged
 if TYPE_CHECKING:
     from bmx_grid.segments import SegmentSet
 
+LOWER = "lower scores are better, and boosts are made for metrics whose higher scores are; use it without an explainer."
+
 
 @dataclass(frozen=True)
 class BoostedMetric(Metric):
@@ -53,6 +55,8 @@ class BoostedMetric(Metric):
         checked = GridSpec((self.p,), (self.w,), self.side, self.aggregation)
         object.__setattr__(self, "p", checked.p[0] + 0.0)  # floats, without -0.0: one identity for one number
         object.__setattr__(self, "w", checked.w[0] + 0.0)
+        if not self.metric.higher_is_better:
+            raise ConfigError(f"{type(self.metric).__name__}: {LOWER}")
         if self.seed < 0:
             raise ConfigError(f"seed must be 0 or more, got {self.seed}.")
         if self.max_texts < 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ class Explanation:
     attributions: float64[words] by role; NaN for all words of an item that the explainer cannot explain, and no
         roles at all where there is no explainer.
     n_texts: how many texts the metric was asked to score for it, repeats included.
+    statistics: float64[k] of the metric (`Metric.statistics`), of which the score of a system is made; None for a
+        metric whose system score is the mean.
     """
 
     key: str
@@ -34,6 +36,7 @@ class Explanation:
     item: Item
     attributions: Mapping[Role, Floats]
     n_texts: int = 0
+    statistics: Floats | None = None
 
 
 def explanation_identity(metric: Metric, explainer: Explainer | None, seed: int) -> dict[str, object]:
@@ -84,17 +87,21 @@ def explain_items(
         rngs = [_generator(seed, identity, items[row], role) for row, role, _ in worded]
         plans = explainer.plan_many([words for _, _, words in worded], rngs)
         requests = [Request(plan, role, items[row]) for plan, (row, role, _) in zip(plans, worded, strict=True)]
-    # The unchanged items are scored with their perturbations, most of which contain them again: they are scored once.
-    scores = score_requests(metric, [*map(_unperturbed, items), *requests])
+    statistics = metric.statistics(items) if metric.has_statistics and items else [None] * len(items)
+    if explainer is None and metric.has_statistics:
+        scores = np.split(metric.combine(np.asarray(statistics)), len(items)) if items else []
+    else:
+        # The unchanged items are scored with their perturbations, most of which contain them: they are scored once.
+        scores = score_requests(metric, [*map(_unperturbed, items), *requests])
     found = [
-        Explanation(item_key(item), float(score[0]), item, _no_attributions(item, explainer, row in refused), 1)
-        for row, (item, score) in enumerate(zip(items, scores, strict=False))
+        Explanation(item_key(item), float(score[0]), item, _no_attributions(item, explainer, row in refused), 1, own)
+        for row, (item, score, own) in enumerate(zip(items, scores, statistics, strict=False))
     ]
     for (row, role, _), request, score in zip(worded, requests, scores[len(items) :], strict=True):
         assert explainer is not None
         one = found[row]
         attributions = {**one.attributions, role: explainer.attribute(request.plan, score)}
-        found[row] = Explanation(one.key, one.base_score, one.item, attributions, one.n_texts + len(request.plan))
+        found[row] = replace(one, attributions=attributions, n_texts=one.n_texts + len(request.plan))
     return found
 
 

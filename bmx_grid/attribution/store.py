@@ -9,8 +9,9 @@ workers, a subset finds its rows in the file of the whole, and the whole goes on
 stopped. Every file carries a digest of its rows and settings in its schema; a file that does not
 agree with its digest counts as missing, and is replaced when its rows have been computed again.
 
-For each role that the metric reads, a file has one column of texts and one of attributions. Files of version 1, from
-when metrics read exactly one ground truth, are read as they are, and written in this version with the next rows.
+For each role that the metric reads, a file has one column of texts and one of attributions; for a metric that has
+statistics of its own, one column of these. Files of version 1, from when metrics read exactly one ground truth, and of
+version 2, without statistics, are read as they are, and written in this version with the next rows.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ from bmx_grid.identity import canonical_json, digest
 from bmx_grid.perturbation import Role
 from bmx_grid.ragged import Ragged, concatenate_rows
 
-VERSION = 2
+VERSION = 3
 _OLD_TRUTH = "ground_truth"  # the column of version 1 for whichever ground truth the metric reads
+_STATISTICS = "statistics"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +46,12 @@ class AttributionSet:
     """Explanations of N items as arrays: base score float64[N], and N rows of attributions by role (ragged).
 
     Without an explainer there are no roles.
+    statistics: float64[N, k] of a metric that has its own, NaN for items stored before statistics were; None without.
     """
 
     base_scores: NDArray[np.float64]
     by_role: Mapping[Role, Ragged]
+    statistics: NDArray[np.float64] | None = None
 
     @property
     def hypothesis(self) -> Ragged:
@@ -140,7 +144,9 @@ class Slot:
         rows = np.array([place[key] for key in keys], dtype=np.intp)
         base = table.column("base_score").to_numpy()[rows]
         roles = self.reads if self.explained else ()
-        return AttributionSet(base, {role: _gather(_ragged(table, _list_of(role)), rows) for role in roles})
+        by_role = {role: _gather(_ragged(table, _list_of(role)), rows) for role in roles}
+        statistics = _statistics(_ragged(table, _STATISTICS)) if _STATISTICS in table.column_names else None
+        return AttributionSet(base, by_role, None if statistics is None else statistics[rows])
 
     def _part_files(self) -> list[Path]:
         return sorted(self.parts.glob("*.parquet"))
@@ -177,6 +183,8 @@ def _list_of(role: str) -> str:
 def _table(rows: Sequence[Explanation], reads: Sequence[Role], explained: bool) -> Any:
     import pyarrow as pa
 
+    own = [row.statistics for row in rows if row.statistics is not None]
+
     def lists(arrays: list[NDArray[np.float64]]) -> Any:
         packed = Ragged.from_rows(arrays)
         return pa.ListArray.from_arrays(pa.array(packed.offsets, pa.int32()), pa.array(packed.values, pa.float64()))
@@ -189,6 +197,7 @@ def _table(rows: Sequence[Explanation], reads: Sequence[Role], explained: bool) 
             **(
                 {_list_of(role): lists([row.attributions[role] for row in rows]) for role in reads} if explained else {}
             ),
+            **({_STATISTICS: lists(own)} if own else {}),
         }
     )
 
@@ -196,7 +205,7 @@ def _table(rows: Sequence[Explanation], reads: Sequence[Role], explained: bool) 
 def _union(tables: Sequence[Any]) -> Any:
     import pyarrow as pa
 
-    whole = pa.concat_tables(tables).combine_chunks()
+    whole = pa.concat_tables(tables, promote_options="default").combine_chunks()  # null where there are no statistics
     keys = np.array(whole.column("key").to_pylist(), dtype=object)
     _, first = np.unique(keys, return_index=True)
     return whole.take(pa.array(first))
@@ -210,6 +219,13 @@ def _ragged(table: Any, name: str) -> Ragged:
     column = table.column(name).combine_chunks()
     offsets = column.offsets.to_numpy().astype(np.int64)
     return Ragged(column.values.to_numpy(zero_copy_only=False), offsets)
+
+
+def _statistics(rows: Ragged) -> NDArray[np.float64]:
+    """float64[N, k], NaN for rows without."""
+    found = np.full((len(rows), int(rows.lengths.max(initial=0))), np.nan)
+    found[rows.lengths > 0] = rows.values[rows.offsets[0] : rows.offsets[-1]].reshape(-1, found.shape[1] or 1)
+    return found
 
 
 def _gather(rows: Ragged, order: NDArray[np.intp]) -> Ragged:
@@ -236,7 +252,7 @@ def _content_digest(table: Any, identity: str, version: int = VERSION) -> str:
 
 
 def _lists(table: Any) -> list[str]:
-    return [name for name in table.column_names if name.endswith("_attributions")]
+    return [name for name in table.column_names if name.endswith("_attributions") or name == _STATISTICS]
 
 
 def _write(path: Path, table: Any, identity: str) -> None:
@@ -298,6 +314,7 @@ def _in_columns(table: Any, reads: Sequence[Role]) -> Any:
     """
     found = table.rename_columns([name.replace(_OLD_TRUTH, reads[0]) for name in table.column_names])
     plain = ["key", "base_score", *reads]
-    if found.column_names not in (plain, [*plain, *map(_list_of, reads)]):
+    names = [name for name in found.column_names if name != _STATISTICS]
+    if names not in (plain, [*plain, *map(_list_of, reads)]):
         raise ValueError(f"it has the columns {', '.join(table.column_names)}")
     return found

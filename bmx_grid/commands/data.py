@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.commands.user_yaml import parse_yaml
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.download.command import check, download
@@ -80,7 +81,7 @@ def _set(node: dict[str, Any], key: str, value: str) -> None:
         if not isinstance(node, dict):
             raise ConfigError(f"{key}={value}: '{parent}' has no keys below it.")
     try:
-        node[last] = yaml.safe_load(value)
+        node[last] = parse_yaml(value, f"{key}={value}")
     except yaml.YAMLError as error:
         raise ConfigError(f"{key}={value}: not a value ({str(error).splitlines()[0]}).") from error
 

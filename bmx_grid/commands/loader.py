@@ -24,6 +24,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from bmx_grid.commands.checks import Refusal, chosen, hydra_refusals, refusals
 from bmx_grid.commands.overrides import check_choice, is_choice, names, parse, refuse_several_values, shown, unknown_key
+from bmx_grid.commands.user_yaml import check_aliases
 from bmx_grid.errors import BmxError, ConfigError, unknown
 from bmx_grid.masking import masked, masked_address
 
@@ -188,6 +189,8 @@ class _Repository(CachingConfigRepository):
         import yaml
 
         try:
+            if (file := self._file(config_path)) is not None:
+                check_aliases(file.read_text(encoding="utf-8"), str(file))
             loaded = super().load_config(config_path)
         except (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError, OSError, RecursionError) as error:
             place = self.place(config_path)
@@ -197,10 +200,13 @@ class _Repository(CachingConfigRepository):
         return loaded
 
     def place(self, config_path: str) -> str:
-        """The file of an option, if it is one."""
-        name = config_path if config_path.endswith(".yaml") else f"{config_path}.yaml"
+        """The file of an option, if it is one; else its name."""
+        return str(self._file(config_path) or _with_suffix(config_path))
+
+    def _file(self, config_path: str) -> Path | None:
+        name = _with_suffix(config_path)
         found = (Path(source.path) / name for source in self.get_sources() if source.scheme() == "file")
-        return str(next((path for path in found if path.is_file()), name))
+        return next((path for path in found if path.is_file()), None)
 
 
 def without_secrets(config: DictConfig) -> DictConfig:
@@ -241,8 +247,11 @@ def _check_option(loaded: ConfigResult, config_path: str) -> None:
 
 
 def _file(loaded: ConfigResult, config_path: str) -> str:
-    name = config_path if config_path.endswith(".yaml") else f"{config_path}.yaml"
-    return f"{loaded.path.removeprefix('file://')}/{name}"
+    return f"{loaded.path.removeprefix('file://')}/{_with_suffix(config_path)}"
+
+
+def _with_suffix(config_path: str) -> str:
+    return config_path if config_path.endswith(".yaml") else f"{config_path}.yaml"
 
 
 def _file_mistake(error: Exception, place: str) -> str:

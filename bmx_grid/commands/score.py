@@ -11,6 +11,7 @@ from typing import Any
 
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.attribution.scorer import Scored, Scorer, make_scorer
+from bmx_grid.commands.user_yaml import parse_yaml
 from bmx_grid.configure import options
 from bmx_grid.datasets.archives import GZIP, gunzip
 from bmx_grid.datasets.lines import check_aligned, decode_lines, read_bytes
@@ -83,7 +84,7 @@ def _run(parsed: argparse.Namespace) -> str:
         raise ConfigError(
             "--words shows the attributions of an explainer, and --explainer none has none; leave it out, or name one."
         )
-    scorer = make_scorer(parsed.metric, explainer, parsed.p, parsed.w, dict(map(_setting, parsed.set)))
+    scorer = _scorer(parsed, explainer)
     for role in scorer.reads:
         if getattr(parsed, role) is None:
             raise ConfigError(f"the metric {parsed.metric} reads the {role}: give it with --{role} FILE.")
@@ -94,6 +95,32 @@ def _run(parsed: argparse.Namespace) -> str:
     return FORMATS[parsed.format](scorer, scored, parsed.words)
 
 
+def _scorer(parsed: argparse.Namespace, explainer: str | None) -> Scorer:
+    """The scorer of the arguments. Raises ConfigError, with the --set that it comes from as it was typed."""
+    settings = list(map(_setting, parsed.set))
+
+    def make(count: int) -> Scorer:
+        return make_scorer(parsed.metric, explainer, parsed.p, parsed.w, dict(settings[:count]))
+
+    try:
+        return make(len(settings))
+    except ConfigError as error:
+        for count, given in enumerate(["", *parsed.set]):  # the first one with which it fails
+            try:
+                make(count)
+            except ConfigError as first:
+                if not count:
+                    break
+                reason = str(first).removeprefix("scorer: ").removeprefix("scorer.")
+                raise ConfigError(f"--set {_shown(given)}: {reason}") from error
+        raise
+
+
+def _shown(given: str) -> str:
+    text = visible(given)
+    return text if len(text) <= 100 else f"{text[:97]}…"
+
+
 def _setting(given: str) -> tuple[str, Any]:
     import yaml
 
@@ -101,10 +128,10 @@ def _setting(given: str) -> tuple[str, Any]:
     if not equals:
         raise ConfigError(f"--set {given}: expected KEY=VALUE, for example explainer.num_samples=500.")
     try:
-        return key, yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        reason = visible(str(error).splitlines()[0])
-        raise ConfigError(f"--set {visible(given)}: not a value ({reason}); write it as YAML does.") from error
+        return key, parse_yaml(value, f"--set {_shown(given)}")
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date such as 2024-13-45
+        reason = visible((str(error).splitlines() or [""])[0])
+        raise ConfigError(f"--set {_shown(given)}: not a value ({reason}); write it as YAML does.") from error
 
 
 def _texts(files: dict[str, str]) -> dict[str, list[str]]:

@@ -269,8 +269,6 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
         tracker.finish(ending(error), failed)
         raise
     tracker.finish("finished", failed)
-    if tracker.failure is not None:
-        failed.append(Refused("tracking", tracker.failure))
     shown = "\n".join([sweep_table(results, failed), *([note] if note else [])])
     say(shown)
     scored = sum(result.n_texts for result in results)
@@ -278,7 +276,9 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     say(f"  {', '.join(_names(out, written))}{tracker.where()}")
     if moved:
         say(f"{len(moved)} files of an earlier run were moved to {out}/previous/")
-    if all(outcome.result is not None for outcome in outcomes) and tracker.failure is None:
+    if tracker.failure is not None:
+        say(f"not tracked: {tracker.failure}")
+    if all(outcome.result is not None for outcome in outcomes):
         folder.finish(fingerprint, written, said=shown, n_failed=len(failed))
     return len(failed)
 

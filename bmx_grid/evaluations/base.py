@@ -32,6 +32,7 @@ class Finished:
     (no roles without an explainer).
     clusters: N labels; segments of one label share a source or a reference, also across the language pairs of a data
     set, and are drawn together.
+    systems: scores of whole systems that exist already, by their names (`GivenScores`); mostly none.
     boosted: float64[N] boosted scores by the name of their point, as the evaluations before this one declared them
     (`Evaluation.points`); NaN for a segment without one.
     """
@@ -45,6 +46,7 @@ class Finished:
     scores: AttributionSet
     clusters: Sequence[str]
     boosted: Mapping[str, Floats] = field(default_factory=dict)
+    systems: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def points(self) -> Mapping[str, Floats]:

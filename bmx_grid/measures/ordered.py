@@ -35,13 +35,13 @@ def ordered_grid(
     by_human = np.argsort(dense, kind="stable")
     by_p = np.array(means.T, order="C")
     if precision > 0:
-        _compiled(_join_near)(by_p, precision)
-    found: Floats = _compiled(_grid)(kendall, by_p, base, dense, middle, by_human, w)
+        compiled(_join_near)(by_p, precision)
+    found: Floats = compiled(_grid)(kendall, by_p, base, dense, middle, by_human, w)
     return found
 
 
 @functools.cache
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """The compiled kernel; without a folder to keep it in it is compiled anew in each process."""
     from numba import njit
 

@@ -31,10 +31,11 @@ class GivenScores:
 
 @dataclass(frozen=True)
 class Metric(Component):
-    """A sentence-level metric: a function of the texts of an item that it reads; higher is better.
+    """A sentence-level metric: a function of the texts of an item that it reads.
 
-    An item's score is the same alone, in any batch and in any order (the contract tests hold every option to
-    this). Subclasses stay cheap to build and to pickle: models load on the first call of `score`.
+    Higher is better, unless `higher_is_better` says otherwise (TER counts edits). An item's score is the same alone, in
+    any batch and in any order (the contract tests hold every option to this). Subclasses stay cheap to build and to
+    pickle: models load on the first call of `score`.
     """
 
     @property
@@ -54,6 +55,16 @@ class Metric(Component):
         The engine decides by it how much to do at once, and an executor which jobs need a device.
         """
         return "light"
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a higher score is a better one. If not, correlations keep their sign and agreement turns it."""
+        return True
+
+    @property
+    def has_statistics(self) -> bool:
+        """Whether `statistics` and `combine` are the metric's own; then `score` is `combine` of each row."""
+        return type(self).statistics is not Metric.statistics
 
     @abstractmethod
     def score(self, items: Sequence[Item]) -> Floats:

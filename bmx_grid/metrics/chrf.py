@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -61,7 +62,7 @@ class Chrf(Metric):
 
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, 3 * orders]: matches, n-grams of the reference and of the hypothesis, order by order."""
-        return self._statistics([sides_of_items(items, tokenizer) for tokenizer, _ in self._tokenizers()])
+        return self._statistics(functools.partial(sides_of_items, items))
 
     def combine(self, sums: Floats) -> Floats:
         """sacrebleu.CHRF's corpus score of summed statistics, by its floating-point operations in their order."""
@@ -82,16 +83,16 @@ class Chrf(Metric):
     def score_masked(self, requests: Sequence[Request]) -> list[Floats] | None:
         if self.whitespace:
             return None
-        sides = [
-            [side for request in requests for side in sides_of_request(request, tokenizer)]
-            for tokenizer, _ in self._tokenizers()
-        ]
+
+        def sides(tokenizer: Tokenizer) -> Iterator[MaskedSide]:
+            return chain.from_iterable(sides_of_request(request, tokenizer) for request in requests)
+
         scores = self.combine(self._statistics(sides))
         return np.split(scores, np.cumsum([len(request.plan) for request in requests])[:-1]) if requests else []
 
-    def _statistics(self, sides: Sequence[Sequence[MaskedSide]]) -> Floats:
-        """`statistics` of texts by tokenizer."""
-        counts = [count_ngrams(found, orders) for found, (_, orders) in zip(sides, self._tokenizers(), strict=True)]
+    def _statistics(self, sides: Callable[[Tokenizer], Iterator[MaskedSide]]) -> Floats:
+        """`statistics` of the texts of `sides`, given a tokenizer."""
+        counts = [count_ngrams(sides(tokenizer), orders) for tokenizer, orders in self._tokenizers()]
         matches = np.concatenate([found.matches for found in counts], axis=1)
         reference = np.concatenate([ngrams_of(found.reference, found.matches.shape[1]) for found in counts], axis=1)
         hypothesis = np.concatenate([ngrams_of(found.hypothesis, found.matches.shape[1]) for found in counts], axis=1)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from bmx_grid.attribution.boosted import LOWER
 from bmx_grid.attribution.explain import count_texts, explanation_identity, item_key
 from bmx_grid.attribution.store import Slot, slot
 from bmx_grid.datasets.base import DatasetReader
@@ -168,6 +169,9 @@ def make_plan(
             keys = tuple(map(item_key, items))
             for explainer_name, explainer in of_metric.items():
                 names = (metric_name, explainer_name)
+                if explainer is not None and not metric.higher_is_better:
+                    left_out.append(Refused(setting_label(segments.dataset, segments.language_pair, *names), LOWER))
+                    continue
                 matching = _matching(unwanted, segments.dataset, segments.language_pair, *names)
                 if matching is not None:
                     unwanted[matching] += 1

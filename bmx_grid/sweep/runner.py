@@ -231,6 +231,7 @@ def evaluate(
         setting.items,
         setting.slot.load(setting.keys) if given is None else AttributionSet(given.segments, {}),
         clusters,
+        systems={} if given is None else given.systems,
     )
     evaluated = {}
     for one in in_turn(evaluations):

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fakes import ROOT
+from fakes import ROOT, alias_bomb
 
 from bmx_grid import __version__
 from bmx_grid.commands import compose
@@ -219,6 +219,19 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
         ),
         pytest.param("metric/n", "_target_: x\n", "metric=[n]", "belong below its file's name, 'n:'", id="no key"),
         pytest.param("metric/e", "", "metric=[e]", "holds no key", id="empty"),
+        pytest.param(
+            "sweep/b",
+            f"{GLOBAL}leave_out: {alias_bomb()}\n",
+            "+sweep=b",
+            "more than 100,000 values; w",
+            id="alias bomb",
+        ),
+        pytest.param(
+            "metric/b", f"b: {{x: {alias_bomb()}}}\n", "metric=[b]", "its aliases (*NAME) stand for", id="in an option"
+        ),
+        pytest.param(
+            "sweep/c", f"{GLOBAL}name: &a [*a]\n", "+sweep=c", "line 2: an alias (*NAME) stands for", id="loop"
+        ),
         pytest.param("metric/l", "- 1\n", "metric=[l]", "expected keys with values", id="a list"),
         pytest.param("metric/chrf", "chrf: {}\n", "metric=[chrf]", "give yours another name", id="a name of ours"),
         pytest.param(
@@ -253,6 +266,13 @@ def test_an_option_that_cannot_be_built_is_named(text, message, folder):
     said = refused("--config-dir", "mine", "metric=[x]")
     assert "metric.x" in said
     assert message in said
+
+
+def test_aliases_are_read_where_they_stand_for_little(folder, capsys):
+    text = "name: &a aliased\nleave_out: [*a, *a]\ngrid: {fixed: {lime: &p {w: 0.5, p: 1}, shap: *p}}\n"
+    write(folder, "sweep/mine", GLOBAL + text)
+    assert compose.compose_and_run([*QUIET, "--config-dir", "mine", "+sweep=mine", "--cfg", "job"]) == 0
+    assert capsys.readouterr().out.count("- aliased") == 2
 
 
 def test_options_and_sweeps_of_the_users_are_used(folder, capsys):

@@ -64,7 +64,9 @@ def test_the_point_of_a_fold_is_chosen_without_its_human_scores():
     human = setting.segments.human_scores.copy()
     human[own] = np.random.default_rng(9).normal(size=own.sum()) * 100
     after = cross_fitted(SPEC, with_human(setting, human), seed=0)
-    assert (before.judged[3].w, before.judged[3].p) == pytest.approx((after.judged[3].w, after.judged[3].p), nan_ok=True)
+    assert (before.judged[3].w, before.judged[3].p) == pytest.approx(
+        (after.judged[3].w, after.judged[3].p), nan_ok=True
+    )
     np.testing.assert_array_equal(before.boosted[own], after.boosted[own])
     assert before.judged[3].correlation != after.judged[3].correlation
 
@@ -114,7 +116,9 @@ def test_clusters_of_the_judged_pair_do_not_take_part():
     before = chosen_elsewhere(SPEC, [settings[0], with_shared])[0]
     human[:30] = 1000 * np.random.default_rng(5).normal(size=30)
     after = chosen_elsewhere(SPEC, [settings[0], with_human(with_shared, human)])[0]
-    assert (before.judged[0].w, before.judged[0].p) == pytest.approx((after.judged[0].w, after.judged[0].p), nan_ok=True)
+    assert (before.judged[0].w, before.judged[0].p) == pytest.approx(
+        (after.judged[0].w, after.judged[0].p), nan_ok=True
+    )
     wild = chosen_elsewhere(SPEC, [settings[0], with_human(chooser, human)])[0]
     assert (known.judged[0].w, known.judged[0].p) != (wild.judged[0].w, wild.judged[0].p)  # the case can tell
 

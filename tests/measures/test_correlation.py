@@ -233,11 +233,11 @@ def test_without_a_folder_for_compiled_code_the_ranks_still_come(monkeypatch):
     monkeypatch.setattr("numba.njit", njit)
     means, base, human = setting("many equal scores")
     expected = correlate_grid("kendall", means[:, :4], base, human, W)
-    ordered._compiled.cache_clear()
+    ordered.compiled.cache_clear()
     try:
         assert np.array_equal(correlate_grid("kendall", means[:, :4], base, human, W), expected)
     finally:
-        ordered._compiled.cache_clear()
+        ordered.compiled.cache_clear()
     assert asked == [True, False]
 
 

@@ -1,19 +1,22 @@
 """The walk through the trie, held against counting n-grams one by one; and what lies between metric and worker."""
 
+import tracemalloc
 from collections import Counter
 
 import cloudpickle
 import numpy as np
 import pytest
-from pairs import score
+from pairs import request_of, score
 
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.ngrams import counts as _ngram_counts
+from bmx_grid.metrics.ngrams import masked_side
 from bmx_grid.metrics.ngrams import trie as _ngram_trie
 from bmx_grid.metrics.ngrams.counts import count_ngrams, ngrams_of
 from bmx_grid.metrics.ngrams.masked_side import MaskedSide
 from bmx_grid.metrics.random import RandomMetric
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
+from bmx_grid.perturbation import Plan, Request
 
 
 def grams(tokens: list[str], order: int) -> Counter:
@@ -66,3 +69,37 @@ def test_metrics_travel_after_use_and_score_the_same_on_arrival(metric):
     arrived = cloudpickle.loads(cloudpickle.dumps(metric))
     assert arrived == metric
     assert score(arrived, pairs).tobytes() == before.tobytes()
+
+
+def long_requests() -> list[Request]:
+    """A text of 300 words, each deleted in turn, beside another; and a short text beside a long one."""
+    rng = np.random.Generator(np.random.PCG64(11))
+    words = tuple(map(str, rng.integers(1_000, 2_000, size=300)))
+    other = " ".join(words[:150]) + " " + " ".join(map(str, rng.integers(1_000, 2_000, size=150)))
+    plan = Plan(words, keep=np.concatenate([np.ones((1, 300), bool), ~np.eye(300, dtype=bool)]), replacement=None)
+    few = Plan(words[:5], keep=rng.random((200, 5)) < 0.5, replacement=None)
+    return [request_of(plan, "hypothesis", other), request_of(few, "hypothesis", other)]
+
+
+@pytest.mark.parametrize("metric", [Chrf(word_order=2), SentenceBleu()], ids=["chrF++", "BLEU"])
+def test_the_masks_of_a_long_text_are_counted_in_parts_with_the_same_scores(metric, monkeypatch):
+    """A pair of 3,000 words took 3.3 GB: the masks of all texts over all characters, as 64-bit integers."""
+    requests = long_requests()
+    expected = metric.score_masked(requests)
+    for cells in (1, 5_000):
+        monkeypatch.setattr(masked_side, "MOST_CELLS", cells)
+        for found, wanted in zip(metric.score_masked(requests), expected, strict=True):
+            assert found.tobytes() == wanted.tobytes()
+
+
+def test_counting_takes_memory_for_a_part_of_the_texts_only(monkeypatch):
+    monkeypatch.setattr(masked_side, "MOST_CELLS", 2**14)  # the long text has 361,500 cells, the short one 240,000
+    requests = long_requests()
+    Chrf().score_masked(requests)  # what stays in memory, such as tokens of words, is not counted below
+    tracemalloc.start()
+    try:
+        Chrf().score_masked(requests)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 6e6  # 25 MB when all texts are counted at once

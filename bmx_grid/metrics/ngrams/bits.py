@@ -46,7 +46,7 @@ def count_masked(requests: Sequence[Request], tokenizer: Tokenizer, orders: int)
     walked = [index for index, side in enumerate(sides) if side is None]
     counts = _count([side for side in sides if side is not None], orders)
     if walked:
-        masked_sides = [side for index in walked for side in sides_of_request(requests[index], tokenizer)]
+        masked_sides = (side for index in walked for side in sides_of_request(requests[index], tokenizer))
         counts = join_counts(counts, count_ngrams(masked_sides, orders))
     rows, stop = [slice(0)] * len(requests), 0
     for index in (*(index for index, side in enumerate(sides) if side is not None), *walked):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bmx_grid.metrics.ngrams.masked_side import MaskedSide
+from bmx_grid.metrics.ngrams.masked_side import MaskedSide, cells_per_text
 from bmx_grid.metrics.ngrams.trie import STOP, Ints, NgramTrie
 
 _BLOCK_CELLS = 2**16  # mask cells processed together: enough to hide the cost of a call, few enough to reuse memory
@@ -38,15 +38,13 @@ class NgramCounts:
         return NgramCounts(np.stack(matches, axis=1), hypothesis, reference), row
 
 
-def count_ngrams(sides: Sequence[MaskedSide], orders: int) -> NgramCounts:
-    """Counts of 1- to `orders`-grams for all texts of all sides, in order."""
-    found = [_walk(block, orders) for block in _blocks(sides)]
-    matches = np.concatenate([np.empty((0, orders), np.intp), *(counts for counts, _ in found)])
-    masked = np.concatenate([np.empty(0, np.intp), *(lengths for _, lengths in found)])
-    n_texts = [len(side.visible) for side in sides]
-    fixed = np.repeat(np.array([len(side.fixed) for side in sides], np.intp), n_texts)
-    is_hypothesis = np.repeat(np.array([side.is_hypothesis for side in sides], np.bool_), n_texts)
-    return NgramCounts(matches, np.where(is_hypothesis, masked, fixed), np.where(is_hypothesis, fixed, masked))
+def count_ngrams(sides: Iterable[MaskedSide], orders: int) -> NgramCounts:
+    """Counts of 1- to `orders`-grams for all texts of all sides, in order; sides are taken as they are needed."""
+    nothing = np.empty(0, np.intp)
+    return join_counts(
+        NgramCounts(np.empty((0, orders), np.intp), nothing, nothing),
+        *(_count_block(block, orders) for block in _blocks(sides)),
+    )
 
 
 def join_counts(*parts: NgramCounts) -> NgramCounts:
@@ -64,15 +62,26 @@ def ngrams_of(lengths: Ints, orders: int) -> Ints:
     return totals
 
 
-def _blocks(sides: Sequence[MaskedSide]) -> Iterator[Sequence[MaskedSide]]:
-    start = cells = 0
-    for stop, side in enumerate(sides):
-        if cells and cells + side.visible.size > _BLOCK_CELLS:
-            yield sides[start:stop]
-            start, cells = stop, 0
-        cells += side.visible.size
-    if start < len(sides):
-        yield sides[start:]
+def _blocks(sides: Iterable[MaskedSide]) -> Iterator[Sequence[MaskedSide]]:
+    block: list[MaskedSide] = []
+    cells = 0
+    for side in sides:
+        own = len(side.visible) * cells_per_text(side.tokens, side.fixed)
+        if cells and cells + own > _BLOCK_CELLS:
+            yield block
+            block, cells = [], 0
+        block.append(side)
+        cells += own
+    if block:
+        yield block
+
+
+def _count_block(sides: Sequence[MaskedSide], orders: int) -> NgramCounts:
+    matches, masked = _walk(sides, orders)
+    n_texts = [len(side.visible) for side in sides]
+    fixed = np.repeat(np.array([len(side.fixed) for side in sides], np.intp), n_texts)
+    is_hypothesis = np.repeat(np.array([side.is_hypothesis for side in sides], np.bool_), n_texts)
+    return NgramCounts(matches, np.where(is_hypothesis, masked, fixed), np.where(is_hypothesis, fixed, masked))
 
 
 def _walk(sides: Sequence[MaskedSide], orders: int) -> tuple[Ints, Ints]:

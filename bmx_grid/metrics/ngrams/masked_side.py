@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -14,6 +14,10 @@ from bmx_grid.perturbation import Item, Plan, Request
 from bmx_grid.text import split_words
 
 Tokens = tuple[str, ...]
+
+MOST_CELLS = (
+    2**20
+)  # of one side: counting takes some 60 bytes per cell, so that no text needs more than 64 MB at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +60,10 @@ def reads_word_by_word(plan: Plan, tokenizer: Tokenizer) -> bool:
     return tokenizer.by_word and "\n" not in (plan.replacement or "") and "\n" not in "".join(plan.words)
 
 
-def sides_of_items(items: Iterable[Item], tokenizer: Tokenizer) -> list[MaskedSide]:
+def sides_of_items(items: Iterable[Item], tokenizer: Tokenizer) -> Iterator[MaskedSide]:
     """One side per item: the hypothesis with nothing masked, beside the reference."""
-    return [
-        _shown(tokenizer.text(item.text("hypothesis")), tokenizer.text(item.text("reference")), True) for item in items
-    ]
+    for item in items:
+        yield _shown(tokenizer.text(item.text("hypothesis")), tokenizer.text(item.text("reference")), True)
 
 
 def fixed_text(request: Request) -> str:
@@ -68,12 +71,18 @@ def fixed_text(request: Request) -> str:
     return request.item.text("reference" if request.role == "hypothesis" else "hypothesis")
 
 
-def sides_of_request(request: Request, tokenizer: Tokenizer) -> list[MaskedSide]:
-    """The request's masks over tokens, or one side per text where the texts must be written out first."""
+def sides_of_request(request: Request, tokenizer: Tokenizer) -> Iterator[MaskedSide]:
+    """The request's masks over tokens, or one side per text where the texts must be written out first.
+
+    Masks of long texts come in several sides of at most MOST_CELLS cells each, made one after the other: whoever
+    takes them in turn never holds the masks of all texts over all characters.
+    """
     plan, is_hypothesis = request.plan, request.role == "hypothesis"
     fixed = tokenizer.text(fixed_text(request))
     if plan.keep is None or not reads_word_by_word(plan, tokenizer):
-        return [_shown(tokenizer.text(text), fixed, is_hypothesis) for text in plan.render()]
+        for text in plan.render():
+            yield _shown(tokenizer.text(text), fixed, is_hypothesis)
+        return
     instead = tokenizer.word(plan.replacement) if plan.replacement else ()
     tokens: list[str] = []
     word_of_token: list[int] = []
@@ -83,10 +92,18 @@ def sides_of_request(request: Request, tokenizer: Tokenizer) -> list[MaskedSide]
         tokens += own + instead
         word_of_token += [index] * (len(own) + len(instead))
         replaces += [False] * len(own) + [True] * len(instead)
-    visible = np.ones((len(plan), len(tokens) + 1), np.bool_)
-    kept = plan.keep.take(np.array(word_of_token, np.intp), axis=1)
-    np.not_equal(kept, np.array(replaces, np.bool_), out=visible[:, :-1])
-    return [MaskedSide(tokens, visible, fixed, is_hypothesis)]
+    columns, shown_if_hidden = np.array(word_of_token, np.intp), np.array(replaces, np.bool_)
+    at_once = max(MOST_CELLS // cells_per_text(tokens, fixed), 1)
+    for start in range(0, len(plan), at_once):
+        keep = plan.keep[start : start + at_once]
+        visible = np.ones((len(keep), len(tokens) + 1), np.bool_)
+        np.not_equal(keep.take(columns, axis=1), shown_if_hidden, out=visible[:, :-1])
+        yield MaskedSide(tokens, visible, fixed, is_hypothesis)
+
+
+def cells_per_text(tokens: Sequence[str], fixed: Sequence[str]) -> int:
+    """The cells that the counts of one masked text take: one per token and the stop, or per token of the fixed text."""
+    return max(len(tokens) + 1, len(fixed))
 
 
 def _shown(tokens: Tokens, fixed: Tokens, is_hypothesis: bool) -> MaskedSide:

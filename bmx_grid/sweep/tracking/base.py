@@ -37,8 +37,8 @@ class Tracker:
     def start(self, name: str, config: str, output_dir: Path) -> None:
         """Open the sweep called `name`; `config` is its whole configuration as YAML, without passwords.
 
-        Raises BmxError when the store refuses or cannot be written: nothing has been computed yet. A store that does
-        not answer in time is given up with a warning instead.
+        Raises BmxError when the store refuses or cannot be written: nothing has been computed yet. A store that
+        cannot be reached, or does not answer in time, is given up with a warning instead.
         """
 
     def wants_artifacts(self, result: SettingResult) -> bool:

@@ -6,13 +6,15 @@ Only the main process tracks. `runs` defines what is in a run, `database` what i
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import math
 import os
 import shlex
+import socket
 import sqlite3
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,7 @@ from bmx_grid.sweep.tracking.runs import METRICS_AT_ONCE, SweepRuns
 KILLED_SECONDS = 3.0  # to close the runs after an interrupt
 SECONDS_PER_CALL = 1.0  # more for each full call of a large grid; a server was measured at .3 s
 LONGEST_WAIT = 3600.0
+NO_ROUTE = (errno.ENETUNREACH, errno.EHOSTUNREACH)
 LOST = (
     "The sweep goes on and its tables and figures are written, but nothing more is tracked; "
     "run the same command again to complete the runs; nothing is computed twice."
@@ -85,7 +88,10 @@ class MlflowTracker(Tracker):
         return False
 
     def start(self, name: str, config: str, output_dir: Path) -> None:
-        """Find or create experiment and parent run. Raises StoreError naming the store and the way out."""
+        """Find or create experiment and parent run; a server that cannot be reached or is silent is given up.
+
+        Raises StoreError naming the store and the way out, when a file cannot be used or a server answers wrongly.
+        """
         self.failure, self._runs = None, None
         self._address = address = self._resolve(output_dir)
         _quiet(self.timeout)
@@ -112,9 +118,13 @@ class MlflowTracker(Tracker):
         except StoreError:
             raise
         except Exception as error:  # MLflow raises many kinds of errors for what a server answers
-            if not _is_silence(error):
+            unreachable = None if address.startswith(SQLITE) else _unreachable(error)
+            if unreachable is not None:
+                self._give_up(f"MLflow's server {self._shown()} cannot be reached ({unreachable})")
+            elif _is_silence(error):
+                self._give_up(f"MLflow's store {self._shown()} did not answer within {seconds:g} s")
+            else:
                 raise StoreError(f"MLflow cannot use {self._shown()}: {_reason(error)}; {REMEDY}.") from error
-            self._give_up(f"MLflow's store {self._shown()} did not answer within {seconds:g} s")
         except BaseException as error:  # Ctrl-C or a signal: the caller has nothing to finish yet
             self._runs = opened[0] if opened else None
             self.finish(ending(error), [])
@@ -235,13 +245,23 @@ def _quiet(timeout: float) -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def _is_silence(error: BaseException | None) -> bool:
+def _is_silence(error: BaseException) -> bool:
     """Whether an error comes from a store that did not answer, as opposed to one that refused."""
+    return any(isinstance(one, Unanswered | TimeoutError) for one in _causes(error))
+
+
+def _unreachable(error: BaseException) -> str | None:
+    """Why there is no connection to a server: nothing listens there, or no such host. None where one answered."""
+    for one in _causes(error):
+        if isinstance(one, ConnectionRefusedError | socket.gaierror) or getattr(one, "errno", None) in NO_ROUTE:
+            return getattr(one, "strerror", None) or type(one).__name__
+    return None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
-        if isinstance(error, Unanswered | TimeoutError):
-            return True
+        yield error
         error = error.__cause__ or error.__context__
-    return False
 
 
 def _reason(error: Exception) -> str:

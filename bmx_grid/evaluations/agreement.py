@@ -1,0 +1,294 @@
+"""The rows of one point of a setting against one judgement, for the evaluation of levels."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.evaluations.base import BASE, Finished, Floats
+from bmx_grid.measures.agreement import spa
+from bmx_grid.measures.correlation import Kind as Correlation
+from bmx_grid.measures.levels import Grouped, codes, grouped_acc_eq, grouped_correlation
+from bmx_grid.measures.systems import (
+    FEWEST_SYSTEMS,
+    Segments,
+    Statistic,
+    spa_interval,
+    system_interval,
+    system_statistic,
+)
+from bmx_grid.measures.weighted import Ints
+
+CORRELATIONS: tuple[Correlation, ...] = ("pearson", "spearman", "kendall")
+OF_SYSTEMS: tuple[Statistic, ...] = (*CORRELATIONS, "pairwise_accuracy")
+SAME_DATA = "same data"
+SystemScore = Literal["auto", "mean", "corpus"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of correlations.parquet.
+
+    point: "base" or the name of a boosted point; human: which judgement. level: "segment" or "system"; grouping:
+    "none", "item" or "system". low, high: the 95 % interval; NaN where undefined.
+    n_segments: segments with both scores; n_systems: their systems; n_groups: groups, n_undefined: those of them (or of
+    the system pairs, for spa) without a value.
+    epsilon, calibrated_on: the tie threshold of acc_eq, and what it was chosen on. system_score: "mean" or "corpus".
+    """
+
+    point: str
+    human: str
+    level: str
+    grouping: str
+    statistic: str
+    value: float
+    low: float
+    high: float
+    n_segments: int
+    n_systems: int
+    n_groups: int
+    n_undefined: int
+    epsilon: float = math.nan
+    calibrated_on: str = ""
+    system_score: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class SystemRow:
+    """One row of systems.parquet: a system's human score, and its score as a mean and from summed statistics."""
+
+    point: str
+    human_name: str
+    system: str
+    human: float
+    mean: float
+    corpus: float
+    n_segments: int
+
+
+class Places:
+    """Where the segments of a setting stand: in which item, system and cluster; int64[N] numbers from 0.
+
+    named: bool[N] whether a segment names its system; names: of the systems, in the order of their numbers.
+    """
+
+    def __init__(self, setting: Finished) -> None:
+        segments = setting.segments.segments
+        systems = ["" if segment.system is None else segment.system for segment in segments]
+        self.named = np.array([segment.system is not None for segment in segments], dtype=np.bool_)
+        self.names: list[str] = sorted(set(systems))
+        self.items = codes([segment.id for segment in segments])
+        self.systems = codes(systems)
+        self.clusters = codes(list(setting.clusters))
+
+
+class OfPoint:
+    """Scores of one point against one judgement."""
+
+    def __init__(
+        self,
+        setting: Finished,
+        places: Places,
+        point: str,
+        human_name: str,
+        *,
+        resamples: int,
+        seed: int,
+        system_score: SystemScore,
+    ) -> None:
+        judged = setting.segments.judgements
+        self.places, self.point, self.human_name = places, point, human_name
+        self.resamples, self.seed, self.system_score = resamples, seed, system_score
+        self.scores, self.human = setting.points[point], judged.scores[human_name]
+        self.direction = 1.0 if setting.metric.higher_is_better else -1.0
+        self.whole_systems = judged.systems.get(human_name)
+        self.statistics = _statistics(setting) if point == BASE else None
+        self.combine = setting.metric.combine
+        self.given = setting.systems if point == BASE else {}
+
+    def segment_rows(self) -> Iterator[Row]:
+        """Rows of each grouping; none for a judgement of systems only."""
+        if self.whole_systems is not None and not np.isfinite(self.human).any():
+            return
+        groupings: dict[str, Ints] = {"none": np.zeros(len(self.scores), dtype=np.int64)}
+        if self.places.named.any():
+            groupings |= {"item": self.places.items, "system": self.places.systems}
+        for grouping, groups in groupings.items():
+            scores = self.scores if grouping == "none" else np.where(self.places.named, self.scores, np.nan)
+            used = np.isfinite(scores) & np.isfinite(self.human)
+            n_systems = len(np.unique(self.places.systems[used & self.places.named]))
+            arrays = (self.human, groups, self.places.clusters)
+            for kind in CORRELATIONS:
+                found = grouped_correlation(kind, scores, *arrays, self.resamples, self.seed)
+                yield self._segment_row(grouping, kind, found, n_systems)
+            found, ties = grouped_acc_eq(self.direction * scores, *arrays, self.resamples, self.seed)
+            notes = []
+            if ties.all_tied:
+                notes.append("the best epsilon ties every pair: this is only the share of pairs that people tied")
+            if ties.n_pairs < ties.n_pairs_of:
+                notes.append(f"on {ties.n_pairs:,} random pairs of {ties.n_pairs_of:,}")
+            row = self._segment_row(grouping, "acc_eq", found, n_systems)
+            yield dataclasses.replace(row, epsilon=ties.epsilon, calibrated_on=SAME_DATA, note="; ".join(notes))
+
+    def _segment_row(self, grouping: str, statistic: str, found: Grouped, n_systems: int) -> Row:
+        counts = (found.n_segments, n_systems, found.n_groups, found.n_undefined)
+        values = (found.value, found.low, found.high)
+        return Row(self.point, self.human_name, "segment", grouping, statistic, *values, *counts)
+
+    def system_rows(self) -> Iterator[Row]:
+        """Rows of the system level; none where no segment names its system."""
+        if not self.places.named.any():
+            return
+        human, mean, corpus = self._human_systems(), self._mean(), self._corpus()
+        of_metric = corpus if corpus is not None and self._uses_corpus() else mean
+        kind = "corpus" if of_metric is corpus else "mean"
+        metric = self.direction * of_metric(None)
+        both = np.isfinite(metric) & np.isfinite(human(None))
+        n_systems, n_segments = int(both.sum()), int(self._counts()[both].sum())
+        few = "" if n_systems >= FEWEST_SYSTEMS else f"{n_systems} systems are too few"
+
+        def row(statistic: str, value: float, ends: tuple[float, float], undefined: int, note: str) -> Row:
+            counts = (n_segments, n_systems, 1, undefined)
+            names = (self.point, self.human_name, "system", "none", statistic)
+            return Row(*names, value, *ends, *counts, system_score=kind, note=note)
+
+        for statistic in OF_SYSTEMS:
+            turned = self.direction if statistic == "pairwise_accuracy" else 1.0
+            value = system_statistic(statistic, turned * of_metric(None)[both], human(None)[both])
+            ends = (math.nan, math.nan)
+            if math.isfinite(value):
+                ends = system_interval(
+                    statistic,
+                    lambda weights, turned=turned: turned * of_metric(weights),  # type: ignore[misc]
+                    human,
+                    len(self.places.names),
+                    self._n_clusters,
+                    resamples=self.resamples,
+                    seed=self.seed,
+                )
+            yield row(statistic, value, ends, int(math.isnan(value)), few)
+        yield self._soft_row(row, few)
+
+    def _soft_row(self, row: Callable[[str, float, tuple[float, float], int, str], Row], few: str) -> Row:
+        """Soft pairwise accuracy, from the segments that the systems share."""
+        shape = (int(self.places.items.max()) + 1, len(self.places.names))
+        metric, human = np.full(shape, np.nan), np.full(shape, np.nan)
+        own = self.places.named
+        metric[self.places.items[own], self.places.systems[own]] = self.direction * self.scores[own]
+        human[self.places.items[own], self.places.systems[own]] = self.human[own]
+        if not np.isfinite(human).any():
+            return row("spa", math.nan, (math.nan, math.nan), 1, "needs human scores of segments")
+        found = spa(metric, human, resamples=self.resamples or 1000, seed=self.seed)
+        n_systems = int((np.isfinite(metric) & np.isfinite(human)).any(axis=0).sum())
+        undefined = n_systems * (n_systems - 1) // 2 - found.n_pairs
+        note = few if not undefined else f"{undefined} pairs of systems share no segment"
+        return dataclasses.replace(
+            row("spa", found.value, spa_interval(found, resamples=self.resamples, seed=self.seed), undefined, note),
+            system_score="mean",
+        )
+
+    def systems_table(self) -> Iterator[SystemRow]:
+        """Rows of systems.parquet."""
+        if not self.places.named.any():
+            return
+        human, mean, corpus = self._human_systems()(None), self._mean()(None), self._corpus()
+        whole = np.full(len(mean), np.nan) if corpus is None else corpus(None)
+        counts = self._counts()
+        for at, system in enumerate(self.places.names):
+            if system or self.places.named.all():
+                values = (float(human[at]), float(mean[at]), float(whole[at]), int(counts[at]))
+                yield SystemRow(self.point, self.human_name, system, *values)
+
+    def _uses_corpus(self) -> bool:
+        if self.system_score == "auto":
+            return self.whole_systems is not None
+        return self.system_score == "corpus"
+
+    @property
+    def _used(self) -> NDArray[np.bool_]:
+        """The segments that system scores are made of: those with a score, and rated where segments are rated."""
+        used = self.places.named & np.isfinite(self.scores)
+        return used if self.whole_systems is not None else used & np.isfinite(self.human)
+
+    @property
+    def _n_clusters(self) -> int:
+        return len(np.unique(self.places.clusters[self._used]))
+
+    def _counts(self) -> Ints:
+        return np.bincount(self.places.systems[self._used], minlength=len(self.places.names))
+
+    def _segments(self, values: Floats, statistics: Floats | None = None) -> Segments:
+        used = self._used
+        return Segments(
+            values[used],
+            self.places.systems[used],
+            codes(self.places.clusters[used]),
+            len(self.places.names),
+            self._n_clusters,
+            None if statistics is None else statistics[used],
+            None if statistics is None else self.combine,
+        )
+
+    def _mean(self) -> _OfWeights:
+        return _OfWeights(self._segments(self.scores), corpus=False)
+
+    def _corpus(self) -> _OfWeights | _Fixed | None:
+        if self.given:
+            return _Fixed(np.array([self.given.get(system, math.nan) for system in self.places.names]))
+        if self.statistics is None:
+            return None
+        return _OfWeights(self._segments(self.scores, self.statistics), corpus=True)
+
+    def _human_systems(self) -> _OfWeights | _Fixed:
+        if self.whole_systems is not None:
+            return _Fixed(np.array([self.whole_systems.get(system, math.nan) for system in self.places.names]))
+        return _OfWeights(self._segments(self.human), corpus=False)
+
+
+@dataclass(frozen=True, eq=False)
+class _OfWeights:
+    """Scores of S systems under float64[B, C] weights of clusters, float64[B, S]; without weights float64[S]."""
+
+    segments: Segments
+    corpus: bool
+
+    def __call__(self, weights: Floats | None) -> Floats:
+        if weights is None:
+            whole: Floats = self.segments.resampled(np.ones((1, self.segments.n_clusters)), corpus=self.corpus)[0]
+            return whole
+        return self.segments.resampled(weights, corpus=self.corpus)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fixed:
+    """Published scores of S systems, the same in every resample."""
+
+    scores: Floats
+
+    def __call__(self, weights: Floats | None) -> Floats:
+        return self.scores if weights is None else np.tile(self.scores, (len(weights), 1))
+
+
+def _statistics(setting: Finished) -> Floats | None:
+    """float64[N, k] statistics of a metric that has its own; made up for where an older cache lacks them."""
+    if not setting.metric.has_statistics:
+        return None
+    stored = setting.scores.statistics
+    lacking: NDArray[np.bool_] = np.ones(len(setting.items), dtype=np.bool_)
+    if stored is not None:
+        lacking = np.asarray(np.isnan(stored).all(axis=1))
+        if not lacking.any():
+            return stored
+    made = setting.metric.statistics([setting.items[row] for row in np.flatnonzero(lacking)])
+    found = np.empty((len(setting.items), made.shape[1]))
+    found[lacking] = made
+    if stored is not None:
+        found[~lacking] = stored[~lacking]
+    return found

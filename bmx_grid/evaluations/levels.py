@@ -1,0 +1,120 @@
+"""Agreement with people at segment and system level: correlations.parquet and systems.parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from bmx_grid.errors import ConfigError
+from bmx_grid.evaluations.agreement import OfPoint, Places, Row, SystemRow, SystemScore
+from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Kind
+from bmx_grid.identity import identity
+
+SECONDS_PER_SEGMENT = 4e-4  # with 1,000 resamples
+
+
+@dataclass(frozen=True)
+class LevelsOfSetting:
+    """All rows of one setting, and the points that they speak of."""
+
+    points: tuple[str, ...] = ()
+    correlations: tuple[Row, ...] = ()
+    systems: tuple[SystemRow, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelsEvaluation(Evaluation):
+    """How well a metric, and each boosted point, agrees with each human judgement, segment by segment and by system.
+
+    Segments: Pearson's r, Spearman's rho, Kendall's tau-b and acc_eq, over all segments, by item (mean over the items
+    of the correlation between systems) and by system; intervals draw clusters of segments. Systems: the same
+    correlations, pairwise accuracy and soft pairwise accuracy; intervals draw systems and clusters of segments.
+    Correlations of a metric whose lower scores are better keep their sign; agreements turn it.
+
+    resamples: of each bootstrap, and permutations of soft pairwise accuracy; seed: of all draws.
+    system_score: what the metric says of a system. "mean": the mean over the rated segments; "corpus": the score of its
+    summed statistics, where the metric has them; "auto": as people's scores were made, the mean where they are means of
+    rated segments, else the corpus score. systems.parquet has both.
+    A judgement of systems only has no rows of segments; segments without a named system have no groups and no systems.
+    Raises ConfigError for a negative number of resamples.
+    """
+
+    TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = {
+        "correlations": {
+            "point": "text",
+            "human": "text",
+            "level": "text",
+            "grouping": "text",
+            "statistic": "text",
+            "value": "number",
+            "low": "number",
+            "high": "number",
+            "n_segments": "count",
+            "n_systems": "count",
+            "n_groups": "count",
+            "n_undefined": "count",
+            "epsilon": "number",
+            "calibrated_on": "text",
+            "system_score": "text",
+            "note": "text",
+        },
+        "systems": {
+            "point": "text",
+            "human_name": "text",
+            "system": "text",
+            "human": "number",
+            "mean": "number",
+            "corpus": "number",
+            "n_segments": "count",
+        },
+    }
+
+    resamples: int = identity(1000)
+    seed: int = identity(0)
+    system_score: SystemScore = identity("auto")
+
+    def __post_init__(self) -> None:
+        if self.resamples < 0:
+            raise ConfigError(f"evaluation.levels.resamples={self.resamples}: write 0 for no intervals, or 1000.")
+
+    def cost(self, n_segments: int) -> float:
+        return n_segments * SECONDS_PER_SEGMENT * max(self.resamples, 100) / 1000
+
+    def evaluate(self, setting: Finished) -> LevelsOfSetting:
+        """The rows of the metric alone, and of the points that need no other setting."""
+        return self._with_points(setting, LevelsOfSetting())
+
+    def together(self, settings: Sequence[Finished], results: Sequence[LevelsOfSetting]) -> Sequence[LevelsOfSetting]:
+        """The same with the points that were chosen on other settings."""
+        return [self._with_points(setting, result) for setting, result in zip(settings, results, strict=True)]
+
+    def _with_points(self, setting: Finished, known: LevelsOfSetting) -> LevelsOfSetting:
+        """The result with the rows of points that are new."""
+        new = [point for point in setting.points if point not in known.points]
+        if not new:
+            return known
+        places = Places(setting)
+        correlations, systems = list(known.correlations), list(known.systems)
+        for point in new:
+            for human in setting.segments.judgements.aspects:
+                one = OfPoint(
+                    setting,
+                    places,
+                    point,
+                    human,
+                    resamples=self.resamples,
+                    seed=self.seed,
+                    system_score=self.system_score,
+                )
+                correlations += one.segment_rows()
+                correlations += one.system_rows()
+                systems += one.systems_table()
+        return LevelsOfSetting((*known.points, *new), tuple(correlations), tuple(systems))
+
+    def rows(self, result: LevelsOfSetting) -> Mapping[str, Columns]:
+        found = {"correlations": result.correlations, "systems": result.systems}
+        return {
+            table: {name: [getattr(row, name) for row in found[table]] for name in columns}
+            for table, columns in self.TABLES.items()
+        }

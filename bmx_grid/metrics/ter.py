@@ -1,0 +1,72 @@
+"""Translation edit rate as sacreBLEU computes it (Snover et al., 2006): edits per reference word, lower is better."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmx_grid.identity import identity
+from bmx_grid.metrics.base import Floats, Metric, pairs_of, reads_one
+from bmx_grid.perturbation import Item, Role
+
+
+@dataclass(frozen=True)
+class Ter(Metric):
+    """sacreBLEU's TER of the hypothesis against one reference, divided by 100, bit for bit; 0 is best.
+
+    normalized: split punctuation off as Tercom does. no_punct: remove punctuation. asian_support: both for Chinese and
+    Japanese characters, too. case_sensitive: do not lowercase.
+    The score keeps TER's own direction: correlations with human scores are negative where the metric is good.
+    An empty reference scores 1 with any words against it, and 0 with none.
+    """
+
+    normalized: bool = identity(False)
+    no_punct: bool = identity(False)
+    asian_support: bool = identity(False)
+    case_sensitive: bool = identity(False)
+
+    @property
+    def reads(self) -> tuple[Role, ...]:
+        return reads_one("reference")
+
+    @property
+    def higher_is_better(self) -> bool:
+        return False
+
+    @property
+    def signature(self) -> str:
+        from sacrebleu import TER
+
+        ter = TER(**self.settings())
+        name = ter.corpus_score(["a"], [["a"]]).name  # sacreBLEU signs only after it has seen a reference
+        return f"{name}|{ter.get_signature().format()}"
+
+    def score(self, items: Sequence[Item]) -> Floats:
+        return self.combine(self.statistics(items))
+
+    def statistics(self, items: Sequence[Item]) -> Floats:
+        """float64[n, 2]: edits, and words of the reference."""
+        from sacrebleu.metrics.lib_ter import translation_edit_rate
+
+        words = _words(*self.settings().values())
+        pairs = pairs_of(items, "reference")
+        found = [translation_edit_rate(words(hypothesis), words(truth)) for truth, hypothesis in pairs]
+        return np.array(found, dtype=np.float64).reshape(-1, 2)
+
+    def combine(self, sums: Floats) -> Floats:
+        """sacrebleu.TER's corpus score of summed statistics, divided by 100."""
+        sums = np.asarray(sums, dtype=np.float64)
+        edits, words = sums[..., 0], sums[..., 1]
+        without_words = np.asarray(edits > 0, dtype=np.float64)
+        return np.asarray(100 * np.divide(edits, words, out=without_words, where=words > 0) / 100)
+
+
+@functools.cache
+def _words(normalized: bool, no_punct: bool, asian_support: bool, case_sensitive: bool) -> Callable[[str], list[str]]:
+    from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
+
+    tokenizer = TercomTokenizer(normalized, no_punct, asian_support, case_sensitive)
+    return lambda text: tokenizer(text.rstrip()).split()
