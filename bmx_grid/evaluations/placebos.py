@@ -93,7 +93,7 @@ class PlaceboEvaluation(Evaluation):
 
     grid: the grid of the boost, with its published points and the seed of its folds. draws: how often random and
     reassigned attributions are drawn; their gains are means over the draws. resamples: of the bootstrap, of whole
-    clusters. A verdict per language pair, over a data set's pairs and over all data sets is found by
+    clusters and of draws. A verdict per language pair, over a data set's pairs and over all data sets is found by
     `verdicts.verdict`, at each point; the one at `cross_fitted`, which every setting has, is that of the sweep.
     Raises ConfigError for numbers below 1.
     """
@@ -138,7 +138,7 @@ class PlaceboEvaluation(Evaluation):
     }
 
     grid: GridEvaluation = identity()
-    draws: int = identity(1)
+    draws: int = identity(3)
     resamples: int = identity(1000)
     seed: int = identity(0)
 
@@ -283,7 +283,7 @@ class PlaceboEvaluation(Evaluation):
             estimate = Estimate(gain)
             if point != BEST and count >= FEWEST_CLUSTERS and math.isfinite(gain):
                 differences = [resampled[id(pair.boosted)] - resampled[id(pair.against)] for pair in drawn]
-                samples = np.mean(differences, axis=0)
+                samples = _over_draws(np.array(differences), self.seed)
                 sampled[placebo, point] = gain, samples
                 estimate = _estimate(gain, samples, count)
             matched = self._matched(setting, own) if placebo == REASSIGNED else math.nan
@@ -369,6 +369,14 @@ def _resampled(
             known = np.isfinite(values).all()
             found[key].append(weighted_correlation(kind, values, human, weights) if known else np.full(size, np.nan))
     return {key: np.concatenate(parts) for key, parts in found.items()}
+
+
+def _over_draws(samples: Floats, seed: int) -> Floats:
+    """float64[R] means of float64[D, R] over D draws, drawn with replacement in each resample as its clusters are."""
+    count, resamples = samples.shape
+    picked = np.random.default_rng([seed, count]).integers(0, count, size=(count, resamples))
+    found: Floats = np.take_along_axis(samples, picked, axis=0).mean(axis=0)
+    return found
 
 
 def _estimate(value: float, samples: Floats, clusters: int) -> Estimate:

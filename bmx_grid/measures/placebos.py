@@ -59,6 +59,7 @@ def _nearest_of_another_cluster(
     n_words: int, cluster: int, numbers: Ints, groups: Sequence[Ints], clusters: Ints
 ) -> Ints:
     """The members of other clusters in the group with the nearest number of words; there is another cluster."""
+    others: Ints = np.empty(0, dtype=np.int64)
     for place in np.argsort(np.abs(numbers - n_words), kind="stable"):
         others = groups[place][clusters[groups[place]] != cluster]
         if len(others):
