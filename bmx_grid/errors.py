@@ -52,3 +52,9 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f" Did you mean '{close[0]}'?" if close else ""
     return f"unknown {kind} '{name}'.{hint} Available: {', '.join(names) or 'none'}."
+
+
+def close_match(name: str, known: Iterable[str | None]) -> str:
+    """ " (did you mean 'NAME'?)" for the known name closest to an unknown one; "" where none is close."""
+    close = difflib.get_close_matches(name, [one for one in known if one is not None], n=1, cutoff=0.5)
+    return f" (did you mean '{close[0]}'?)" if close else ""

@@ -48,6 +48,8 @@ class SegmentSet:
     """N segments of one language pair of one data set, with their human judgements.
 
     origin: the file the rows came from, for messages.
+    all_ids, all_systems: of the whole test set that this may be a part of (`limit`, systems left out), the ids in the
+        order of its sources: what score files made elsewhere are written for. By default those of these segments.
     Raises DataError for names that cannot be part of file names, other numbers of judgements than of segments, an
     infinite score, or an (id, system) that occurs twice.
     """
@@ -57,6 +59,8 @@ class SegmentSet:
     segments: tuple[Segment, ...]
     judgements: Judgements
     origin: str = ""
+    all_ids: tuple[str, ...] = ()
+    all_systems: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         where = self.origin or f"{self.dataset} {self.language_pair}"
@@ -76,6 +80,8 @@ class SegmentSet:
             first = seen.setdefault((segment.id, segment.system), row)
             if first != row:
                 raise DataError(f"{where}: segments {first} and {row} are both '{segment.name}'; {REPEATED}")
+        object.__setattr__(self, "all_ids", self.all_ids or tuple(dict.fromkeys(s.id for s in self.segments)))
+        object.__setattr__(self, "all_systems", self.all_systems or self.systems)
 
     def __len__(self) -> int:
         return len(self.segments)
@@ -129,6 +135,8 @@ class SegmentSet:
             tuple(self.segments[row] for row in rows),
             self.judgements.take(rows),
             self.origin,
+            self.all_ids,
+            self.all_systems,
         )
 
     def head(self, limit: int | None) -> SegmentSet:

@@ -46,11 +46,13 @@ class Cell:
 
     form: how a number is shown (a format specification); CSV and DataFrames hold it in full whatever `form` says.
     words: shown in place of the value.
+    marked: a gain that survives the correction for the number of tests; set in bold, in plain text with a †.
     """
 
     value: Value
     form: str = ""
     words: str | None = None
+    marked: bool = False
 
     @property
     def shown(self) -> str:

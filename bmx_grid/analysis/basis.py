@@ -59,14 +59,24 @@ def basis_beside(table: GridTable) -> Basis:
     then empty, too.
     """
     path = Path(table.origin)
-    rows = _rows((path if path.is_dir() else path.parent) / BESIDE)
+    rows = _rows_of(table, path if path.is_dir() else path.parent)
+    return UNKNOWN if rows is None else _basis(rows[setting] for setting in table.settings)
+
+
+def is_of(table: GridTable, folder: Path) -> bool:
+    """Whether the files of a folder are those of the sweep that wrote the table, by the settings.parquet there."""
+    return _rows_of(table, folder) is not None
+
+
+def _rows_of(table: GridTable, folder: Path) -> dict[Setting, dict[str, Any]] | None:
+    rows = _rows(folder / BESIDE)
     if rows is None:
-        return UNKNOWN
+        return None
     for setting, baseline in zip(table.settings, table.baseline.tolist(), strict=True):
         row = rows.get(setting)
         if row is None or not np.isclose(row["baseline"], baseline, rtol=0, atol=EQUAL, equal_nan=True):
-            return UNKNOWN
-    return _basis(rows[setting] for setting in table.settings)
+            return None
+    return rows
 
 
 def _basis(rows: Iterable[Mapping[str, Any]]) -> Basis:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bmx_grid.analysis import points
 from bmx_grid.analysis.base import Cell, Table, inlined, working
-from bmx_grid.analysis.gains import COUNTED, COUNTS, GainSummary, summarise, summarise_by
+from bmx_grid.analysis.gains import CLUSTERED, COUNTED, COUNTS, SURE, GainSummary, summarise, summarise_by
 from bmx_grid.analysis.given import NOWHERE, Given, Point
 from bmx_grid.analysis.points import ChosenPoints, Provenance, grid_point
 from bmx_grid.analysis.table import FACTORS, Floats, GridTable
@@ -66,7 +66,7 @@ class Fixed:
 def compute(given: Given) -> Fixed:
     """The settings that are not controls at the chosen points."""
     chosen = given.ask(points.compute)
-    found = evaluate(given.real, chosen.asked)
+    found = evaluate(given.real, chosen.asked, given.options.seed)
     fixed = {}
     for name, gains in found.by["explainer"].items():
         asked, used = chosen.asked.get(name, NOWHERE), chosen.used.get(name, NOWHERE)
@@ -83,7 +83,7 @@ def tables(result: Fixed) -> Sequence[Table]:
     groups = []
     for factor in FACTORS[:3]:
         rows = [
-            (Cell(factor), Cell(name), Cell(explainer), *one.cells, Cell(one.mean_baseline, ".4f"))
+            (Cell(factor), Cell(name), Cell(explainer), *one.cells, *one.sure, Cell(one.mean_baseline, ".4f"))
             for explainer, found in result.fixed.items()
             for name, one in found.by[factor].items()
         ]
@@ -93,9 +93,9 @@ def tables(result: Fixed) -> Sequence[Table]:
     table = Table(
         "gains_by_factor",
         "Gains at the fixed points by data set, language pair and metric",
-        ("factor", "name", "explainer", *COUNTS, "mean baseline"),
+        ("factor", "name", "explainer", *COUNTS, *SURE, "mean baseline"),
         tuple(groups),
-        (COUNTED, result.points.in_words()),
+        (COUNTED, CLUSTERED, result.points.in_words()),
         names=3,
     )
     return (table,)
@@ -122,8 +122,8 @@ def gains_at(table: GridTable, point: Point) -> Floats:
     return np.asarray(table.gains[:, found[0], found[1]], dtype=np.float64)
 
 
-def evaluate(table: GridTable, points: Mapping[str, Point]) -> FixedEvaluation:
-    """All settings of a table at the points of their explainers."""
+def evaluate(table: GridTable, points: Mapping[str, Point], seed: int = 0) -> FixedEvaluation:
+    """All settings of a table at the points of their explainers; seed: of the bootstrap of clusters."""
     gain = np.full(len(table), np.nan)
     used = {}
     for explainer, point in points.items():
@@ -134,13 +134,13 @@ def evaluate(table: GridTable, points: Mapping[str, Point]) -> FixedEvaluation:
     for explainer in table.factor_levels("explainer"):
         rows = table.where(explainer=explainer)
         part = table.take(rows)
-        by_explainer[explainer] = {factor: summarise_by(part, gain[rows], factor) for factor in FACTORS[:3]}
+        by_explainer[explainer] = {factor: summarise_by(part, gain[rows], factor, seed) for factor in FACTORS[:3]}
     return FixedEvaluation(
         points=dict(points),
         used=used,
         correlation=table.baseline + gain,
         gain=gain,
-        all=summarise(gain, table.baseline),
-        by={factor: summarise_by(table, gain, factor) for factor in FACTORS},
+        all=summarise(gain, table.baseline, table.clusters, seed),
+        by={factor: summarise_by(table, gain, factor, seed) for factor in FACTORS},
         by_explainer=by_explainer,
     )

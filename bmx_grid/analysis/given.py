@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 from bmx_grid.analysis.table import Flags, GridTable
 from bmx_grid.wording import point_in_words
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Tie = Literal["first", "mildest"]
 SegmentCounts = Mapping[tuple[str, str], int]  # (data set, language pair) to segments
@@ -38,20 +41,27 @@ class Options:
     select_from: the table whose medians are evaluated; None for the analysed table itself.
     fixed: (p, w) by explainer, given; they take precedence over medians.
     segments: how many segments there are by (data set, language pair), where known: a results table does not hold it.
+    seed: of the bootstrap of clusters, data set x language pair, behind intervals across settings.
     """
 
     tie: Tie = "first"
     select_from: GridTable | None = None
     fixed: Mapping[str, Point] = field(default_factory=dict)
     segments: SegmentCounts | None = None
+    seed: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """table: all settings; options: how they are analysed."""
+    """table: all settings; options: how they are analysed.
+
+    frames: the other tables of a sweep, by name (see analysis.frames): what was tested, and what placebos reach. Empty
+    for a results table alone; a question that reads one says why it has nothing to say without it.
+    """
 
     table: GridTable
     options: Options
+    frames: Mapping[str, pd.DataFrame] = field(default_factory=dict, kw_only=True)
     _answers: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property

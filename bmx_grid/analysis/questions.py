@@ -14,8 +14,10 @@ from typing import cast
 from bmx_grid.analysis import (
     baseline,
     best,
+    ceiling,
     controls,
     density,
+    established,
     fixed,
     headline,
     medians,
@@ -32,9 +34,11 @@ from bmx_grid.errors import ConfigError
 
 Questions = tuple[Question[Given], ...]
 QUESTIONS: Questions = (
+    established,
     headline,
     overview,
     results,
+    ceiling,
     best,
     medians,
     fixed,

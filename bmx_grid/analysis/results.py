@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
 
-from bmx_grid.analysis import best, fixed, points
+from bmx_grid.analysis import best, ceiling, fixed, points, tested
 from bmx_grid.analysis.base import Cell, Table, working
 from bmx_grid.analysis.given import Given
 from bmx_grid.analysis.points import ChosenPoints
 from bmx_grid.analysis.table import Flags, Floats, GridTable
+from bmx_grid.analysis.tested import MARKED, Tested
 from bmx_grid.wording import file_stem
 
 Row = tuple[Cell, ...]
@@ -20,6 +21,10 @@ ELSEWHERE = {
     "held out": "at held-out points",
     "chosen elsewhere": "at points chosen on another table",
 }
+CEILING = (
+    "Ceiling: the square root of the reliability ICC(1,k) of the mean human score, the highest correlation that "
+    "anything can be expected to have with it."
+)
 READ = (
     "Average: over all language pairs, n/a where one is undefined or was not run. Baselines of explainers may differ "
     "slightly; shown is that of the first."
@@ -45,20 +50,34 @@ class Average:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """averages: by (data set, metric). fixed, best: float64[S] correlations of the settings of `real`."""
+    """averages: by (data set, metric). fixed, best: float64[S] correlations of the settings of `real`.
+
+    tested: what was tested of them at the fixed points; ceilings: by data set and language pair, the highest
+    correlation that anything can have with the mean human score, where raters are published.
+    """
 
     averages: Mapping[tuple[str, str], Average]
     real: GridTable = working()
     fixed: Floats = working()
     best: Floats = working()
     points: ChosenPoints = working()
+    tested: Tested = working()
+    ceilings: Mapping[tuple[str, str], float] = working()
 
 
 def compute(given: Given) -> Results:
     """The correlations of the settings that are not controls, and their averages."""
     real = given.real
     at_fixed, at_best = given.ask(fixed.compute).evaluation.correlation, given.ask(best.compute).real.correlation
-    return Results(averages(real, at_fixed, at_best), real, at_fixed, at_best, given.ask(points.compute))
+    return Results(
+        averages(real, at_fixed, at_best),
+        real,
+        at_fixed,
+        at_best,
+        given.ask(points.compute),
+        given.ask(tested.at_fixed),
+        given.ask(ceiling.compute).ceilings_by_pair,
+    )
 
 
 def tables(result: Results) -> Sequence[Table]:
@@ -104,7 +123,9 @@ def _means(values: Floats, rows: Mapping[str, Flags], expected: int) -> dict[str
 def _table(result: Results, dataset: str, stem: str, where: str, *, with_best: bool) -> Table:
     part = result.real.take(result.real.where(dataset=dataset))
     explainers = part.factor_levels("explainer")
-    header = ["metric", "language pair", "baseline", *(f"{name} fixed" for name in explainers)]
+    known = any(of == dataset for of, _ in result.ceilings)
+    header = ["metric", "language pair", *(["ceiling"] if known else []), "baseline"]
+    header += [f"{name} fixed" for name in explainers]
     header += [f"{name} best" for name in explainers] if with_best else []
     metrics = part.factor_levels("metric")
     said = "Correlation with human scores: baseline, the metric alone; fixed, at the point of the explainer"
@@ -114,7 +135,13 @@ def _table(result: Results, dataset: str, stem: str, where: str, *, with_best: b
         f"{dataset}: correlation with human scores{where}",
         tuple(header),
         tuple(tuple(_rows(result, dataset, metric, explainers, with_best=with_best)) for metric in metrics),
-        (said, READ, result.points.in_words(explainers)),
+        (
+            said,
+            READ,
+            *([MARKED.replace("a gain above 0", "a fixed point whose gain is above 0")] if result.tested.test else []),
+            *([CEILING] if known else []),
+            result.points.in_words(explainers),
+        ),
         names=2,
     )
 
@@ -126,14 +153,36 @@ def _rows(result: Results, dataset: str, metric: str, explainers: Sequence[str],
     for pair in sorted(set(real.names("language_pair")[own].tolist())):
         at = {real.settings[row].explainer: row for row in (own & real.where(language_pair=pair)).nonzero()[0].tolist()}
         columns = [{name: float(values[row]) for name, row in at.items()} for values in (result.fixed, result.best)]
-        yield _row(metric, pair, float(real.baseline[at[min(at)]]), explainers, columns[: 1 + with_best])
+        survive = {name for name, row in at.items() if result.tested.survives[row]}
+        alone = [*_ceiling(result, dataset, pair), float(real.baseline[at[min(at)]])]
+        yield _row(metric, pair, alone, explainers, columns[: 1 + with_best], survive)
     mean = result.averages[dataset, metric]
-    yield _row(metric, "average", mean.baseline, explainers, [mean.fixed, mean.best][: 1 + with_best])
+    alone = [*_ceiling(result, dataset, None), mean.baseline]
+    yield _row(metric, "average", alone, explainers, [mean.fixed, mean.best][: 1 + with_best])
+
+
+def _ceiling(result: Results, dataset: str, pair: str | None) -> list[float | None]:
+    """The ceiling of a language pair as the cells before its baseline: none where the data set has no ceilings."""
+    if not any(of == dataset for of, _ in result.ceilings):
+        return []
+    return [None if pair is None else result.ceilings.get((dataset, pair), float("nan"))]
 
 
 def _row(
-    metric: str, pair: str, baseline: float, explainers: Sequence[str], columns: Sequence[Mapping[str, float]]
+    metric: str,
+    pair: str,
+    alone: Sequence[float | None],
+    explainers: Sequence[str],
+    columns: Sequence[Mapping[str, float]],
+    survive: Set[str] = frozenset(),
 ) -> Row:
-    """columns: correlations by explainer; an explainer that did not run has an empty cell."""
-    numbers = [Cell(found.get(name), ".4f") for found in columns for name in explainers]
-    return (Cell(metric), Cell(pair), Cell(baseline, ".4f"), *numbers)
+    """columns: correlations by explainer, fixed ones first; an explainer that did not run has an empty cell.
+
+    survive: explainers whose gain at the fixed point is marked.
+    """
+    numbers = [
+        Cell(found.get(name), ".4f", marked=at == 0 and name in survive)
+        for at, found in enumerate(columns)
+        for name in explainers
+    ]
+    return (Cell(metric), Cell(pair), *(Cell(value, ".4f") for value in alone), *numbers)

@@ -50,7 +50,7 @@ class Analysis(Given):
             for table in question.tables(self.ask(question.compute))
         ]
 
-    def frames(self) -> dict[str, pd.DataFrame]:
+    def data_frames(self) -> dict[str, pd.DataFrame]:
         """Every table as a DataFrame, by its stem; "settings" has one row per setting."""
         return {table.stem: table.frame() for table in self.tables()}
 
@@ -131,12 +131,18 @@ class Analysis(Given):
         return self.ask(controls.compute)
 
 
-def analyse(table: GridTable, options: Options | None = None, questions: Sequence[Any] = QUESTIONS) -> Analysis:
+def analyse(
+    table: GridTable,
+    options: Options | None = None,
+    questions: Sequence[Any] = QUESTIONS,
+    frames: Mapping[str, pd.DataFrame] | None = None,
+) -> Analysis:
     """The analysis of a table by these questions (see questions.with_others).
 
+    frames: the other tables of the sweep, by name (see analysis.frames); None for a results table alone.
     Raises ConfigError when points shall be selected from a table that shares settings with the analysed one.
     """
     options = Options() if options is None else options
     if options.select_from is not None:
         check_selection(table, options.select_from)
-    return Analysis(table, options, questions=tuple(questions))
+    return Analysis(table, options, frames=frames or {}, questions=tuple(questions))

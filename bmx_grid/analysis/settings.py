@@ -7,20 +7,21 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from bmx_grid.analysis import best, fixed, transfer
+from bmx_grid.analysis import best, fixed, tested, transfer
 from bmx_grid.analysis.base import Cell, Table, working
 from bmx_grid.analysis.given import NOWHERE, Given
-from bmx_grid.analysis.table import Floats
+from bmx_grid.analysis.table import Flags, Floats
 
 
 @dataclass(frozen=True)
 class SettingNumbers:
-    """One setting. NaN where undefined, and in the last five for controls.
+    """One setting. NaN where undefined, and in the last nine for controls.
 
     baseline: the metric alone; best, best_w, best_p, gain: the best point by the tie rule, and its gain;
     ties_baseline, plateau, plateau_p: see best.BestPoints. fixed, fixed_gain: at (fixed_w, fixed_p), the grid point
-    used for the explainer; transfer_gain: at the point chosen without the setting's data set (the first factor that
-    has several names).
+    used for the explainer; fixed_gain_low, fixed_gain_high: its 95 % interval, fixed_gain_p, fixed_gain_p_holm: of its
+    test, alone and corrected, where the sweep tested this point; transfer_gain: at the point chosen without the
+    setting's data set (the first factor that has several names).
     """
 
     dataset: str
@@ -40,6 +41,10 @@ class SettingNumbers:
     fixed_w: float
     fixed_p: float
     fixed_gain: float
+    fixed_gain_low: float
+    fixed_gain_high: float
+    fixed_gain_p: float
+    fixed_gain_p_holm: float
     transfer_gain: float
 
 
@@ -47,13 +52,17 @@ class SettingNumbers:
 class AllSettings:
     """settings: by label, in the order of the table. fixed, transfer_gain: float64[S], NaN for controls.
 
-    transfer_factor: what was left out for `transfer_gain`; None where nothing can be.
+    transfer_factor: what was left out for `transfer_gain`; None where nothing can be. low, high: float64[S] intervals
+    of the gains at the fixed points; survives: bool[S] gains that survive the correction.
     """
 
     settings: Mapping[str, SettingNumbers]
     fixed: Floats = working()
     transfer_gain: Floats = working()
     transfer_factor: str | None = working()
+    low: Floats = working()
+    high: Floats = working()
+    survives: Flags = working()
 
 
 def compute(given: Given) -> AllSettings:
@@ -65,6 +74,12 @@ def compute(given: Given) -> AllSettings:
     if transfers.factor is not None:
         for explainer, one in transfers.leave_one_out[transfers.factor].items():
             moved[given.is_real & table.where(explainer=explainer)] = one.gain
+    of_tests = given.ask(tested.at_fixed)
+    low, high, p, p_holm = (
+        _whole(given.is_real, one) for one in (of_tests.low, of_tests.high, of_tests.p_value, of_tests.p_holm)
+    )
+    survives = np.zeros(len(table), dtype=np.bool_)
+    survives[given.is_real] = of_tests.survives
     found = {}
     for row, setting in enumerate(table.settings):
         used = at.evaluation.used.get(setting.explainer, NOWHERE) if given.is_real[row] else NOWHERE
@@ -83,9 +98,20 @@ def compute(given: Given) -> AllSettings:
             fixed_w=used.w,
             fixed_p=used.p,
             fixed_gain=float(correlation[row] - table.baseline[row]),
+            fixed_gain_low=float(low[row]),
+            fixed_gain_high=float(high[row]),
+            fixed_gain_p=float(p[row]),
+            fixed_gain_p_holm=float(p_holm[row]),
             transfer_gain=float(moved[row]),
         )
-    return AllSettings(found, correlation, moved, transfers.factor)
+    return AllSettings(found, correlation, moved, transfers.factor, low, high, survives)
+
+
+def _whole(real: Flags, values: Floats) -> Floats:
+    """Values of the settings that are no controls, as float64[S] of all settings, NaN for controls."""
+    found = np.full(len(real), np.nan)
+    found[real] = values
+    return found
 
 
 def tables(result: AllSettings) -> Sequence[Table]:

@@ -111,6 +111,11 @@ class GridTable:
         """str[S] the settings' data sets, language pairs, metrics or explainers."""
         return np.array([getattr(one, factor) for one in self.settings], dtype=np.str_)
 
+    @cached_property
+    def clusters(self) -> NDArray[np.str_]:
+        """str[S] data set and language pair: settings that share both share their segments and human scores."""
+        return np.array([setting_label(one.dataset, one.language_pair) for one in self.settings], dtype=np.str_)
+
     def take(self, keep: Flags) -> GridTable:
         """The settings where `keep`, bool[S], is true."""
         settings = tuple(one for one, kept in zip(self.settings, keep, strict=True) if kept)

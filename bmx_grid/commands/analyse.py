@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bmx_grid.analysis.basis import basis_beside
+from bmx_grid.analysis.frames import frames_beside
 from bmx_grid.analysis.given import Options, Point, Tie
 from bmx_grid.analysis.load import load_table
 from bmx_grid.analysis.questions import Questions, with_others
@@ -22,7 +23,8 @@ from bmx_grid.wording import visible
 HELP = """usage: python -m bmx_grid analyse results=PATH [KEY=VALUE …]
 
 Selection of (p, w), evaluation, regression and densities of a results table: the grid.parquet of a sweep, or any
-Parquet or CSV file of the columns dataset, language_pair, metric, explainer, side, w, p, correlation.
+Parquet or CSV file of the columns dataset, language_pair, metric, explainer, side, w, p, correlation. What the sweep
+tested (tests.parquet, selection.parquet, placebos.parquet, …) is read from beside its grid.parquet.
 
   results=PATH            the table, or the output folder of a sweep
   output_dir=DIR          where analysis.json, tables/, figures/ and report.html are written (default: the
@@ -127,7 +129,8 @@ def _main(given: list[str]) -> int:
         if name not in table.factor_levels("explainer"):
             raise ConfigError(unknown("explainer", name, table.factor_levels("explainer")))
     basis = basis_beside(table)
-    analysis = analyse(table, replace(parsed.options, segments=basis.segments or None), parsed.questions)
+    options = replace(parsed.options, segments=basis.segments or None)
+    analysis = analyse(table, options, parsed.questions, frames_beside(table))
     files = write_analysis(analysis, parsed.output_dir, basis=basis, figures=parsed.figures, report=parsed.report)
     print(summary(analysis))
     told = [str(path) for path in files if path.parent == parsed.output_dir]

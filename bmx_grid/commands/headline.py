@@ -9,17 +9,22 @@ import numpy as np
 from bmx_grid.analysis.gains import GainSummary, summarise
 from bmx_grid.analysis.table import CONTROL
 from bmx_grid.measures.best import NO_CHANGE
+from bmx_grid.report.table import markdown
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
+from bmx_grid.wording import number, setting_label
 
 EXPLAINERS = 4  # with separate numbers; all of them are in the summary
 
 
-def headline(results: Sequence[SettingResult], failed: Sequence[Refused]) -> tuple[dict[str, float], str]:
+def headline(
+    results: Sequence[SettingResult], failed: Sequence[Refused], established: Sequence[str] = ()
+) -> tuple[dict[str, float], str]:
     """About ten numbers by name (NaN where undefined), and the same as Markdown.
 
-    Gains are those at the declared point of each explainer; better and worse as in `GainSummary`. Controls (the random
-    metric and the random explainer) count as settings only.
+    established: the sentences that say what is established (analysis.established), none without an analysis. Gains are
+    those at the declared point of each explainer; better and worse as in `GainSummary`. Controls (the random metric and
+    the random explainer) count as settings only.
     """
     real = [result for result in results if CONTROL not in result.names]
     kinds = sorted({result.correlation for result in results})
@@ -38,15 +43,23 @@ def headline(results: Sequence[SettingResult], failed: Sequence[Refused]) -> tup
         "settings undefined": float(whole.undefined),
         **{f"mean gain {name}": one.mean_gain for name, one in list(by.items())[:EXPLAINERS]},
     }
-    return numbers, _note(len(results), len(failed), kind, numbers[f"mean baseline {kind}"], whole, by)
+    note = _note(len(results), len(failed), kind, numbers[f"mean baseline {kind}"], whole, by, established)
+    return numbers, note
 
 
 def _note(
-    n_settings: int, n_failed: int, kind: str, alone: float, whole: GainSummary, by: Mapping[str, GainSummary]
+    n_settings: int,
+    n_failed: int,
+    kind: str,
+    alone: float,
+    whole: GainSummary,
+    by: Mapping[str, GainSummary],
+    established: Sequence[str],
 ) -> str:
     lines = [f"**{n_settings} settings**, {n_failed} failed."]
     if np.isfinite(alone):
         lines[0] += f" Mean {kind} of the metrics alone: {alone:.4f}."
+    lines += [line for sentence in established for line in ("", markdown(sentence))]
     if by:
         lines += [
             "",
@@ -54,16 +67,24 @@ def _note(
             f"{NO_CHANGE:g}) and {whole.worse} do not (gain of 0 or less); {whole.undefined} are undefined. "
             f"Mean gain: {whole.mean_gain:+.4f}.",
             "",
-            "| explainer | settings | better | worse | mean gain |",
-            "|---|---:|---:|---:|---:|",
-            *(f"| {name} | {one.n} | {one.better} | {one.worse} | {one.mean_gain:+.4f} |" for name, one in by.items()),
+            "| explainer | settings | better | worse | mean gain | 95 % interval, by language pair |",
+            "|---|---:|---:|---:|---:|---:|",
+            *(f"| {name} | {one.n} | {one.better} | {one.worse} | {_mean(one)} |" for name, one in by.items()),
         ]
     return "\n".join(lines)
 
 
+def _mean(one: GainSummary) -> str:
+    """The last two cells of a row: the mean gain and its interval."""
+    if np.isnan(one.mean_low):
+        return f"{number(one.mean_gain, '+.4f')} | fewer than 3 pairs"
+    return f"{number(one.mean_gain, '+.4f')} | {one.mean_low:+.4f} to {one.mean_high:+.4f}"
+
+
 def _gains(results: Sequence[SettingResult]) -> GainSummary:
     gain = np.array([result.fixed_gain for result in results], dtype=np.float64)
-    return summarise(gain, np.array([result.baseline for result in results], dtype=np.float64))
+    clusters = np.array([setting_label(*result.names[:2]) for result in results], dtype=np.str_)
+    return summarise(gain, np.array([result.baseline for result in results], dtype=np.float64), clusters)
 
 
 def _explainers(results: Sequence[SettingResult]) -> list[str]:

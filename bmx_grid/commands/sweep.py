@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from bmx_grid.evaluations.base import Evaluation
     from bmx_grid.evaluations.grid import GridEvaluation
+    from bmx_grid.metrics.base import Metric
     from bmx_grid.progress import Progress
     from bmx_grid.sweep.executors.base import Executor
     from bmx_grid.sweep.output import OutputFolder
@@ -149,7 +150,6 @@ def run(config: Mapping[str, Any]) -> int:
     from bmx_grid.evaluations.base import Evaluation
     from bmx_grid.evaluations.grid import GridEvaluation
     from bmx_grid.explainers.base import Explainer
-    from bmx_grid.metrics.base import Metric
     from bmx_grid.report.running import plan_table
     from bmx_grid.sweep.executors.base import Executor
     from bmx_grid.sweep.plan import make_plan
@@ -158,7 +158,7 @@ def run(config: Mapping[str, Any]) -> int:
     settings = Settings.from_config(config)
     datasets = {name: build(node, DatasetReader, f"dataset.{name}") for name, node in _options(config, "dataset")}
     check_distinct("dataset", {key: reader.name for key, reader in datasets.items()})
-    metrics = {name: build(node, Metric, f"metric.{name}") for name, node in _options(config, "metric")}
+    metrics = _metrics(config)
     explainers = {
         name: build(node, Explainer, f"explainer.{name}") for name, node in _options(config, "explainer", least=0)
     }
@@ -234,12 +234,15 @@ def _run(sweep: Sweep) -> int:
 
 
 def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: float) -> int:
+    from bmx_grid.analysis import established
+    from bmx_grid.analysis.frames import frames_of
+    from bmx_grid.analysis.tested import gains_with_intervals
     from bmx_grid.commands.headline import headline
     from bmx_grid.progress import Progress
     from bmx_grid.report.analysis_files import analyse_sweep
     from bmx_grid.report.figures.grid import draw_setting, is_current
     from bmx_grid.report.running import setting_line
-    from bmx_grid.report.terminal import sweep_table
+    from bmx_grid.report.terminal import in_words, sweep_table
     from bmx_grid.sweep.plan import Refused
     from bmx_grid.sweep.results import evaluation_tables, write_parquet
     from bmx_grid.sweep.runner import complete, refused, run_plan
@@ -283,25 +286,29 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
         results, incomplete = complete(outcomes, sweep.evaluations)
         again = [outcome for _, outcome in repeats]
         failed = [*refused([*outcomes, *again], plan), *incomplete]
-        written += [*_write(sweep, results, [*outcomes, *again]), *_write_seeds(sweep, results, repeats)]
+        tables, files = _write(sweep, results, [*outcomes, *again])
+        written += [*files, *_write_seeds(sweep, results, repeats)]
         note = ""
+        sentences: Sequence[str] = ()
         if settings.analysis and results and grid is not None:
-            found = analyse_sweep(results, plan, grid, out)
+            found = analyse_sweep(results, plan, grid, out, tables=tables, seed=settings.seed)
             note = found.note
             written += [*found.files, *(folder.known_below("tables") if found.unchanged else [])]
             written += folder.known_below("figures") if found.unchanged else []
             if found.analysis is not None:
                 tracker.analysis(found.numbers, found.files)
+                sentences = found.analysis.ask(established.compute).established_in_words
         moved = folder.move_aside([*written, out / "config.yaml"])
         write_text(out / "config.yaml", sweep.config)
         written.append(out / "config.yaml")
-        tracker.headline(*headline(results, failed), [path for path in written if path.parent == out])
+        tracker.headline(*headline(results, failed, sentences), [path for path in written if path.parent == out])
     except BaseException as error:
         failed.append(Refused(settings.name, f"stopped by {type(error).__name__}"))
         tracker.finish(ending(error), failed)
         raise
     tracker.finish("finished", failed)
-    shown = "\n".join([sweep_table(results, failed), *([note] if note else [])])
+    of_settings = sweep_table(results, failed, tested=gains_with_intervals(frames_of(tables, ("tests",))))
+    shown = "\n".join([*in_words(sentences), of_settings, *([note] if note else [])])
     say(shown)
     scored = sum(one.result.n_texts for one in (*outcomes, *again) if one.result is not None)
     say(f"{scored:,} texts scored in {time.perf_counter() - start:.1f} s; written to {out}/:")
@@ -359,15 +366,17 @@ def _write_seeds(sweep: Sweep, results: Sequence[SettingResult], repeats: Sequen
     return [sweep.settings.output_dir / "seeds.parquet"]
 
 
-def _write(sweep: Sweep, results: Sequence[SettingResult], outcomes: Sequence[Outcome]) -> list[Path]:
-    """Write the tables of a sweep; their files. Raises StoreError."""
+def _write(
+    sweep: Sweep, results: Sequence[SettingResult], outcomes: Sequence[Outcome]
+) -> tuple[dict[str, pa.Table], list[Path]]:
+    """Write the tables of a sweep; these by name, and their files. Raises StoreError."""
     from bmx_grid.sweep.results import evaluation_tables, settings_table, write_csv, write_parquet
     from bmx_grid.sweep.scores import scores_table
 
     out = sweep.settings.output_dir
     written: list[Path] = []
+    tables: dict[str, pa.Table] = {}
     if results:
-        tables: dict[str, pa.Table] = {}
         for one in sweep.evaluations.values():
             tables |= evaluation_tables(one, results)
         tables |= {"settings": settings_table(results), "scores": scores_table(results)}
@@ -380,7 +389,7 @@ def _write(sweep: Sweep, results: Sequence[SettingResult], outcomes: Sequence[Ou
     if details:
         write_text(out / "errors.txt", "\n".join(details))
         written.append(out / "errors.txt")
-    return written
+    return tables, written
 
 
 def _check_tables(evaluations: Mapping[str, Evaluation]) -> None:
@@ -409,6 +418,20 @@ def _options(config: Mapping[str, Any], group: str, least: int = 1) -> list[tupl
     for name in chosen:
         check_name(group, str(name), f"{group}.{name}")
     return [(str(name), node) for name, node in chosen.items()]
+
+
+def _metrics(config: Mapping[str, Any]) -> dict[str, Metric]:
+    """The metrics by name, where an option may stand for several. Raises ConfigError for a name that occurs twice."""
+    from bmx_grid.metrics.base import Metric
+
+    found: dict[str, Metric] = {}
+    for option, node in _options(config, "metric"):
+        for name, metric in build(node, Metric, f"metric.{option}").members(option).items():
+            check_name("metric", name, f"metric.{option}")
+            if name in found:
+                raise ConfigError(f"metric.{option}: there is another metric '{name}'; give one of them another name.")
+            found[name] = metric
+    return found
 
 
 def _one(config: Mapping[str, Any], group: str) -> Mapping[str, Any]:

@@ -114,6 +114,10 @@ class DatasetReader(Component):
         """Files below data_dir that `read` opens for this pair; empty when nothing has to be downloaded."""
         return []
 
+    def downloadable(self) -> tuple[str, ...]:
+        """The language pairs that `download` fetches and `verify` looks at."""
+        return self.language_pairs
+
     @abstractmethod
     def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The segments of one language pair, in the order of the publisher's file.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 
-from bmx_grid.errors import DataError
+from bmx_grid.errors import DataError, close_match
 
 # Role -> other names that such columns often have; never used automatically, only proposed.
 USUAL = {
@@ -35,44 +34,61 @@ USUAL = {
 }
 ROLES = tuple(USUAL)
 REQUIRED = ("hypothesis", "score")
+SEVERAL = ("score", "reference")  # roles that may have several columns: the first is what metrics use
 SHOWN = 30  # columns listed in a message
 PLAIN = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
 
 
-def assign(names: Sequence[str], given: Mapping[str, str | None], where: str, reader: str) -> dict[str, str]:
-    """role -> column, of the roles that have one: the given one, or else the column of the role's own name.
+def assign(
+    names: Sequence[str],
+    given: Mapping[str, str | Sequence[str] | None],
+    where: str,
+    reader: str,
+    pair_known: bool = True,
+) -> dict[str, tuple[str, ...]]:
+    """role -> its columns, of the roles that have one: the given ones, or else the column of the role's own name.
 
-    names: the file's columns; given: role -> column, None where the configuration leaves it open; where: the file;
-    reader: the key of the data set (`dataset.tabular`). Raises one DataError for everything that is missing, with the
-    columns there are and the settings to add.
+    names: the file's columns; given: role -> column, several for the roles of SEVERAL, None where the configuration
+    leaves it open; where: the file; reader: the key of the data set (`dataset.tabular`); pair_known: whether the
+    language pair is known without a column. Raises one DataError for everything that is missing, with the columns there
+    are and the settings to add.
     """
-    found, problems = {}, []
+    found: dict[str, tuple[str, ...]] = {}
+    problems = []
     for role in ROLES:
-        name = given.get(role)
-        if name is None and role in names:
-            found[role] = role
-        elif name is not None and name in names:
-            found[role] = name
-        elif name is not None:
-            close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-            problems.append(f"no column '{name}' for the {role}" + (f" (did you mean '{close[0]}'?)" if close else ""))
+        wanted = given.get(role)
+        if wanted is None:
+            if role in names:
+                found[role] = (role,)
+            continue
+        wanted = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+        for name in wanted:
+            if name not in names:
+                problems.append(f"no column '{name}' for the {role}{close_match(name, names)}")
+        if set(wanted) <= set(names):
+            found[role] = wanted
     missing = [role for role in REQUIRED if role not in found and given.get(role) is None]
     if not {"source", "reference"} & found.keys() and not (given.get("source") or given.get("reference")):
         missing.append("source")
     if missing:
         problems.append("no column for the " + ", the ".join(missing).replace("source", "source (or reference)"))
     if problems:
-        wanted = [*missing, *(role for role in ROLES if role not in found and given.get(role) is not None)]
+        unsaid = not pair_known and "language_pair" not in found
+        if unsaid:
+            problems.append(f"no column and no {reader}.language_pairs=[de-en] for the language pair")
+        left = [*missing, *(role for role in ROLES if role not in found and given.get(role) is not None)]
         raise DataError(
-            f"{where}: {', '.join(problems)}. The file has the columns {_listed(names)}. "
-            + _advice(names, found, reader, wanted)
+            f"{where}: {', '.join(problems)}. The file has the columns {listed(names)}. "
+            + _advice(names, found, reader, left)
         )
     return found
 
 
-def proposal(names: Sequence[str], found: Mapping[str, str], reader: str, roles: Sequence[str] = ROLES) -> str:
+def proposal(
+    names: Sequence[str], found: Mapping[str, Sequence[str]], reader: str, roles: Sequence[str] = ROLES
+) -> str:
     """The settings to add for the roles without a column, as far as the file has one of a usual name; "" for none."""
-    taken = set(found.values())
+    taken = {name for own in found.values() for name in own}
     settings = []
     for role in roles:
         wanted = (role, *USUAL[role])
@@ -92,7 +108,7 @@ def setting(reader: str, role: str, column: str) -> str:
     return shlex.quote(f'{reader}.columns.{role}="{quoted}"')
 
 
-def _advice(names: Sequence[str], found: Mapping[str, str], reader: str, wanted: Sequence[str]) -> str:
+def _advice(names: Sequence[str], found: Mapping[str, Sequence[str]], reader: str, wanted: Sequence[str]) -> str:
     """What to write for the wanted roles, and for others that the file seems to have a column for."""
     usual = proposal(names, found, reader)
     left = [role for role in wanted if f".columns.{role}=" not in usual]
@@ -102,6 +118,7 @@ def _advice(names: Sequence[str], found: Mapping[str, str], reader: str, wanted:
     return " ".join(part for part in (usual, f"Name with: {rest}" if rest else "") if part)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Column names as a message lists them: the first ones, and how many more there are."""
     shown = ", ".join(name[:60] if name.strip() and name.isprintable() else repr(name[:60]) for name in names[:SHOWN])
     return shown + (f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.columns import ROLES, assign, proposal
+from bmx_grid.datasets.columns import ROLES, SEVERAL, assign, proposal
+from bmx_grid.datasets.numbers import parse_number
 from bmx_grid.datasets.tables import Table, open_table
 from bmx_grid.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.identity import IDENTITY, identity, runtime
 from bmx_grid.judgements import Judgements
 from bmx_grid.segments import Segment, SegmentSet, check_name
 
-UNRATED = {"", "na", "n/a", "nan", "none", "null"}
+UNRATED = "leave it empty for an unrated segment"
 MAX_BYTES = 500_000_000
 
 
@@ -28,7 +28,9 @@ class Tabular(DatasetReader):
 
     columns: role -> name of its column. A role that is null uses the column of its own name, if the
         file has one; a name that is given must be there. Hypothesis, score, and source or reference
-        are needed. Ids default to the row number; several systems may translate the same id.
+        are needed. Ids default to the row number; several systems may translate the same id. Score and reference may
+        have lists of columns: of human scores, the first being the primary one, and of references, which may be empty
+        from the second on.
     language_pairs: which pairs of the language_pair column to use, none meaning all; without such a
         column, the one pair that the whole file is of.
     separator: of a CSV file; null is the comma.
@@ -39,7 +41,7 @@ class Tabular(DatasetReader):
     """
 
     path: str | None = runtime(None)
-    columns: Mapping[str, str | None] = field(default_factory=dict, metadata={"role": IDENTITY})
+    columns: Mapping[str, str | tuple[str, ...] | None] = field(default_factory=dict, metadata={"role": IDENTITY})
     separator: str | None = identity(None)
     max_bytes: int = runtime(MAX_BYTES)
 
@@ -48,11 +50,22 @@ class Tabular(DatasetReader):
         for role in self.columns:
             if role not in ROLES:
                 raise ConfigError(f"dataset.{self.name}.columns: " + unknown("role", role, ROLES))
+            self._check_list(role, self.columns[role])
         if self.separator is not None and (len(self.separator) != 1 or self.separator in '\r\n" '):
             raise ConfigError(f"dataset.{self.name}.separator is {self.separator!r}; give one character, such as ';'.")
         if self.max_bytes < 1:
             raise ConfigError(f"dataset.{self.name}.max_bytes is {self.max_bytes}; give a number of bytes from 1.")
         object.__setattr__(self, "columns", dict(self.columns))
+
+    def _check_list(self, role: str, names: str | tuple[str, ...] | None) -> None:
+        """Raise ConfigError for an empty list, a name that occurs twice, or a list for a role of one column."""
+        key = f"dataset.{self.name}.columns.{role}"
+        if names is None or isinstance(names, str):
+            return
+        if role not in SEVERAL:
+            raise ConfigError(f"{key} lists {len(names)} columns; only {' and '.join(SEVERAL)} may have several.")
+        if not names or len(set(names)) < len(names):
+            raise ConfigError(f"{key} is [{', '.join(names)}]; name one or more columns, each once.")
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the rows that were read: another process reads its own."""
@@ -74,8 +87,8 @@ class Tabular(DatasetReader):
             raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", language_pair, pairs))
         kept = rows.by_pair[language_pair]
         segments = rows.segments(kept)
-        scores = {rows.score_name: rows.scores(kept)}
-        found = SegmentSet(self.name, language_pair, segments, Judgements(scores), str(rows.path))
+        judgements = Judgements({name: rows.scores(name, kept) for name in rows.score_names})
+        found = SegmentSet(self.name, language_pair, segments, judgements, str(rows.path))
         rows.unread.discard(language_pair)
         if not rows.unread & set(pairs):
             vars(self).pop("_read", None)  # the segments hold the texts now
@@ -113,18 +126,22 @@ class _Rows:
     by_pair: language pair -> its row numbers from 0, in order of appearance. unread: pairs not read yet.
     """
 
-    def __init__(self, table: Table, given: Mapping[str, str | None], pairs: Sequence[str], reader: str) -> None:
+    def __init__(
+        self, table: Table, given: Mapping[str, str | tuple[str, ...] | None], pairs: Sequence[str], reader: str
+    ) -> None:
         self.path, self._place, self._names, self._reader = table.path, table.place, table.names, reader
-        self._roles = assign(table.names, given, str(table.path), reader)
-        self.score_name = self._roles["score"]
+        self._roles = assign(table.names, given, str(table.path), reader, pair_known=len(pairs) == 1)
+        self.score_names = self._roles["score"]
+        further = self._roles.get("reference", ())[1:]
         count = len(table)
-        columns = table.take(dict.fromkeys(self._roles.values()))
-        self._scores = columns[self.score_name]
+        columns = table.take(dict.fromkeys(name for names in self._roles.values() for name in names))
+        self._scores = {name: columns[name] for name in self.score_names}
         self._texts = {
-            role: _texts(columns[name], name, table, optional=role in ("system", "document"))
-            for role, name in self._roles.items()
+            role: _texts(columns[names[0]], names[0], table, optional=role in ("system", "document"))
+            for role, names in self._roles.items()
             if role != "score"
         }
+        self._references = [_texts(columns[name], name, table, optional=True) for name in further]
         self.by_pair = self._grouped(count, pairs)
         self.unread = set(self.by_pair)
 
@@ -152,7 +169,8 @@ class _Rows:
         found, seen = [], dict[tuple[str, str | None], int]()
         for row in rows:
             values = {role: texts[row] for role, texts in self._texts.items()}
-            segment = Segment(**{"id": str(row + 1), **values})
+            further = tuple(texts[row] for texts in self._references if texts[row] is not None)
+            segment = Segment(**{"id": str(row + 1), **values}, further_references=further)
             first = seen.setdefault((segment.id, segment.system), row)
             if first != row:
                 way_out = "give every segment of a language pair an id of its own" + (
@@ -165,9 +183,10 @@ class _Rows:
             found.append(segment)
         return tuple(found)
 
-    def scores(self, rows: Sequence[int]) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """float64, the scores of these rows; NaN for unrated segments."""
-        found = [_score(self._scores[row], f"{self.path}, {self._place(row)}", self.score_name) for row in rows]
+    def scores(self, name: str, rows: Sequence[int]) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """float64, the human scores of these rows in a column; NaN for unrated segments."""
+        what, values = f"the score in column '{name}'", self._scores[name]
+        found = [parse_number(values[row], f"{self.path}, {self._place(row)}", what, UNRATED) for row in rows]
         return np.array(found, dtype=np.float64)
 
     def _proposed(self, role: str) -> str:
@@ -194,20 +213,3 @@ def _texts(values: list[Any], name: str, table: Table, *, optional: bool) -> lis
                 f"in {value[:60]!r}; write the whole character, or take it out."
             )
     return texts
-
-
-def _score(value: Any, where: str, name: str) -> float:
-    """A human score as a number; NaN for an unrated segment."""
-    if value is None or (isinstance(value, str) and value.strip().lower() in UNRATED):
-        return math.nan
-    try:
-        # float() would take "1_000" and True for numbers.
-        number = math.inf if isinstance(value, bool) or "_" in str(value) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.inf
-    if math.isinf(number):
-        raise DataError(
-            f"{where}: the score {str(value)[:60]!r} in column '{name}' is not a finite number; "
-            "write a number like -0.25, or leave it empty for an unrated segment."
-        )
-    return number

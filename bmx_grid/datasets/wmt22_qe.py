@@ -40,12 +40,18 @@ class Wmt22Qe(DatasetReader):
         """The sentences in file order."""
         self.check_pair(language_pair)
         paths = self.require(data_dir, self.needs(language_pair))
-        sources, hypotheses, scores = (read_lines(path) for path in paths)
-        check_aligned(dict(zip(map(str, paths), (sources, hypotheses, scores), strict=True)))
-        segments = [
-            Segment(str(index), hypothesis, source)
-            for index, (source, hypothesis) in enumerate(zip(sources, hypotheses, strict=True))
-        ]
-        human = [parse_score(score, str(paths[2]), row) for row, score in enumerate(scores, start=1)]
-        judgements = Judgements({"da": np.array(human, dtype=np.float64)})
-        return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(paths[2]))
+        sources, hypotheses, scores = paths
+        return sentences(self.name, language_pair, sources, hypotheses, scores, "da")
+
+
+def sentences(
+    dataset: str, language_pair: str, sources: Path, hypotheses: Path, scores: Path, aspect: str
+) -> SegmentSet:
+    """The sentences of three aligned files, with line numbers from 0 as ids, and one human score each."""
+    texts = {str(path): read_lines(path) for path in (sources, hypotheses, scores)}
+    check_aligned(texts)
+    rows = enumerate(zip(texts[str(sources)], texts[str(hypotheses)], strict=True))
+    segments = tuple(Segment(str(index), hypothesis, source) for index, (source, hypothesis) in rows)
+    human = [parse_score(score, str(scores), row) for row, score in enumerate(texts[str(scores)], start=1)]
+    judgements = Judgements({aspect: np.array(human, dtype=np.float64)})
+    return SegmentSet(dataset, language_pair, segments, judgements, str(scores))

@@ -130,8 +130,8 @@ class OfPoint:
                 yield self._segment_row(grouping, kind, found, n_systems)
             found, ties = grouped_acc_eq(self.direction * scores, *arrays, self.resamples, self.seed)
             notes = []
-            if ties.all_tied:
-                notes.append("the best epsilon ties every pair: this is only the share of pairs that people tied")
+            if ties.only_ties:
+                notes.append("no better than tying every pair: this is only the share of pairs that people tied")
             if ties.n_pairs < ties.n_pairs_of:
                 notes.append(f"on {ties.n_pairs:,} random pairs of {ties.n_pairs_of:,}")
             row = self._segment_row(grouping, "acc_eq", found, n_systems)
@@ -193,6 +193,12 @@ class OfPoint:
             row("spa", found.value, spa_interval(found, resamples=self.resamples, seed=self.seed), undefined, note),
             system_score="mean",
         )
+
+    def of_systems(self) -> tuple[list[str], Floats, Floats]:
+        """The systems, their scores by the metric, higher is better, and by people; as the system level uses them."""
+        corpus = self._corpus()
+        of_metric = corpus if corpus is not None and self._uses_corpus() else self._mean()
+        return self.places.names, self.direction * of_metric(None), self._human_systems()(None)
 
     def systems_table(self) -> Iterator[SystemRow]:
         """Rows of systems.parquet."""

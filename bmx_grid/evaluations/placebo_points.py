@@ -9,46 +9,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.evaluations.base import Floats
-from bmx_grid.evaluations.points import FOLDS, best_or_alone, to_scale
+from bmx_grid.evaluations.points import FOLDS, best_or_alone
 from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.correlation import correlate, correlate_grid
 from bmx_grid.measures.grid import GridSpec
+from bmx_grid.measures.grid_resampling import cross_fit
 from bmx_grid.measures.placebos import Selected, WithTerm, fit_term
+from bmx_grid.measures.weighted_grids import Sample
 
 Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """N segments of a setting, and what is chosen for them.
+    """The n used segments of a setting (`grid.grid_inputs`), and what is chosen for them.
 
-    base, human: float64[N]; clusters: N labels; rows: bool[N], segments that take part: scored, with attributions.
-    means: float64[N, P] of which a point (w, p) is chosen, as for a boost; term: float64[N, k] whose weights are chosen
-    instead. before: float64[N, k], a term that is chosen first and belongs to the metric that a gain is measured from.
+    base, human: float64[n]; clusters: n labels.
+    means: float64[n, P] of which a point (w, p) is chosen, as for a boost; term: float64[n, k] whose weights are chosen
+    instead. before: float64[n, k], a term that is chosen first and belongs to the metric that a gain is measured from.
     """
 
     base: Floats
     human: Floats
-    clusters: Sequence[str]
-    rows: Flags
+    clusters: NDArray[np.str_]
     means: Floats | None = None
     term: Floats | None = None
     before: Floats | None = None
 
-    @property
-    def rated(self) -> Flags:
-        """bool[N] the segments that can choose: those that take part and have a human score."""
-        found: Flags = self.rows & np.isfinite(self.human)
-        return found
-
     def metric(self, before: WithTerm | None) -> Floats:
-        """float64[N] scores of what a gain is measured from."""
+        """float64[n] scores of what a gain is measured from."""
         return self.base if before is None or self.before is None else before.scores(self.base, self.before)
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """float64[N] boosted scores, and those of what they are compared with; chosen_on: in words."""
+    """float64[n] boosted scores, and those of what they are compared with; chosen_on: in words."""
 
     boosted: Floats
     against: Floats
@@ -57,41 +52,49 @@ class Pair:
 
 def in_sample(spec: GridSpec, one: Candidates) -> Pair:
     """Chosen on the segments it is judged on: what selection makes of it."""
-    before = _before(spec, [(one, one.rated)])
-    metric = one.metric(before)
+    everyone = np.ones(len(one.base), dtype=np.bool_)
+    metric = one.metric(_before(spec, [(one, everyone)]))
     if one.term is not None:
-        boosted = _term(spec, [(one, one.rated)]).scores(metric, one.term)
+        boosted = _term(spec, [(one, everyone)]).scores(metric, one.term)
     else:
-        boosted = _at(spec, one, metric, *best_or_alone(spec, _gains(spec, one, metric, one.rated)))
+        boosted = _at(spec, one, metric, *best_or_alone(spec, _gains(spec, one, metric, everyone)))
     return Pair(boosted, metric, "the segments it is judged on")
 
 
+def folds_of(spec: GridSpec, one: Candidates, seed: int) -> NDArray[np.int64]:
+    """int[n] the fold of each segment: those of `grid_resampling.cross_fit`, which knows them without the means."""
+    sample = Sample.of(
+        np.zeros((len(one.base), 1)), one.base, one.human, np.array(spec.w), one.clusters, kind=spec.correlation
+    )
+    return cross_fit(sample, FOLDS, seed).fold
+
+
 def cross_fitted(
-    spec: GridSpec, one: Candidates, fold_of: NDArray[np.intp], point: tuple[float, float] | None = None
+    spec: GridSpec, one: Candidates, fold_of: NDArray[np.int64], point: tuple[float, float] | None = None
 ) -> Pair:
-    """Each segment with what is best on the other folds, as `points.cross_fitted` does it for a boost.
+    """Each segment with what is best on the folds it is not in, as `points.cross_fitted` does it for a boost.
 
-    fold_of: int[N]; point: a (w, p) of the grid that is given, so that only the term before it is chosen.
-    Scores of a fold are brought to the mean and spread of the metric alone on the other folds.
+    fold_of: int[n]; with one fold nothing is defined. point: a (w, p) of the grid that is given, so that only the term
+    before it is chosen. Scores are brought to the mean and spread of the metric alone, as `grid_resampling.cross_fit`
+    does it.
     """
+    count = int(fold_of.max(initial=0)) + 1
     boosted, against = np.full(len(one.base), np.nan), np.full(len(one.base), np.nan)
-    for fold in np.unique(fold_of):
-        own = one.rows & (fold_of == fold)
-        others = one.rows & (fold_of != fold)
-        part = others & one.rated
-        before = _before(spec, [(one, part)])
-        metric = one.metric(before)
+    for fold in range(count if count > 1 else 0):
+        own, others = fold_of == fold, fold_of != fold
+        metric = one.metric(_before(spec, [(one, others)]))
         if one.term is not None:
-            scores = _term(spec, [(one, part)]).scores(metric, one.term)
+            scores = _term(spec, [(one, others)]).scores(metric, one.term)
         else:
-            chosen = point if point is not None else best_or_alone(spec, _gains(spec, one, metric, part))
+            chosen = point if point is not None else best_or_alone(spec, _gains(spec, one, metric, others))
             scores = _at(spec, one, metric, *chosen)
-        boosted[own] = to_scale(scores, one.base, others)[own]
-        against[own] = to_scale(metric, one.base, others)[own]
-    return Pair(boosted, one.base if one.before is None else against, f"the other {FOLDS - 1} of {FOLDS} folds")
+        boosted[own] = _to_scale(scores, one.base)[own]
+        against[own] = _to_scale(metric, one.base)[own]
+    said = f"the other {count - 1} of {count} folds"
+    return Pair(boosted, one.base if one.before is None else against, said)
 
 
-def at_point(spec: GridSpec, one: Candidates, point: tuple[float, float], fold_of: NDArray[np.intp]) -> Pair:
+def at_point(spec: GridSpec, one: Candidates, point: tuple[float, float], fold_of: NDArray[np.int64]) -> Pair:
     """At a published (w, p) of the grid. A term has no published weights: what there is of it is cross-fitted."""
     if one.before is None and one.term is None:
         return Pair(_at(spec, one, one.base, *point), one.base, "as published")
@@ -106,11 +109,11 @@ def elsewhere(spec: GridSpec, pairs: Sequence[str], members: Sequence[Callable[[
     means of many segments are large. None where no other pair has a defined correlation.
     """
     light = [replace(make(), means=None) for make in members]
-    known = [set(one.clusters) for one in light]
+    known = [set(one.clusters.tolist()) for one in light]
     free: list[list[tuple[int, Flags]]] = []
     for at, own in enumerate(known):
         others = [(other, one) for other, one in enumerate(light) if other != at]
-        free.append([(other, one.rated & ~np.isin(one.clusters, list(own))) for other, one in others])
+        free.append([(other, ~np.isin(one.clusters, list(own))) for other, one in others])
     befores = [_before(spec, [(light[other], rows) for other, rows in found]) for found in free]
     if light and light[0].term is not None:
         return [_term_elsewhere(spec, pairs, light, at, free[at]) for at in range(len(light))]
@@ -179,8 +182,17 @@ def _gains(spec: GridSpec, one: Candidates, metric: Floats, rows: Flags) -> Floa
 
 
 def _at(spec: GridSpec, one: Candidates, metric: Floats, w: float, p: float) -> Floats:
-    """float64[N] scores w * metric + (1 - w) * M_p; the metric for w = 1. NaN for a segment that takes no part."""
-    if w != 1:
-        assert one.means is not None
-        metric = w * metric + (1 - w) * one.means[:, spec.p.index(p)]
-    return np.where(one.rows, metric, np.nan)
+    """float64[n] scores w * metric + (1 - w) * M_p; the metric for w = 1."""
+    if w == 1:
+        return metric
+    assert one.means is not None
+    return w * metric + (1 - w) * one.means[:, spec.p.index(p)]
+
+
+def _to_scale(scores: Floats, like: Floats) -> Floats:
+    """Scores with the mean and spread of `like`; unchanged where either has no spread."""
+    spread, wanted = float(scores.std()), float(like.std())
+    if not (spread > 0 and wanted > 0):
+        return scores
+    found: Floats = (scores - scores.mean()) * (wanted / spread) + like.mean()
+    return found

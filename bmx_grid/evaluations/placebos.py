@@ -16,12 +16,12 @@ from bmx_grid.evaluations import placebo_points as points
 from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, Finished, Floats, Kind
 from bmx_grid.evaluations.grid import CELLS_PER_SECOND, GridEvaluation
 from bmx_grid.evaluations.placebo_points import Candidates, Pair
-from bmx_grid.evaluations.points import FOLDS, folds
+from bmx_grid.evaluations.points import FOLDS, inputs_of
 from bmx_grid.evaluations.verdicts import CONFIDENCE, Estimate, Evidence, Verdict, over_pairs, verdict
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.grid import nearest_point, segment_means
+from bmx_grid.measures.grid import GridInputs, grid_inputs, nearest_point
 from bmx_grid.measures.placebos import NO_DONOR, donors, log_words, none_shifted, random_like
 from bmx_grid.measures.resampling import blocks, bounds, codes, draws, interval_levels, weighted_correlation
 
@@ -161,14 +161,13 @@ class PlaceboEvaluation(Evaluation):
         if setting.explainer is None:
             return PlacebosOfSetting(setting.names, (), {})
         spec = self.grid.spec
-        fold_of = folds(setting.clusters, FOLDS, self.grid.seed)
         asked = self.grid.fixed.get(setting.explainer_name)
         place = None if asked is None else nearest_point(np.array(spec.p), np.array(spec.w), asked.p, asked.w)
         pairs: dict[tuple[str, str], list[Pair]] = {}
-        own = self._arrays(setting)
-        means = segment_means(spec, setting.scores.ground_truth, setting.scores.hypothesis)
+        own = inputs_of(spec, setting)
+        fold_of = points.folds_of(spec, Candidates(own.base, own.human, _labels(setting, own)), self.grid.seed)
         for placebo, draw in self._all():
-            one = self._candidates(setting, own, placebo, draw, means)
+            one = self._candidates(setting, own, placebo, draw)
             found = {BEST: points.in_sample(spec, one), CROSS_FITTED: points.cross_fitted(spec, one, fold_of)}
             if place is not None and one.term is None:
                 found[PUBLISHED] = points.at_point(spec, one, (spec.w[place[1]], spec.p[place[0]]), fold_of)
@@ -201,63 +200,47 @@ class PlaceboEvaluation(Evaluation):
         return _with_scopes(completed)
 
     def _elsewhere(self, settings: Sequence[Finished]) -> list[tuple[list[Reached], dict[str, Estimate]]]:
-        arrays = [self._arrays(setting) for setting in settings]
+        spec = self.grid.spec
         names = [setting.segments.language_pair for setting in settings]
         pairs: list[dict[tuple[str, str], list[Pair]]] = [{} for _ in settings]
         for placebo, draw in self._all():
-            members = [
-                partial(self._candidates, setting, own, placebo, draw)
-                for setting, own in zip(settings, arrays, strict=True)
-            ]
-            for at, pair in enumerate(points.elsewhere(self.grid.spec, names, members)):
+            members = [partial(self._of_setting, setting, placebo, draw) for setting in settings]
+            for at, pair in enumerate(points.elsewhere(spec, names, members)):
                 if pair is not None:
                     pairs[at].setdefault((placebo, ELSEWHERE), []).append(pair)
-        return [self._judge(*one) for one in zip(settings, arrays, pairs, strict=True)]
+        return [self._judge(one, inputs_of(spec, one), found) for one, found in zip(settings, pairs, strict=True)]
+
+    def _of_setting(self, setting: Finished, placebo: str, draw: int) -> Candidates:
+        return self._candidates(setting, inputs_of(self.grid.spec, setting), placebo, draw)
 
     def _all(self) -> list[tuple[str, int]]:
         """Each placebo with the number of its draw."""
         return [(one, draw) for one in PLACEBOS for draw in range(self.draws if one in (RANDOM, REASSIGNED) else 1)]
 
-    def _arrays(self, setting: Finished) -> _Arrays:
+    def _candidates(self, setting: Finished, own: GridInputs, placebo: str, draw: int) -> Candidates:
+        """What is chosen for a placebo, on the segments that the boost is judged on."""
         truth, hypothesis = setting.scores.ground_truth, setting.scores.hypothesis
-        sides = (truth, hypothesis) if self.grid.side == "both" else (hypothesis,)
-        n_words = np.sum([side.lengths for side in sides], axis=0)
-        usable = n_words > 0
-        for side in sides:
-            broken = np.flatnonzero(~np.isfinite(side.values))
-            usable[np.searchsorted(side.offsets, broken, side="right") - 1] = False
-        return _Arrays(usable & np.isfinite(setting.scores.base_scores), n_words, codes(setting.clusters))
-
-    def _candidates(
-        self, setting: Finished, own: _Arrays, placebo: str, draw: int, means: Floats | None = None
-    ) -> Candidates:
-        """What is chosen for a placebo. means: those of the boost, where they are at hand."""
-        truth, hypothesis = setting.scores.ground_truth, setting.scores.hypothesis
-        spec = self.grid.spec
-        plain = Candidates(setting.scores.base_scores, setting.segments.human_scores, setting.clusters, own.rows)
+        spec, used = self.grid.spec, own.used
+        plain = Candidates(own.base, own.human, _labels(setting, own))
         if placebo == LENGTH:
-            return replace(plain, term=log_words(truth, hypothesis))
+            return replace(plain, term=log_words(truth, hypothesis)[used])
         if placebo == INDICATOR:
             sides = (truth, hypothesis) if spec.side == "both" else (hypothesis,)
-            return replace(plain, term=none_shifted(*sides))
+            return replace(plain, term=none_shifted(*sides)[used])
         if placebo == RANDOM:
             rng = self._generator(setting, RANDOM, draw)
-            return replace(plain, means=segment_means(spec, random_like(truth, rng), random_like(hypothesis, rng)))
-        if means is None:
-            means = segment_means(spec, truth, hypothesis)
+            drawn, rated = (random_like(truth, rng), random_like(hypothesis, rng)), setting.segments.human_scores
+            # Only segments of the boost count as rated: an attribution that is missing there would not be here.
+            found = grid_inputs(spec, setting.scores.base_scores, *drawn, np.where(used, rated, np.nan))
+            return replace(plain, means=found.means)
         if placebo == REASSIGNED:
             given = self._donors(setting, own, draw)
-            return replace(plain, means=means[given], rows=own.rows & (given != NO_DONOR))
-        return replace(plain, means=means, before=log_words(truth, hypothesis) if placebo == BEYOND else None)
+            return replace(plain, means=np.where((given == NO_DONOR)[:, None], np.nan, own.means[given]))
+        return replace(plain, means=own.means, before=log_words(truth, hypothesis)[used] if placebo == BEYOND else None)
 
-    def _donors(self, setting: Finished, own: _Arrays, draw: int) -> NDArray[np.int64]:
-        """int64[N] the segment that each gets its attributions from, among those that take part; -1 without one."""
-        found = np.full(len(own.rows), NO_DONOR, dtype=np.int64)
-        rows = np.flatnonzero(own.rows)
-        if len(rows):
-            given = donors(own.n_words[rows], own.clusters[rows], self._generator(setting, REASSIGNED, draw))
-            found[rows] = np.where(given == NO_DONOR, NO_DONOR, rows[given])
-        return found
+    def _donors(self, setting: Finished, own: GridInputs, draw: int) -> NDArray[np.int64]:
+        """int64[n] the used segment that each gets its attributions from; -1 without one."""
+        return donors(own.lengths, codes(_labels(setting, own)), self._generator(setting, REASSIGNED, draw))
 
     def _generator(self, setting: Finished, placebo: str, draw: int) -> np.random.Generator:
         """A generator of the seed, the segments and the placebo, whatever settings a sweep has."""
@@ -265,21 +248,19 @@ class PlaceboEvaluation(Evaluation):
         return np.random.default_rng([self.seed, content, PLACEBOS.index(placebo), draw])
 
     def _judge(
-        self, setting: Finished, own: _Arrays, pairs: Mapping[tuple[str, str], Sequence[Pair]]
+        self, setting: Finished, own: GridInputs, pairs: Mapping[tuple[str, str], Sequence[Pair]]
     ) -> tuple[list[Reached], dict[str, Estimate]]:
         """A row per placebo and point, and by point how much more the boost gains than reassigned attributions."""
-        human = setting.segments.human_scores
-        used = own.rows & np.isfinite(human)
-        clusters = codes(own.clusters[used])
+        human, kind = own.human, self.grid.correlation
+        clusters = codes(_labels(setting, own))
         count = int(clusters.max(initial=-1)) + 1
-        kind = self.grid.correlation
         inside = [pair for (_, point), drawn in pairs.items() if point != BEST for pair in drawn]
-        scores = {id(one): one[used] for pair in inside for one in (pair.boosted, pair.against)}
-        resampled = _resampled(kind, scores, human[used], clusters, self.resamples, self.seed)
+        scores = {id(one): one for pair in inside for one in (pair.boosted, pair.against)}
+        resampled = _resampled(kind, scores, human, clusters, self.resamples, self.seed)
         found: list[Reached] = []
         sampled: dict[tuple[str, str], tuple[float, Floats]] = {}
         for (placebo, point), drawn in pairs.items():
-            gain = float(np.mean([_gain(kind, pair, human, used) for pair in drawn]))
+            gain = float(np.mean([_gain(kind, pair, human) for pair in drawn]))
             estimate = Estimate(gain)
             if point != BEST and count >= FEWEST_CLUSTERS and math.isfinite(gain):
                 differences = [resampled[id(pair.boosted)] - resampled[id(pair.against)] for pair in drawn]
@@ -287,7 +268,7 @@ class PlaceboEvaluation(Evaluation):
                 sampled[placebo, point] = gain, samples
                 estimate = _estimate(gain, samples, count)
             matched = self._matched(setting, own) if placebo == REASSIGNED else math.nan
-            found.append(Reached(placebo, point, estimate, int(used.sum()), count, drawn[0].chosen_on, matched))
+            found.append(Reached(placebo, point, estimate, len(human), count, drawn[0].chosen_on, matched))
         over = {}
         for (placebo, point), (gain, samples) in sampled.items():
             if placebo == BOOST and (REASSIGNED, point) in sampled:
@@ -295,10 +276,10 @@ class PlaceboEvaluation(Evaluation):
                 over[point] = _estimate(gain - other, samples - others, count)
         return found, over
 
-    def _matched(self, setting: Finished, own: _Arrays) -> float:
+    def _matched(self, setting: Finished, own: GridInputs) -> float:
         given = self._donors(setting, own, 0)
-        rows = np.flatnonzero(given != NO_DONOR)
-        return float((own.n_words[given[rows]] == own.n_words[rows]).mean()) if len(rows) else math.nan
+        known = given != NO_DONOR
+        return float((own.lengths[given[known]] == own.lengths[known]).mean()) if known.any() else math.nan
 
     def rows(self, result: PlacebosOfSetting) -> Mapping[str, Columns]:
         """One row per placebo and point; in `verdicts` one per scope and point."""
@@ -332,21 +313,16 @@ class PlaceboEvaluation(Evaluation):
         return {"placebos": placebos, "verdicts": columns}
 
 
-@dataclass(frozen=True, eq=False)
-class _Arrays:
-    """rows: bool[N] segments that take part; n_words: int64[N] aggregated; clusters: int64[N] codes."""
-
-    rows: NDArray[np.bool_]
-    n_words: NDArray[np.int64]
-    clusters: NDArray[np.int64]
+def _labels(setting: Finished, own: GridInputs) -> NDArray[np.str_]:
+    """The clusters of the used segments."""
+    return np.asarray(setting.clusters, dtype=np.str_)[own.used]
 
 
-def _gain(kind: Correlation, pair: Pair, human: Floats, used: NDArray[np.bool_]) -> float:
-    """The correlation of the boosted scores above the other; NaN where a used segment has no score."""
-    one, other = pair.boosted[used], pair.against[used]
-    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+def _gain(kind: Correlation, pair: Pair, human: Floats) -> float:
+    """The correlation of the boosted scores above the other; NaN where a segment has no score."""
+    if not (np.isfinite(pair.boosted).all() and np.isfinite(pair.against).all()):
         return math.nan
-    return correlate(kind, one, human[used]) - correlate(kind, other, human[used])
+    return correlate(kind, pair.boosted, human) - correlate(kind, pair.against, human)
 
 
 def _resampled(

@@ -12,7 +12,9 @@ from bmx_grid.evaluations.base import Finished, Floats
 from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.best import beats, first_within_rounding
 from bmx_grid.measures.correlation import correlate, correlate_grid
-from bmx_grid.measures.grid import GridSpec, boosted_scores, segment_means
+from bmx_grid.measures.grid import GridInputs, GridSpec, boosted_scores, grid_inputs
+from bmx_grid.measures.grid_resampling import cross_fit
+from bmx_grid.measures.weighted_grids import Sample
 
 FOLDS = 10
 
@@ -69,26 +71,23 @@ def judge(
 def cross_fitted(spec: GridSpec, setting: Finished, seed: int) -> Declared:
     """Each segment at the point that is best on the other folds: ten folds of whole clusters, drawn from the seed.
 
-    Points differ in the scale of their scores. Those of a fold are brought to the mean and spread that the metric
-    alone has on the other folds, by the mean and spread that they have there: neither their order within a fold nor
-    their correlation there changes, and no human score is used.
+    Points differ in the scale of their scores: all are brought to that of the metric alone
+    (`grid_resampling.CrossFitted`).
     """
-    base, human, means = setting.scores.base_scores, setting.segments.human_scores, _means(spec, setting)
-    fold_of = folds(setting.clusters, FOLDS, seed)
-    usable = np.isfinite(base) & np.isfinite(means[:, 0])
-    boosted, judged = np.full(len(base), np.nan), []
-    for fold in range(FOLDS):
-        own = fold_of == fold
-        if not own.any():
-            continue
-        others = usable & ~own
-        part = others & np.isfinite(human)
-        surface = correlate_grid(spec.correlation, means[part], base[part], human[part], spec.w, PRECISION)
-        w, p = best_or_alone(spec, surface - correlate(spec.correlation, base[part], human[part]))
-        at = scores_at(spec, setting, w, p)
-        boosted[own] = to_scale(at, base, others)[own]
-        judged.append(judge(spec, setting, boosted, own, (w, p), f"the other {FOLDS - 1} of {FOLDS} folds"))
-    return Declared(np.where(usable, boosted, np.nan), tuple(judged))
+    inputs = inputs_of(spec, setting)
+    labels = np.asarray(setting.clusters, dtype=np.str_)[inputs.used]
+    kind, w = spec.correlation, np.array(spec.w)
+    found = cross_fit(Sample.of(inputs.means, inputs.base, inputs.human, w, labels, kind=kind), FOLDS, seed)
+    boosted = np.full(len(inputs.used), np.nan)
+    boosted[inputs.used] = found.scores
+    fold_of = np.full(len(inputs.used), -1)
+    fold_of[inputs.used] = found.fold
+    judged = []
+    for fold, (row, weight) in enumerate(zip(found.rows.tolist(), found.w.tolist(), strict=True)):
+        point = (weight, spec.p[row] if row >= 0 else float("nan"))
+        on = f"the other {len(found.rows) - 1} of {len(found.rows)} folds"
+        judged.append(judge(spec, setting, boosted, fold_of == fold, point, on))
+    return Declared(boosted, tuple(judged))
 
 
 def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> list[Declared | None]:
@@ -122,24 +121,37 @@ def _gains_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> list[tuple
     sums: list[tuple[Floats, list[str]]] = [(np.zeros((len(spec.p), len(spec.w))), []) for _ in settings]
     known = [set(setting.clusters) for setting in settings]
     for chooses in settings:  # one after the other: the means of a large setting are large
-        base, human, means = chooses.scores.base_scores, chooses.segments.human_scores, _means(spec, chooses)
-        rated = np.isfinite(base) & np.isfinite(human) & np.isfinite(means[:, 0])
+        inputs = inputs_of(spec, chooses)
+        labels = np.asarray(chooses.clusters, dtype=np.str_)[inputs.used]
         whole: Floats | None = None
         for at, (judged, taken) in enumerate(zip(settings, known, strict=True)):
             if judged is chooses:
                 continue
-            free = np.array([label not in taken for label in chooses.clusters], dtype=np.bool_)
+            free = np.array([label not in taken for label in labels.tolist()], dtype=np.bool_)
             if free.all() and whole is not None:
                 gains = whole
             else:
-                rows = rated & free
-                surface = correlate_grid(spec.correlation, means[rows], base[rows], human[rows], spec.w, PRECISION)
-                gains = surface - correlate(spec.correlation, base[rows], human[rows])
+                gains = _gains(spec, inputs, free)
                 whole = gains if free.all() else whole
             if np.isfinite(gains).any():
                 total, pairs = sums[at]
                 sums[at] = (total + gains, [*pairs, chooses.segments.language_pair])
     return sums
+
+
+def _gains(spec: GridSpec, inputs: GridInputs, rows: NDArray[np.bool_]) -> Floats:
+    """float64[P, W] gains over the metric alone on these of the used segments."""
+    means, base, human = inputs.means[rows], inputs.base[rows], inputs.human[rows]
+    surface = correlate_grid(spec.correlation, means, base, human, spec.w, PRECISION)
+    found: Floats = surface - correlate(spec.correlation, base, human)
+    return found
+
+
+def inputs_of(spec: GridSpec, setting: Finished) -> GridInputs:
+    """The used segments of a setting, and their means for every p."""
+    found = setting.scores
+    attributed = (found.ground_truth, found.hypothesis)
+    return grid_inputs(spec, found.base_scores, *attributed, setting.segments.human_scores)
 
 
 def best_or_alone(spec: GridSpec, gains: Floats) -> tuple[float, float]:
@@ -151,27 +163,6 @@ def best_or_alone(spec: GridSpec, gains: Floats) -> tuple[float, float]:
     return spec.w[column], spec.p[row]
 
 
-def folds(clusters: Sequence[str], count: int, seed: int) -> NDArray[np.intp]:
-    """int[N] the fold of each segment, 0 to count - 1: whole clusters, in random order, one to each fold in turn."""
-    names, codes = np.unique(np.asarray(clusters, dtype=np.str_), return_inverse=True)
-    place = np.empty(len(names), dtype=np.intp)
-    place[np.random.default_rng([seed, len(names), count]).permutation(len(names))] = np.arange(len(names)) % count
-    return place[codes]
-
-
 def declared_scores(found: Mapping[str, Declared]) -> dict[str, Floats]:
     """The boosted scores of each declared point."""
     return {name: one.boosted for name, one in found.items()}
-
-
-def _means(spec: GridSpec, setting: Finished) -> Floats:
-    return segment_means(spec, setting.scores.ground_truth, setting.scores.hypothesis)
-
-
-def to_scale(scores: Floats, like: Floats, rows: NDArray[np.bool_]) -> Floats:
-    """Scores with the mean and spread of `like` on these rows; unchanged where either has no spread there."""
-    spread, wanted = scores[rows].std() if rows.any() else 0.0, like[rows].std() if rows.any() else 0.0
-    if not (spread > 0 and wanted > 0):
-        return scores
-    found: Floats = (scores - scores[rows].mean()) * (wanted / spread) + like[rows].mean()
-    return found

@@ -38,8 +38,8 @@ class TieCalibrated:
 
     accuracy: the mean over groups. epsilon: pairs whose metric scores differ by at most this are ties; the smallest
     of the best thresholds, calibrated on the very data of the accuracy. NaN without a pair.
-    human_ties: the accuracy of a metric that ties every pair. all_tied: whether epsilon does so, and the accuracy is
-    only that share.
+    human_ties: the accuracy of a metric that ties every pair. only_ties: whether the best threshold does no better, so
+    that the accuracy is only the share of pairs that people tied.
     by_row: float64[n] the share of the pairs of each segment that agree, NaN for segments without a pair.
     n_groups, n_undefined: groups, and those of them without a pair. n_pairs: pairs used; n_pairs_of: pairs that there
     are, more where the pairs were drawn.
@@ -48,7 +48,7 @@ class TieCalibrated:
     accuracy: float
     epsilon: float
     human_ties: float
-    all_tied: bool
+    only_ties: bool
     by_row: Floats
     n_groups: int
     n_undefined: int
@@ -98,7 +98,7 @@ def acc_eq(metric: Floats, human: Floats, groups: Ints, *, seed: int = 0, max_pa
         accuracy=float((weight * agree).sum()),
         epsilon=epsilon,
         human_ties=float(weight[tied].sum()),
-        all_tied=best == len(thresholds) - 1,
+        only_ties=float(accuracies[best]) <= float(weight[tied].sum()) + 1e-12,
         by_row=by_row,
         n_groups=len(members),
         n_undefined=len(members) - defined,
@@ -130,7 +130,7 @@ def _all_pairs(members: list[Ints]) -> tuple[Ints, Ints, Ints]:
 
 def _drawn_pairs(members: list[Ints], pairs_of: Ints, count: int, rng: np.random.Generator) -> tuple[Ints, Ints, Ints]:
     """About `count` pairs, at least one from each group that has any."""
-    drawn = np.where(pairs_of > 0, np.maximum(pairs_of * (count / pairs_of.sum()), 1), 0).astype(np.int64)
+    drawn = np.where(pairs_of > 0, np.maximum(np.rint(pairs_of * (count / pairs_of.sum())), 1), 0).astype(np.int64)
     group = np.repeat(np.arange(len(members)), drawn)
     sizes = np.array([len(rows) for rows in members])
     starts = np.cumsum(sizes) - sizes

@@ -121,6 +121,23 @@ class GridResult:
     length_control: float
 
 
+@dataclass(frozen=True, eq=False)
+class GridInputs:
+    """What a grid is computed from: the n used of N segments.
+
+    means: float64[n, P]; base, human: float64[n]; lengths: int64[n] words aggregated; used: bool[N];
+    shifted: bool[n] whether an attribution was not above 0; n_rated: segments with a human score.
+    """
+
+    means: Floats
+    base: Floats
+    human: Floats
+    lengths: NDArray[np.int64]
+    used: NDArray[np.bool_]
+    shifted: NDArray[np.bool_]
+    n_rated: int
+
+
 def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis: Ragged, human: Floats) -> GridResult:
     """The grid of a setting of N segments.
 
@@ -128,14 +145,8 @@ def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis:
     human: float64[N], NaN = not rated.
     Raises DataError when attributions are too large to be shifted, ValueError when the arrays differ in length.
     """
-    words = _aggregated_words(spec.side, base, ground_truth, hypothesis)
-    if len(human) != len(base):
-        raise ValueError(f"{len(base)} base scores but {len(human)} human scores")
-    rated = np.isfinite(human)
-    used = rated & np.isfinite(base) & _usable(words)
-    positive, shifted = shift_positive(words)  # of all segments, so that an error names the row of the caller
-    base, human, lengths = base[used], human[used], words.lengths[used]
-    means = spec.aggregation.aggregate(_take(positive, used), np.array(spec.p))
+    given = grid_inputs(spec, base, ground_truth, hypothesis, human)
+    means, base, human, lengths = given.means, given.base, given.human, given.lengths
     grid = correlate_grid(spec.correlation, means, base, human, np.array(spec.w), PRECISION)
     best, best_p, best_w = float("nan"), float("nan"), float("nan")
     at = int(first_within_rounding(grid[None])[0])
@@ -149,30 +160,25 @@ def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis:
         best_p=best_p,
         best_w=best_w,
         plateau=int(plateau_within_no_change(grid[None], np.array(spec.w)).members.sum()),
-        n_segments=len(rated),
-        n_rated=int(rated.sum()),
+        n_segments=len(given.used),
+        n_rated=given.n_rated,
         n_used=len(base),
         n_undefined=int(np.isnan(grid).sum()),
-        share_shifted=float(shifted[used].mean()) if used.any() else float("nan"),
+        share_shifted=float(given.shifted.mean()) if len(base) else float("nan"),
         length_control=correlate(spec.correlation, lengths, human),
     )
 
 
-def segment_means(spec: GridSpec, ground_truth: Ragged, hypothesis: Ragged) -> Floats:
-    """float64[N, P] the mean M_p of each segment's attributions, shifted to be positive.
-
-    NaN for a segment without a word on the aggregated side, or with an attribution that is not finite.
-    Raises DataError when attributions are too large to be shifted.
-    """
-    words = concatenate_rows(ground_truth, hypothesis) if spec.side == "both" else hypothesis
-    usable = _usable(words)
-    positive, _ = shift_positive(words)
-    found = spec.aggregation.aggregate(_take(positive, usable), np.array(spec.p))
-    if usable.all():
-        return found
-    means = np.full((len(words), len(spec.p)), np.nan)
-    means[usable] = found
-    return means
+def grid_inputs(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis: Ragged, human: Floats) -> GridInputs:
+    """The used segments of a setting and their means for every p; arguments and errors as for `compute_grid`."""
+    words = _aggregated_words(spec.side, base, ground_truth, hypothesis)
+    if len(human) != len(base):
+        raise ValueError(f"{len(base)} base scores but {len(human)} human scores")
+    rated = np.isfinite(human)
+    used = rated & np.isfinite(base) & _usable(words)
+    positive, shifted = shift_positive(words)  # of all segments, so that an error names the row of the caller
+    means = spec.aggregation.aggregate(_take(positive, used), np.array(spec.p))
+    return GridInputs(means, base[used], human[used], words.lengths[used], used, shifted[used], int(rated.sum()))
 
 
 def nearest_point(p_grid: Floats, w_grid: Floats, p: float, w: float) -> tuple[int, int] | None:

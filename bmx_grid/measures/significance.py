@@ -75,9 +75,10 @@ class Comparison:
     """Two metrics against the same human scores.
 
     x, y: the statistic of each on the used segments; difference: x - y. low, high: interval of the difference from
-    the bootstrap. p: of the permutation test. n: used segments; clusters, systems: how many of each (0 systems where
-    none were given). resamples: of each of the two; undefined: resamples of the bootstrap without a value, left out;
-    seed: of both.
+    the bootstrap. p: of the permutation test. p_bootstrap: from the resamples on the other side of 0 (twice the smaller
+    side where two-sided); it says what the interval says, and is no test under a null hypothesis. n: used segments;
+    clusters, systems: how many of each (0 systems where none were given). resamples: of each of the two; undefined:
+    resamples of the bootstrap without a value, left out; seed: of both.
     """
 
     x: float
@@ -86,6 +87,7 @@ class Comparison:
     low: float
     high: float
     p: float
+    p_bootstrap: float
     n: int
     clusters: int
     systems: int
@@ -146,12 +148,13 @@ def compare(
     units = {"inputs": rows.clusters, "systems": rows.systems, "both": min(rows.clusters, rows.systems)}
     count = units.get(unit, rows.clusters)
     first, second = (rows.statistic(statistic, scores) for scores in (rows.x, rows.y))
-    low, high, p, undefined = np.nan, np.nan, np.nan, 0
+    low, high, p, p_bootstrap, undefined = np.nan, np.nan, np.nan, np.nan, 0
     if count >= FEWEST_UNITS and not math.isnan(first - second):
         drawing, swapping = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))
         samples = rows.bootstrapped(statistic, unit, resamples, None if exact else drawing)
         undefined = int(np.isnan(samples).sum())
         low, high = (float(end) for end in bounds(samples, interval_levels(confidence, count)))
+        p_bootstrap = _p_of_resamples(samples[~np.isnan(samples)], alternative)
         swapped = rows.permuted(statistic, unit, resamples, None if exact else swapping)
         p = _p_value(swapped, first - second, alternative, exact)
     return Comparison(
@@ -161,6 +164,7 @@ def compare(
         low=low,
         high=high,
         p=p,
+        p_bootstrap=p_bootstrap,
         n=len(rows.human),
         clusters=rows.clusters,
         systems=rows.systems,
@@ -175,6 +179,12 @@ def _p_value(swapped: Floats, difference: float, alternative: Alternative, exact
         swapped, difference = np.abs(swapped), abs(difference)
     extreme = int((~(swapped < difference - TIE)).sum())  # NaN included
     return extreme / len(swapped) if exact else (extreme + 1) / (len(swapped) + 1)
+
+
+def _p_of_resamples(samples: Floats, alternative: Alternative) -> float:
+    """(k + 1) / (R + 1) for k of R resampled differences that are not above 0; two-sided twice the smaller side."""
+    sides = [(int((side <= TIE).sum()) + 1) / (len(samples) + 1) for side in (samples, -samples)]
+    return sides[0] if alternative == "greater" else min(1.0, 2 * min(sides))
 
 
 @dataclass(frozen=True, eq=False)

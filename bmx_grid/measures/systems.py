@@ -17,7 +17,7 @@ import numpy as np
 from bmx_grid.measures.agreement import SoftAgreement, pairwise_accuracy
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.levels import FEWEST_CLUSTERS
-from bmx_grid.measures.weighted import Floats, Ints, counts_drawn, draws, interval
+from bmx_grid.measures.weighted import Floats, Ints, counts_drawn, draws, interval, pearson_rows
 
 Statistic = Literal["pearson", "spearman", "kendall", "pairwise_accuracy"]
 FEWEST_SYSTEMS = 3  # different ones, in a resample that counts
@@ -124,7 +124,7 @@ def weighted_statistic(statistic: Statistic, metric: Floats, human: Floats, time
     pairs = times[:, :, None] * times[:, None, :]
     with np.errstate(invalid="ignore", divide="ignore"):
         if statistic == "pearson":
-            found = _moments(metric, human, times)
+            found = pearson_rows(metric, human, times)
         else:
             one, other = (np.sign(scores[:, :, None] - scores[:, None, :]) for scores in (metric, human))
             if statistic == "kendall":
@@ -133,23 +133,11 @@ def weighted_statistic(statistic: Statistic, metric: Floats, human: Floats, time
             elif statistic == "spearman":
                 # the mean rank of the drawn list is the same for all: a rank less it is half the net number below
                 ranks = [np.einsum("bst,bt->bs", signs, times) for signs in (one, other)]
-                found = _moments(ranks[0], ranks[1], times)
+                found = pearson_rows(ranks[0], ranks[1], times)
             else:
                 apart = ~np.eye(times.shape[1], dtype=np.bool_)
                 found = (pairs * (one == other) * apart).sum(axis=(1, 2)) / (pairs * apart).sum(axis=(1, 2))
     return np.where((times > 0).sum(axis=1) >= FEWEST_SYSTEMS, found, np.nan)
-
-
-def _moments(x: Floats, y: Floats, times: Floats) -> Floats:
-    """float64[B] Pearson's r of rows, in two passes; NaN where one side is constant."""
-    drawn, total = times > 0, times.sum(axis=1, keepdims=True)
-    varies = np.ones(len(times), dtype=np.bool_)
-    for values in (x, y):
-        varies &= np.where(drawn, values, -np.inf).max(axis=1) > np.where(drawn, values, np.inf).min(axis=1)
-    x = x - (times * x).sum(axis=1, keepdims=True) / total
-    y = y - (times * y).sum(axis=1, keepdims=True) / total
-    found = (times * x * y).sum(axis=1) / np.sqrt((times * x * x).sum(axis=1) * (times * y * y).sum(axis=1))
-    return np.where(varies, np.clip(found, -1.0, 1.0), np.nan)
 
 
 def spa_interval(found: SoftAgreement, *, resamples: int, seed: int) -> tuple[float, float]:

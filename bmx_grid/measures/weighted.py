@@ -60,7 +60,7 @@ def weighted_correlation(kind: Kind, x: Floats, y: Floats, weights: Floats) -> F
     if kind == "pearson":
         found = _pearson(x, y, weights)
     elif kind == "spearman":
-        found = _pearson_rows(_ranks(x, weights), _ranks(y, weights), weights)
+        found = pearson_rows(_ranks(x, weights), _ranks(y, weights), weights)
     else:
         found = _kendall(x, y, weights)
     found[np.count_nonzero(weights, axis=1) < 3] = np.nan
@@ -70,33 +70,35 @@ def weighted_correlation(kind: Kind, x: Floats, y: Floats, weights: Floats) -> F
 def _pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
     if (x == x[0]).all() or (y == y[0]).all():
         return np.full(len(weights), np.nan)
-    x, y = _unit(x), _unit(y)
-    moments = weights @ np.stack([np.ones(len(x)), x, y, x * x, y * y, x * y], axis=1)
+    one, other = _unit(x), _unit(y)
+    moments = weights @ np.stack([np.ones(len(x)), one, other, one * one, other * other, one * other], axis=1)
     total, sum_x, sum_y, xx, yy, xy = moments.T
     with np.errstate(invalid="ignore", divide="ignore"):
         own = (xx - sum_x**2 / total) / total, (yy - sum_y**2 / total) / total
         found = np.asarray((xy - sum_x * sum_y / total) / total / np.sqrt(own[0] * own[1]))
     # Few digits are left of a resample that missed the segments with nearly all the variance: two passes for it.
     again = np.flatnonzero(~((own[0] > 1e-6) & (own[1] > 1e-6)))
-    for row in again:
-        drawn = weights[row] > 0
-        one, other, times = x[drawn][None], y[drawn][None], weights[row][drawn][None]
-        found[row] = _pearson_rows(one, other, times)[0] if drawn.any() else np.nan
+    if len(again):
+        rows = np.broadcast_to(x, (len(again), len(x))), np.broadcast_to(y, (len(again), len(y)))
+        found[again] = pearson_rows(*rows, weights[again])
     return np.asarray(np.clip(found, -1.0, 1.0), dtype=np.float64)
 
 
-def _pearson_rows(x: Floats, y: Floats, weights: Floats) -> Floats:
-    """float64[B] Pearson's r of the rows of float64[B, n] in two passes."""
+def pearson_rows(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """float64[B] Pearson's r of the rows of float64[B, n] under weights, in two passes; NaN where constant."""
+    drawn = weights > 0
+    varies = drawn.any(axis=1)
+    total = np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    left = []
+    for values in (x, y):
+        varies &= np.where(drawn, values, -np.inf).max(axis=1) > np.where(drawn, values, np.inf).min(axis=1)
+        centred = np.where(drawn, values - (weights * values).sum(axis=1, keepdims=True) / total, 0.0)
+        size = np.abs(centred).max(axis=1, keepdims=True)
+        left.append(centred / np.where(size > 0, size, 1.0))  # so that tiny or huge numbers keep their squares
+    own = [np.einsum("bn,bn,bn->b", weights, values, values) for values in left]
     with np.errstate(invalid="ignore", divide="ignore"):
-        total = weights.sum(axis=1, keepdims=True)
-        x = x - (weights * x).sum(axis=1, keepdims=True) / total
-        y = y - (weights * y).sum(axis=1, keepdims=True) / total
-        own = np.einsum("bn,bn,bn->b", weights, x, x), np.einsum("bn,bn,bn->b", weights, y, y)
-        found = np.asarray(np.einsum("bn,bn,bn->b", weights, x, y) / np.sqrt(own[0] * own[1]))
-    for values, variance in zip((x, y), own, strict=True):
-        size = np.abs(np.where(weights > 0, values, 0.0)).max(axis=1, initial=0.0)
-        found[~(variance > 0) | (size == 0)] = np.nan
-    return np.asarray(np.clip(found, -1.0, 1.0), dtype=np.float64)
+        found = np.einsum("bn,bn,bn->b", weights, *left) / np.sqrt(own[0] * own[1])
+    return np.where(varies, np.clip(found, -1.0, 1.0), np.nan)
 
 
 def _unit(values: Floats) -> Floats:

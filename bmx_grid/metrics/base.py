@@ -93,6 +93,10 @@ class Metric(Component):
         """
         return None
 
+    def members(self, name: str) -> Mapping[str, Metric]:
+        """The metrics that this option of a sweep stands for, by name: itself, unless it says otherwise."""
+        return {name: self}
+
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, k] sufficient statistics of n items, which sum to those of a system (`combine`).
 

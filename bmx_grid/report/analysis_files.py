@@ -6,10 +6,12 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bmx_grid.analysis.as_json import numbers, to_json
 from bmx_grid.analysis.basis import UNKNOWN, Basis, basis_of
 from bmx_grid.analysis.examples import Example, choose_examples
+from bmx_grid.analysis.frames import frames_of
 from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.load import from_arrow
 from bmx_grid.analysis.questions import with_others
@@ -27,6 +29,9 @@ from bmx_grid.report.table import write_tables
 from bmx_grid.sweep.plan import SweepPlan
 from bmx_grid.sweep.results import SettingResult, evaluation_tables
 from bmx_grid.wording import setting_label
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FEWEST = 2  # settings that are no controls: with one alone there is nothing to select over
 REPORT, NUMBERS = "report.html", "analysis.json"
@@ -53,11 +58,15 @@ def analyse_sweep(
     grid: GridEvaluation,
     output_dir: Path,
     questions: Sequence[str] = (),
+    *,
+    tables: Mapping[str, pa.Table] | None = None,
+    seed: int = 0,
 ) -> SweepAnalysis:
     """Analyse the finished settings of a sweep and write analysis.json, figures, tables and report.html.
 
     grid: what was evaluated; its fixed points are evaluated in place of the medians. questions: modules of further
-    questions. Figures and page are not drawn again when these results made them.
+    questions. tables: those of all evaluations of the sweep, by name; None for those of the grid alone. seed: of
+    intervals across settings. Figures and page are not drawn again when these results made them.
     Raises StoreError when a file cannot be written, ConfigError for a module that is no question.
     """
     alone = len(results) > 0 and not any(result.has_grid for result in results)
@@ -68,15 +77,17 @@ def analyse_sweep(
     if len(real) < FEWEST:
         needed = f"at least {FEWEST} settings without the random metric and explainer; {len(real)} finished here"
         return SweepAnalysis(None, (), f"no analysis: it needs {needed}.")
+    tables = evaluation_tables(grid, results) if tables is None else tables
     try:
-        table = from_arrow(evaluation_tables(grid, results)["grid"], origin=str(output_dir / "grid.parquet"))
+        table = from_arrow(tables["grid"], origin=str(output_dir / "grid.parquet"))
     except DataError as error:
         return SweepAnalysis(None, (), f"no analysis: {error}")
     explainers = {result.explainer for result in real}
     points = {name: Point(p=one.p, w=one.w) for name, one in grid.fixed.items() if name in explainers}
     basis = basis_of(results)
-    analysis = analyse(table, Options(fixed=points, segments=basis.segments), with_others(questions))
-    made_of = [sorted(result.fingerprint for result in results), str(sorted(points.items())), list(questions)]
+    options = Options(fixed=points, segments=basis.segments, seed=seed)
+    analysis = analyse(table, options, with_others(questions), frames_of(tables))
+    made_of = [sorted(result.fingerprint for result in results), str(sorted(points.items())), list(questions), seed]
     fingerprint = digest(made_of)
     if is_current(output_dir / REPORT, fingerprint) and (output_dir / NUMBERS).is_file():
         return SweepAnalysis(analysis, (output_dir / NUMBERS, output_dir / REPORT), "", unchanged=True)

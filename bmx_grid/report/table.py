@@ -21,6 +21,7 @@ from bmx_grid.wording import visible
 
 Format = Literal["txt", "md", "tex", "csv"]
 GAP = "  "
+MARK = "†"
 WIDTH = 120  # characters per line of notes
 FITTING = 7  # columns that fit a line of a page
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins with one of these
@@ -47,6 +48,7 @@ LATEX = str.maketrans(
         "·": r"\textperiodcentered{}",
         "×": r"$\times$",
         "²": r"\textsuperscript{2}",
+        "†": r"\textdagger{}",
         "…": r"\ldots{}",
     }
 )
@@ -59,7 +61,8 @@ def as_text(table: Table, width: int | None = None) -> str:
     width: characters per line; a wider table is written in blocks of columns, the names repeated in each.
     """
     header = [visible(name) for name in table.header]
-    rows = [[visible(cell.shown) for cell in row] for row in table.rows]
+    marked = [any(cell.marked for cell in column) for column in zip(*table.rows, strict=True)] or [False] * len(header)
+    rows = [[_marked(cell, some) for cell, some in zip(row, marked, strict=True)] for row in table.rows]
     widths = [max(map(columns_of, column)) for column in zip(header, *rows, strict=True)]
     ends = [sum(map(len, table.groups[: at + 1])) for at in range(len(table.groups))]
     lines = [visible(table.title)]
@@ -79,7 +82,7 @@ def as_markdown(table: Table) -> str:
     """A pipe table. The first row of a group follows on the one before."""
     names = ["---" if at < table.names else "---:" for at in range(len(table.header))]
     lines = [_markdown_row(markdown(name) for name in table.header), _markdown_row(names)]
-    lines += [_markdown_row(markdown(cell.shown) for cell in row) for row in table.rows]
+    lines += [_markdown_row(map(_markdown, row)) for row in table.rows]
     return "\n\n".join([f"**{markdown(table.title)}**", "\n".join(lines), *map(markdown, table.notes)]) + "\n"
 
 
@@ -203,10 +206,21 @@ def _markdown_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def _marked(cell: Cell, some: bool) -> str:
+    """A cell in plain text; in a column that has marks, others have a blank in their place, so that numbers line up."""
+    return f"{visible(cell.shown)}{MARK if cell.marked else ' ' if some and cell.shown else ''}"
+
+
+def _markdown(cell: Cell) -> str:
+    return f"**{markdown(cell.shown)}**" if cell.marked else markdown(cell.shown)
+
+
 def _latex(cell: Cell) -> str:
     shown = latex(cell.shown)
     number = isinstance(cell.value, int | float) and cell.words is None
-    return f"${shown}$" if number and shown.startswith(("-", "+")) else shown  # a minus, not a hyphen
+    if number and shown.startswith(("-", "+")):  # a minus, not a hyphen
+        return rf"$\mathbf{{{shown}}}$" if cell.marked else f"${shown}$"
+    return rf"\textbf{{{shown}}}" if cell.marked else shown
 
 
 def _latex_row(cells: Iterable[str]) -> str:

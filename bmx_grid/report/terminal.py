@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bmx_grid.analysis.gains import summarise
-from bmx_grid.report.table import columns_of, padded, wrapped
+from bmx_grid.analysis.gains import Clusters, summarise
+from bmx_grid.analysis.tested import SURVIVES, GainInterval
+from bmx_grid.report.table import MARK, columns_of, padded, wrapped
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
-from bmx_grid.wording import counted, number, point_in_words, visible
+from bmx_grid.wording import counted, number, point_in_words, setting_label, visible
 
 WIDEST = 120  # characters per line, on however wide a terminal
 NARROWEST = 40
@@ -23,6 +24,9 @@ LEAST_NAME = 8  # characters that a name is shortened to, before a column that i
 DETAIL = 3  # columns of this rank and above are details
 NAMES = ("data set", "pair", "metric", "explainer")
 GAP = "  "
+ROOM_FOR_INTERVALS = 70  # characters per line
+INTERVAL = "95 % interval"
+GainIntervals = Mapping[tuple[str, ...], GainInterval]
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,13 @@ COLUMNS = (
 )
 
 
-def sweep_table(results: Iterable[SettingResult], failed: Sequence[Refused], width: int | None = None) -> str:
+def sweep_table(
+    results: Iterable[SettingResult],
+    failed: Sequence[Refused],
+    width: int | None = None,
+    *,
+    tested: GainIntervals | None = None,
+) -> str:
     """What a sweep found, then what failed and why.
 
     Up to 20 settings have a row each: correlation of the metric alone (baseline), the best grid point and its gain, the
@@ -54,25 +64,34 @@ def sweep_table(results: Iterable[SettingResult], failed: Sequence[Refused], wid
     shifted, and how many points are as good as the best. More settings are counted by explainer and metric, with those
     that gain most and least. Where a line has no room, the least important columns are left out.
 
-    width: characters per line; as wide as the terminal for None.
+    width: characters per line; as wide as the terminal for None. tested: by names of settings the intervals of gains at
+    fixed points, and whether they survive the correction.
     """
+    tested = {} if tested is None else tested
     wide = shutil.get_terminal_size((80, 24)).columns if width is None else width
     wide = max(min(wide, WIDEST), NARROWEST)
     ordered = sorted(results, key=lambda one: (one.dataset, one.metric, one.explainer, one.language_pair))
-    parts = _rows(ordered, wide) if len(ordered) <= MOST_ROWS else _summed_up(ordered, wide)
+    parts = _rows(ordered, wide, tested) if len(ordered) <= MOST_ROWS else _summed_up(ordered, wide, tested)
     if failed:
         lines = (wrapped(f"  {line}", wide, "    ") for line in _failures(failed))
         parts.append("\n".join([f"failed: {len(failed)}", *lines]))
     return "\n\n".join(parts) or "no setting was run"
 
 
-def _rows(results: Sequence[SettingResult], width: int) -> list[str]:
+def in_words(sentences: Sequence[str], width: int | None = None) -> list[str]:
+    """What is established, in lines that fit the terminal, with an empty line behind; nothing for no sentence."""
+    wide = shutil.get_terminal_size((80, 24)).columns if width is None else width
+    wide = max(min(wide, WIDEST), NARROWEST)
+    return ["What is established", *(wrapped(one, wide, "  ") for one in sentences), ""] if sentences else []
+
+
+def _rows(results: Sequence[SettingResult], width: int, tested: GainIntervals) -> list[str]:
     if not results:
         return []
     if not any(one.has_grid for one in results):
         columns = [one for one in COLUMNS if one.name == "baseline"]
     else:
-        columns = _fitting(results, 1, width)
+        columns = _fitting(results, 1, width, tested)
     parts = []
     for dataset in dict.fromkeys(one.dataset for one in results):
         own = [one for one in results if one.dataset == dataset]
@@ -80,9 +99,12 @@ def _rows(results: Sequence[SettingResult], width: int) -> list[str]:
     return [*parts, _notes(results, columns, width)]
 
 
-def _summed_up(results: Sequence[SettingResult], width: int) -> list[str]:
+def _summed_up(results: Sequence[SettingResult], width: int, tested: GainIntervals) -> list[str]:
     """Counts by explainer and metric, then the settings that gain most and least."""
-    rows: list[tuple[str, ...]] = [("explainer", "metric", "n", "better", "worse", "mean gain")]
+    room = width >= ROOM_FOR_INTERVALS
+    rows: list[tuple[str, ...]] = [
+        ("explainer", "metric", "n", "better", "worse", "mean gain", *([INTERVAL] if room else []))
+    ]
     at_fixed = _any_fixed(results)
 
     def gain_of(one: SettingResult) -> float:
@@ -91,9 +113,12 @@ def _summed_up(results: Sequence[SettingResult], width: int) -> list[str]:
 
     for explainer, metric in sorted({(one.explainer, one.metric) for one in results}):
         own = [one for one in results if (one.explainer, one.metric) == (explainer, metric)]
-        gains = summarise(np.array([gain_of(one) for one in own]), np.array([one.grid.baseline for one in own]))
+        gains = summarise(
+            np.array([gain_of(one) for one in own]), np.array([one.grid.baseline for one in own]), _clusters(own)
+        )
         counts = (f"{count:,}" for count in (len(own), gains.better, gains.worse))
-        rows.append((explainer, metric, *counts, number(gains.mean_gain, "+.5f")))
+        ends = [_interval(gains.mean_low, gains.mean_high, "+.5f")] if room else []
+        rows.append((explainer, metric, *counts, number(gains.mean_gain, "+.5f"), *ends))
     ranked = sorted((one for one in results if math.isfinite(gain_of(one))), key=gain_of, reverse=True)
     at = "at the fixed (w, p) of its explainer" if at_fixed else "at its best (w, p)"
     sets = counted(len({one.dataset for one in results}), "data set")
@@ -101,7 +126,7 @@ def _summed_up(results: Sequence[SettingResult], width: int) -> list[str]:
     parts = [f"{wrapped(title, width)}\n{_aligned(rows, 2, width)}"]
     columns: list[_Column] = []
     if len(ranked) > 2 * ENDS:
-        columns = _fitting([*ranked[:ENDS], *ranked[-ENDS:]], 0, width)
+        columns = _fitting([*ranked[:ENDS], *ranked[-ENDS:]], 0, width, tested)
         parts.append(_table(f"the {ENDS} that gain most", ranked[:ENDS], columns, 0, width))
         parts.append(_table(f"the {ENDS} that gain least", ranked[-ENDS:], columns, 0, width))
     return [*parts, _notes(results, columns, width) + "\nall settings: settings.csv"]
@@ -119,9 +144,12 @@ def _title(results: Sequence[SettingResult], dataset: str) -> str:
     return f"{dataset}: {first.correlation.capitalize()} correlation with human scores, {first.aggregation} of {words}"
 
 
-def _fitting(results: Sequence[SettingResult], first_name: int, width: int) -> list[_Column]:
+def _fitting(results: Sequence[SettingResult], first_name: int, width: int, tested: GainIntervals) -> list[_Column]:
     """The columns there is room for: details go before names are shortened, the others only after."""
     columns = [one for one in COLUMNS if _any_fixed(results) or not one.name.startswith("fixed")]
+    if tested:
+        at = [one.name for one in columns].index("shifted")
+        columns.insert(at, _Column(INTERVAL, lambda one: _tested(tested.get(one.names)), 1))
     names = [_widest([name, *own]) for name, own in _names(results, first_name)]
     for shortened in (False, True):
         taken = sum(min(LEAST_NAME, one) if shortened else one for one in names) + len(GAP) * len(names)
@@ -139,6 +167,19 @@ def _table(title: str, results: Sequence[SettingResult], columns: Sequence[_Colu
     rows = [(*NAMES[first:], *(one.name for one in columns))]
     rows += [(*one.names[first:], *(column.shown(one) for column in columns)) for one in results]
     return f"{wrapped(title, width)}\n{_aligned(rows, len(NAMES) - first, width)}"
+
+
+def _tested(found: GainInterval | None) -> str:
+    """The interval of a gain, with the mark of one that survives the correction."""
+    return "" if found is None else f"{_interval(found.low, found.high, '+.4f')}{MARK if found.survives else ' '}"
+
+
+def _interval(low: float, high: float, form: str) -> str:
+    return number(math.nan) if math.isnan(low) or math.isnan(high) else f"[{number(low, form)}, {number(high, form)}]"
+
+
+def _clusters(results: Sequence[SettingResult]) -> Clusters:
+    return np.array([setting_label(*one.names[:2]) for one in results], dtype=np.str_)
 
 
 def _names(results: Sequence[SettingResult], first: int) -> Iterable[tuple[str, list[str]]]:
@@ -188,6 +229,8 @@ def _notes(results: Sequence[SettingResult], columns: Sequence[_Column], width: 
     if points:
         told = "; ".join(f"{name} {point_in_words(w, p)}" for name, (w, p) in points.items())
         lines.append(f"fixed: at the (w, p) given for the explainer: {told}")
+    if INTERVAL in shown:
+        lines.append(f"{INTERVAL}: of the fixed gain, by a bootstrap of clusters of segments; {MARK}: {SURVIVES}")
     if "shifted" in shown:
         lines.append(
             "shifted: segments with an attribution <= 0; for p <= -1 their mean says little but the word count"

@@ -172,12 +172,16 @@ def make_plan(
             id(segments): [role for role in metric.reads if not segments.has(role)] for segments in sets
         }
         left_out += _lacking(metric_name, [(segments, lacking[id(segments)]) for segments in sets])
+        absent: dict[str, dict[str, str]] = {}  # data set -> pairs without scores, and why
         for segments in sets:
             if lacking[id(segments)]:
                 continue
             try:
                 fitted = metric.fitted(segments)
                 given = fitted.given(segments)
+            except DataMissingError as error:
+                absent.setdefault(segments.dataset, {})[segments.language_pair] = str(error)
+                continue
             except BmxError as error:
                 failed.append(Refused(setting_label(segments.dataset, segments.language_pair, metric_name), str(error)))
                 continue
@@ -214,6 +218,9 @@ def make_plan(
                 planned.append(one)
                 for other, repeat in zip(again, others, strict=True):
                     repeats.setdefault(other, []).append(repeat)
+        for dataset, reasons in absent.items():
+            why = f"has no scores of {', '.join(reasons)}: {next(iter(reasons.values()))}"
+            left_out.append(Refused(setting_label(dataset, metric_name), why))
     for pattern, count in unwanted.items():
         left_out.append(Refused(pattern, f"matches {count or 'no'} settings of this sweep, by leave_out"))
     of_seeds = {other: tuple(found) for other, found in repeats.items()}

@@ -1,6 +1,7 @@
 """A question is one module: it is answered, written and shown without any other file knowing it."""
 
 import json
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -167,7 +168,7 @@ def test_json_is_read_back_and_tracked_numbers_are_finite():
 
 def test_tables_are_data_frames_of_full_values():
     analysis = analyse(table({("d", "a", "m", "lime"): peaked(-1.0, gain=1 / 30), ("d", "b", "m", "lime"): flat()}))
-    frames = analysis.frames()
+    frames = analysis.data_frames()
     assert set(frames) == {one.stem for one in analysis.tables()}
     settings = frames["settings"].set_index("language_pair")
     assert settings.loc["a", "gain"] == pytest.approx(1 / 30, abs=1e-15)
@@ -194,7 +195,9 @@ def test_points_with_w_1_read_metric_alone():
 def test_headline_is_cautious():
     analysis = analyse(table(SURFACES))
     told = " ".join(plain(analysis)["headline"])
-    assert "gains are shown without intervals" in told
+    assert "Nothing was tested" in told
+    assert "have a mean gain above 0 (one-sided sign test p = " in told
+    assert re.search(r"The largest gain, \+0\.\d+, comes from a baseline of 0\.\d+", told)
     assert "Across data sets (transfer:" in told
     assert "held-out" not in told
     assert "random" not in told  # controls are judged where they were chosen: they are in their table only

@@ -153,6 +153,10 @@ def test_it_is_called_transfer_and_not_held_out():
     summary, folds = tables(compute(Given(table(random_surfaces(4, pairs=("a", "b", "c"))), Options())))
     assert (summary.stem, folds.stem) == ("transfer", "transfer_folds")
     told = " ".join([summary.title, *summary.header, *summary.notes, folds.title, *folds.header, *folds.notes])
-    assert "Not held out: metrics share all segments, language pairs share references or sources." in told
+    assert (
+        "Not held out: metrics share all segments and human scores, language pairs share sources or references (492"
+        in told
+    )
+    assert "a results table has no segments that could be taken out of the other pairs" in told
     assert "held-out" not in told
     assert "leakage" not in told

@@ -86,14 +86,15 @@ def test_counts_and_ends(reader, data_dir, name, pair, settings, count, first, l
     assert found.human_scores.dtype == np.float64
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", [*PUBLISHED, "wmt22_task1"])
 def test_files_are_those_of_the_manifest(reader, data_dir, name):
     found = check(reader(name), data_dir)
     assert found.paths("missing") == found.paths("differs") == []
 
 
 def test_manifest_lists_what_is_needed_and_nothing_else(reader):
-    needed = {path for name in PUBLISHED for pair in reader(name).PAIRS for path in reader(name).needs(pair)}
+    readers = [reader(name) for name in (*PUBLISHED, "wmt22_task1")]
+    needed = {path for one in readers for pair in one.downloadable() for path in one.needs(pair)}
     assert needed == set(manifest())
 
 

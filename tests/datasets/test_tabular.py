@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 
+import numpy as np
 import pytest
 
 from bmx_grid.errors import ConfigError, DataError, DataMissingError
@@ -521,3 +522,51 @@ def test_a_column_that_has_a_role_is_not_proposed_for_another(read):
     with pytest.raises(DataError, match=r"no column for the hypothesis\. .* Name with: \S+\.hypothesis=NAME") as error:
         read("source\tmt\ta\n1\t2\t3\n", columns={"score": "mt"}, language_pairs=["de-en"])
     assert "hypothesis=mt" not in str(error.value)
+
+
+WMT = "id\tsystem\tdocument\tsource\tref_a\tref_b\thypothesis\tda\tmqm\n"
+WMT_ROWS = "1\tA\td\ts\tra\trb\th\t.5\t-1\n1\tB\td\ts\tra\t\th\t\t-2\n"
+
+
+def test_a_wmt_style_table_with_several_human_scores_and_references(read):
+    columns = {"score": ["mqm", "da"], "reference": ["ref_a", "ref_b"]}
+    found = read(WMT + WMT_ROWS, columns=columns, language_pairs=["de-en"])
+    assert [one.name for one in found.segments] == ["1:A", "1:B"]
+    assert [(one.reference, one.further_references) for one in found.segments] == [("ra", ("rb",)), ("ra", ())]
+    assert (found.human_name, found.judgements.aspects) == ("mqm", ("mqm", "da"))
+    np.testing.assert_array_equal(found.judgements.scores["da"], [0.5, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        pytest.param(
+            {"system": ["a", "b"]}, "system lists 2 columns; only score and reference", id="role-of-one-column"
+        ),
+        pytest.param({"score": []}, r"score is \[\]; name one or more", id="no-column"),
+        pytest.param({"score": ["da", "da"]}, r"score is \[da, da\].* each once", id="one-twice"),
+    ],
+)
+def test_lists_of_columns_that_cannot_be(reader, columns, reason):
+    with pytest.raises(ConfigError, match=reason):
+        reader("tabular", path="my.tsv", columns=columns)
+
+
+def test_each_listed_column_must_be_there(read):
+    columns = {"score": ["mqm", "daa"], "reference": ["ref_a", "ref_c"]}
+    with pytest.raises(DataError) as error:
+        read(WMT + WMT_ROWS, columns=columns, language_pairs=["de-en"])
+    words = ["no column 'daa' for the score (did you mean 'da'?)", "no column 'ref_c' for the reference"]
+    assert all(word in str(error.value) for word in words), error.value
+
+
+def test_a_missing_language_pair_is_named_with_the_missing_columns(read):
+    with pytest.raises(DataError) as error:
+        read("lp\tsource\tmt\tscore\nde-en\ta\tb\t1\n")
+    words = [
+        "no column for the hypothesis",
+        "no column and no dataset.tabular.language_pairs=[de-en] for the language pair",
+        "dataset.tabular.columns.hypothesis=mt",
+        "dataset.tabular.columns.language_pair=lp",
+    ]
+    assert all(word in str(error.value) for word in words), error.value

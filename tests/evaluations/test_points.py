@@ -12,11 +12,13 @@ from bmx_grid.evaluations.points import (
     best_or_alone,
     chosen_elsewhere,
     cross_fitted,
-    folds,
+    inputs_of,
     scores_at,
 )
 from bmx_grid.judgements import Judgements
 from bmx_grid.measures.grid import GridSpec
+from bmx_grid.measures.grid_resampling import cross_fit
+from bmx_grid.measures.weighted_grids import Sample
 from bmx_grid.segments import SegmentSet, clusters
 
 SPEC = GridSpec(p=tuple((np.arange(-30, 30) / 10).tolist()), w=(0.0, 0.4, 0.8, 1.0))
@@ -49,18 +51,17 @@ def pairs(count=3, n=60, shared=False):
     return [dataclasses.replace(one, clusters=own.tolist()) for one, own in zip(made, labels, strict=True)]
 
 
-def test_folds_are_whole_clusters_of_nearly_equal_number():
-    labels = [f"c{row // 3}" for row in range(300)]
-    found = folds(labels, FOLDS, seed=1)
-    assert all(len({found[row] for row in range(300) if labels[row] == label}) == 1 for label in set(labels))
-    assert np.bincount(found).tolist() == [30] * FOLDS
-    assert (found != folds(labels, FOLDS, seed=2)).any()
+def fold_of(setting):
+    """The fold of each segment."""
+    inputs = inputs_of(SPEC, setting)
+    sample = Sample.of(inputs.means, inputs.base, inputs.human, np.array(SPEC.w), np.asarray(setting.clusters))
+    return cross_fit(sample, FOLDS, 0).fold
 
 
 def test_the_point_of_a_fold_is_chosen_without_its_human_scores():
     setting = finished(120)
     before = cross_fitted(SPEC, setting, seed=0)
-    own = folds(setting.clusters, FOLDS, 0) == 3
+    own = fold_of(setting) == 3
     human = setting.segments.human_scores.copy()
     human[own] = np.random.default_rng(9).normal(size=own.sum()) * 100
     after = cross_fitted(SPEC, with_human(setting, human), seed=0)
@@ -71,12 +72,15 @@ def test_the_point_of_a_fold_is_chosen_without_its_human_scores():
     assert before.judged[3].correlation != after.judged[3].correlation
 
 
-def test_the_scale_of_a_fold_changes_no_correlation_in_it():
+def test_clusters_are_never_divided_and_every_fold_is_judged_at_its_own_point():
     setting = finished(120)
     found = cross_fitted(SPEC, setting, seed=0)
-    fold_of = folds(setting.clusters, FOLDS, 0)
+    folds = fold_of(setting)
+    assert len(found.judged) == FOLDS
+    for label in set(setting.clusters):
+        assert len({fold for fold, one in zip(folds, setting.clusters, strict=True) if one == label}) == 1
     for fold, judged in enumerate(found.judged):
-        own = fold_of == fold
+        own = folds == fold
         raw = scores_at(SPEC, setting, judged.w, judged.p)[own]
         assert judged.correlation == pytest.approx(pearsonr(raw, setting.segments.human_scores[own])[0], abs=1e-9)
         assert judged.n == own.sum()

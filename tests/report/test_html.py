@@ -208,8 +208,8 @@ def test_every_setting_has_a_row_whose_numbers_sort_and_undefined_ones_are_empty
     analysis = analyse(table(surfaces))
     page = written(tmp_path, analysis)
     keys = [one["data-v"] for one in page.having("td") if "data-v" in one]
-    assert len(keys) == 2 * 9
-    numbers = np.array([float(key) if key else np.nan for key in keys]).reshape(2, 9)
+    assert len(keys) == 2 * 11
+    numbers = np.array([float(key) if key else np.nan for key in keys]).reshape(2, 11)
     np.testing.assert_array_equal(numbers[:, 0], analysis.table.baseline)
     np.testing.assert_array_equal(numbers[:, 2], analysis.best.gain)
     control = [one.metric for one in analysis.table.settings].index("random")

@@ -307,10 +307,10 @@ def test_counts():
 @pytest.mark.parametrize(
     ("surfaces", "expected"),
     [
-        pytest.param(random_surfaces(0, explainers=("lime", "random")), 14, id="several of everything"),
-        pytest.param({("d", "a", "m", "lime"): peaked(0.5)}, 9, id="one setting: nothing to leave out"),
+        pytest.param(random_surfaces(0, explainers=("lime", "random")), 15, id="several of everything"),
+        pytest.param({("d", "a", "m", "lime"): peaked(0.5)}, 10, id="one setting: nothing to leave out"),
         pytest.param({("d", "a", "m", "random"): peaked(0.5)}, 3, id="controls only"),
-        pytest.param({("d", "a", "m", "lime"): np.where(P[:, None] > 0, np.nan, flat())}, 9, id="undefined points"),
+        pytest.param({("d", "a", "m", "lime"): np.where(P[:, None] > 0, np.nan, flat())}, 10, id="undefined points"),
     ],
 )
 def test_every_table_is_written_four_ways_and_signed(surfaces, expected, tmp_path):
@@ -359,5 +359,5 @@ def test_the_published_grid_gives_the_papers_tables(authors_grid):
     assert lime[1:7] == ["0.4", "-1.4", "68", "40", "27", "1"]
     moved = next(row for row in shown(found["transfer"]) if row[:3] == ["dataset", "lime", "median"])
     assert (moved[4], moved[6]) == ("40", "33")
-    assert shown(found["ridge_coefficients"])[0] == ["language_pair", "de-zh", "+0.01263"]
+    assert shown(found["ridge_coefficients"])[0] == ["language_pair", "de-zh", "+0.01263", "n/a"]
     assert len(found["settings"].frame()) == 430

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from some_results import at_point, make_result, with_grid
 
+from bmx_grid.analysis.tested import GainInterval
 from bmx_grid.measures.best import first_within_rounding, plateau_within_no_change
 from bmx_grid.measures.grid import PAPER_W
 from bmx_grid.report.table import columns_of
-from bmx_grid.report.terminal import MOST_ROWS, WIDEST, sweep_table
+from bmx_grid.report.terminal import MOST_ROWS, WIDEST, in_words, sweep_table
 from bmx_grid.sweep.plan import Refused
 
 FIXED = {"erasure": (0.6, -0.3), "lime": (0.4, -1.4), "shap": (0.6, -0.95), "input_marginalization": (0.8, -13.1)}
@@ -151,12 +152,37 @@ def test_many_settings_are_counted_by_explainer_and_metric_and_the_ends_are_show
     assert len(table.splitlines()) < 40
     assert "100 settings of 1 data set; gain at the fixed (w, p) of its explainer" in table.replace("\n", " ")
     # fixed is 0.5 + seed / 1000 over a baseline of 0.5: only seed 0 gains nothing.
-    assert cells(table, "lime", "chrf") == ["60", "59", "1", "+0.02950"]
-    assert cells(table, "shap", "bleu") == ["40", "39", "1", "+0.01950"]
+    assert cells(table, "lime", "chrf")[:4] == ["60", "59", "1", "+0.02950"]
+    assert cells(table, "shap", "bleu")[:4] == ["40", "39", "1", "+0.01950"]
+    low, high = map(float, cells(table, "lime", "chrf")[4].strip("[]").split(","))
+    assert (low, high) == pytest.approx((0.0295 - 0.0045, 0.0295 + 0.0045), abs=0.0004)  # 2 standard errors of 60 pairs
     most, least = (table.split(f"the 5 that gain {word}\n")[1].split("\n\n")[0] for word in ("most", "least"))
     assert [line.split()[1] for line in most.splitlines()[2:7]] == ["x059", "x058", "x057", "x056", "x055"]
     assert [line.split()[1] for line in least.splitlines()[2:7]][-2:] == ["x000", "x000"]
     assert "all settings: settings.csv" in table
+
+
+@pytest.mark.parametrize("count", [3, 30], ids=["a row each", "summed up"])
+def test_fixed_gains_have_their_intervals_and_only_those_that_survive_are_marked(count):
+    results = many(count)
+    tested = {one.names: GainInterval(one.fixed_gain - 0.01, one.fixed_gain + 0.01, survives=False) for one in results}
+    last = results[-1]
+    tested[last.names] = GainInterval(last.fixed_gain - 0.001, last.fixed_gain + 0.001, survives=True)
+    table = sweep_table(results, [], WIDE, tested=tested)
+    gain = last.fixed_gain
+    assert f"[{gain - 0.001:+.4f}, {gain + 0.001:+.4f}]†" in table
+    assert "[-0.0100, +0.0100]" in table  # the first setting gains nothing
+    assert table.count("†") == 2  # that one, and the note that explains the mark
+    assert "†: it survives Holm's correction at .05" in table.replace("\n  ", " ")
+    assert "†" not in sweep_table(results, [], WIDE)
+
+
+def test_what_is_established_stands_before_the_table_in_lines_that_fit():
+    told = in_words(["lime: " + "word " * 40, "Nothing was tested."], 60)
+    assert told[0] == "What is established"
+    assert told[-1] == ""
+    assert max(len(line) for part in told for line in part.splitlines()) <= 60
+    assert in_words([], 60) == []
 
 
 def test_without_fixed_points_the_summary_is_of_best_points():

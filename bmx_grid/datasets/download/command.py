@@ -45,7 +45,7 @@ def needed(reader: DatasetReader, pairs: Sequence[str]) -> dict[str, Entry]:
 
 def check(reader: DatasetReader, data_dir: Path) -> Check:
     """Compare the files of the reader's language pairs below `data_dir` with sizes and checksums."""
-    entries = needed(reader, reader.language_pairs)
+    entries = needed(reader, reader.downloadable())
     return Check(tuple((entry, verify(data_dir / path, entry)) for path, entry in entries.items()))
 
 

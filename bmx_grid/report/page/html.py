@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bmx_grid._version import __version__
-from bmx_grid.analysis import headline, settings, shown
+from bmx_grid.analysis import established, headline, settings, shown
 from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.basis import UNKNOWN, Basis
 from bmx_grid.analysis.examples import RULE, Example, Side, strengths
@@ -26,11 +26,15 @@ from bmx_grid.report.page.introduction import introduction
 from bmx_grid.report.page.pictures import Picture, inline
 from bmx_grid.wording import METRIC_ALONE, MINUS, factor_in_words, point_in_words, typeset, visible
 
-VERSION = 4  # raise when the page changes, so that older pages are written again
+VERSION = 5  # raise when the page changes, so that older pages are written again
 HERE = Path(__file__).parent
 LIBRARIES = ("numpy", "pyarrow", "scikit-learn", "matplotlib")
+FIRST = ("established", "placebos")  # tables of what is established, before all others
 NAMES = ("data set", "language pair", "metric", "explainer")
-NUMBERS = ("metric alone", "best", "gain", "w", "p", "plateau", "fixed", "fixed gain", "transfer gain")
+NUMBERS = ("metric alone", "best", "gain", "w", "p", "plateau", "fixed", "fixed gain", "low", "high", "transfer gain")
+
+
+FIXED_GAIN = NUMBERS.index("fixed gain")
 
 
 def write_report(
@@ -70,8 +74,10 @@ def write_report(
         introduction=introduction(analysis, basis),
         facts=[*_facts(analysis), *facts, *([("date", date)] if date is not None else [])],
         left_out=[str(one) for one in analysis.table.left_out],
-        headline=[_set(one) for one in analysis.ask(headline.compute).headline],
-        overview=[_table(one) for one in tables if one.brief],
+        established=[_set(one) for one in analysis.ask(established.compute).established_in_words],
+        established_tables=[_table(one) for one in tables if one.brief and one.stem in FIRST],
+        headline=[_set(one) for one in analysis.ask(headline.compute).counts],
+        overview=[_table(one) for one in tables if one.brief and one.stem not in FIRST],
         grids=heat_maps(analysis),
         columns=(*NAMES, *NUMBERS),
         n_names=len(NAMES),
@@ -147,7 +153,7 @@ def _versions() -> list[str]:
 
 def _table(table: Table) -> Mapping[str, Any]:
     """Cells are text without marks; columns are numeric where no cell is a text."""
-    rows = [[_shown(cell) for cell in row] for row in table.rows]
+    rows = [[(_shown(cell), cell.marked) for cell in row] for row in table.rows]
     texts = [any(isinstance(cell.value, str) for cell in column) for column in zip(*table.rows, strict=True)]
     return {
         "title": table.title,
@@ -169,8 +175,8 @@ def _shown(cell: Cell) -> str:
     return visible(written(cell.shown)) if isinstance(cell.value, str) else cell.shown.replace("-", MINUS)
 
 
-def _settings(analysis: Analysis) -> list[tuple[tuple[str, ...], str, list[tuple[str, float | None]]]]:
-    """For each setting its names, its option names to search, and its numbers as they are shown and as they are sorted.
+def _settings(analysis: Analysis) -> list[tuple[tuple[str, ...], str, list[tuple[str, float | None, bool]]]]:
+    """For each setting its names, its option names to search, and its numbers: as shown, as sorted, whether marked.
 
     Where the metric alone is best, w says so and p is empty: a p means nothing there.
     """
@@ -190,9 +196,14 @@ def _settings(analysis: Analysis) -> list[tuple[tuple[str, ...], str, list[tuple
             (f"{best.plateau:,}", float(best.plateau)),
             (typeset(fixed[row] + table.baseline[row], ".4f"), fixed[row] + table.baseline[row]),
             (typeset(fixed[row], "+.5f"), fixed[row]),
+            (typeset(numbers.low[row], "+.5f"), numbers.low[row]),
+            (typeset(numbers.high[row], "+.5f"), numbers.high[row]),
             (typeset(left_out[row], "+.5f"), left_out[row]),
         ]
-        kept = [(text, float(one) if math.isfinite(one) else None) for text, one in cells]
+        marked = FIXED_GAIN if numbers.survives[row] else -1
+        kept = [
+            (text, float(one) if math.isfinite(one) else None, at == marked) for at, (text, one) in enumerate(cells)
+        ]
         found.append((tuple(map(label, setting)), visible(" ".join(setting)), kept))
     return found
 

@@ -66,7 +66,7 @@
     pen.strokeRect(box.x, box.y, box.width, box.height);
     axes(pen, ink);
     if (setting.fixed) mark(pen, setting.fixed, cross);
-    if (setting.best) mark(pen, setting.best, star);
+    if (setting.best) mark(pen, setting.best, ring);
     if (cursor) {
       pen.strokeStyle = ink;
       pen.lineWidth = 2;
@@ -190,14 +190,9 @@
   function cross(pen, x, y) {
     pen.moveTo(x - 5, y - 5); pen.lineTo(x + 5, y + 5); pen.moveTo(x + 5, y - 5); pen.lineTo(x - 5, y + 5);
   }
-  function star(pen, x, y) {
-    for (let at = 0; at <= 10; at++) {
-      const [size, angle] = [at % 2 ? 3.5 : 8.5, (at * Math.PI) / 5 - Math.PI / 2];
-      pen[at ? "lineTo" : "moveTo"](x + size * Math.cos(angle), y + size * Math.sin(angle));
-    }
-    pen.closePath();
-    pen.fillStyle = "#ffd700";
-    pen.fill();
+  function ring(pen, x, y) {
+    pen.moveTo(x + 6, y);
+    pen.arc(x, y, 6, 0, 2 * Math.PI);
   }
 
   function describe([row, column]) {

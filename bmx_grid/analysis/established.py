@@ -1,0 +1,330 @@
+"""What is established: for each explainer one sentence, before any table of best points.
+
+How many settings, the mean gain at a point that was declared before, with its interval; how many single gains survive
+the correction for their number; what placebos reach at the same point; what selection hides; the verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmx_grid.analysis import fixed, tested
+from bmx_grid.analysis.base import Cell, Table, point_cells, working
+from bmx_grid.analysis.gains import CLUSTERED, GainSummary, summarise
+from bmx_grid.analysis.given import Given
+from bmx_grid.analysis.table import Floats, GridTable, Setting
+from bmx_grid.analysis.tested import MARKED, Tested, by_point, rows_of, setting_of
+from bmx_grid.measures.cluster_means import MeanOfClusters, cluster_mean
+from bmx_grid.wording import counted, number, point_in_words
+
+PLACEBOS = {
+    "random": "random attributions",
+    "reassigned": "attributions of another segment",
+    "length": "length alone",
+    "indicator": "the sign alone",
+}
+BEYOND = "beyond_length"
+NEEDS = {"tests": "significance", "selection": "significance", "placebos": "placebos"}
+SWITCHED_ON = "evaluation=[grid,levels,significance,placebos]"
+IN_WORDS = {"published": "as published", "elsewhere": "chosen on the other language pairs", "": "as fixed here"}
+
+
+@dataclass(frozen=True, eq=False)
+class OfExplainer:
+    """What is established of an explainer, over its settings that are not controls.
+
+    point: "published", "elsewhere" or "", the fixed point of the analysis; w, p: NaN where it differs by setting.
+    gains: at this point. survive, lost: single gains, and losses, that survive the correction, of n_tested.
+    placebos: by placebo, the mean gain at the same point; beyond_length: what is gained over a base that has the best
+    length term already. best_gain, cross_fitted_gain: means over the same n_selected settings, of the best of the grid
+    and of points chosen on half of the clusters and judged on the other. verdicts: how many metrics have each.
+    """
+
+    point: str
+    w: float
+    p: float
+    gains: GainSummary
+    n_tested: int
+    survive: int
+    lost: int
+    placebos: Mapping[str, MeanOfClusters]
+    beyond_length: MeanOfClusters | None
+    best_gain: float
+    cross_fitted_gain: float
+    n_selected: int
+    verdicts: Mapping[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Established:
+    """established: by explainer; established_in_words: its sentences, then one for what was not tested.
+
+    tested: all settings at their declared points; verdict_rows: those of the evaluation, metric by metric.
+    """
+
+    established: Mapping[str, OfExplainer]
+    established_in_words: Sequence[str]
+    tested: Tested = working()
+    real: GridTable = working()
+    verdict_rows: Sequence[Mapping[str, object]] = working()
+
+
+def compute(given: Given) -> Established:
+    """What the tables of a sweep establish; without them the mean gains at the fixed points alone."""
+    real, at = given.real, tested.declared(given)
+    evaluation = given.ask(fixed.compute).evaluation
+    gain = np.where([point != "" for point in at.points], at.gain, evaluation.gain)
+    placebos = _by_placebo(given, real, at.points)
+    selection = {setting_of(row): row for row in rows_of(given.frames.get("selection"))}
+    verdicts = list(rows_of(given.frames.get("verdicts")))
+    found: dict[str, OfExplainer] = {}
+    for name in real.factor_levels("explainer"):
+        rows = real.where(explainer=name)
+        own, clusters, seed = at.take(rows), real.clusters[rows], given.options.seed
+        used = evaluation.used.get(name)
+        declared = own.points[0]
+        place = (_same(own.w), _same(own.p)) if declared or used is None else (used.w, used.p)
+        reached = {
+            placebo: cluster_mean(values[rows], clusters, seed=seed)
+            for placebo, values in placebos.items()
+            if np.isfinite(values[rows]).any()
+        }
+        best, crossed = _selected(selection, [one for one, kept in zip(real.settings, rows, strict=True) if kept])
+        found[name] = OfExplainer(
+            declared,
+            *place,
+            gains=summarise(gain[rows], real.baseline[rows], clusters, seed),
+            n_tested=int(np.isfinite(own.p_holm).sum()),
+            survive=int(own.survives.sum()),
+            lost=int(own.lost.sum()),
+            placebos={placebo: reached[placebo] for placebo in PLACEBOS if placebo in reached},
+            beyond_length=reached.get(BEYOND),
+            best_gain=_mean(best),
+            cross_fitted_gain=_mean(crossed),
+            n_selected=len(best),
+            verdicts=dict(Counter(str(row["verdict"]) for row in verdicts if row.get("explainer") == name)),
+        )
+    sentences = [_sentence(name, one, at.test) for name, one in found.items()]
+    missing = [table for table in NEEDS if table not in given.frames]
+    if found and missing:
+        sentences.append(_not_tested(missing))
+    return Established(found, sentences, at, real, verdicts)
+
+
+def tables(result: Established) -> Sequence[Table]:
+    """Gains with their tests, placebos and selection by explainer; verdicts by metric; every tested gain."""
+    if not result.established:
+        return ()
+    made = [_gains(result)]
+    if any(one.placebos or one.n_selected for one in result.established.values()):
+        made.append(_beside(result))
+    if result.verdict_rows:
+        made.append(_verdicts(result.verdict_rows))
+    if result.tested.test:
+        made.append(_single(result.real, result.tested))
+    return made
+
+
+def _gains(result: Established) -> Table:
+    rows = []
+    for name, one in result.established.items():
+        gains = one.gains
+        rows.append(
+            (
+                *(Cell(name), *_place(one), Cell(gains.n), Cell(gains.mean_gain, "+.5f")),
+                *(Cell(gains.mean_low, "+.5f"), Cell(gains.mean_high, "+.5f"), Cell(gains.clusters)),
+                Cell(one.survive if one.n_tested else None, words=_of(one.survive, one.n_tested)),
+                Cell(one.lost if one.n_tested else None, words=_of(one.lost, one.n_tested)),
+                Cell(_verdicts_in_words(one)),
+            )
+        )
+    header = ("explainer", "w", "p", "settings", "mean gain", "low", "high", "clusters", "gains", "losses", "verdict")
+    tests = f"of the test {result.tested.test}, family: {result.tested.family}" if result.tested.test else "of a test"
+    notes = (
+        CLUSTERED.partition(" Above 0:")[0],
+        f"Gains, losses: how many single ones survive Holm's correction ({tests}). Verdict: what the placebos leave of "
+        "it, with the number of metrics.",
+    )
+    return Table("established", "What is established", header, (tuple(rows),), notes, brief=True)
+
+
+def _beside(result: Established) -> Table:
+    """What the same point or selection gives without an explanation."""
+    rows = []
+    for name, one in result.established.items():
+        reached = [one.placebos[placebo].mean if placebo in one.placebos else None for placebo in PLACEBOS]
+        beyond = one.beyond_length
+        past = (None, None, None) if beyond is None else (beyond.mean, beyond.low, beyond.high)
+        chosen = (one.best_gain, one.cross_fitted_gain) if one.n_selected else (None, None)
+        values = (one.gains.mean_gain, *reached, *past, *chosen)
+        rows.append((Cell(name), *(Cell(value, "+.5f") for value in values)))
+    names = [placebo.replace("_", " ") for placebo in PLACEBOS]
+    header = ("explainer", "mean gain", *names, "beyond length", "low", "high", "best of grid", "cross-fitted")
+    notes = (
+        "Mean gains over the settings of the explainer at the same point: of random attributions, attributions of "
+        "another segment, a term in the number of words alone, and the indicator that no attribution was <= 0; beyond "
+        "length: over a base that has the best length term already, with its interval by clusters.",
+        "Best of grid: chosen where it is judged; cross-fitted: chosen on half of the clusters of segments and judged "
+        "on the other half, not boosting among the choices. What lies between them is what selection hides.",
+    )
+    return Table("placebos", "What placebos and selection reach", header, (tuple(rows),), notes, brief=True)
+
+
+def _verdicts(rows: Sequence[Mapping[str, object]]) -> Table:
+    """The verdicts as the evaluation gives them, with their numbers."""
+    texts = [name for name in ("dataset", "language_pair", "metric", "explainer", "verdict") if name in rows[0]]
+    texts = [name for name in texts if len({str(row[name]) for row in rows}) > 1 or name in ("metric", "verdict")]
+    others = [name for name in rows[0] if name not in (*texts, "because", "dataset", "language_pair", "explainer")]
+    others = [name for name in others if isinstance(rows[0][name], int | float | np.number)]
+    body = []
+    for row in rows:
+        said = str(row["because"]) if "because" in row else ""
+        cells = [*(Cell(str(row[name])) for name in texts), *([Cell(said)] if said else [])]
+        body.append((*cells, *(_plain(row[name]) for name in others)))
+    told = ("because",) if rows[0].get("because") else ()
+    header = (*(name.replace("_", " ") for name in texts), *told, *(name.replace("_", " ") for name in others))
+    notes = (
+        "Beyond length: more is gained than a term in the number of words gives; length: it gives as much; selection: "
+        "only the best of the grid gains; nothing established: no interval is above 0.",
+    )
+    return Table(
+        "verdicts", "Verdict by metric and explainer", header, (tuple(body),), notes, names=len(texts) + len(told)
+    )
+
+
+def _single(real: GridTable, at: Tested) -> Table:
+    """Every setting at its declared point."""
+    rows = []
+    for row, setting in enumerate(real.settings):
+        if math.isnan(at.gain[row]):
+            continue
+        cells = (Cell(float(at.baseline[row]), ".4f"), Cell(float(at.gain[row]), "+.4f", marked=bool(at.survives[row])))
+        ends = (Cell(float(at.low[row]), "+.4f"), Cell(float(at.high[row]), "+.4f"))
+        tests = (Cell(float(at.p_value[row]), ".3g"), Cell(float(at.p_holm[row]), ".3g"))
+        sizes = tuple(
+            Cell(int(one), ",") if math.isfinite(one) else Cell(None) for one in (at.n[row], at.clusters[row])
+        )
+        rows.append((*map(Cell, setting), Cell(at.points[row]), *cells, *ends, *tests, *sizes))
+    header = ("data set", "language pair", "metric", "explainer", "point", "baseline", "gain", "low", "high")
+    notes = (
+        f"Gain at the declared point with its 95 % interval by a bootstrap of clusters of segments; p of the test "
+        f"{at.test}, and corrected by Holm within its family ({at.family}).",
+        MARKED,
+    )
+    return Table(
+        "tested_gains",
+        "Gains at declared points, with intervals and tests",
+        (*header, "p", "p (Holm)", "segments", "clusters"),
+        (tuple(rows),),
+        notes,
+        names=5,
+    )
+
+
+def _sentence(name: str, one: OfExplainer, test: str) -> str:
+    gains = one.gains
+    if one.point and math.isnan(one.w):
+        at = f"at points {IN_WORDS[one.point]}"
+    else:
+        at = f"at {point_in_words(one.w, one.p)}, {IN_WORDS[one.point]}"
+    parts = [
+        f"{name} ({at}): the mean gain over {counted(gains.n, 'setting')} is "
+        f"{_with_interval(gains.mean_gain, gains.mean_low, gains.mean_high)} on {counted(gains.clusters, 'cluster')}"
+    ]
+    if one.n_tested:
+        lost = f" (and {one.lost} {'loss' if one.lost == 1 else 'losses'})" if one.lost else ""
+        parts.append(f"{one.survive} of {one.n_tested} single gains{lost} survive Holm's correction ({test})")
+    reached = [
+        f"{words} {_signed(one.placebos[kind].mean)}" for kind, words in PLACEBOS.items() if kind in one.placebos
+    ]
+    if reached:
+        parts.append(f"placebos reach {', '.join(reached)}")
+    if one.beyond_length is not None:
+        beyond = one.beyond_length
+        parts.append(f"beyond length it is {_with_interval(beyond.mean, beyond.low, beyond.high)}")
+    if one.n_selected:
+        parts.append(
+            f"selection hides {_signed(one.best_gain - one.cross_fitted_gain)}: best of the grid "
+            f"{_signed(one.best_gain)}, cross-fitted {_signed(one.cross_fitted_gain)}"
+        )
+    if one.verdicts:
+        parts.append(f"verdict by metric: {_verdicts_in_words(one)}")
+    return "; ".join(parts) + "."
+
+
+def _not_tested(missing: Sequence[str]) -> str:
+    if len(missing) == len(NEEDS):
+        return (
+            "Nothing was tested: no interval or test of a single gain, no placebo, no correction for selection. A "
+            f"sweep with {SWITCHED_ON} writes them beside its grid, and the analysis of its folder shows them."
+        )
+    evaluations = " and ".join(sorted({NEEDS[table] for table in missing}))
+    files = " and ".join(f"{table}.parquet" for table in missing)
+    return f"Not known here: {files} is not beside the grid; a sweep with the evaluation {evaluations} writes it."
+
+
+def _with_interval(mean: float, low: float, high: float) -> str:
+    if math.isnan(low) or math.isnan(high):
+        return f"{_signed(mean)} (fewer than 3 clusters: no interval)"
+    return f"{_signed(mean)} [{_signed(low)}, {_signed(high)}]"
+
+
+def _signed(value: float) -> str:
+    return number(value, "+.4f")
+
+
+def _of(count: int, total: int) -> str:
+    return f"{count} of {total}" if total else "not tested"
+
+
+def _verdicts_in_words(one: OfExplainer) -> str:
+    return ", ".join(f"{verdict} {count}" for verdict, count in sorted(one.verdicts.items())) or "not tested"
+
+
+def _place(one: OfExplainer) -> tuple[Cell, Cell]:
+    if math.isnan(one.w):
+        words = "varies" if one.point else "no point"
+        return Cell(math.nan, words=words), Cell(math.nan, words=words)
+    return point_cells(one.w, one.p)
+
+
+def _plain(value: object) -> Cell:
+    if isinstance(value, int | np.integer):
+        return Cell(int(value), ",")
+    return Cell(float(value), "+.4f") if isinstance(value, float | np.floating) else Cell(str(value))
+
+
+def _same(values: Floats) -> float:
+    """The value that all defined ones share; NaN where they differ."""
+    kept = set(values[~np.isnan(values)].tolist())
+    return kept.pop() if len(kept) == 1 else math.nan
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else math.nan
+
+
+def _selected(selection: Mapping[Setting, Mapping[str, object]], settings: Sequence[Setting]) -> tuple[Floats, Floats]:
+    """Gains of the best of the grid and cross-fitted ones, of the settings that have both."""
+    found = [selection[one] for one in settings if one in selection]
+    pairs = np.array([[row["best_gain"], row["cross_fitted_gain"]] for row in found], dtype=np.float64).reshape(-1, 2)
+    kept = pairs[np.isfinite(pairs).all(axis=1)]
+    return kept[:, 0], kept[:, 1]
+
+
+def _by_placebo(given: Given, real: GridTable, points: Sequence[str]) -> dict[str, Floats]:
+    """By placebo the gains float64[S] of the settings at their declared points, NaN where not evaluated."""
+    frame = given.frames.get("placebos")
+    if frame is None:
+        return {}
+    found = {}
+    for placebo in (*PLACEBOS, BEYOND):
+        rows = by_point(frame[frame["placebo"] == placebo])
+        reached = [rows.get((point, setting)) for point, setting in zip(points, real.settings, strict=True)]
+        found[placebo] = np.array([math.nan if row is None else float(row["gain"]) for row in reached])
+    return found

@@ -1,0 +1,262 @@
+"""Test sets in the file layout of mt-metrics-eval: the WMT metrics tasks since 2019, or a tree of one's own.
+
+github.com/google-research/mt-metrics-eval, README, "File organization and naming convention". Below TEST_SET/:
+
+    sources/LP.txt  documents/LP.docs  references/LP.REF.txt  system-outputs/LP/SYSTEM.txt
+    human-scores/LP.NAME.LEVEL.score  metric-scores/LP/METRIC-REF.LEVEL.score
+
+Metric scores are read by the metric `imported`. Levels doc and domain, and ratings of error spans, are not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.datasets.base import PART, DatasetReader
+from bmx_grid.datasets.lines import check_aligned, read_lines
+from bmx_grid.datasets.score_files import ScoreFile, read_blocks
+from bmx_grid.errors import ConfigError, DataError, DataMissingError, close_match, unknown
+from bmx_grid.identity import identity, runtime
+from bmx_grid.judgements import Judgements
+from bmx_grid.segments import Segment, SegmentSet
+
+Floats = NDArray[np.float64]
+NO_TRANSLATION = "[No translation supplied]"  # stands for a missing line, so that the others stay aligned
+# The standard reference where it is neither the only one nor refA (mt_metrics_eval/meta_info.py).
+STANDARD_REFERENCES = {
+    ("wmt21.news", "en-de"): "refC",
+    ("wmt21.news", "zh-en"): "refB",
+    ("wmt21.tedtalks", "zh-en"): "refB",
+    ("wmt22", "cs-en"): "refB",
+    ("wmt22", "en-cs"): "refB",
+    ("wmt23", "he-en"): "refB",
+    ("wmt23", "en-he"): "refB",
+}
+# Which human score is the standard one of a pair that has several: experts' before others, as in meta_info.py.
+STANDARD_SCORES = ("mqm", "esa", "da-sqm", "wmt", "wmt-appraise", "wmt-raw", "wmt-z")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MtMetricsEval(DatasetReader):
+    """test_set: its folder, as wmt23, below `folder`, which is below data_dir unless it is an absolute path.
+
+    language_pairs: none meaning all that have human scores.
+    reference: the name of the reference that metrics read, or pair -> name; null is the standard one. The others are
+        further references.
+    human: the human score that is the primary one; null is the standard one. All that there are become aspects.
+    human_systems: whether human translations among the system outputs are judged as systems; the reference that
+        metrics read never is.
+    leave_out: names of systems that are not read, such as outliers.
+
+    Ids are line numbers from 1. Segments that nobody rated are kept, with NaN; those without a translation are left
+    out. Texts are as in the files, but for CR before a line feed.
+    """
+
+    folder: str = runtime("mt-metrics-eval-v2")
+    test_set: str | None = identity(None)
+    reference: Mapping[str, str] | str | None = identity(None)
+    human: str | None = identity(None)
+    human_systems: bool = identity(False)
+    leave_out: tuple[str, ...] = identity(())
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.test_set is not None and not PART.fullmatch(self.test_set):
+            raise ConfigError(f"dataset.{self.name}.test_set is {self.test_set[:60]!r}; name a folder, such as wmt23.")
+
+    def pairs(self, data_dir: Path) -> tuple[str, ...]:
+        """The pairs given, or else those with a source and human scores, sorted. Raises DataMissingError for none."""
+        return self.language_pairs or self._found(self._root(data_dir))
+
+    def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+        """The segments of the pair, system by system in the order of their names, each in the order of the sources."""
+        root = self._root(data_dir)
+        if not (root / "sources" / f"{language_pair}.txt").is_file():
+            raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", language_pair, self._found(root)))
+        sources = _lines(root / "sources" / f"{language_pair}.txt")
+        references = {
+            path.name.removeprefix(f"{language_pair}.").removesuffix(".txt"): _lines(path)
+            for path in _files(root / "references", f"{language_pair}.*.txt")
+        }
+        outputs = {path.stem: _lines(path) for path in _files(root / "system-outputs" / language_pair, "*.txt")}
+        if not outputs:
+            raise DataMissingError(f"{root / 'system-outputs' / language_pair}: there are no outputs, as SYSTEM.txt.")
+        aligned = {f"{root}/sources/{language_pair}.txt": sources}
+        aligned |= {f"{root}/references/{language_pair}.{name}.txt": lines for name, lines in references.items()}
+        aligned |= {f"{root}/system-outputs/{language_pair}/{name}.txt": lines for name, lines in outputs.items()}
+        documents = _documents(root / "documents" / f"{language_pair}.docs")
+        if documents:
+            aligned[f"{root}/documents/{language_pair}.docs"] = documents
+        check_aligned(aligned)
+        standard = self._reference(language_pair, references)
+        systems = self._systems(root, language_pair, references, standard)
+        places = [
+            (system, line) for system in systems for line, text in enumerate(outputs[system]) if text != NO_TRANSLATION
+        ]
+        segments = tuple(
+            Segment(
+                str(line + 1),
+                outputs[system][line],
+                sources[line],
+                None if standard is None else _text(references[standard][line]),
+                system,
+                documents[line] if documents else None,
+                tuple(
+                    lines[line]
+                    for name, lines in references.items()
+                    if name not in (standard, system) and lines[line] != NO_TRANSLATION
+                ),
+            )
+            for system, line in places
+        )
+        judgements = self._judgements(root / "human-scores", language_pair, outputs, systems, places)
+        return SegmentSet(
+            self.name,
+            language_pair,
+            segments,
+            judgements,
+            str(root),
+            tuple(str(line + 1) for line in range(len(sources))),
+            tuple(outputs),
+        )
+
+    def _root(self, data_dir: Path) -> Path:
+        """The folder of the test set. Raises ConfigError when none is named, DataMissingError when it is not there."""
+        folder = Path(data_dir) / Path(self.folder).expanduser()
+        there = [path.parent.name for path in sorted(folder.glob("*/sources"))] if folder.is_dir() else []
+        if self.test_set is None:
+            shown = f"; {folder} has {', '.join(there)}" if there else f"; it is looked for in {folder}"
+            raise ConfigError(f"dataset.{self.name}.test_set is not set: name one, as test_set=wmt23{shown}.")
+        root = folder / self.test_set
+        if not (root / "sources").is_dir():
+            raise DataMissingError(
+                f"data set '{self.name}': there is no {root / 'sources'} ({folder} has {', '.join(there) or 'none'}). "
+                "mt-metrics-eval fetches its test sets with: python -m mt_metrics_eval.mtme --download; then set "
+                f"dataset.{self.name}.folder=~/.mt-metrics-eval/mt-metrics-eval-v2"
+            )
+        return root
+
+    def _found(self, root: Path) -> tuple[str, ...]:
+        found = [
+            path.stem
+            for path in _files(root / "sources", "*.txt")
+            if _files(root / "human-scores", f"{path.stem}.*.s*.score")
+        ]
+        if not found:
+            raise DataMissingError(f"{root}: no language pair has both a source and human scores.")
+        return tuple(found)
+
+    def _reference(self, language_pair: str, references: Iterable[str]) -> str | None:
+        """The name of the reference that metrics read; None where there is none."""
+        names = list(references)
+        given = self.reference.get(language_pair) if isinstance(self.reference, Mapping) else self.reference
+        if given is not None:
+            if given not in names:
+                raise ConfigError(f"dataset.{self.name} {language_pair}: " + unknown("reference", given, names))
+            return given
+        usual = (STANDARD_REFERENCES.get((str(self.test_set), language_pair)), "refA", "ref", *names[: len(names) == 1])
+        standard = next((name for name in usual if name in names), None)
+        if names and standard is None:
+            raise ConfigError(
+                f"dataset.{self.name} {language_pair}: the references are {', '.join(names)}; say which one metrics "
+                f"read, as dataset.{self.name}.reference={names[0]}"
+            )
+        return standard
+
+    def _systems(self, root: Path, language_pair: str, references: Iterable[str], standard: str | None) -> list[str]:
+        """The systems that are judged. Raises ConfigError for an unknown name to leave out, or when none is left."""
+        outputs = root / "system-outputs"
+        for name in self.leave_out:
+            everywhere = {path.stem for path in _files(outputs, "*/*.txt")}
+            if name not in everywhere:
+                raise ConfigError(f"dataset.{self.name}.leave_out: " + unknown("system", name, everywhere))
+        names = [path.stem for path in _files(outputs / language_pair, "*.txt")]
+        people = {standard} if self.human_systems else {standard, *references}
+        kept = [name for name in names if name not in people and name not in self.leave_out]
+        if not kept:
+            raise ConfigError(
+                f"dataset.{self.name}: none of the systems {', '.join(names)} in {outputs / language_pair} is left to "
+                f"judge; see leave_out and human_systems."
+            )
+        return kept
+
+    def _judgements(
+        self,
+        folder: Path,
+        language_pair: str,
+        outputs: Mapping[str, list[str]],
+        systems: list[str],
+        places: list[tuple[str, int]],
+    ) -> Judgements:
+        """The human scores of segments and systems by name, the primary one first."""
+        by_segment: dict[str, Floats] = {}
+        by_system: dict[str, dict[str, float]] = {}
+        for path in _files(folder, f"{language_pair}.*.score"):
+            name, _, level = path.name.removeprefix(f"{language_pair}.").removesuffix(".score").rpartition(".")
+            if not name:
+                raise DataError(f"{path}: the name is not of the form {language_pair}.NAME.LEVEL.score; rename it.")
+            if level == "seg":
+                lines = len(next(iter(outputs.values())))
+                blocks = _blocks(read_blocks(path), outputs, lines)
+                nothing = [float("nan")] * lines
+                by_segment[name] = np.array([blocks.get(system, nothing)[line] for system, line in places])
+            elif level == "sys":
+                blocks = _blocks(read_blocks(path), outputs, 1)
+                of_systems = {system: blocks[system][0] for system in systems if system in blocks}
+                by_system[name] = {system: score for system, score in of_systems.items() if np.isfinite(score)}
+        names = {*by_segment, *by_system}
+        if not names:
+            raise DataMissingError(f"{folder}: no human scores of {language_pair}, as {language_pair}.mqm.seg.score.")
+        if self.human is not None and self.human not in names:
+            raise ConfigError(f"dataset.{self.name} {language_pair}: " + unknown("human score", self.human, names))
+        rank = {name: place for place, name in enumerate(STANDARD_SCORES)}
+        ordered = sorted(
+            names, key=lambda name: (name != self.human, name not in by_segment, rank.get(name, len(rank)), name)
+        )
+        unrated = np.full(len(places), np.nan)
+        return Judgements({name: by_segment.get(name, unrated) for name in ordered}, systems=by_system)
+
+
+def _files(folder: Path, pattern: str) -> list[Path]:
+    """The files that fit, by name, without hidden ones."""
+    return sorted(path for path in folder.glob(pattern) if path.is_file() and not path.name.startswith("."))
+
+
+def _lines(path: Path) -> list[str]:
+    return [line.removesuffix("\r") for line in read_lines(path)]
+
+
+def _text(line: str) -> str | None:
+    return None if line == NO_TRANSLATION else line
+
+
+def _documents(path: Path) -> list[str]:
+    """The document of each line, of rows `DOMAIN DOCUMENT`; none where the file is not there."""
+    if not path.is_file():
+        return []
+    found = []
+    for row, line in enumerate(_lines(path), start=1):
+        fields = line.split()
+        if len(fields) != 2:
+            raise DataError(f"{path}, line {row}: expected a domain and a document, got {line[:80]!r}.")
+        found.append(fields[1])
+    return found
+
+
+def _blocks(file: ScoreFile, outputs: Iterable[str], size: int) -> dict[str, list[float]]:
+    """System -> its scores. Raises DataError for a system without outputs, or with another number of scores."""
+    known = list(outputs)
+    found: dict[str, list[float]] = {}
+    for row, (system, score) in enumerate(zip(file.systems or (), file.scores, strict=True)):
+        if system not in found and system not in known:
+            raise DataError(f"{file.where(row)}: no outputs of the system '{system}'{close_match(system, known)}.")
+        found.setdefault(system, []).append(score)
+    for system, scores in found.items():
+        if len(scores) != size:
+            raise DataError(f"{file.path}: {len(scores):,} scores of the system '{system}', expected {size:,}.")
+    return found

@@ -1,0 +1,30 @@
+"""Numbers in users' tables: finite, or missing in one of the usual ways to write it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from bmx_grid.errors import DataError
+
+MISSING = {"", "na", "n/a", "nan", "none", "null"}
+
+
+def parse_number(value: Any, where: str, what: str, way_out: str) -> float:
+    """A finite number; NaN for empty, NA, N/A, NaN, None and null, in any case.
+
+    where: file and row; what: the number's name in a sentence; way_out: how a missing number is written. Raises
+    DataError naming these and the value for everything else, infinity, truth values and 1_000 included.
+    """
+    if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
+        return math.nan
+    try:
+        # float() would take "1_000" and True for numbers.
+        number = math.inf if isinstance(value, bool) or "_" in str(value) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.inf
+    if math.isinf(number):
+        raise DataError(
+            f"{where}: {what} is not a finite number: {str(value)[:60]!r}; write a number like -0.25, or {way_out}."
+        )
+    return number

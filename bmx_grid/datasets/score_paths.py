@@ -1,0 +1,87 @@
+"""Paths with placeholders: which files hold whose scores."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from bmx_grid.errors import ConfigError, unknown
+
+PLACEHOLDERS = ("metric", "language_pair", "dataset", "level")
+LEVELS = ("seg", "sys")  # what {level} stands for: scores of segments and of systems
+_PART = re.compile(r"\{(\w*)\}|(\*+|\?|\[[^\]/]+\])")
+TREE = "metric-scores"  # the folder of metrics in a test set of mt-metrics-eval
+
+
+class PathPattern:
+    """A path in which {metric}, {language_pair}, {dataset} and {level} stand for names, and *, ? and [] are globs.
+
+    key: where the path was given, for messages. The folder of a test set of mt-metrics-eval stands for all its metrics.
+    Raises ConfigError for another placeholder.
+    """
+
+    def __init__(self, text: str, key: str) -> None:
+        self.text = str(Path(text).expanduser())
+        if (Path(self.text) / TREE).is_dir():
+            self.text = f"{self.text}/{TREE}/{{language_pair}}/{{metric}}.{{level}}.score"
+        self._literal = Path(self.text).exists()  # a name may hold brackets or stars
+        self._names = set() if self._literal else {found[1] for found in _PART.finditer(self.text) if found[2] is None}
+        for name in self._names:
+            if name not in PLACEHOLDERS:
+                raise ConfigError(f"{key}: {self.text!r}: " + unknown("placeholder", name, PLACEHOLDERS))
+
+    def has(self, placeholder: str) -> bool:
+        """Whether the path depends on this name."""
+        return placeholder in self._names
+
+    def metrics(self) -> list[str]:
+        """The names that {metric} stands for in the files there are, blanks at the ends removed, sorted."""
+        return sorted({names["metric"].strip() for _, names in self._files({})})
+
+    def files(self, metric: str, dataset: str, language_pair: str) -> dict[str, Path]:
+        """The files of a metric, a data set and a language pair, by level; "" where the path does not say the level.
+
+        Raises ConfigError naming both when two files fit.
+        """
+        found: dict[str, Path] = {}
+        for path, names in self._files({"dataset": dataset, "language_pair": language_pair}):
+            if names.get("metric", metric).strip() != metric or names.get("level", LEVELS[0]) not in LEVELS:
+                continue
+            first = found.setdefault(names.get("level", ""), path)
+            if first != path:
+                raise ConfigError(f"both {first} and {path} fit {self.text!r} for {language_pair}; name one of them.")
+        return found
+
+    def _files(self, names: Mapping[str, str]) -> Iterator[tuple[Path, dict[str, str]]]:
+        """The files that fit, sorted, each with what its placeholders stand for; `names` are given."""
+        if self._literal:
+            yield Path(self.text), {}
+            return
+        globbed, regex, start = "", "", 0
+        for found in _PART.finditer(self.text):
+            plain = self.text[start : found.start()]
+            start = found.end()
+            name, wild = found[1], found[2]
+            if wild is not None:
+                globbed += plain + wild
+                regex += re.escape(plain) + (f"[{wild[1:-1].replace('!', '^', 1)}]" if wild[0] == "[" else _any(wild))
+                continue
+            regex += re.escape(plain)
+            if name in names:
+                globbed += plain + glob.escape(names[name])
+                regex += re.escape(names[name])
+            else:
+                globbed += f"{plain}*"
+                regex += f"(?P={name})" if f"(?P<{name}>" in regex else f"(?P<{name}>[^/]+)"
+        globbed += self.text[start:]
+        matcher = re.compile(regex + re.escape(self.text[start:]))
+        for path in sorted(glob.glob(globbed)):
+            fit = matcher.fullmatch(path)
+            if fit is not None and Path(path).is_file():
+                yield Path(path), fit.groupdict()
+
+
+def _any(wild: str) -> str:
+    return "[^/]" if wild == "?" else "[^/]*"

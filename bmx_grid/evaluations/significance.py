@@ -1,0 +1,408 @@
+"""Is a gain real: tests and intervals of boosted scores against the metric alone, and of metrics against each other."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.evaluations.agreement import OfPoint, Places
+from bmx_grid.evaluations.base import BASE, Columns, Evaluation, Finished, Floats, Kind
+from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.points import inputs_of
+from bmx_grid.identity import identity
+from bmx_grid.measures.correlation import Kind as Correlation
+from bmx_grid.measures.correlation import check_kind, correlate
+from bmx_grid.measures.grid_resampling import Bands, GridSignificance, grid_significance
+from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
+from bmx_grid.measures.significance import Alternative, Comparison, Unit, compare, williams
+
+Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]
+UNITS: Mapping[str, Unit] = {"perm_both": "both", "perm_inputs": "inputs", "perm_systems": "systems"}
+ALONE = "none"  # the explainer of rows that compare metrics
+LEVEL = 0.05  # of the tests that part the ranks of metrics
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison and one test of it: the columns of `tests.parquet`, with the explainer that it speaks of."""
+
+    explainer: str
+    compared: str
+    against: str
+    point: str
+    human: str
+    level: str
+    grouping: str
+    statistic: str
+    difference: float
+    low: float
+    high: float
+    test: str
+    alternative: str
+    p: float
+    n: int
+    clusters: int
+    resamples: int
+    seed: int
+    family: str
+    p_holm: float = float("nan")
+    p_bh: float = float("nan")
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A metric among those of its language pair: the columns of `ranking.parquet`."""
+
+    level: str
+    statistic: str
+    value: float
+    rank: int
+    n: int
+
+
+@dataclass(frozen=True, eq=False)
+class TestsOfSetting:
+    """rows: the tests; grid: of the whole grid, None without one; ranks: of its metric, in one setting of each."""
+
+    rows: tuple[Row, ...]
+    grid: GridSignificance | None
+    point: tuple[float, float]
+    ranks: tuple[Rank, ...] = ()
+
+    @property
+    def bands(self) -> Bands | None:
+        """Intervals of every point's correlation and gain."""
+        return None if self.grid is None else self.grid.bands
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignificanceEvaluation(Evaluation):
+    """Tests of every declared point against the metric alone, of the best point, and of metrics against each other.
+
+    grid: whose points are tested. tests: which ones; alternative: "two-sided" or "greater"; statistics: the
+    correlations compared; resamples: of permutation tests and of the cluster bootstrap behind the intervals; splits:
+    of the clusters in halves, for the cross-fitted gain; seed: of all draws.
+
+    The unit that is swapped and drawn is the cluster (perm_inputs): segments that share a source or a reference;
+    perm_systems and perm_both ask about other systems, and have intervals of their own. Permutation tests
+    are those of Deutsch, Dror & Roth (2021) with p = (k + 1) / (resamples + 1), Williams' test that of Graham & Baldwin
+    (2014). The best point of the grid is tested against the distribution of the maximum over the whole grid. p values
+    are adjusted within families: all comparisons of a sweep by one test at one point. Raises ConfigError.
+    """
+
+    TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = {
+        "tests": {
+            "compared": "text",
+            "against": "text",
+            "point": "text",
+            "human": "text",
+            "level": "text",
+            "grouping": "text",
+            "statistic": "text",
+            "difference": "number",
+            "low": "number",
+            "high": "number",
+            "test": "text",
+            "alternative": "text",
+            "p": "number",
+            "p_holm": "number",
+            "p_bh": "number",
+            "family": "text",
+            "n": "count",
+            "clusters": "count",
+            "resamples": "count",
+            "seed": "count",
+        },
+        "selection": {
+            "best_w": "number",
+            "best_p": "number",
+            "best_gain": "number",
+            "p_selection_adjusted": "number",
+            "cross_fitted_gain": "number",
+            "low": "number",
+            "high": "number",
+            "share_unboosted": "number",
+            "splits": "count",
+            "clusters": "count",
+        },
+        "ranking": {"level": "text", "statistic": "text", "value": "number", "rank": "count", "n": "count"},
+    }
+
+    grid: GridEvaluation = identity()
+    tests: tuple[Test, ...] = identity(("williams", "perm_inputs", "bootstrap"))
+    alternative: Alternative = identity("two-sided")
+    statistics: tuple[Correlation, ...] = identity(("pearson",))
+    resamples: int = identity(1000)
+    splits: int = identity(100)
+    seed: int = identity(0)
+
+    def __post_init__(self) -> None:
+        for test in self.tests:
+            if test not in get_args(Test):
+                raise ConfigError(unknown("test", test, get_args(Test)))
+        for statistic in self.statistics:
+            check_kind(statistic)
+        if self.alternative not in get_args(Alternative):
+            raise ConfigError(unknown("alternative", self.alternative, get_args(Alternative)))
+        for name, most in (("resamples", 1_000_000), ("splits", 10_000)):
+            if not 1 <= getattr(self, name) <= most:
+                raise ConfigError(f"{name} must lie between 1 and {most:,}, got {getattr(self, name)}.")
+
+    def cost(self, n_segments: int) -> float:
+        return 0.2 + n_segments * (self.resamples + 10 * self.splits) * len(self.grid.spec.p) / 1e9
+
+    def evaluate(self, setting: Finished) -> TestsOfSetting:
+        """The tests of the points that a setting declares alone, and of its grid."""
+        rows = [row for point in setting.boosted for row in self._against_base(setting, point)]
+        if setting.explainer is None:
+            return TestsOfSetting(tuple(rows), None, (np.nan, np.nan))
+        spec = self.grid.spec
+        used = inputs_of(spec, setting)
+        labels = np.asarray(setting.clusters, dtype=np.str_)[used.used]
+        whole = grid_significance(
+            used.means,
+            used.base,
+            used.human,
+            np.array(spec.w),
+            labels,
+            kind=spec.correlation,
+            resamples=self.resamples,
+            splits=self.splits,
+            seed=self.seed,
+        )
+        best = whole.selection
+        point = (best.w, spec.p[best.row] if best.row >= 0 else float("nan"))
+        rows.append(
+            Row(
+                **self._names(setting, "best"),
+                **_of_segments(setting, spec.correlation),
+                difference=best.gain,
+                low=float("nan"),
+                high=float("nan"),
+                test="selection_adjusted",
+                alternative="greater",
+                p=best.p,
+                n=whole.n,
+                clusters=whole.clusters,
+                resamples=self.resamples,
+                seed=self.seed,
+                family="best point against base",
+            )
+        )
+        return TestsOfSetting(tuple(rows), whole, point)
+
+    def together(self, settings: Sequence[Finished], results: Sequence[TestsOfSetting]) -> Sequence[TestsOfSetting]:
+        """The tests of points chosen elsewhere and of metrics against each other; then p values by family."""
+        rows = [list(result.rows) for result in results]
+        ranks: list[tuple[Rank, ...]] = [result.ranks for result in results]
+        for own, setting in zip(rows, settings, strict=True):
+            known = {row.point for row in own}
+            for point in setting.boosted:
+                if point not in known:
+                    own += self._against_base(setting, point)
+        places: dict[tuple[str, str], dict[str, int]] = {}
+        for at, setting in enumerate(settings):
+            places.setdefault(setting.names[:2], {}).setdefault(setting.metric_name, at)
+        for metrics in places.values():
+            for at, (found, own_ranks) in zip(
+                metrics.values(), self._metrics([settings[at] for at in metrics.values()]), strict=True
+            ):
+                rows[at] += found
+                ranks[at] = own_ranks
+        adjusted = _adjusted(rows)
+        return [
+            replace(result, rows=own, ranks=rank) for result, own, rank in zip(results, adjusted, ranks, strict=True)
+        ]
+
+    def rows(self, result: TestsOfSetting) -> Mapping[str, Columns]:
+        """One row per comparison and test; one per grid; one per metric, level and statistic."""
+        tests = {name: [getattr(row, name) for row in result.rows] for name in ("explainer", *self.TABLES["tests"])}
+        found = []
+        if result.grid is not None:
+            best, split = result.grid.selection, result.grid.splits
+            crossed = (split.mean, split.low, split.high, split.abstained, self.splits, result.grid.clusters)
+            found.append((*result.point, best.gain, best.p, *crossed))
+        selection = {name: [row[at] for row in found] for at, name in enumerate(self.TABLES["selection"])}
+        ranking: dict[str, Any] = {
+            name: [getattr(one, name) for one in result.ranks] for name in self.TABLES["ranking"]
+        }
+        return {
+            "tests": tests,
+            "selection": selection,
+            "ranking": {"explainer": [ALONE] * len(result.ranks), **ranking},
+        }
+
+    def _names(self, setting: Finished, point: str) -> dict[str, Any]:
+        boosted = f"{setting.metric_name} at {point}"
+        return {
+            "explainer": setting.explainer_name,
+            "compared": boosted,
+            "against": setting.metric_name,
+            "point": point,
+        }
+
+    def _against_base(self, setting: Finished, point: str) -> Iterator[Row]:
+        """Every test of a declared point against the metric alone."""
+        scores = setting.boosted[point], setting.scores.base_scores
+        for statistic in self.statistics:
+            where = {**self._names(setting, point), **_of_segments(setting, statistic)}
+            yield from self._tests(where, _of(setting, *scores), statistic, f"{point} against base")
+
+    def _metrics(self, settings: Sequence[Finished]) -> list[tuple[list[Row], tuple[Rank, ...]]]:
+        """For each metric of a language pair its tests against those after it, and its ranks."""
+        found: list[tuple[list[Row], tuple[Rank, ...]]] = [([], ()) for _ in settings]
+        if len(settings) < 2:
+            return found
+        for statistic in self.statistics:
+            for level, scores in (("segment", _segments(settings)), ("system", _systems(settings))):
+                p_of: dict[tuple[int, int], float] = {}
+                for left, right in itertools.combinations(range(len(settings)), 2):
+                    where = {
+                        "explainer": ALONE,
+                        "compared": settings[left].metric_name,
+                        "against": settings[right].metric_name,
+                        "point": BASE,
+                        "human": settings[left].segments.human_name,
+                        "level": level,
+                        "grouping": "none",
+                        "statistic": statistic,
+                    }
+                    both = replace(scores[left], y=scores[right].x)
+                    rows = list(self._tests(where, both, statistic, f"{level}: metric against metric"))
+                    if math.isfinite(rows[0].difference):
+                        found[left][0].extend(rows)
+                        p_of[left, right] = next((row.p for row in rows if row.test in UNITS), rows[0].p)
+                values = [correlate(statistic, one.x, one.human) for one in scores]
+                for at, rank in enumerate(significance_ranks(values, p_of)):
+                    if p_of:
+                        own = Rank(level, statistic, values[at], rank, scores[at].n)
+                        found[at] = (found[at][0], (*found[at][1], own))
+        return found
+
+    def _tests(self, where: Mapping[str, Any], scores: _Scores, statistic: Correlation, kind: str) -> Iterator[Row]:
+        done: dict[str, Comparison] = {}
+        for test in self.tests:
+            unit = UNITS.get(test, "inputs")
+            if scores.system is None and unit != "inputs":
+                unit = "inputs"  # of one system, or of system scores: there is nothing else to swap
+            if unit not in done:
+                done[unit] = compare(
+                    scores.x,
+                    scores.y,
+                    scores.human,
+                    scores.cluster,
+                    system=scores.system,
+                    statistic=statistic,
+                    unit=unit,
+                    alternative=self.alternative,
+                    resamples=self.resamples,
+                    seed=self.seed,
+                )
+            found = done[unit]
+            if test == "williams":
+                between = correlate(statistic, *scores.used())
+                p = williams(found.x, found.y, between, found.n, self.alternative)
+            else:
+                p = found.p_bootstrap if test == "bootstrap" else found.p
+            yield Row(
+                **where,
+                difference=found.difference,
+                low=found.low,
+                high=found.high,
+                test=test,
+                alternative=self.alternative,
+                p=p,
+                n=found.n,
+                clusters=found.clusters,
+                resamples=0 if test == "williams" else self.resamples,
+                seed=self.seed,
+                family=f"{kind}, {statistic}, {test}",
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """Two metrics' scores of n segments, or of n systems, with the human scores and what is swapped as one."""
+
+    x: Floats
+    y: Floats
+    human: Floats
+    cluster: np.ndarray[Any, Any]
+    system: np.ndarray[Any, Any] | None
+
+    @property
+    def n(self) -> int:
+        return int(np.isfinite(self.x + self.y + self.human).sum())
+
+    def used(self) -> tuple[Floats, Floats]:
+        """The two metrics' scores where all three are defined."""
+        rows = np.isfinite(self.x) & np.isfinite(self.y) & np.isfinite(self.human)
+        return self.x[rows], self.y[rows]
+
+
+def _of(setting: Finished, x: Floats, y: Floats) -> _Scores:
+    clusters = np.unique(np.asarray(setting.clusters, dtype=np.str_), return_inverse=True)[1]
+    named = [str(segment.system) for segment in setting.segments.segments]
+    systems = np.unique(named, return_inverse=True)[1] if len(setting.segments.systems) > 1 else None
+    return _Scores(x, y, setting.segments.human_scores, clusters, systems)
+
+
+def _segments(settings: Sequence[Finished]) -> list[_Scores]:
+    """The scores of each metric alone, higher is better, by segment."""
+    turned = [one.scores.base_scores * (1 if one.metric.higher_is_better else -1) for one in settings]
+    return [_of(setting, scores, scores) for setting, scores in zip(settings, turned, strict=True)]
+
+
+def _systems(settings: Sequence[Finished]) -> list[_Scores]:
+    """The same by system, as the evaluation of levels has them; a system is swapped and drawn as a whole."""
+    found = []
+    for setting in settings:
+        judged = setting.segments.human_name
+        of_point = OfPoint(setting, Places(setting), BASE, judged, resamples=0, seed=0, system_score="auto")
+        names, scores, human = of_point.of_systems()
+        found.append(_Scores(scores, scores, human, np.arange(len(names)), None))
+    return found
+
+
+def _of_segments(setting: Finished, statistic: str) -> dict[str, Any]:
+    return {"human": setting.segments.human_name, "level": "segment", "grouping": "none", "statistic": statistic}
+
+
+def significance_ranks(values: Sequence[float], p_of: Mapping[tuple[int, int], float]) -> list[int]:
+    """The rank of each metric, by the rule of the WMT metrics tasks (Freitag et al. 2022).
+
+    From the highest value down, metrics have one rank until the first that differs from any of these at .05: it has
+    the next rank, and so on. An undefined value has rank 0. p_of: by two indices, in either order.
+    """
+    ranks = [0] * len(values)
+    group: list[int] = []
+    rank = 1
+    for at in sorted((at for at, value in enumerate(values) if np.isfinite(value)), key=lambda at: -values[at]):
+        if any(p_of.get((other, at), p_of.get((at, other), np.nan)) < LEVEL for other in group):
+            rank, group = rank + 1, []
+        group.append(at)
+        ranks[at] = rank
+    return ranks
+
+
+def _adjusted(rows: Sequence[Sequence[Row]]) -> list[tuple[Row, ...]]:
+    """The rows with p values adjusted within their families, and how many comparisons there are in the name."""
+    families: dict[str, list[tuple[int, int]]] = {}
+    for setting, own in enumerate(rows):
+        for place, row in enumerate(own):
+            families.setdefault(row.family, []).append((setting, place))
+    found = [list(own) for own in rows]
+    for family, members in families.items():
+        p = np.array([rows[setting][place].p for setting, place in members])
+        size = int(np.isfinite(p).sum())
+        for (setting, place), first, second in zip(members, holm(p), benjamini_hochberg(p), strict=True):
+            name = f"{family}: {size} comparison{'' if size == 1 else 's'}"
+            row = rows[setting][place]
+            found[setting][place] = replace(row, family=name, p_holm=float(first), p_bh=float(second))
+    return [tuple(own) for own in found]

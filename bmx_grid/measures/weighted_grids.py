@@ -1,0 +1,290 @@
+"""The p x w grids of many resamples of one setting: weights per cluster times moments per cluster.
+
+Pearson's r of w * base + (1 - w) * M_p with the human scores needs six sums over the segments. Resampling clusters
+weights the clusters' sums, so that the grids of all resamples are a few matrix products. Means are centred at their
+median: where few segments carry nearly all variance (w = 0, p < 0), a resample without them keeps its digits. The
+rank correlations have no such sums; their grids are computed one resample at a time, about a thousand times slower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bmx_grid.measures.aggregation import PRECISION
+from bmx_grid.measures.correlation import Kind, check_kind, correlate, correlate_grid
+from bmx_grid.measures.resampling import codes
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FEWEST_CLUSTERS = 3  # fewer have no resamples to speak of
+LOST = 1e-7  # share of a second moment that must be left as variance, to trust moments
+ROUNDED = 1e3  # a spread of so many times the rounding of the means is looked at again
+MOMENT_CELLS = 2**21  # segments x moments handled at a time: 16 MiB
+WEIGHT_CELLS = 2**23  # resamples x clusters handled at a time: 64 MiB
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The used segments of one setting. Made by `of`, which checks what is given.
+
+    means: float64[N, P] aggregated attributions; base, human: float64[N]; w: float64[W + 1 or W] weights of the base
+    score, ascending, with 1 ("do not boost") among them; given: which of them the caller named; cluster: int[N] codes;
+    clusters: their number. precision: the relative error of the means.
+    """
+
+    means: Floats
+    base: Floats
+    human: Floats
+    w: Floats
+    given: NDArray[np.bool_]
+    cluster: Ints
+    clusters: int
+    kind: Kind
+    precision: float
+
+    @classmethod
+    def of(
+        cls,
+        means: ArrayLike,
+        base: ArrayLike,
+        human: ArrayLike,
+        w: ArrayLike,
+        cluster: ArrayLike,
+        *,
+        kind: Kind = "pearson",
+        precision: float = PRECISION,
+    ) -> Sample:
+        """From the arrays of the used segments (`grid.grid_inputs`) and N cluster labels of any type.
+
+        Raises ValueError for shapes that do not agree, numbers that are not finite, or w that is not ascending in
+        [0, 1], and ConfigError for an unknown kind.
+        """
+        check_kind(kind)
+        means, base, human, w = (np.asarray(a, dtype=np.float64) for a in (means, base, human, w))
+        labels = np.asarray(cluster)
+        if means.ndim != 2 or not len(means) == len(base) == len(human) == len(labels) or base.ndim != 1:
+            shapes = ", ".join(str(a.shape) for a in (means, base, human, labels))
+            raise ValueError(f"means [N, P], base [N], human [N] and clusters [N] are needed, not shapes {shapes}")
+        if not (np.isfinite(base).all() and np.isfinite(human).all() and np.isfinite(means.sum(axis=0)).all()):
+            raise ValueError("only segments with finite scores, judgements and means can be resampled")
+        if w.ndim != 1 or not len(w) or not (np.diff(w) > 0).all() or w[0] < 0 or w[-1] > 1:
+            raise ValueError(f"w must be ascending numbers in [0, 1], not {w.tolist()}")
+        whole = np.union1d(w, [1.0])
+        unit = codes(labels)
+        return cls(
+            means, base, human, whole, np.isin(whole, w), unit, int(unit.max(initial=-1)) + 1, kind, float(precision)
+        )
+
+    @cached_property
+    def correlation(self) -> Floats:
+        """float64[P, W] the grid of all segments, w = 1 included."""
+        return correlate_grid(self.kind, self.means, self.base, self.human, self.w, self.precision)
+
+    @cached_property
+    def baseline(self) -> float:
+        """The correlation of the base score."""
+        return correlate(self.kind, self.base, self.human)
+
+    @property
+    def enough(self) -> bool:
+        """Whether there is something to resample: three clusters and a defined baseline."""
+        return self.clusters >= FEWEST_CLUSTERS and not np.isnan(self.baseline)
+
+    @cached_property
+    def order(self) -> Ints:
+        """Segments by cluster."""
+        return np.argsort(self.cluster, kind="stable")
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Where each cluster begins in `order`."""
+        return np.searchsorted(self.cluster[self.order], np.arange(self.clusters))
+
+    def by_cluster(self, columns: Floats) -> Floats:
+        """float64[C, K] the sums of float64[N, K] over the segments of each cluster."""
+        ordered = columns[self.order]
+        return ordered if self.clusters == len(ordered) else np.add.reduceat(ordered, self.starts, axis=0)
+
+    def part(self, columns: slice) -> Sample:
+        """The same segments with some of the p."""
+        return replace(self, means=self.means[:, columns])
+
+    @property
+    def column_blocks(self) -> Iterator[slice]:
+        """Ranges of p handled at a time."""
+        size = max(1, MOMENT_CELLS // max(4 * len(self.base), 1))
+        for first in range(0, self.means.shape[1], size):
+            yield slice(first, min(first + size, self.means.shape[1]))
+
+    @property
+    def weight_block(self) -> int:
+        """How many resamples are handled at a time."""
+        return max(1, WEIGHT_CELLS // max(self.clusters, 1))
+
+
+def grids(sample: Sample, weights: Floats) -> tuple[Floats, Floats]:
+    """float64[W, P, R] grids of R resamples and float64[R] their baselines, NaN where undefined.
+
+    weights: float64[R, C] how often each cluster counts, whole numbers of at least 0. The column w = 1 holds the
+    baselines.
+    """
+    if sample.kind != "pearson":
+        return _grids_one_by_one(sample, weights)
+    pieces = [
+        _pearson_grids(sample, weights[first : first + sample.weight_block])
+        for first in range(0, len(weights), sample.weight_block)
+    ]
+    return np.concatenate([grid for grid, _ in pieces], axis=2), np.concatenate([alone for _, alone in pieces])
+
+
+def _pearson_grids(sample: Sample, weights: Floats) -> tuple[Floats, Floats]:
+    common = _Common.of(sample, weights)
+    result = np.empty((len(sample.w), sample.means.shape[1], len(weights)))
+    for columns in sample.column_blocks:
+        moments = _moments(sample, columns, common, weights)
+        for place, w in enumerate(sample.w):
+            if w == 1:
+                result[place, columns] = common.baseline
+            else:
+                _blend(sample, columns, float(w), moments, common, result[place, columns])
+                lost = np.isnan(result[place, columns])
+                if lost.any():
+                    _again(sample, columns, float(w), weights, lost, result[place, columns])
+    return result, common.baseline
+
+
+@dataclass(frozen=True, eq=False)
+class _Common:
+    """What all p share. base, human: float64[N] less their means, over the standard deviation of the base score.
+
+    Of each of R resamples: size; base_mean, human_mean; base_square, base_variance; human_variance (NaN where its
+    digits are lost); crossed, the covariance of the two; baseline.
+    """
+
+    scale: float
+    base: Floats
+    human: Floats
+    size: Floats
+    base_mean: Floats
+    human_mean: Floats
+    base_square: Floats
+    base_variance: Floats
+    human_variance: Floats
+    crossed: Floats
+    baseline: Floats
+
+    @classmethod
+    def of(cls, sample: Sample, weights: Floats) -> _Common:
+        scale = float(sample.base.std()) or 1.0
+        base = (sample.base - sample.base.mean()) / scale
+        human = (sample.human - sample.human.mean()) / (float(sample.human.std()) or 1.0)
+        ones = np.ones(len(base))
+        columns = np.stack([ones, base, human, base * base, human * human, base * human], axis=1)
+        sums = weights @ sample.by_cluster(columns)
+        size = sums[:, 0]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            sums = sums / size[:, None]
+            base_variance, human_variance = sums[:, 3] - sums[:, 1] ** 2, sums[:, 4] - sums[:, 2] ** 2
+            crossed = sums[:, 5] - sums[:, 1] * sums[:, 2]
+            human_variance[~(human_variance > LOST * sums[:, 4])] = np.nan
+            safe = np.where(base_variance > LOST * sums[:, 3], base_variance, np.nan)
+            baseline = np.clip(crossed / np.sqrt(safe * human_variance), -1.0, 1.0)
+        for row in np.flatnonzero(np.isnan(baseline)):
+            rows = _rows(sample, weights[row])
+            baseline[row] = correlate("pearson", sample.base[rows], sample.human[rows])
+        return cls(
+            scale,
+            base,
+            human,
+            size,
+            sums[:, 1],
+            sums[:, 2],
+            sums[:, 3],
+            base_variance,
+            human_variance,
+            crossed,
+            baseline,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """Of K columns and R resamples, float64[K, R]: square, variance, and covariance with base and human score.
+
+    floor: float64[K] the variance below which rounding of the means shows.
+    """
+
+    square: Floats
+    variance: Floats
+    with_base: Floats
+    with_human: Floats
+    floor: Floats
+
+
+def _moments(sample: Sample, columns: slice, common: _Common, weights: Floats) -> _Moments:
+    means = sample.means[:, columns] / common.scale
+    floor = (ROUNDED * sample.precision * np.abs(means).max(axis=0)) ** 2
+    means -= np.median(means, axis=0)
+    parts = []
+    for factor in (None, means, common.base[:, None], common.human[:, None]):
+        terms = sample.by_cluster(means if factor is None else means * factor)
+        parts.append((terms.T @ weights.T) / common.size)
+    mean, square, with_base, with_human = parts
+    with_base -= mean * common.base_mean
+    with_human -= mean * common.human_mean
+    variance = square - np.square(mean, out=mean)
+    return _Moments(square, variance, with_base, with_human, floor)
+
+
+def _blend(sample: Sample, columns: slice, w: float, moments: _Moments, common: _Common, out: Floats) -> None:
+    """Fill float64[K, R] with the correlations at w; NaN where the variance has lost its digits."""
+    rest = 1 - w
+    with np.errstate(invalid="ignore", divide="ignore"):
+        variance = rest**2 * moments.variance
+        enough = rest**2 * moments.square
+        if w:
+            variance += w**2 * common.base_variance + 2 * w * rest * moments.with_base
+            enough += w**2 * common.base_square
+        enough *= LOST
+        np.maximum(enough, rest**2 * moments.floor[:, None], out=enough)
+        variance[~(variance > enough)] = np.nan
+        variance *= common.human_variance
+        np.multiply(rest, moments.with_human, out=out)
+        if w:
+            out += w * common.crossed
+        out /= np.sqrt(variance, out=variance)
+    np.clip(out, -1.0, 1.0, out=out)
+
+
+def _again(sample: Sample, columns: slice, w: float, weights: Floats, lost: NDArray[np.bool_], out: Floats) -> None:
+    """Recompute what is lost, bool[K, R], from the resampled segments themselves."""
+    means = sample.means[:, columns]
+    for resample in np.flatnonzero(lost.any(axis=0)):
+        at, rows = np.flatnonzero(lost[:, resample]), _rows(sample, weights[resample])
+        chosen = means[np.ix_(rows, at)]
+        found = correlate_grid(
+            "pearson", chosen, sample.base[rows], sample.human[rows], np.array([w]), sample.precision
+        )
+        out[at, resample] = found[:, 0]
+
+
+def _grids_one_by_one(sample: Sample, weights: Floats) -> tuple[Floats, Floats]:
+    result = np.empty((len(sample.w), sample.means.shape[1], len(weights)))
+    baseline = np.empty(len(weights))
+    for resample, row in enumerate(weights):
+        rows = _rows(sample, row)
+        given = sample.base[rows], sample.human[rows]
+        result[:, :, resample] = correlate_grid(sample.kind, sample.means[rows], *given, sample.w, sample.precision).T
+        baseline[resample] = correlate(sample.kind, *given)
+    return result, baseline
+
+
+def _rows(sample: Sample, weights: Floats) -> Ints:
+    """The segments of a resample, each as often as it counts."""
+    return np.repeat(np.arange(len(sample.base)), weights[sample.cluster].astype(np.int64))

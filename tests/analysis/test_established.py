@@ -1,0 +1,208 @@
+"""What is established: each number of the sentences against hand values, and what is said where nothing was tested."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from some_frames import frames
+from some_tables import flat, peaked, rows, table
+
+from bmx_grid.analysis import ceiling, established, settings, tested
+from bmx_grid.analysis.as_json import plain
+from bmx_grid.analysis.frames import frames_beside, frames_of
+from bmx_grid.analysis.given import Given, Options, Point
+from bmx_grid.analysis.load import load_table
+from bmx_grid.analysis.run import analyse
+
+AT = Options(fixed={"lime": Point(0.5, 0.5)})
+GAINS = {("d", pair, "m", "lime"): gain for pair, gain in zip("abcd", (0.1, 0.02, -0.03, 0.01), strict=True)}
+SURFACES = {names: peaked(0.5, gain=gain) for names, gain in GAINS.items()}
+HOLM = dict(zip(GAINS, (0.01, 0.05, 0.02, 0.051), strict=True))
+
+
+def named(made, stem):
+    (found,) = [one for one in made if one.stem == stem]
+    return found
+
+
+def cells(made):
+    return [dict(zip(made.header, row, strict=True)) for row in made.rows]
+
+
+def analysis(**changes):
+    return analyse(table(SURFACES), AT, frames=frames(GAINS, **{"holm": HOLM, **changes}))
+
+
+def test_one_sentence_per_explainer_says_what_is_established():
+    found = analysis(length=0.08, beyond=0.004).ask(established.compute)
+    (sentence,) = found.established_in_words
+    one = found.established["lime"]
+    assert sentence == (
+        "lime (at w 0.5, p 0.5, as published): the mean gain over 4 settings is +0.0250 "
+        f"[{one.gains.mean_low:+.4f}, {one.gains.mean_high:+.4f}] on 4 clusters; 2 of 4 single gains (and 1 loss) "
+        "survive Holm's correction (perm_inputs); placebos reach random attributions +0.0400, attributions of another "
+        "segment +0.0200, length alone +0.0800, the sign alone +0.0000; "
+        "beyond length it is +0.0040 [+0.0040, +0.0040]; "
+        "selection hides +0.0190: best of the grid +0.0200, cross-fitted +0.0010; verdict by metric: length 1."
+    )
+
+
+@pytest.mark.parametrize(
+    ("gain", "holm", "survives", "lost"),
+    [
+        pytest.param(0.1, 0.05, True, False, id="at the limit"),
+        pytest.param(0.1, 0.0501, False, False, id="above the limit"),
+        pytest.param(-0.1, 0.001, False, True, id="a loss is no gain"),
+        pytest.param(0.0, 0.001, False, False, id="no gain"),
+        pytest.param(0.1, np.nan, False, False, id="an undefined test"),
+    ],
+)
+def test_what_survives(gain, holm, survives, lost):
+    names = ("d", "a", "m", "lime")
+    given = Given(table({names: peaked(0.5, gain=gain)}), AT, frames=frames({names: gain}, holm=holm))
+    found = given.ask(tested.declared)
+    assert (found.survives.tolist(), found.lost.tolist()) == ([survives], [lost])
+
+
+def test_the_mean_gain_is_bounded_by_clusters_not_by_settings():
+    """Four metrics on three language pairs are three clusters: copies of a setting leave the interval as it is."""
+    gains = {("d", pair, "m1", "lime"): gain for pair, gain in zip("abc", (0.01, 0.02, 0.06), strict=True)}
+    copied = {(d, pair, metric, e): gain for (d, pair, _, e), gain in gains.items() for metric in ("m1", "m2", "m3")}
+    found = []
+    for each in (gains, copied):
+        surfaces = {names: peaked(0.5, gain=gain) for names, gain in each.items()}
+        one = analyse(table(surfaces), AT, frames=frames(each)).ask(established.compute).established["lime"].gains
+        assert (one.n, one.clusters) == (len(each), 3)
+        found.append((one.mean_gain, one.mean_low, one.mean_high))
+    assert found[0] == pytest.approx(found[1])
+    assert found[0][1] < 0.03 < found[0][2]
+
+
+def test_without_tables_the_sentences_say_that_nothing_was_tested_and_what_to_run():
+    found = analyse(table(SURFACES), AT).ask(established.compute)
+    first, last = found.established_in_words
+    assert first.startswith("lime (at w 0.5, p 0.5, as fixed here): the mean gain over 4 settings is +0.0250 [")
+    assert last.startswith("Nothing was tested: no interval or test of a single gain")
+    assert "evaluation=[grid,levels,significance,placebos]" in last
+    (made,) = established.tables(found)
+    assert cells(made)[0]["gains"].shown == "not tested"
+
+
+def test_a_missing_table_is_named_with_its_evaluation():
+    some = {name: one for name, one in frames(GAINS).items() if name not in ("placebos", "verdicts")}
+    found = analyse(table(SURFACES), AT, frames=some).ask(established.compute)
+    assert found.established_in_words[-1] == (
+        "Not known here: placebos.parquet is not beside the grid; a sweep with the evaluation placebos writes it."
+    )
+    assert "placebos reach" not in found.established_in_words[0]
+
+
+def test_an_explainer_without_a_published_point_is_judged_at_points_chosen_elsewhere():
+    some = frames(GAINS)
+    for name in ("points", "tests", "placebos"):
+        some[name] = some[name][some[name]["point"] == "elsewhere"]
+    some["points"]["w"] = [0.0, 0.5, 0.5, 0.5]
+    found = analyse(table(SURFACES), frames=some).ask(established.compute)
+    assert found.established_in_words[0].startswith("lime (at points chosen on the other language pairs): the mean")
+    assert found.established["lime"].gains.mean_gain == pytest.approx(0.024)
+
+
+def test_intervals_at_the_fixed_points_are_those_of_the_same_point_only():
+    same, other = analysis(), analyse(table(SURFACES), Options(fixed={"lime": Point(0.6, 0.5)}), frames=frames(GAINS))
+    assert np.isfinite(same.ask(tested.at_fixed).low).all()
+    assert np.isnan(other.ask(tested.at_fixed).low).all()
+    assert not other.ask(settings.compute).survives.any()
+    numbers = plain(same)["settings"]["d · a · m · lime"]
+    assert (numbers["fixed_gain_low"], numbers["fixed_gain_high"]) == pytest.approx((0.09, 0.11))
+    assert (numbers["fixed_gain_p"], numbers["fixed_gain_p_holm"]) == pytest.approx((0.001, 0.01))
+
+
+def test_only_gains_that_survive_are_marked():
+    made = analysis().tables()
+    marked = [
+        (one.stem, row[1].shown if one.stem.startswith("results") else row[1].value, cell.shown)
+        for one in made
+        for row in one.rows
+        for cell in row
+        if cell.marked
+    ]
+    assert sorted(marked) == [
+        *[("results_d", "a", "0.6000"), ("results_d", "b", "0.5200")],
+        *[("tested_gains", "a", "+0.1000"), ("tested_gains", "b", "+0.0200")],
+    ]
+    for stem in ("results_d", "tested_gains"):
+        assert any("survives Holm's correction" in note for note in named(made, stem).notes)
+
+
+def test_controls_take_no_part():
+    gains = {**GAINS, ("d", "a", "m", "random"): 0.3, ("d", "a", "random", "lime"): 0.3}
+    surfaces = {names: peaked(0.5, gain=gain) for names, gain in gains.items()}
+    found = analyse(table(surfaces), AT, frames=frames(gains)).ask(established.compute)
+    assert set(found.established) == {"lime"}
+    assert found.established["lime"].gains.n == 4
+
+
+def test_selection_compares_the_same_settings():
+    some = frames(GAINS, best=0.05, crossed=0.01)
+    some["selection"].loc[0, "cross_fitted_gain"] = np.nan
+    some["selection"].loc[0, "best_gain"] = 9.0
+    one = analyse(table(SURFACES), AT, frames=some).ask(established.compute).established["lime"]
+    assert (one.n_selected, one.best_gain, one.cross_fitted_gain) == (3, pytest.approx(0.05), pytest.approx(0.01))
+
+
+def test_tables_beside_a_grid_are_read_and_those_of_another_grid_are_not(tmp_path):
+    pq.write_table(rows(SURFACES), tmp_path / "grid.parquet")
+    for name, frame in frames(GAINS).items():
+        made = pa.Table.from_pandas(frame)
+        column = made.column("dataset").dictionary_encode()
+        pq.write_table(made.set_column(0, "dataset", column), tmp_path / f"{name}.parquet")
+    (tmp_path / "seeds.parquet").write_bytes(b"PAR1 damaged")
+    found = load_table(tmp_path)
+    assert frames_beside(found) == {}, "no settings.parquet: nothing says that these files belong together"
+    beside = {
+        **{name: [one[at] for one in GAINS] for at, name in enumerate(("dataset", "language_pair", "metric"))},
+        **{"explainer": ["lime"] * 4, "correlation": ["pearson"] * 4, "aggregation": ["PowerMean"] * 4},
+        **{"baseline": [0.5] * 4, "n_segments": [500] * 4, "n_used": [500] * 4},
+    }
+    pq.write_table(pa.table(beside), tmp_path / "settings.parquet")
+    known = frames_beside(found)
+    assert set(known) == set(frames(GAINS))
+    assert known["tests"]["dataset"].tolist() == frames(GAINS)["tests"]["dataset"].tolist()
+    told = analyse(found, AT, frames=known).ask(established.compute).established_in_words
+    assert told == analyse(table(SURFACES), AT, frames=frames(GAINS)).ask(established.compute).established_in_words
+    pq.write_table(pa.table({**beside, "baseline": [0.4] * 4}), tmp_path / "settings.parquet")
+    assert frames_beside(found) == {}
+
+
+def test_large_tables_are_left_to_the_user(monkeypatch):
+    monkeypatch.setattr("bmx_grid.analysis.frames.MOST_ROWS", 3)
+    made = {"points": pa.table({"w": [1.0] * 3}), "scores": pa.table({"base": [1.0] * 4}), "grid": pa.table({"p": [0]})}
+    assert set(frames_of(made)) == {"points"}
+
+
+def test_the_ceiling_is_shown_beside_correlations_where_raters_are_published():
+    import pandas as pd
+
+    known = pd.DataFrame(
+        {
+            **{"dataset": ["d", "d", "other"], "language_pair": ["a", "a", "a"], "human": ["z_mean", "hter", "z"]},
+            **{"raters": [3.0, 1.0, 3.0], "reliability": [0.64, 0.25, 0.1], "ceiling": [0.8, 0.5, 0.3]},
+        }
+    )
+    whole = analyse(table(SURFACES), AT, frames={"ceilings": known})
+    assert whole.ask(ceiling.compute).ceilings_by_pair == {("d", "a"): 0.8}
+    made = whole.tables()
+    found = cells(named(made, "results_d"))
+    assert [row["ceiling"].shown for row in found] == ["0.8000", "n/a", "n/a", "n/a", ""]
+    assert any("ICC(1,k)" in note for note in named(made, "results_d").notes)
+    assert [row["reliability ICC(1,k)"].shown for row in cells(named(made, "ceilings"))] == ["0.640", "0.250"]
+    without = analyse(table(SURFACES), AT).tables()
+    assert "ceiling" not in named(without, "results_d").header
+    assert "ceilings" not in [one.stem for one in without]
+
+
+def test_settings_nothing_improves_have_a_zero_mean_and_no_sign_test():
+    found = analyse(table({("d", pair, "m", "lime"): flat() for pair in "abc"}), Options(tie="mildest"))
+    gains = found.ask(established.compute).established["lime"].gains
+    assert (gains.mean_gain, gains.mean_low, gains.mean_high) == (0.0, 0.0, 0.0)
+    assert np.isnan(gains.sign_p)

@@ -1,0 +1,213 @@
+"""The file layout of mt-metrics-eval, on small trees and on newstest2021 converted to it."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from score_trees import TREE, convert, plant
+
+from bmx_grid.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.metrics.chrf import Chrf
+from bmx_grid.metrics.imported import Imported
+
+
+@pytest.fixture
+def tree(tmp_path) -> Path:
+    """The folder of test sets, with the small test set `toy`: en-de and, without references, cs-uk."""
+    plant(tmp_path / "toy", TREE)
+    return tmp_path
+
+
+@pytest.fixture
+def read(tree, reader):
+    def make(pair="en-de", **settings):
+        made = reader("mt_metrics_eval", **{"folder": str(tree), "test_set": "toy", **settings})
+        return made.read(tree / "nowhere", pair)
+
+    return make
+
+
+def test_the_segments_of_a_pair(read):
+    found = read()
+    assert [one.name for one in found.segments] == ["1:sysA", "2:sysA", "3:sysA", "1:sysB", "2:sysB", "3:sysB"]
+    first = found.segments[3]
+    assert (first.source, first.reference, first.further_references) == ("s1", "a1", ("b1",))
+    assert (first.hypothesis, first.document) == ("B 1", "doc1")
+    assert found.judgements.aspects == ("mqm", "wmt-raw", "wmt-z")
+    np.testing.assert_array_equal(found.human_scores, [-1, np.nan, -5, 0, -0.1, np.nan])
+    np.testing.assert_array_equal(found.judgements.scores["wmt-raw"], [np.nan] * 3 + [70, 80, 90])
+    assert np.isnan(found.judgements.scores["wmt-z"]).all(), "published for systems only"
+    assert found.judgements.systems == {"mqm": {"sysA": -3.0, "sysB": -0.05}, "wmt-z": {"sysB": 0.2}}
+
+
+def test_pairs_are_those_with_human_scores(reader, tree):
+    made = reader("mt_metrics_eval", folder=str(tree), test_set="toy")
+    assert made.pairs(tree) == ("cs-uk", "en-de"), "en-zh has texts, but no human scores"
+    found = made.read(tree, "cs-uk")
+    assert not found.has("reference")
+    assert found.human_name == "da-sqm"
+
+
+@pytest.mark.parametrize(
+    ("settings", "systems", "references"),
+    [
+        pytest.param({}, ("sysA", "sysB"), {"sysA": ("a1", ("b1",))}, id="machines-only"),
+        pytest.param(
+            {"human_systems": True},
+            ("refB", "sysA", "sysB"),
+            {"refB": ("a1", ()), "sysA": ("a1", ("b1",))},
+            id="a-person-is-not-its-own-reference",
+        ),
+        pytest.param({"reference": "refB"}, ("sysA", "sysB"), {"sysA": ("b1", ("a1",))}, id="another-reference"),
+        pytest.param(
+            {"reference": {"en-de": "refB"}, "human_systems": True},
+            ("refA", "sysA", "sysB"),
+            {"refA": ("b1", ())},
+            id="the-reference-is-no-system",
+        ),
+        pytest.param({"leave_out": ["sysA"]}, ("sysB",), {}, id="an-outlier"),
+    ],
+)
+def test_who_is_judged_against_what(read, settings, systems, references):
+    found = read(**settings)
+    assert found.systems == systems
+    assert found.all_ids == ("1", "2", "3")
+    assert found.all_systems == ("refA", "refB", "sysA", "sysB")
+    for system, expected in references.items():
+        first = next(one for one in found.segments if one.system == system)
+        assert (first.reference, first.further_references) == expected
+
+
+def test_the_primary_human_score_can_be_chosen(read):
+    assert read(human="wmt-raw").judgements.aspects == ("wmt-raw", "mqm", "wmt-z")
+
+
+def test_a_missing_translation_is_left_out_and_the_others_stay_aligned(read, tree):
+    (tree / "toy/system-outputs/en-de/sysB.txt").write_text("B 1\n[No translation supplied]\nB 3\n")
+    found = read()
+    assert [one.name for one in found.segments[3:]] == ["1:sysB", "3:sysB"]
+    assert found.segments[-1].source == "s3"
+
+
+def test_crlf_and_a_byte_order_mark_are_no_text(read, tree):
+    source = tree / "toy/sources/en-de.txt"
+    source.write_bytes(b"\xef\xbb\xbf" + source.read_bytes().replace(b"\n", b"\r\n"))
+    assert read().texts("source")[:3] == ["s1", "s2", "s3"]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        pytest.param(
+            {"human-scores/en-de.mqm.seg.score": "sysA -1\nsysA None\nsysB 0\nsysB -0.1\nsysB None\n"},
+            DataError,
+            ["mqm.seg.score", "2 scores of the system 'sysA'", "3"],
+            id="too-few-rows",
+        ),
+        pytest.param(
+            {"human-scores/en-de.mqm.seg.score": "sysC -1\n"},
+            DataError,
+            ["mqm.seg.score, line 1", "'sysC'", "did you mean 'sys"],
+            id="unknown-system",
+        ),
+        pytest.param(
+            {"human-scores/en-de.mqm.seg.score": "sysA inf\nsysA 1\nsysA 1\n"},
+            DataError,
+            ["line 1", "'inf'"],
+            id="infinite",
+        ),
+        pytest.param(
+            {"human-scores/en-de.mqm.seg.score": "sysA 1 2\n"}, DataError, ["line 1", "'sysA 1 2'"], id="three-fields"
+        ),
+        pytest.param({"human-scores/en-de.mqm.seg.score": ""}, DataError, ["mqm.seg.score", "empty"], id="empty"),
+        pytest.param(
+            {"human-scores/en-de.mqm.sys.score": "sysA 1\nsysA 2\n"},
+            DataError,
+            ["mqm.sys.score", "2 scores", "'sysA'"],
+            id="a-system-twice",
+        ),
+        pytest.param(
+            {"sources/en-de.txt": "s1\ns2\n"},
+            DataError,
+            ["sources/en-de.txt has 2 lines", "sysA.txt has 3 lines"],
+            id="another-number-of-lines",
+        ),
+        pytest.param({"documents/en-de.docs": "news\n"}, DataError, ["en-de.docs, line 1", "'news'"], id="no-domain"),
+        pytest.param(
+            {"human-scores/en-de.seg.score": "sysA 1\n"},
+            DataError,
+            ["en-de.seg.score", "NAME"],
+            id="score-without-a-name",
+        ),
+    ],
+)
+def test_damaged_trees(read, tree, change, error, words):
+    plant(tree / "toy", change)
+    with pytest.raises(error) as raised:
+        read()
+    assert all(word in str(raised.value) for word in words), raised.value
+
+
+@pytest.mark.parametrize(
+    ("settings", "pair", "words"),
+    [
+        pytest.param({"test_set": None}, "en-de", ["test_set is not set", "has toy"], id="no-test-set"),
+        pytest.param({"test_set": "../toy"}, "en-de", ["'../toy'", "name a folder"], id="leaves-the-folder"),
+        pytest.param({"test_set": "wmt23"}, "en-de", ["wmt23", "has toy", "--download"], id="not-fetched"),
+        pytest.param({}, "en-fr", ["unknown language pair 'en-fr'", "en-de"], id="unknown-pair"),
+        pytest.param({}, "en-zh", ["no human scores of en-zh"], id="no-human-scores"),
+        pytest.param(
+            {"reference": "refC"}, "en-de", ["unknown reference 'refC'", "refA, refB"], id="unknown-reference"
+        ),
+        pytest.param({"human": "mqn"}, "en-de", ["'mqn'", "Did you mean 'mqm'"], id="unknown-human-score"),
+        pytest.param({"leave_out": ["sysC"]}, "en-de", ["unknown system 'sysC'"], id="unknown-system"),
+        pytest.param({"leave_out": ["sysA", "sysB"]}, "en-de", ["none of the systems"], id="nobody-left"),
+    ],
+)
+def test_settings_that_cannot_be(read, settings, pair, words):
+    with pytest.raises((ConfigError, DataMissingError)) as raised:
+        read(pair, **settings)
+    assert all(word in str(raised.value) for word in words), raised.value
+
+
+def test_several_references_none_of_a_usual_name(read, tree):
+    for one, other in (("refA", "one"), ("refB", "two")):
+        (tree / f"toy/references/en-de.{one}.txt").rename(tree / f"toy/references/en-de.{other}.txt")
+    with pytest.raises(ConfigError, match=r"references are one, two; .* dataset\.mt_metrics_eval\.reference=one"):
+        read()
+
+
+def test_the_metrics_of_a_tree(read, tree):
+    members = Imported(file=str(tree / "toy")).members("imported")
+    assert sorted(members) == ["BLEU-refA", "COMET-refA", "COMET-refB", "QE-src"]
+    found = read()
+    comet = members["COMET-refA"].given(found)
+    np.testing.assert_array_equal(comet.segments, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    assert comet.systems == {"sysA": 0.2, "sysB": 0.5}
+    bleu = members["BLEU-refA"].given(found)
+    assert np.isnan(bleu.segments).all(), "published for systems only"
+    assert bleu.systems == {"sysA": 20.0, "sysB": 30.0}
+    with_people = read(human_systems=True)
+    assert members["QE-src"].given(with_people).segments[:3].tolist() == [0.7, 0.8, 0.9], "refB is judged by this one"
+
+
+@pytest.mark.parametrize("pair", ["en-de", "zh-en"])
+def test_newstest2021_in_this_layout_is_newstest2021(reader, data_dir, tmp_path, pair):
+    """Texts, ids, MQM scores and chrF scores come back through the files as they went in."""
+    original = reader("mqm21").read(data_dir, pair)
+    metric = Chrf()
+    scores = metric.score(original.items(metric.reads))
+    people = reader("mqm21", human_systems=True).read(data_dir, pair)
+    convert(original, people, {"chrF-refA": scores}, tmp_path / "newstest2021")
+    found = reader("mt_metrics_eval", folder=str(tmp_path), test_set="newstest2021").read(tmp_path, pair)
+    assert found.systems == tuple(sorted(original.systems))
+    human = dict(zip(original.segments, original.human_scores, strict=True))
+    by_name = {(one.source, one.hypothesis, one.reference, one.system, one.document): s for one, s in human.items()}
+    assert [
+        by_name[one.source, one.hypothesis, one.reference, one.system, one.document] for one in found.segments
+    ] == found.human_scores.tolist()
+    assert {one.further_references for one in found.segments} != {()}, "the other human translations"
+    given = Imported(file=str(tmp_path / "newstest2021")).members("imported")["chrF-refA"].given(found)
+    np.testing.assert_array_equal(given.segments, metric.score(found.items(metric.reads)))
+    shutil.rmtree(tmp_path / "newstest2021")

@@ -1,0 +1,264 @@
+"""Files of scores made elsewhere: what they may look like, and how their rows find their segments."""
+
+import gzip
+import json
+import math
+
+import numpy as np
+import pytest
+
+from bmx_grid.datasets.score_files import Reading, read_score_file
+from bmx_grid.datasets.score_matching import Matching, segment_scores, system_scores
+from bmx_grid.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.judgements import Judgements
+from bmx_grid.segments import Segment, SegmentSet
+
+READING = Reading("metric.imported", {}, None, 1_000_000)
+STRICT = Matching("metric.imported", one_pair=False, ignore_extra=False)
+
+
+def a_set(*names, pair="en-de", **settings):
+    """One segment per "ID" or "ID:SYSTEM"."""
+    segments = tuple(Segment(name.partition(":")[0], "h", "s", system=name.partition(":")[2] or None) for name in names)
+    return SegmentSet("some", pair, segments, Judgements({"da": np.zeros(len(names))}), **settings)
+
+
+PLAIN = a_set("0", "1", "2")
+SYSTEMS = a_set("1:A", "2:A", "1:B", "2:B")
+
+
+def matched(path, segments=PLAIN, how=STRICT, metric="mine", reading=READING):
+    return segment_scores(read_score_file(path, metric, reading), segments, how).tolist()
+
+
+def jsonl(*rows):
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+
+SUBMISSION = "22\n5\n1\n" + "".join(f"en-de\tTeam X\t{row}\t0.{row}\n" for row in range(3))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "segments", "expected"),
+    [
+        pytest.param("x.tsv", "id\tscore\n2\t.2\n0\t.0\n1\t.1\n", PLAIN, [0, 0.1, 0.2], id="tsv-in-any-order"),
+        pytest.param("x.csv", 'id,score\n"0",0\n1,.1\n2,.2\n', PLAIN, [0, 0.1, 0.2], id="csv"),
+        pytest.param(
+            "x.jsonl",
+            jsonl({"id": 0, "score": 0}, {"id": "1", "score": "0.1"}, {"id": 2, "score": None}),
+            PLAIN,
+            [0, 0.1, math.nan],
+            id="jsonl-numbers-as-ids-and-null",
+        ),
+        pytest.param(
+            "x.tsv", "id\tmine\tother\n0\t1\t9\n1\t2\t9\n2\t3\t9\n", PLAIN, [1, 2, 3], id="column-of-the-metric"
+        ),
+        pytest.param("x.tsv", "score\n1\n2\n3\n", PLAIN, [1, 2, 3], id="no-ids-in-the-order-of-the-sources"),
+        pytest.param(
+            "x.tsv",
+            "system\tid\tscore\nB\t2\t4\nB\t1\t3\nA\t2\t2\nA\t1\t1\n",
+            SYSTEMS,
+            [1, 2, 3, 4],
+            id="ids-and-systems",
+        ),
+        pytest.param(
+            "x.tsv",
+            "language_pair\tid\tscore\nen-zh\t0\t9\nen-de\t0\t0\nen-de\t1\t1\nen-de\t2\t2\n",
+            PLAIN,
+            [0, 1, 2],
+            id="several-pairs",
+        ),
+        pytest.param(
+            "x.tsv", "id\tsystem\tscore\n0\tA\t1\n1\tA\t2\n2\tA\t3\n", PLAIN, [1, 2, 3], id="system-not-needed"
+        ),
+        pytest.param("x.tsv", "id\tscore\r\n0\t1\r\n1\tNaN\r\n2\t3\r\n", PLAIN, [1, math.nan, 3], id="crlf-and-nan"),
+        pytest.param("x.tsv", "\ufeffid\tscore\n0\t1\n1\t2\n2\t3\n", PLAIN, [1, 2, 3], id="byte-order-mark"),
+        pytest.param("x.tsv.gz", gzip.compress(b"id\tscore\n0\t1\n1\t2\n2\t3\n"), PLAIN, [1, 2, 3], id="gzip"),
+        pytest.param(
+            "x.seg.score", "B 3\nB None\nA\t1\nA\t2\n", SYSTEMS, [1, 2, 3, math.nan], id="mt-metrics-eval-and-none"
+        ),
+        pytest.param("scores.txt", "A\t1\nA\t2\nB\t3\nB\t4\n", SYSTEMS, [1, 2, 3, 4], id="the-same-under-another-name"),
+        pytest.param(
+            "x.seg.score", "any 1\nany 2\nany 3\n", PLAIN, [1, 2, 3], id="one-system-that-the-data-do-not-name"
+        ),
+        pytest.param("predictions.txt", SUBMISSION, PLAIN, [0, 0.1, 0.2], id="submission"),
+        pytest.param(
+            "sentence.submission", "2.9e-06\r\n-1 \r\n3\r\n", PLAIN, [2.9e-06, -1, 3], id="one-score-per-line"
+        ),
+        pytest.param("x.txt", "1\n2\n3\n\n", PLAIN, [1, 2, 3], id="an-empty-line-at-the-end"),
+    ],
+)
+def test_layouts(write, name, content, segments, expected):
+    np.testing.assert_array_equal(matched(write(name, content), segments), expected)
+
+
+def test_parquet(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    table = pa.table({"id": [1.0, 2.0, 0.0], "score": [1.5, None, math.nan]})
+    parquet.write_table(table, tmp_path / "x.parquet")
+    np.testing.assert_array_equal(matched(tmp_path / "x.parquet"), [math.nan, 1.5, math.nan])
+
+
+def test_columns_of_other_names(write):
+    path = write("x.csv", "seg;lp;COMET\n0;en-de;1\n1;en-de;2\n2;en-de;3\n")
+    reading = Reading("metric.imported", {"id": "seg", "score": "COMET", "language_pair": "lp"}, ";", 1_000)
+    assert matched(path, reading=reading) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "segments", "words"),
+    [
+        pytest.param("x.tsv", "", PLAIN, ["empty"], id="empty-table"),
+        pytest.param("x.tsv", "id\tscore\n", PLAIN, ["holds no rows"], id="header-only"),
+        pytest.param("x.seg.score", "", PLAIN, ["empty"], id="empty-scores"),
+        pytest.param("x.submission", "\n\n", PLAIN, ["empty"], id="empty-lines"),
+        pytest.param("x.tsv", "0\t.1\n1\t.2\n2\t.3\n", PLAIN, ["no column for the score", "0, .1"], id="no-header"),
+        pytest.param("x.tsv", "id\tCOMET\n0\t1\n", PLAIN, ["metric.imported.columns.score=COMET"], id="proposed"),
+        pytest.param("x.tsv", "id\ta\tb\n0\t1\t2\n", PLAIN, ["columns.score=NAME", "id, a, b"], id="two-it-could-be"),
+        pytest.param("x.tsv", "id\tscore\n0\t1\n1\tinf\n2\t3\n", PLAIN, ["line 3", "'inf'"], id="infinite"),
+        pytest.param("x.tsv", "id\tscore\n0\t1\n1\t1,5\n2\t3\n", PLAIN, ["line 3", "'1,5'"], id="decimal-comma"),
+        pytest.param(
+            "x.tsv", "id\tscore\n0\t1\n1\t2\n", PLAIN, ["no score for segment '2'", "write None"], id="missing"
+        ),
+        pytest.param(
+            "x.tsv",
+            "id\tscore\n0\t1\n1\t2\n03\t3\n",
+            PLAIN,
+            ["no score for segment '2'", "Line 4 has '03'"],
+            id="another-id-in-its-place",
+        ),
+        pytest.param(
+            "x.tsv", "id\tscore\n0\t1\n1\t2\n1\t3\n2\t3\n", PLAIN, ["line 4", "'1'", "in line 3"], id="an-id-twice"
+        ),
+        pytest.param(
+            "x.tsv",
+            "id\tsystem\tscore\n1\tA\t1\n1\tA\t2\n2\tA\t1\n1\tB\t1\n2\tB\t1\n",
+            SYSTEMS,
+            ["line 3", "'1:A'", "in line 2"],
+            id="id-and-system-twice",
+        ),
+        pytest.param(
+            "x.tsv",
+            "id\tscore\n0\t1\n1\t2\n2\t3\n7\t4\n8\t4\n",
+            PLAIN,
+            ["line 5", "id '7'", "1 more rows", "metric.imported.extra=ignore"],
+            id="unknown-id",
+        ),
+        pytest.param(
+            "x.tsv",
+            "id\tsystem\tscore\n1\tA\t1\n2\tA\t1\n1\tB\t1\n2\tB\t1\n1\tC\t1\n",
+            SYSTEMS,
+            ["line 6", "system 'C'"],
+            id="unknown-system",
+        ),
+        pytest.param(
+            "x.tsv",
+            "id\tsystem\tscore\n1\tA\t1\n2\tA\t1\n1\tb\t1\n2\tb\t1\n",
+            SYSTEMS,
+            ["no score for segment '1:B' (and 1 more)", "Line 4 has '1:b'"],
+            id="a-system-written-otherwise",
+        ),
+        pytest.param(
+            "x.tsv", "id\tscore\n1\t1\n2\t2\n", SYSTEMS, ["names no systems", "'A' and 'B'"], id="systems-not-named"
+        ),
+        pytest.param("x.tsv", "id\tscore\n0\t\n1\t\n2\tNA\n", PLAIN, ["all are missing"], id="no-score-at-all"),
+        pytest.param("x.jsonl", jsonl({"id": None, "score": 1}), PLAIN, ["line 1", "'id'", "'None'"], id="no-id"),
+        pytest.param(
+            "x.tsv", "id\tscore\tscore\n0\t1\t1\n", PLAIN, ["'score'", "2 times"], id="two-columns-of-one-name"
+        ),
+        pytest.param("x.tsv", "id\tscore\n0\n", PLAIN, ["line 2", "1 fields"], id="broken-row"),
+        pytest.param("x.tsv", "id\tscore\n0\t1\n".encode("utf-16"), PLAIN, ["UTF-16"], id="utf-16"),
+        pytest.param("x.txt", b"1\n\xff\n", PLAIN, ["line 2", "not UTF-8"], id="latin-1"),
+        pytest.param("x.txt", "1\n2\n", PLAIN, ["2 scores", "3 segments"], id="too-few-lines"),
+        pytest.param("x.txt", "1\n2\n3\n4\n", PLAIN, ["4 scores", "3 segments"], id="too-many-lines"),
+        pytest.param("x.txt", "1\n\n3\n4\n", PLAIN, ["line 2", "no score"], id="an-empty-line-between"),
+        pytest.param("x.txt", "1\ntwo\n3\n", PLAIN, ["line 2", "'two'"], id="a-word"),
+        pytest.param("x.txt", "1\n2\n3\n4\n", SYSTEMS, ["4 scores", "2 segments"], id="one-per-line-of-two-systems"),
+        pytest.param(
+            "x.seg.score", "A 1\nA 2\nB 3\n", SYSTEMS, ["1 scores", "'B' (first in line 3)"], id="short-block"
+        ),
+        pytest.param("x.seg.score", "A 1\nA 2\nb 1\nb 2\n", SYSTEMS, ["system 'B'", "has A, b"], id="no-block"),
+        pytest.param(
+            "x.seg.score", "A 1\nA 2\nB 1\nB 2\nC 1\nC 1\n", SYSTEMS, ["line 5", "system 'C'"], id="block-of-a-stranger"
+        ),
+        pytest.param("x.seg.score", "A 1\nA 2 3\n", SYSTEMS, ["line 2", "'A 2 3'"], id="three-fields"),
+        pytest.param("x.seg.score", "A 1\nA 1\nA 1\nB 1\nB 1\nB 1\n", PLAIN, ["2 systems"], id="systems-of-no-use"),
+        pytest.param("predictions.txt", SUBMISSION[5:], PLAIN, ["line 2", "tabs"], id="header-lines-missing"),
+        pytest.param("predictions.txt", SUBMISSION[:-4], PLAIN, ["line 6", "no score", "None"], id="cut-in-a-row"),
+        pytest.param(
+            "predictions.txt", SUBMISSION.replace("\t2\t", "\t3\t"), PLAIN, ["'2'", "Line 6 has '3'"], id="another-id"
+        ),
+    ],
+)
+def test_mistakes_name_file_and_row(write, name, content, segments, words):
+    with pytest.raises(DataError) as raised:
+        matched(write(name, content), segments)
+    assert all(word in str(raised.value) for word in [name, *words]), raised.value
+
+
+def test_a_folder_and_scores_of_documents_are_refused(write, tmp_path):
+    with pytest.raises(DataError, match="is a folder"):
+        read_score_file(tmp_path, "mine", READING)
+    with pytest.raises(ConfigError, match=r"x\.doc\.score: scores of documents"):
+        read_score_file(write("x.doc.score", "A 1\n"), "mine", READING)
+
+
+def test_rows_of_another_language_pair(write):
+    path = write("predictions.txt", SUBMISSION.replace("en-de", "en-zh", 1))
+    with pytest.raises(DataError, match=r"no score for segment '0'"):
+        matched(path)
+    with pytest.raises(
+        DataError, match=r"predictions\.txt, line 4: a score of 'en-zh', but the file was given for en-de"
+    ):
+        matched(path, how=Matching("metric.imported", one_pair=True, ignore_extra=False))
+    with pytest.raises(DataMissingError, match=r"predictions\.txt has only rows of en-zh, en-de"):
+        matched(path, a_set("0", pair="cs-uk"))
+
+
+def test_rows_of_what_was_left_out_of_the_set_are_no_mistake(write):
+    whole = a_set("1:A", "2:A", "1:B", "2:B", all_systems=("A", "B", "refA"))
+    path = write("x.seg.score", "A 1\nA 2\nB 3\nB 4\nrefA 5\nrefA 6\n")
+    assert matched(path, whole.head(1)) == [1, 3], "limit=1"
+    table = write(
+        "x.tsv", "id\tsystem\tscore\n" + "".join(f"{i}\t{s}\t{i}\n" for i in "12" for s in ("A", "B", "refA"))
+    )
+    assert matched(table, whole.head(1)) == [1, 1]
+
+
+def test_extra_rows_can_be_ignored(write):
+    path = write("x.tsv", "id\tscore\n0\t1\n1\t2\n2\t3\n7\t4\n")
+    assert matched(path, how=Matching("metric.imported", one_pair=False, ignore_extra=True)) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        pytest.param("x.sys.score", "B None\nA 1\n", id="mt-metrics-eval"),
+        pytest.param("x.tsv", "system\tscore\nB\t\nA\t1\n", id="a-table-without-ids"),
+        pytest.param(
+            "x.tsv", "system\tlanguage_pair\tscore\nB\ten-de\t\nA\ten-de\t1\nA\ten-zh\t9\n", id="of-several-pairs"
+        ),
+    ],
+)
+def test_scores_of_systems(write, name, content):
+    file = read_score_file(write(name, content), "mine", READING)
+    assert file.level == "system"
+    np.testing.assert_equal(system_scores(file, SYSTEMS, STRICT), {"A": 1.0, "B": math.nan})
+
+
+@pytest.mark.parametrize(
+    ("content", "segments", "words"),
+    [
+        pytest.param("A 1\n", SYSTEMS, ["no score for the system 'B'"], id="missing"),
+        pytest.param("A 1\nA 2\nB 3\n", SYSTEMS, ["line 2", "'A'", "in line 1"], id="twice"),
+        pytest.param("A 1\nB 2\nC 3\n", SYSTEMS, ["line 3", "'C'"], id="unknown"),
+        pytest.param("A 1\n", PLAIN, ["name no systems"], id="no-systems"),
+    ],
+)
+def test_mistakes_in_scores_of_systems(write, content, segments, words):
+    file = read_score_file(write("x.sys.score", content), "mine", READING)
+    with pytest.raises(DataError) as raised:
+        system_scores(file, segments, STRICT)
+    assert all(word in str(raised.value) for word in ["x.sys.score", *words]), raised.value

@@ -1,0 +1,170 @@
+"""Tests of declared points, of the best point and of metrics against each other, as rows of tables."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from fakes import HashMetric
+from some_settings import finished
+
+from bmx_grid.errors import ConfigError
+from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
+from bmx_grid.evaluations.significance import SignificanceEvaluation, significance_ranks
+from bmx_grid.judgements import Judgements
+from bmx_grid.measures.correlation import correlate, pearson
+from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
+from bmx_grid.segments import SegmentSet
+
+GRID = GridEvaluation(p=PowerRange(-2, 2, 0.5), w=(0.0, 0.5, 1.0), fixed={"erasure": PublishedPoint(w=0.5, p=1.0)})
+TESTS = ("williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap")
+ASKED = SignificanceEvaluation(grid=GRID, tests=TESTS, resamples=200, splits=10)
+
+
+def renamed(setting, **names):
+    return dataclasses.replace(setting, **names)
+
+
+def with_scores(setting, scores, name):
+    known = dataclasses.replace(setting.scores, base_scores=np.asarray(scores, dtype=float), by_role={})
+    return dataclasses.replace(
+        setting, metric_name=name, scores=known, explainer=None, explainer_name="none", boosted={}
+    )
+
+
+def evaluated(settings, asked=ASKED):
+    return asked.together(settings, [asked.evaluate(setting) for setting in settings])
+
+
+def test_each_declared_point_is_compared_with_the_metric_alone_by_each_test():
+    setting = finished(60)
+    rows = [row for row in evaluated([setting])[0].rows if row.point == "published"]
+    assert [row.test for row in rows] == list(TESTS)
+    human = setting.segments.human_scores
+    gain = pearson(setting.boosted["published"], human) - pearson(setting.scores.base_scores, human)
+    for row in rows:
+        assert row.difference == pytest.approx(gain, abs=1e-12)
+        if row.test in ("perm_both", "perm_systems"):  # two systems are too few to swap
+            assert np.isnan(row.p)
+            continue
+        assert row.low < gain < row.high
+        assert 0 < row.p <= 1
+        assert (row.n, row.clusters) == (60, 30)  # two systems translate each source
+        assert row.resamples == (0 if row.test == "williams" else 200)
+
+
+def test_a_point_that_appears_later_is_tested_when_all_settings_have_ended():
+    setting = finished(40)
+    alone = ASKED.evaluate(setting)
+    later = dataclasses.replace(setting, boosted={**setting.boosted, "elsewhere": setting.scores.base_scores * 2})
+    points = [row.point for row in ASKED.together([later], [alone])[0].rows]
+    assert points.count("elsewhere") == points.count("published") == len(TESTS)
+
+
+def test_the_best_point_is_tested_once_against_the_maximum_over_the_grid():
+    result = evaluated([finished(60)])[0]
+    (row,) = [row for row in result.rows if row.test == "selection_adjusted"]
+    found = GRID.evaluate(finished(60)).grid
+    assert row.point == "best"
+    assert row.difference == pytest.approx(found.best - found.baseline, abs=1e-12)
+    assert result.point == pytest.approx((found.best_w, found.best_p))
+    selection = ASKED.rows(result)["selection"]
+    assert selection["best_gain"] == [row.difference]
+    assert selection["splits"] == [10]
+
+
+def test_p_values_are_adjusted_within_their_families():
+    settings = [finished(40, rng=np.random.default_rng(seed)) for seed in range(5)]
+    settings = [renamed(one, explainer_name=f"e{at}") for at, one in enumerate(settings)]
+    rows = [row for result in evaluated(settings) for row in result.rows]
+    for family in {row.family for row in rows}:
+        own = [row for row in rows if row.family == family]
+        p = np.array([row.p for row in own])
+        np.testing.assert_allclose([row.p_holm for row in own], holm(p))
+        np.testing.assert_allclose([row.p_bh for row in own], benjamini_hochberg(p))
+        assert family.endswith(f"{np.isfinite(p).sum()} comparisons")
+
+
+def metrics(n=80, systems=4):
+    """A good metric, a copy of it, and noise, on the same segments of several systems."""
+    rng = np.random.default_rng(1)
+    setting = finished(n, explainer=None)
+    human = rng.normal(size=n) + np.repeat(np.arange(n // systems), systems) * 0.01
+    own = setting.segments
+    segments = tuple(
+        dataclasses.replace(one, id=str(row // systems), system=f"s{row % systems}", source=f"q {row // systems}")
+        for row, one in enumerate(own.segments)
+    )
+    segments = SegmentSet(own.dataset, own.language_pair, segments, Judgements({"da": human}))
+    setting = dataclasses.replace(setting, segments=segments, clusters=[str(row // systems) for row in range(n)])
+    good = human + rng.normal(size=n) * 0.5
+    return [
+        with_scores(setting, good, "good"),
+        with_scores(setting, good + rng.normal(size=n) * 1e-3, "copy"),
+        with_scores(setting, rng.normal(size=n), "noise"),
+    ]
+
+
+def test_metrics_are_compared_once_per_pair_and_ranked():
+    settings = metrics()
+    results = evaluated(settings)
+    rows = [row for result in results for row in result.rows if row.point == "base"]
+    segment = [(row.compared, row.against) for row in rows if row.level == "segment" and row.test == "perm_both"]
+    assert segment == [("good", "copy"), ("good", "noise"), ("copy", "noise")]
+    assert {row.explainer for row in rows} == {"none"}
+    ranks = {
+        one.metric_name: next(r.rank for r in result.ranks if r.level == "segment")
+        for one, result in zip(settings, results, strict=True)
+    }
+    assert ranks == {"good": 1, "copy": 1, "noise": 2}
+    for setting, result in zip(settings, results, strict=True):
+        (own,) = [one for one in result.ranks if one.level == "segment"]
+        assert own.value == correlate("pearson", setting.scores.base_scores, setting.segments.human_scores)
+
+
+def test_several_explainers_of_a_metric_do_not_compare_it_with_itself():
+    setting = finished(40)
+    other = renamed(setting, explainer_name="lime")
+    rows = [row for result in evaluated([setting, other]) for row in result.rows]
+    assert not [row for row in rows if row.point == "base"]
+
+
+def test_a_metric_that_is_better_when_lower_is_turned_before_it_is_compared():
+    class Lower(HashMetric):
+        higher_is_better = False
+
+    good, _, noise = metrics()
+    turned = dataclasses.replace(with_scores(good, -good.scores.base_scores, "lower"), metric=Lower())
+    results = evaluated([good, turned, noise])
+    (row,) = [r for r in results[0].rows if (r.against, r.level, r.test) == ("lower", "segment", "perm_inputs")]
+    assert row.difference == pytest.approx(0, abs=1e-12)
+    assert [r.rank for result in results for r in result.ranks if r.level == "segment"] == [1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("values", "p_of", "ranks"),
+    [
+        pytest.param([0.5, 0.4, 0.3], {(0, 1): 0.2, (0, 2): 0.01, (1, 2): 0.3}, [1, 1, 2], id="a chain"),
+        pytest.param([0.3, 0.5, 0.4], {(0, 1): 0.01, (0, 2): 0.3, (1, 2): 0.2}, [2, 1, 1], id="in any order"),
+        pytest.param([0.5, 0.4, 0.3], {(0, 1): 0.01, (0, 2): 0.01, (1, 2): 0.01}, [1, 2, 3], id="all differ"),
+        pytest.param([0.5, 0.4, 0.3], {(0, 1): 0.9, (0, 2): 0.9, (1, 2): 0.9}, [1, 1, 1], id="none differs"),
+        pytest.param([0.5, np.nan, 0.3], {(0, 2): 0.9}, [1, 0, 1], id="undefined"),
+        pytest.param([0.5, 0.4], {(0, 1): np.nan}, [1, 1], id="no p value"),
+    ],
+)
+def test_ranks(values, p_of, ranks):
+    assert significance_ranks(values, p_of) == ranks
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        pytest.param({"tests": ("wiliams",)}, "williams", id="unknown test"),
+        pytest.param({"alternative": "less"}, "two-sided", id="alternative"),
+        pytest.param({"statistics": ("person",)}, "pearson", id="statistic"),
+        pytest.param({"resamples": 0}, "resamples must lie between", id="no resamples"),
+        pytest.param({"splits": 10**9}, "splits must lie between", id="too many splits"),
+    ],
+)
+def test_bad_options_are_refused(changes, said):
+    with pytest.raises(ConfigError, match=said):
+        dataclasses.replace(ASKED, **changes)

@@ -1,0 +1,148 @@
+"""Agreement on pairs: the published example, every threshold tried one by one, permutations listed one by one."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from bmx_grid.measures.agreement import acc_eq, pairwise_accuracy, spa
+
+
+def one_group(values):
+    return np.zeros(len(values), dtype=np.int64)
+
+
+def brute_force(metric, human, groups):
+    """(best accuracy, smallest threshold that reaches it) of all thresholds that differ, by counting pairs."""
+    pairs = [
+        [(i, j) for i, j in itertools.combinations(np.flatnonzero(groups == group), 2)] for group in np.unique(groups)
+    ]
+    pairs = [own for own in pairs if own]
+    thresholds = sorted({0.0, *(abs(metric[i] - metric[j]) for own in pairs for i, j in own)})
+
+    def accuracy(epsilon):
+        shares = []
+        for own in pairs:
+            right = 0
+            for i, j in own:
+                sign = 0 if abs(metric[i] - metric[j]) <= epsilon else np.sign(metric[i] - metric[j])
+                right += sign == np.sign(human[i] - human[j])
+            shares.append(right / len(own))
+        return np.mean(shares)
+
+    found = [accuracy(epsilon) for epsilon in thresholds]
+    best = next(at for at, value in enumerate(found) if value >= max(found) - 1e-12)
+    return found[best], thresholds[best]
+
+
+def test_the_example_of_the_definition():
+    metric, human = np.array([0.0, 2, 6, 8]), np.array([1.0, 1, 1, 4])
+    found = acc_eq(metric, human, one_group(metric))
+    assert (found.epsilon, found.accuracy) == (4.0, pytest.approx(4 / 6))
+    assert found.human_ties == pytest.approx(3 / 6)
+    assert not found.only_ties
+    # wrong are the first and third segment, which people tied, and the third and fourth, which they did not
+    assert found.by_row.tolist() == pytest.approx([2 / 3, 1.0, 1 / 3, 2 / 3])
+
+
+@pytest.mark.parametrize("n_groups", [1, 4, 9])
+@pytest.mark.parametrize("seed", range(12))
+def test_calibration_equals_the_search_over_all_thresholds(seed, n_groups):
+    rng = np.random.default_rng(seed)
+    n = 40
+    metric = rng.integers(0, 12, n).astype(float) if seed % 2 else rng.normal(size=n)
+    human = rng.integers(0, 4, n) + (metric > np.median(metric))
+    groups = rng.integers(0, n_groups, n)
+    found = acc_eq(metric, human.astype(float), groups)
+    accuracy, epsilon = brute_force(metric, human, groups)
+    assert found.accuracy == pytest.approx(accuracy, abs=1e-12)
+    assert found.epsilon == epsilon
+    assert found.n_pairs == found.n_pairs_of
+
+
+def test_where_ties_are_best_the_accuracy_is_the_share_of_human_ties():
+    human = np.array([1.0, 1, 1, 2])
+    found = acc_eq(np.array([4.0, 2, 3, 1]), human, one_group(human))  # every untied pair is ordered the wrong way
+    assert found.only_ties
+    assert found.accuracy == found.human_ties == 0.5
+    assert found.epsilon == 2.0  # the smallest threshold that does as well as 3, which ties every pair
+
+
+def test_groups_of_one_are_undefined_and_counted():
+    found = acc_eq(np.array([1.0, 2, 3]), np.array([1.0, 2, 3]), np.array([0, 0, 7]))
+    assert (found.n_groups, found.n_undefined, found.accuracy) == (2, 1, 1.0)
+    assert np.isnan(found.by_row).tolist() == [False, False, True]
+    empty = acc_eq(np.array([1.0]), np.array([1.0]), np.array([0]))
+    assert (empty.n_groups, empty.n_undefined, empty.n_pairs) == (1, 1, 0)
+    assert np.isnan([empty.accuracy, empty.epsilon]).all() and not empty.only_ties
+    assert np.isnan(acc_eq(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64)).accuracy)
+
+
+def test_past_the_limit_pairs_are_drawn_and_come_close():
+    rng = np.random.default_rng(3)
+    human = rng.integers(0, 5, 600).astype(float)
+    metric = human + rng.normal(size=600) * 2
+    whole = acc_eq(metric, human, one_group(metric))
+    drawn = acc_eq(metric, human, one_group(metric), seed=1, max_pairs=50_000)
+    assert (drawn.n_pairs, drawn.n_pairs_of) == (50_000, 600 * 599 // 2)
+    assert drawn.accuracy == pytest.approx(whole.accuracy, abs=5 * 0.5 / 50_000**0.5)
+    again = acc_eq(metric, human, one_group(metric), seed=1, max_pairs=50_000)
+    assert (
+        again.accuracy == drawn.accuracy != acc_eq(metric, human, one_group(metric), seed=2, max_pairs=50_000).accuracy
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "human", "expected"),
+    [
+        pytest.param([1, 2, 3], [1, 2, 3], 1.0, id="the-same-order"),
+        pytest.param([3, 2, 1], [1, 2, 3], 0.0, id="the-reverse"),
+        pytest.param([1, 2, 2], [1, 2, 3], 2 / 3, id="a-metric-tie-is-wrong"),
+        pytest.param([1, 2, 2], [1, 3, 3], 1.0, id="a-tie-agrees-with-a-tie"),
+        pytest.param([1, np.nan, 2], [1, 2, 3], 1.0, id="a-system-without-score-is-left-out"),
+        pytest.param([1], [1], np.nan, id="one-system"),
+        pytest.param([np.nan, np.nan], [1, 2], np.nan, id="nothing-scored"),
+    ],
+)
+def test_pairwise_accuracy(metric, human, expected):
+    found = pairwise_accuracy(np.array(metric, dtype=float), np.array(human, dtype=float))
+    assert found == pytest.approx(expected, nan_ok=True)
+
+
+def exact_p(differences):
+    """The one-sided p of the paired permutation test, all exchanges listed."""
+    observed = sum(differences)
+    sums = [np.dot(signs, differences) for signs in itertools.product((1, -1), repeat=len(differences))]
+    return np.mean([total >= observed - 1e-9 for total in sums])
+
+
+def test_spa_comes_to_the_exact_permutation_p_values():
+    rng = np.random.default_rng(8)
+    metric, human = rng.normal(size=(8, 3)), rng.normal(size=(8, 3))
+    found = spa(metric, human, resamples=20_000, seed=1)
+    apart = [
+        abs(exact_p(metric[:, i] - metric[:, j]) - exact_p(human[:, i] - human[:, j]))
+        for i, j in itertools.combinations(range(3), 2)
+    ]
+    error = 4 * (2 * 0.25 / 20_000) ** 0.5  # two p-values per pair
+    assert found.apart[np.triu_indices(3, 1)] == pytest.approx(apart, abs=error)
+    assert found.value == pytest.approx(1 - np.mean(apart), abs=error)
+    assert found.n_pairs == 3
+
+
+def test_spa_of_equal_scores_is_one_and_draws_from_its_seed():
+    rng = np.random.default_rng(2)
+    human = rng.normal(size=(30, 5))
+    assert spa(human, human, seed=4).value == 1.0
+    metric = human + rng.normal(size=human.shape)
+    assert spa(metric, human, seed=4).value == spa(metric, human, seed=4).value != spa(metric, human, seed=5).value
+    assert spa(-human, human, seed=4).value < 0.5
+
+
+def test_spa_uses_the_items_that_both_systems_share():
+    human = np.array([[1.0, 2, np.nan], [3, 1, np.nan], [np.nan, np.nan, 5]])
+    found = spa(human, human)
+    assert found.n_pairs == 1
+    assert np.isnan(found.apart[0, 2]) and found.apart[0, 1] == 0
+    nothing = spa(human, np.full_like(human, np.nan))
+    assert np.isnan(nothing.value) and nothing.n_pairs == 0

@@ -1,0 +1,124 @@
+"""Segment level: the mean of SciPy's correlations within groups, undefined groups counted, clusters drawn."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bmx_grid.measures.levels import codes, grouped_acc_eq, grouped_correlation
+from bmx_grid.measures.weighted import draws
+
+SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
+
+
+def some(n_items=40, n_systems=6, seed=0):
+    """Scores, human scores, items, systems."""
+    rng = np.random.default_rng(seed)
+    items, systems = np.repeat(np.arange(n_items), n_systems), np.tile(np.arange(n_systems), n_items)
+    human = rng.normal(size=len(items)) + rng.normal(size=n_items)[items]
+    return human + rng.normal(size=len(items)), human, items, systems
+
+
+@pytest.mark.parametrize("kind", SCIPY)
+@pytest.mark.parametrize("grouping", ["none", "item", "system"])
+def test_the_value_is_the_mean_over_groups(kind, grouping):
+    scores, human, items, systems = some()
+    groups = {"none": np.zeros_like(items), "item": items, "system": systems}[grouping]
+    found = grouped_correlation(kind, scores, human, groups, items)
+    expected = [SCIPY[kind](scores[groups == g], human[groups == g]).statistic for g in np.unique(groups)]
+    assert found.value == pytest.approx(np.mean(expected), abs=1e-12)
+    assert (found.n_groups, found.n_undefined, found.n_segments) == (len(expected), 0, len(scores))
+    assert np.isnan([found.low, found.high]).all()  # no resamples, no interval
+
+
+def test_undefined_groups_are_counted_and_never_zero():
+    scores = np.array([1.0, 2, 3, 1, 2, 3, 1, 2, 5, 5, 5, np.nan, 1, 2])
+    human = np.array([1.0, 2, 3, 4, 4, 4, 1, 2, 1, 2, 3, 1, np.nan, 3])
+    groups = np.array([0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 3, 4, 4, 4])
+    found = grouped_correlation("pearson", scores, human, groups, groups)
+    # 0 is defined; 1 has equal judgements, 2 two segments, 3 equal scores, 4 one segment with both
+    assert (found.value, found.n_groups, found.n_undefined, found.n_segments) == (pytest.approx(1.0), 5, 4, 12)
+
+
+@pytest.mark.parametrize(
+    ("scores", "human"),
+    [
+        pytest.param(np.arange(30.0), np.ones(30), id="constant-judgements"),
+        pytest.param(np.ones(30), np.arange(30.0), id="constant-scores"),
+        pytest.param(np.arange(30.0), np.full(30, np.nan), id="nobody-rated"),
+        pytest.param(np.full(30, np.nan), np.arange(30.0), id="nothing-scored"),
+        pytest.param(np.empty(0), np.empty(0), id="no-segments"),
+    ],
+)
+@pytest.mark.parametrize("kind", SCIPY)
+def test_what_is_undefined_has_no_interval_either(kind, scores, human):
+    groups = np.arange(len(scores)) % 3
+    found = grouped_correlation(kind, scores, human, groups, np.arange(len(scores)), 50)
+    assert np.isnan([found.value, found.low, found.high]).all()
+    assert found.n_undefined == found.n_groups
+
+
+def test_intervals_are_those_of_drawn_clusters_written_out():
+    """The same draws by hand: clusters listed as often as drawn, groups averaged with their copies."""
+    scores, human, items, systems = some(n_items=12)
+    counts = np.concatenate(list(draws(12, 200, np.random.default_rng(7), len(scores))))
+    by_item, by_system = [], []
+    for row in counts.astype(int):
+        drawn = np.repeat(np.arange(12), row)
+        by_item.append(np.mean([stats.kendalltau(scores[items == i], human[items == i]).statistic for i in drawn]))
+        rows = np.concatenate([np.flatnonzero(items == i) for i in drawn])
+        own = [rows[systems[rows] == system] for system in range(6)]
+        by_system.append(np.mean([stats.kendalltau(scores[r], human[r]).statistic for r in own]))
+    for groups, expected in ((items, by_item), (systems, by_system)):
+        found = grouped_correlation("kendall", scores, human, groups, items, 200, 7)
+        assert (found.low, found.high) == pytest.approx(tuple(np.quantile(expected, [0.025, 0.975])))
+
+
+def test_fewer_than_three_clusters_have_no_interval():
+    scores, human, _, systems = some()
+    found = grouped_correlation("pearson", scores, human, np.zeros_like(systems), systems % 2, 100)
+    assert np.isfinite(found.value)
+    assert np.isnan([found.low, found.high]).all()
+
+
+def test_clusters_make_the_interval_wider_than_segments_do():
+    scores, human, _, _ = some(60)
+    copies = np.repeat(np.arange(len(scores)), 5)  # each segment five times: no new information
+    groups = np.zeros(len(copies), dtype=np.int64)
+    whole = grouped_correlation("pearson", scores[copies], human[copies], groups, copies, 500)
+    alone = grouped_correlation("pearson", scores[copies], human[copies], groups, np.arange(len(copies)), 500)
+    once = grouped_correlation("pearson", scores, human, groups[: len(scores)], np.arange(len(scores)), 500)
+    assert whole.high - whole.low == pytest.approx(once.high - once.low, rel=0.1)
+    assert alone.high - alone.low < 0.6 * (whole.high - whole.low)
+
+
+@pytest.mark.parametrize("grouping", ["none", "item", "system"])
+def test_acc_eq_intervals_cover_what_a_full_bootstrap_says(grouping):
+    scores, human, items, systems = some(30, 5)
+    human = np.round(human)
+    groups = {"none": np.zeros_like(items), "item": items, "system": systems}[grouping]
+    found, ties = grouped_acc_eq(scores, human, groups, items, 1000, 3)
+    assert found.value == ties.accuracy
+    rng = np.random.default_rng(5)
+    full = []
+    for _ in range(400):
+        drawn = rng.integers(30, size=30)
+        rows = np.concatenate([np.flatnonzero(items == item) for item in drawn])
+        copy = np.repeat(np.arange(30), 5)
+        by = {"none": np.zeros(150, dtype=int), "item": copy, "system": systems[rows]}[grouping]
+        shares = []
+        for group in np.unique(by):
+            own = rows[by == group]
+            i, j = np.triu_indices(len(own), 1)
+            apart = own[i] != own[j]  # copies of a segment are no pair
+            gap = scores[own[i]] - scores[own[j]]
+            right = np.where(np.abs(gap) <= ties.epsilon, 0, np.sign(gap)) == np.sign(human[own[i]] - human[own[j]])
+            shares.append(right[apart].mean())
+        full.append(np.mean(shares))
+    low, high = np.quantile(full, [0.025, 0.975])
+    assert found.high - found.low == pytest.approx(high - low, rel=0.25)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.03)
+
+
+def test_codes_number_labels():
+    assert codes(["b", "a", "b"]).tolist() == [1, 0, 1]
+    assert codes([]).tolist() == []

@@ -1,0 +1,134 @@
+"""System level: statistics of drawn systems equal SciPy's of the drawn list; drawn segments make other scores."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bmx_grid.measures.agreement import spa
+from bmx_grid.measures.systems import (
+    Segments,
+    spa_interval,
+    system_interval,
+    system_statistic,
+    weighted_statistic,
+)
+from bmx_grid.measures.weighted import counts_drawn
+
+
+def accuracy(x, y, names):
+    """Of pairs of different systems, copies included."""
+    pairs = [(i, j) for i, j in itertools.combinations(range(len(x)), 2) if names[i] != names[j]]
+    return np.mean([np.sign(x[i] - x[j]) == np.sign(y[i] - y[j]) for i, j in pairs])
+
+
+ORACLES = {
+    "pearson": lambda x, y, names: stats.pearsonr(x, y).statistic,
+    "spearman": lambda x, y, names: stats.spearmanr(x, y).statistic,
+    "kendall": lambda x, y, names: stats.kendalltau(x, y).statistic,
+    "pairwise_accuracy": accuracy,
+}
+
+
+@pytest.mark.parametrize("statistic", ORACLES)
+@pytest.mark.parametrize("ties", [False, True], ids=["no-ties", "ties"])
+def test_equals_the_statistic_of_the_drawn_list(statistic, ties):
+    rng = np.random.default_rng(6)
+    metric, human = rng.normal(size=(40, 9)), rng.normal(size=(40, 9))
+    if ties:
+        metric, human = np.round(metric), np.round(human)
+    times = counts_drawn(9, 40, rng)
+    expected = []
+    for row in range(40):
+        names = np.repeat(np.arange(9), times[row].astype(int))
+        expected.append(ORACLES[statistic](metric[row][names], human[row][names], names))
+    np.testing.assert_allclose(weighted_statistic(statistic, metric, human, times), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("statistic", ORACLES)
+def test_resamples_of_two_systems_or_of_systems_without_scores_are_undefined(statistic):
+    metric, human = np.tile(np.arange(4.0), (3, 1)), np.tile([2.0, 1, 5, 3], (3, 1))
+    metric[2, :2] = np.nan
+    times = np.array([[2.0, 2, 0, 0], [4, 0, 0, 0], [1, 1, 1, 1]])
+    assert np.isnan(weighted_statistic(statistic, metric, human, times)).all()
+
+
+@pytest.mark.parametrize("statistic", ["pearson", "spearman", "kendall"])
+def test_constant_systems_are_undefined(statistic):
+    value = 0.1 + 0.2
+    found = weighted_statistic(statistic, np.full((1, 5), value), np.arange(5.0)[None], np.ones((1, 5)))
+    assert np.isnan(found).all()
+    assert np.isnan(system_statistic(statistic, np.full(5, value), np.arange(5.0)))
+
+
+def some_segments(corpus=True):
+    """Six segments of two systems in three clusters; statistics whose ratio of sums is the corpus score."""
+    statistics = np.array([[1.0, 4], [2, 5], [3, 9], [1, 2], [5, 6], [2, 8]])
+    scores = statistics[:, 0] / statistics[:, 1]
+    systems, clusters = np.array([0, 1, 0, 1, 0, 1]), np.array([0, 0, 1, 1, 2, 2])
+    if not corpus:
+        return Segments(scores, systems, clusters, 2, 3)
+    return Segments(scores, systems, clusters, 2, 3, statistics, lambda sums: sums[..., 0] / sums[..., 1])
+
+
+def test_a_system_is_the_mean_of_its_segments_and_the_score_of_its_sums():
+    found = some_segments().system_scores()
+    assert found.mean.tolist() == pytest.approx([np.mean([1 / 4, 3 / 9, 5 / 6]), np.mean([2 / 5, 1 / 2, 2 / 8])])
+    assert found.corpus.tolist() == pytest.approx([9 / 19, 5 / 15])
+    assert found.n_segments.tolist() == [3, 3]
+    assert some_segments(corpus=False).system_scores().corpus is None
+
+
+def test_drawn_clusters_count_as_often_as_they_were_drawn():
+    weights = np.array([[2.0, 1, 0], [0, 0, 3]])
+    found = some_segments()
+    assert found.resampled(weights, corpus=True).tolist() == [
+        pytest.approx([(2 * 1 + 3) / (2 * 4 + 9), (2 * 2 + 1) / (2 * 5 + 2)]),
+        pytest.approx([5 / 6, 2 / 8]),
+    ]
+    assert found.resampled(weights, corpus=False)[0].tolist() == pytest.approx(
+        [(2 / 4 + 3 / 9) / 3, (2 * 2 / 5 + 1 / 2) / 3]
+    )
+
+
+def test_a_system_without_a_drawn_segment_has_no_score():
+    found = Segments(np.array([1.0, 2, 3]), np.array([0, 1, 1]), np.array([0, 1, 2]), 2, 3)
+    assert np.isnan(found.resampled(np.array([[0.0, 1, 2]]), corpus=False)).tolist() == [[True, False]]
+
+
+def interval_of(metric, human, n_systems, n_clusters, statistic="pearson", seed=0):
+    return system_interval(
+        statistic,
+        lambda weights: np.tile(metric, (len(weights), 1)),
+        lambda weights: np.tile(human, (len(weights), 1)),
+        n_systems,
+        n_clusters,
+        resamples=500,
+        seed=seed,
+    )
+
+
+def test_intervals_hold_the_value_and_come_from_the_seed():
+    rng = np.random.default_rng(1)
+    human = rng.normal(size=20)
+    metric = human + 0.5 * rng.normal(size=20)
+    low, high = interval_of(metric, human, 20, 100)
+    assert low < stats.pearsonr(metric, human).statistic < high < 1
+    assert (low, high) == interval_of(metric, human, 20, 100) != interval_of(metric, human, 20, 100, seed=1)
+
+
+@pytest.mark.parametrize(("n_systems", "n_clusters"), [(2, 100), (1, 100), (20, 2)])
+def test_too_few_systems_or_clusters_have_no_interval(n_systems, n_clusters):
+    scores = np.arange(float(n_systems))
+    assert np.isnan(interval_of(scores, scores, n_systems, n_clusters)).all()
+
+
+def test_the_interval_of_spa_draws_systems():
+    rng = np.random.default_rng(3)
+    human = rng.normal(size=(50, 8)) + np.linspace(0, 1, 8)
+    found = spa(human + rng.normal(size=human.shape), human, seed=0)
+    low, high = spa_interval(found, resamples=500, seed=0)
+    assert low < found.value < high <= 1
+    two = spa(human[:, :2], human[:, :2])
+    assert two.value == 1 and np.isnan(spa_interval(two, resamples=500, seed=0)).all()

@@ -1,0 +1,200 @@
+"""The metric that is a file: which file for which metric and pair, and what its scores are part of."""
+
+import math
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bmx_grid.configure import build, load_option
+from bmx_grid.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.judgements import Judgements
+from bmx_grid.metrics.base import Metric
+from bmx_grid.metrics.imported import Imported
+from bmx_grid.perturbation import Item
+from bmx_grid.segments import Segment, SegmentSet
+
+
+def segments_of(pair="en-de", dataset="some", systems=(None,)):
+    segments = tuple(Segment(str(row), "h", "s", system=system) for system in systems for row in range(3))
+    return SegmentSet(dataset, pair, segments, Judgements({"da": np.zeros(len(segments))}))
+
+
+def lines(*scores):
+    return "".join(f"{score}\n" for score in scores)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """files({"en-de/comet.txt": "…"}): write them, and make their folder the current one."""
+    monkeypatch.chdir(tmp_path)
+
+    def put(contents):
+        for name, content in contents.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(content, encoding="utf-8")
+
+    return put
+
+
+def test_the_option_names_no_file():
+    made = build(load_option("metric", "imported"), Metric, "metric.imported")
+    for ask in (made.check, lambda: made.members("imported"), lambda: made.given(segments_of())):
+        with pytest.raises(ConfigError, match=r"metric\.imported: no file is named; write metric\.imported\.file="):
+            ask()
+
+
+def test_one_file_is_one_metric(files):
+    files({"mine.txt": lines(1, 2, 3)})
+    made = Imported(file="mine.txt", language_pairs=("en-de",))
+    (member,) = made.members("imported").values()
+    assert member.given(segments_of()).segments.tolist() == [1, 2, 3]
+    assert member.given(segments_of()).systems == {}
+
+
+def test_several_files_are_metrics_of_their_own(files):
+    files(
+        {
+            "comet.txt": lines(1, 2, 3),
+            "wide.tsv": "id\tlp\tgemba\tkiwi\n0\ten-de\t4\t7\n1\ten-de\t5\t8\n2\ten-de\t6\t9\n",
+        }
+    )
+    named = {"comet": "comet.txt", "gemba": "wide.tsv", "kiwi": "wide.tsv"}
+    members = Imported(files=named, columns={"language_pair": "lp"}, language_pairs=("en-de",)).members("imported")
+    assert {name: one.given(segments_of()).segments.tolist() for name, one in members.items()} == {
+        "comet": [1, 2, 3],
+        "gemba": [4, 5, 6],
+        "kiwi": [7, 8, 9],
+    }
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        pytest.param("{language_pair}/{metric}.txt", ["a.b", "c"], id="a-name-per-file"),
+        pytest.param("{language_pair}/{metric} - * submission/predictions.txt", ["Team X + LIME"], id="trimmed"),
+        pytest.param("e?-[dc]*/{metric}.txt", ["a.b", "c"], id="wildcards"),
+        pytest.param("[!z]*/c.{metric}", ["txt"], id="a-class-negated"),
+    ],
+)
+def test_names_come_from_the_paths(files, pattern, names):
+    submission = "1\n2\n3\n" + "".join(f"en-de\tX\t{row}\t{row}\n" for row in range(3))
+    files(
+        {
+            "en-de/a.b.txt": lines(1, 2, 3),
+            "en-de/c.txt": lines(4, 5, 6),
+            "en-cs/c.txt": lines(7, 8, 9),
+            "en-de/Team X + LIME  - 12 submission/predictions.txt": submission,
+        }
+    )
+    assert list(Imported(file=pattern).members("imported")) == names
+
+
+def test_each_pair_and_data_set_has_its_file(files):
+    files({"one/en-de.txt": lines(1, 2, 3), "one/en-cs.txt": lines(4, 5, 6), "two/en-de.txt": lines(7, 8, 9)})
+    made = Imported(file="{dataset}/{language_pair}.txt")
+    asked = [("one", "en-de"), ("one", "en-cs"), ("two", "en-de")]
+    assert [made.given(segments_of(pair, name)).segments[0] for name, pair in asked] == [1, 4, 7]
+    with pytest.raises(DataMissingError, match=r"no file fits '\{dataset\}/\{language_pair\}\.txt'"):
+        made.given(segments_of("en-cs", "two"))
+
+
+def test_a_file_may_be_called_like_a_pattern(files):
+    files({"scores[1].txt": lines(1, 2, 3)})
+    made = Imported(file="scores[1].txt", language_pairs=("en-de",))
+    assert made.given(segments_of()).segments.tolist() == [1, 2, 3]
+
+
+def test_two_files_that_fit_are_named(files):
+    files({"T - 1 submission/x.txt": lines(1, 2, 3), "T - 2 submission/x.txt": lines(1, 2, 3)})
+    member = Imported(file="{metric} - * submission/x.txt", language_pairs=("en-de",)).members("imported")["T"]
+    with pytest.raises(ConfigError, match=r"both T - 1 submission/x\.txt and T - 2 submission/x\.txt fit"):
+        member.given(segments_of())
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        pytest.param({"file": "a", "files": {"x": "b"}}, "both file and files", id="file-and-files"),
+        pytest.param({"file": "a", "columns": {"scores": "b"}}, "unknown role 'scores'", id="unknown-role"),
+        pytest.param({"file": "a", "language_pairs": ("en-de", "en-cs")}, "names 2 pairs", id="two-pairs"),
+        pytest.param({"file": "{lp}/x.txt"}, "unknown placeholder 'lp'", id="unknown-placeholder"),
+        pytest.param({"file": "a/{metric}.txt"}, r"no file fits 'a/\{metric\}\.txt'", id="no-metric-there"),
+    ],
+)
+def test_settings_that_cannot_be(files, settings, reason):
+    with pytest.raises((ConfigError, DataMissingError), match=reason):
+        Imported(**settings).members("imported")
+
+
+def test_a_file_must_say_its_language_pair(files):
+    files({"mine.txt": lines(1, 2, 3)})
+    with pytest.raises(ConfigError, match=r"does not say of which language pair it is: .*language_pairs=\[en-cs\]"):
+        Imported(file="mine.txt").given(segments_of("en-cs"))
+    with pytest.raises(DataMissingError, match=r"mine\.txt is of en-de"):
+        Imported(file="mine.txt", language_pairs=("en-de",)).given(segments_of("en-cs"))
+
+
+def test_a_row_of_another_pair_in_the_file_of_one(files):
+    files({"en-de.tsv": "id\tlanguage_pair\tscore\n0\ten-de\t1\n1\ten-cs\t2\n2\ten-de\t3\n"})
+    with pytest.raises(DataError, match=r"en-de\.tsv, line 3: a score of 'en-cs'"):
+        Imported(file="{language_pair}.tsv").given(segments_of())
+
+
+def test_segments_and_systems_of_one_metric(files):
+    files(
+        {
+            "m.seg.score": "".join(f"{system} {row}\n" for system in "AB" for row in range(3)),
+            "m.sys.score": "A 10\nB None\n",
+            "m.doc.score": "not read",
+        }
+    )
+    given = Imported(file="m.{level}.score", language_pairs=("en-de",)).given(segments_of(systems=("A", "B")))
+    assert given.segments.tolist() == [0, 1, 2, 0, 1, 2]
+    np.testing.assert_equal(dict(given.systems), {"A": 10.0, "B": math.nan})
+
+
+def test_segments_without_a_score_are_warned_of(files):
+    files({"mine.txt": lines(1, None, 3)})
+    with pytest.warns(UserWarning, match=r"mine\.txt: 1 of 3 segments have no score"):
+        Imported(file="mine.txt", language_pairs=("en-de",)).given(segments_of())
+
+
+def test_the_identity_is_the_scores_wherever_they_lie(files):
+    files({"a.txt": lines(1, 2, 3), "b/c.tsv": "id\tscore\n2\t3\n1\t2\n0\t1\n", "d.txt": lines(1, 2, 3.5)})
+    a, b, d = (
+        Imported(file=name, language_pairs=("en-de",)).fitted(segments_of()) for name in ("a.txt", "b/c.tsv", "d.txt")
+    )
+    assert a.fingerprint() == b.fingerprint() != d.fingerprint()
+    assert a.signature == b.signature != d.signature
+    assert a.fitted(segments_of()) == a
+    assert pickle.loads(pickle.dumps(a)) == a
+
+
+def test_scores_of_systems_are_part_of_the_identity(files):
+    files({"m.sys.score": "A 1\nB 2\n", "n.sys.score": "A 1\nB 3\n"})
+    found = [
+        Imported(file=name, language_pairs=("en-de",)).fitted(segments_of(systems=("A", "B"))).fingerprint()
+        for name in ("m.sys.score", "n.sys.score")
+    ]
+    assert found[0] != found[1]
+
+
+def test_a_changed_file_is_read_again(files):
+    files({"mine.txt": lines(1, 2, 3)})
+    made = Imported(file="mine.txt", language_pairs=("en-de",))
+    before = made.given(segments_of()).segments.tolist()
+    files({"mine.txt": lines(1, 2, 33)})
+    assert (before, made.given(segments_of()).segments.tolist()) == ([1, 2, 3], [1, 2, 33])
+
+
+def test_it_scores_no_texts():
+    with pytest.raises(ConfigError, match="a file of scores made elsewhere, and cannot score other texts"):
+        Imported(file="mine.txt").score([Item(hypothesis="h")])
+
+
+def test_a_name_is_no_identity(files):
+    files({"mine.txt": lines(1, 2, 3)})
+    one = Imported(file="mine.txt", language_pairs=("en-de",)).fitted(segments_of())
+    assert replace(one, name="other").fingerprint() == one.fingerprint()

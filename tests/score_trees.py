@@ -1,0 +1,96 @@
+"""Trees in the layout of mt-metrics-eval: a small one, and real segments written as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bmx_grid.segments import SegmentSet
+
+TREE = {
+    "sources/en-de.txt": "s1\ns2\ns3\n",
+    "documents/en-de.docs": "news\tdoc1\nnews\tdoc1\nsocial\tdoc2\n",
+    "references/en-de.refA.txt": "a1\na2\na3\n",
+    "references/en-de.refB.txt": "b1\nb2\nb3\n",
+    "system-outputs/en-de/refA.txt": "a1\na2\na3\n",
+    "system-outputs/en-de/refB.txt": "b1\nb2\nb3\n",
+    "system-outputs/en-de/sysA.txt": "A 1\nA 2\nA 3\n",
+    "system-outputs/en-de/sysB.txt": "B 1\nB 2\nB 3\n",
+    "system-outputs/en-de/.hidden.txt": "",
+    "human-scores/en-de.mqm.seg.score": "refB 0\nrefB 0\nrefB None\nsysA -1\nsysA None\nsysA -5\n"
+    "sysB\t0\nsysB\t-0.1\nsysB\tNone\n",
+    "human-scores/en-de.mqm.sys.score": "sysB -0.05\nsysA -3\nrefB 0\n",
+    "human-scores/en-de.mqm.domain.score": "news sysA -1\n",
+    "human-scores/en-de.mqm.merged.seg.rating": "not a score\n",
+    "human-scores/en-de.wmt-raw.seg.score": "sysB 70\nsysB 80\nsysB 90\n",
+    "human-scores/en-de.wmt-z.sys.score": "sysA None\nsysB 0.2\n",
+    "metric-scores/en-de/BLEU-refA.sys.score": "sysA 20\nsysB 30\nrefB 40\n",
+    "metric-scores/en-de/COMET-refA.seg.score": "".join(
+        f"{system} {score}\n"
+        for system, scores in {"sysA": (0.1, 0.2, 0.3), "refB": (1, 1, 1), "sysB": (0.4, 0.5, 0.6)}.items()
+        for score in scores
+    ),
+    "metric-scores/en-de/COMET-refA.sys.score": "sysA 0.2\nrefB 1\nsysB 0.5\n",
+    "metric-scores/en-de/COMET-refA.domain.score": "news sysA 0.2\n",
+    "metric-scores/en-de/COMET-refB.seg.score": "".join(f"{system} 1\n" * 3 for system in ("sysA", "sysB", "refA")),
+    "metric-scores/en-de/QE-src.seg.score": "".join(
+        f"{system} {score}\n"
+        for system, scores in {
+            "sysA": (1, 1, 1),
+            "sysB": (2, 2, 2),
+            "refA": (3, 3, 3),
+            "refB": (0.7, 0.8, 0.9),
+        }.items()
+        for score in scores
+    ),
+    "sources/cs-uk.txt": "c1\n",
+    "system-outputs/cs-uk/sysA.txt": "u1\n",
+    "human-scores/cs-uk.da-sqm.seg.score": "sysA 80\n",
+    "sources/en-zh.txt": "z1\n",
+    "system-outputs/en-zh/sysA.txt": "z1\n",
+}
+
+
+def plant(folder: Path, files: Mapping[str, str]) -> None:
+    """Write the files below the folder."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+
+
+def convert(machines: SegmentSet, everyone: SegmentSet, metrics: Mapping[str, Any], folder: Path) -> None:
+    """Write segments as a test set: line n is the nth id of the machines, ref-X becomes refX, as a system, too.
+
+    everyone: the same segments with the human translations as systems. metrics: METRIC-REF -> N scores of the machines.
+    """
+    pair = machines.language_pair
+    lines = {one.id: line for line, one in enumerate({one.id: one for one in machines.segments}.values())}
+    firsts = {one.id: one for one in machines.segments}
+    texts: dict[str, dict[str, str]] = {}
+    human: dict[str, dict[str, float]] = {}
+    for one, score in zip(everyone.segments, everyone.human_scores, strict=True):
+        name = str(one.system).replace("ref-", "ref")
+        texts.setdefault(name, {})[one.id] = one.hypothesis
+        human.setdefault(name, {})[one.id] = score
+    files = {
+        f"sources/{pair}.txt": [firsts[key].source for key in lines],
+        f"documents/{pair}.docs": [f"news\t{firsts[key].document}" for key in lines],
+        f"human-scores/{pair}.mqm.seg.score": [
+            f"{name}\t{human[name].get(key, None)}" for name in human for key in lines
+        ],
+    }
+    for name, own in texts.items():
+        output = [own.get(key, "[No translation supplied]") for key in lines]
+        files[f"system-outputs/{pair}/{name}.txt"] = output
+        if name.startswith("ref"):
+            files[f"references/{pair}.{name}.txt"] = output
+    for metric, scores in metrics.items():
+        of = {(one.system, one.id): score for one, score in zip(machines.segments, scores, strict=True)}
+        files[f"metric-scores/{pair}/{metric}.seg.score"] = [
+            f"{system}\t{of[system, key]!r}".replace("np.float64(", "").replace(")", "")
+            for system in machines.systems
+            for key in lines
+        ]
+    plant(folder, {name: "".join(f"{line}\n" for line in lines) for name, lines in files.items()})

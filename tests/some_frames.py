@@ -1,0 +1,75 @@
+"""The other tables of a sweep, made up for tests: points, tests, selection, placebos and verdicts of settings."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+NAMES = ("dataset", "language_pair", "metric", "explainer")
+
+
+def frames(gains, *, w=0.5, p=0.5, baseline=0.5, half=0.01, holm=0.5, length=0.0, beyond=0.0, best=0.02, crossed=0.001):
+    """Frames of settings by names; gains: names to the gain at the published (w, p).
+
+    half: half the width of every interval; holm: the corrected p of every test, or one by names. The other numbers are
+    those of each setting.
+    """
+    points, tests, selection, placebos, verdicts = [], [], [], [], []
+    for names, gain in gains.items():
+        own = dict(zip(NAMES, names, strict=True))
+        corrected = holm[names] if isinstance(holm, dict) else holm
+        for point, moved in (("published", 0.0), ("elsewhere", 0.001)):
+            points.append(
+                {
+                    **own,
+                    **{"point": point, "w": w, "p": p, "correlation": baseline + gain - moved, "baseline": baseline},
+                    **{"gain": gain - moved, "chosen_on": "", "n": 500},
+                }
+            )
+            for test in ("williams", "perm_inputs"):
+                tests.append(
+                    {
+                        **own,
+                        **{"compared": f"{names[2]} x {names[3]}", "against": names[2], "point": point, "human": "da"},
+                        **{"level": "segment", "grouping": "none", "statistic": "pearson", "difference": gain - moved},
+                        **{"low": gain - moved - half, "high": gain - moved + half, "test": test},
+                        **{"alternative": "two-sided", "p": corrected / 10 if test == "perm_inputs" else 0.9},
+                        **{"p_holm": corrected if test == "perm_inputs" else 1.0, "p_bh": corrected},
+                        **{"family": "gains at declared points", "n": 500, "clusters": 400, "resamples": 1000},
+                        "seed": 0,
+                    }
+                )
+            for placebo, value in (
+                *(("none", gain), ("random", length / 2), ("reassigned", length / 4), ("length", length)),
+                *(("indicator", 0.0), ("beyond_length", beyond)),
+            ):
+                placebos.append(
+                    {
+                        **own,
+                        **{"placebo": placebo, "point": point, "gain": value, "low": value - half},
+                        **{"high": value + half, "n": 500, "clusters": 400},
+                    }
+                )
+        selection.append(
+            {
+                **own,
+                **{"best_w": w, "best_p": p, "best_gain": best, "p": 0.3, "cross_fitted_gain": crossed},
+                **{"low": crossed - half, "high": crossed + half, "share_unboosted": 0.5, "splits": 100},
+                "clusters": 400,
+            }
+        )
+    for metric, explainer in dict.fromkeys(names[2:] for names in gains):
+        verdicts.append(
+            {
+                **dict(zip(NAMES, ("all", "all", metric, explainer), strict=True)),
+                **{"verdict": "length", "because": "length alone gains as much", "gain": 0.01, "gain_low": 0.0},
+                "gain_high": 0.02,
+            }
+        )
+    made = {
+        "points": points,
+        "tests": tests,
+        "selection": selection,
+        "placebos": placebos,
+        "verdicts": verdicts,
+    }
+    return {name: pd.DataFrame(rows) for name, rows in made.items()}
