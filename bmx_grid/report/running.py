@@ -61,8 +61,12 @@ def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], n_points:
         segments = planned.setting.segments
         cost = "cached" if planned.cached else f"{planned.n_texts:,}"
         lines.append(f"{len(segments):>8,}  {segments.rated:>6,}  {cost:>11}  {planned.setting.label}")
+    for seed, settings in plan.repeats.items():
+        cached = sum(planned.cached for planned in settings)
+        texts = sum(planned.n_texts for planned in settings)
+        lines.append(f"again with seed {seed}: {len(settings)} settings ({cached} cached), {texts:,} texts to score")
     by_metric: dict[str, int] = {}
-    for planned in plan.settings:
+    for planned in plan.everything:
         name = planned.setting.metric_name
         by_metric[name] = by_metric.get(name, 0) + planned.n_texts
     lines += ["", *few_rated(plan), *(f"left out: {one.label}: {one.reason}" for one in plan.left_out)]
