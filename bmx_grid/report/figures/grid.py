@@ -39,11 +39,13 @@ STEM = "correlation_over_p"
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """float64[P] ends of the 95 % bootstrap intervals of the correlations at the weight w."""
+    """float64[P] ends of the 95 % bootstrap intervals at the weight w: of the correlations, and of their gains."""
 
     w: float
     low: Floats
     high: Floats
+    gain_low: Floats
+    gain_high: Floats
 
 
 def _band(bands: Bands | None, w: Sequence[float], shown_w: float) -> Band | None:
@@ -51,7 +53,7 @@ def _band(bands: Bands | None, w: Sequence[float], shown_w: float) -> Band | Non
     if bands is None or not math.isfinite(shown_w) or shown_w == 1:
         return None
     at = int(np.argmin(np.abs(np.asarray(w) - shown_w)))
-    return Band(w[at], bands.low[:, at], bands.high[:, at])
+    return Band(w[at], *(one[:, at] for one in (bands.low, bands.high, bands.gain_low, bands.gain_high)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,6 +247,10 @@ def correlation_over_p(curves: Curves) -> Figure:
         axes.margins(x=0.01)
         axes.set_xlabel(curves.mean)
         axes.xaxis.set_label_coords(0.5, -0.13)
+    if curves.band is not None:
+        band = curves.band
+        _shade(whole, curves, band, band.low, band.high)
+        _shade(near, curves, band, curves.baseline + band.gain_low, curves.baseline + band.gain_high)
     if math.isfinite(curves.ceiling):
         whole.axhline(curves.ceiling, color=INK, linewidth=0.9, linestyle=(0, (1, 2)), label="ceiling")
     if np.isnan(curves.correlation).all():
@@ -265,6 +271,16 @@ def correlation_over_p(curves: Curves) -> Figure:
     return figure
 
 
+def _shade(axes: Axes, curves: Curves, band: Band, low: Floats, high: Floats) -> None:
+    """Fill between float64[P] ends, in the colour of the line of that w."""
+    finite = np.isfinite(curves.p)
+    colour = LINES[int(np.argmin(np.abs(curves.w - band.w))) % len(LINES)]
+    name = f"95 %, w = {band.w:g}"
+    axes.fill_between(
+        curves.p[finite], low[finite], high[finite], color=colour, alpha=0.15, linewidth=0, zorder=1, label=name
+    )
+
+
 def _draw_lines(axes: Axes, curves: Curves) -> None:
     """One line over p per w, ascending in w, so that the metric alone (black) lies on top; then the points."""
     finite = np.isfinite(curves.p)
@@ -283,11 +299,6 @@ def _draw_lines(axes: Axes, curves: Curves) -> None:
             markersize=3.2,
             label="metric alone" if alone else f"w = {weight:g}",
         )
-    if curves.band is not None:
-        at = int(np.argmin(np.abs(curves.w - curves.band.w)))
-        colour = INK if curves.w[at] == 1 else LINES[at % len(LINES)]
-        low, high = curves.band.low[finite], curves.band.high[finite]
-        axes.fill_between(curves.p[finite], low, high, color=colour, alpha=0.15, linewidth=0, zorder=1)
     if curves.fixed is not None and math.isfinite(curves.interval[0]) and math.isfinite(curves.fixed.p):
         ends = [curves.baseline + end for end in curves.interval]
         axes.plot([curves.fixed.p] * 2, ends, color=INK, linewidth=1.1, solid_capstyle="butt", zorder=8)
