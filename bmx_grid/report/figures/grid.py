@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.analysis import shown
-from bmx_grid.analysis.basis import Basis, bands_of
+from bmx_grid.analysis.basis import Basis, band_of
 from bmx_grid.analysis.given import Point
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
+from bmx_grid.evaluations.significance import Band
 from bmx_grid.measures.best import NO_CHANGE
-from bmx_grid.measures.grid_resampling import Bands
 from bmx_grid.report.figures import current
 from bmx_grid.report.figures.canvas import DPI, PAGE, VERSION, Drawing, empty, save, style, thin_grid
 from bmx_grid.report.figures.palette import DASHES, INK, LINES, MARKERS
@@ -37,23 +37,9 @@ LEAST_REACH = 0.005  # of the second frame, above and below the metric alone
 STEM = "correlation_over_p"
 
 
-@dataclass(frozen=True, eq=False)
-class Band:
-    """float64[P] ends of the 95 % bootstrap intervals at the weight w: of the correlations, and of their gains."""
-
-    w: float
-    low: Floats
-    high: Floats
-    gain_low: Floats
-    gain_high: Floats
-
-
-def _band(bands: Bands | None, w: Sequence[float], shown_w: float) -> Band | None:
-    """The band of the shown w; None where the grid was not tested, and for the metric alone."""
-    if bands is None or not math.isfinite(shown_w) or shown_w == 1:
-        return None
-    at = int(np.argmin(np.abs(np.asarray(w) - shown_w)))
-    return Band(w[at], *(one[:, at] for one in (bands.low, bands.high, bands.gain_low, bands.gain_high)))
+def _band(tested: Band | None, shown_w: float) -> Band | None:
+    """The band of the shown w; None where the grid was not tested there, and for the metric alone."""
+    return tested if tested is not None and shown_w == tested.w and shown_w != 1 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +119,7 @@ def curves_of_result(result: SettingResult) -> Curves:
         + undefined_in_words(grid.n_undefined, "points"),
         result.signature,
     ]
-    band = _band(bands_of(result), result.w, result.fixed_w if given else grid.best_w)
+    band = _band(band_of(result), result.fixed_w if given else grid.best_w)
     words.insert(-1, _band_in_words(band))
     return Curves(
         names=result.names,
@@ -171,7 +157,7 @@ def curves_of_row(analysis: Analysis, row: int, basis: Basis) -> Curves:
         words.append(f"{basis.used[names.dataset, names.language_pair]:,} segments.")
     undefined = int(np.isnan(table.correlation[row]).sum())
     shown_w = best.point.w if at is None and best.point is not None else math.nan if at is None else at.w
-    band = _band(basis.bands.get(names), table.w.tolist(), shown_w)
+    band = _band(basis.bands.get(names), shown_w)
     words += [_band_in_words(band)] if band is not None else []
     return Curves(
         names=tuple(names),
@@ -196,7 +182,8 @@ def _band_in_words(band: Band | None) -> str:
     if band is None:
         return ""
     return (
-        f"Shaded: 95 % intervals of the correlations at w = {typeset(band.w)}, by a bootstrap of clusters of segments."
+        f"Shaded: 95 % intervals at w = {typeset(band.w)}, by a bootstrap of clusters of segments: left of the "
+        "correlation, right of the gain over the metric alone."
     )
 
 
