@@ -213,13 +213,14 @@ class OfPoint:
 
     def _uses_corpus(self) -> bool:
         if self.system_score == "auto":
-            return self.whole_systems is not None
+            return self.whole_systems is not None or not np.isfinite(self.scores).any()
         return self.system_score == "corpus"
 
     @property
     def _used(self) -> NDArray[np.bool_]:
         """The segments that system scores are made of: those with a score, and rated where segments are rated."""
-        used = self.places.named & np.isfinite(self.scores)
+        scored = np.isfinite(self.scores)
+        used = self.places.named & (scored if scored.any() else True)  # scores of systems only: rated segments count
         return used if self.whole_systems is not None else used & np.isfinite(self.human)
 
     @property
