@@ -294,6 +294,7 @@ def planned_files(sweep: Sweep) -> list[str]:
     """The files that a sweep may write for its settings and tables, named below its folder."""
     stems = [file_stem(*planned.setting.names) for planned in sweep.plan.settings]
     tables = [f"{table}.parquet" for one in sweep.evaluations.values() for table in one.TABLES]
+    tables.append("ceilings.parquet")  # where raters are published
     return [*(f"figures/{stem}.png" for stem in stems), *(f"settings/{stem}.parquet" for stem in stems), *tables]
 
 
@@ -301,6 +302,7 @@ def _write(
     sweep: Sweep, results: Sequence[SettingResult], outcomes: Sequence[Outcome]
 ) -> tuple[dict[str, pa.Table], list[Path]]:
     """Write the tables of a sweep; these by name, and their files. Raises StoreError."""
+    from bmx_grid.sweep.ceilings import ceilings_table
     from bmx_grid.sweep.results import evaluation_tables, settings_table, write_csv, write_parquet
     from bmx_grid.sweep.scores import scores_table
 
@@ -311,6 +313,8 @@ def _write(
         for one in sweep.evaluations.values():
             tables |= evaluation_tables(one, results)
         tables |= {"settings": settings_table(results), "scores": scores_table(results)}
+        ceilings = ceilings_table(planned.setting.segments for planned in sweep.plan.settings)
+        tables |= {} if ceilings is None else {"ceilings": ceilings}
         for name, table in tables.items():
             write_parquet(table, out / f"{name}.parquet")
             written.append(out / f"{name}.parquet")
@@ -325,7 +329,7 @@ def _write(
 
 def _check_tables(evaluations: Mapping[str, Evaluation]) -> None:
     """Raise ConfigError where a table would be written twice."""
-    of: dict[str, str] = {"scores": "the sweep itself", "settings": "the sweep itself"}
+    of: dict[str, str] = dict.fromkeys(("scores", "settings", "ceilings"), "the sweep itself")
     for name, evaluation in evaluations.items():
         for table in evaluation.TABLES:
             if table in of:
