@@ -16,13 +16,14 @@ from bmx_grid.identity import digest
 from bmx_grid.masking import masked
 from bmx_grid.segments import check_name
 from bmx_grid.terminal import say
-from bmx_grid.wording import file_stem
+from bmx_grid.wording import counted, file_stem
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from bmx_grid.evaluations.base import Evaluation
     from bmx_grid.evaluations.grid import GridEvaluation
+    from bmx_grid.progress import Progress
     from bmx_grid.sweep.executors.base import Executor
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.plan import Refused, SweepPlan
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from bmx_grid.sweep.runner import Outcome
     from bmx_grid.sweep.tracking.base import Tracker
 
-NOT_RESULTS = ("executor", "tracking", "dry_run", "cache_dir", "on_error")  # keys that no file of a sweep depends on
+MAX_SEEDS = 100
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,11 @@ class Settings:
     limit: int | None
     leave_out: tuple[str, ...]
     seed: int
+    seeds: tuple[int, ...]
     dry_run: bool
     on_error: Literal["continue", "stop"]
     analysis: bool
+    questions: tuple[str, ...]
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Settings:
@@ -70,10 +73,38 @@ class Settings:
             limit=limit,
             leave_out=convert(config["leave_out"], tuple[str, ...], "leave_out"),
             seed=seed,
+            seeds=_seeds(config["seeds"]),
             dry_run=convert(config["dry_run"], bool, "dry_run"),
             on_error=convert(config["on_error"], Literal["continue", "stop"], "on_error"),
             analysis=convert(config["analysis"], bool, "analysis"),
+            questions=_questions(config),
         )
+
+
+def _questions(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """The modules of further questions, imported before anything runs. Raises ConfigError for one that is none."""
+    found: tuple[str, ...] = convert(config["questions"], tuple[str, ...], "questions")
+    if found:
+        from bmx_grid.analysis.questions import with_others
+
+        if config["analysis"] is False:
+            raise ConfigError("questions are answered by the analysis, and analysis=false: leave out one of the two.")
+        with_others(found)
+    return found
+
+
+def _seeds(given: Any) -> tuple[int, ...]:
+    """The seeds of repeats. Raises ConfigError for a seed below 0, a repeated one, or too many."""
+    seeds: tuple[int, ...] = convert(given, tuple[int, ...], "seeds")
+    wrong = next((seed for seed in seeds if seed < 0), None)
+    if wrong is not None:
+        raise ConfigError(f"seeds: a seed must be 0 or more, got {wrong}.")
+    twice = next((seed for at, seed in enumerate(seeds) if seed in seeds[:at]), None)
+    if twice is not None:
+        raise ConfigError(f"seeds: {twice} is there twice, and would give the same numbers; name each seed once.")
+    if len(seeds) > MAX_SEEDS:
+        raise ConfigError(f"seeds: {len(seeds)} seeds, each a run of its own; name at most {MAX_SEEDS}.")
+    return seeds
 
 
 @dataclass(frozen=True)
@@ -129,10 +160,12 @@ def run(config: Mapping[str, Any]) -> int:
     """
     from bmx_grid.datasets.base import DatasetReader
     from bmx_grid.evaluations.base import Evaluation
+    from bmx_grid.evaluations.grid import GridEvaluation
     from bmx_grid.explainers.base import Explainer
     from bmx_grid.metrics.base import Metric
     from bmx_grid.report.running import plan_table
     from bmx_grid.sweep.executors.base import Executor
+    from bmx_grid.sweep.output import RUNTIME_KEYS
     from bmx_grid.sweep.plan import make_plan
     from bmx_grid.sweep.tracking.base import Tracker
 
@@ -149,6 +182,11 @@ def run(config: Mapping[str, Any]) -> int:
         for name, node in _options(config, "evaluation")
     }
     _check_tables(evaluations)
+    if settings.seeds and not any(isinstance(one, GridEvaluation) for one in evaluations.values()):
+        raise ConfigError(
+            "seeds: what differs between seeds is the gain at points of the grid; add grid to evaluation, or write "
+            "seeds=[]."
+        )
     executor = build(_one(config, "executor"), Executor, "executor")
     tracker = build(_one(config, "tracking"), Tracker, "tracking")
     plan = make_plan(
@@ -159,9 +197,10 @@ def run(config: Mapping[str, Any]) -> int:
         cache_dir=settings.cache_dir,
         limit=settings.limit,
         seed=settings.seed,
+        seeds=settings.seeds,
         leave_out=settings.leave_out,
     )
-    kept = {key: node for key, node in config.items() if key not in NOT_RESULTS}
+    kept = {key: node for key, node in config.items() if key not in RUNTIME_KEYS}
     text = _config_text(config)
     sweep = Sweep(settings, plan, evaluations, executor, tracker, text, digest(_config_text(kept)))
     if settings.dry_run:
@@ -173,6 +212,7 @@ def run(config: Mapping[str, Any]) -> int:
 
 
 def _run(sweep: Sweep) -> int:
+    from bmx_grid.report.running import few_rated
     from bmx_grid.report.terminal import sweep_table
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.plan import Refused
@@ -184,18 +224,26 @@ def _run(sweep: Sweep) -> int:
         say(sweep_table([], [*plan.failed, *left]))
         return len(plan.failed) + len(left)
     n_cached = sum(planned.cached for planned in plan.settings)
-    grid = "" if sweep.grid is None else f", {len(sweep.grid.spec.p) * len(sweep.grid.spec.w):,} grid points each"
+    has_grid = sweep.grid is not None and any(one.setting.explainer is not None for one in plan.settings)
+    grid = f", {len(sweep.grid.spec.p) * len(sweep.grid.spec.w):,} grid points each" if has_grid and sweep.grid else ""
     say(
-        f"{settings.name}: {len(plan.settings)} settings ({n_cached} cached){grid}, "
-        f"at most {plan.n_texts:,} texts to score"
+        f"{settings.name}: {counted(len(plan.settings), 'setting')} ({n_cached} cached){grid}, "
+        f"at most {counted(plan.n_texts, 'text')} to score"
     )
+    for line in few_rated(plan):
+        print(line, file=sys.stderr)
+    if plan.repeats:
+        n_repeated = len(next(iter(plan.repeats.values())))
+        say(f"{n_repeated} of them again with seed {', '.join(map(str, plan.repeats))}: seeds.parquet")
+    elif settings.seeds:
+        say(f"seeds: nothing is repeated: no explainer is random, or there is no seed but {settings.seed}")
     for one in plan.left_out:
         say(f"left out: {one.label}: {one.reason}")
     for one in plan.failed:
         print(f"failed: {one.label}: {one.reason}", file=sys.stderr)
     folder = OutputFolder(settings.output_dir)
     fingerprint = sweep.fingerprint()
-    unchanged = folder.unchanged(fingerprint) if n_cached == len(plan.settings) else None
+    unchanged = folder.unchanged(fingerprint) if all(planned.cached for planned in plan.everything) else None
     if unchanged is not None and sweep.is_tracked():
         say(str(unchanged["said"]))
         say(f"0 texts scored in {time.perf_counter() - start:.1f} s; {settings.output_dir}/ is up to date")
@@ -252,14 +300,18 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
                         write_parquet(evaluation_tables(grid, [result])["grid"], table)
                     written += [figure, table]
                 tracker.log(result, (figure, table))
+            repeats = _run_repeats(sweep, outcomes, progress)
         results, incomplete = complete(outcomes, sweep.evaluations)
-        failed = [*refused(outcomes, plan), *incomplete]
-        tables, files = _write(sweep, results, outcomes)
-        written += files
+        again = [outcome for _, outcome in repeats]
+        failed = [*refused([*outcomes, *again], plan), *incomplete]
+        tables, files = _write(sweep, results, [*outcomes, *again])
+        seeds = _write_seeds(sweep, results, repeats)
+        tables |= seeds
+        written += [*files, *(out / f"{name}.parquet" for name in seeds)]
         note = ""
         sentences: Sequence[str] = ()
         if settings.analysis and results and grid is not None:
-            found = analyse_sweep(results, plan, grid, out, tables=tables, seed=settings.seed)
+            found = analyse_sweep(results, plan, grid, out, settings.questions, tables=tables, seed=settings.seed)
             note = found.note
             written += [*found.files, *(folder.known_below("tables") if found.unchanged else [])]
             written += folder.known_below("figures") if found.unchanged else []
@@ -278,14 +330,14 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     of_settings = sweep_table(results, failed, tested=gains_with_intervals(frames_of(tables, ("tests",))))
     shown = "\n".join([*in_words(sentences), of_settings, *([note] if note else [])])
     say(shown)
-    scored = sum(result.n_texts for result in results)
-    say(f"{scored:,} texts scored in {time.perf_counter() - start:.1f} s; written to {out}/:")
+    scored = sum(one.result.n_texts for one in (*outcomes, *again) if one.result is not None)
+    say(f"{counted(scored, 'text')} scored in {time.perf_counter() - start:.1f} s; written to {out}/:")
     say(f"  {', '.join(_names(out, written))}{tracker.where()}")
     if moved:
-        say(f"{len(moved)} files of an earlier run were moved to {out}/previous/")
+        say(f"{counted(len(moved), 'file')} of an earlier run moved to {out}/previous/")
     if tracker.failure is not None:
         say(f"not tracked: {tracker.failure}")
-    if all(outcome.result is not None for outcome in outcomes):
+    if all(outcome.result is not None for outcome in (*outcomes, *again)):
         folder.finish(fingerprint, written, said=shown, n_failed=len(failed))
     return len(failed)
 
@@ -294,8 +346,47 @@ def planned_files(sweep: Sweep) -> list[str]:
     """The files that a sweep may write for its settings and tables, named below its folder."""
     stems = [file_stem(*planned.setting.names) for planned in sweep.plan.settings]
     tables = [f"{table}.parquet" for one in sweep.evaluations.values() for table in one.TABLES]
-    tables.append("ceilings.parquet")  # where raters are published
+    tables += ["ceilings.parquet", *(["seeds.parquet"] if sweep.plan.repeats else [])]
     return [*(f"figures/{stem}.png" for stem in stems), *(f"settings/{stem}.parquet" for stem in stems), *tables]
+
+
+def _run_repeats(sweep: Sweep, outcomes: Sequence[Outcome], progress: Progress) -> list[tuple[int, Outcome]]:
+    """Run the settings of further seeds, unless the sweep stops at a failure; their outcomes with their seed."""
+    from bmx_grid.report.running import setting_line
+    from bmx_grid.sweep.repeats import run_repeats
+
+    plan, stops = sweep.plan, sweep.settings.on_error == "stop"
+    done = [outcome.result for outcome in outcomes if outcome.result is not None]
+    if sweep.grid is None or not plan.repeats or (stops and len(done) < len(plan.settings)):
+        return []
+    found: list[tuple[int, Outcome]] = []
+    total, said = len(plan.everything) - len(plan.settings), set[str]()
+    for seed, outcome in run_repeats(
+        plan, done, sweep.grid, executor=sweep.executor, stop_on_error=stops, progress=progress.advance
+    ):
+        found.append((seed, outcome))
+        progress.say(setting_line(outcome, len(found), total, said))
+    return found
+
+
+def _write_seeds(
+    sweep: Sweep, results: Sequence[SettingResult], repeats: Sequence[tuple[int, Outcome]]
+) -> dict[str, pa.Table]:
+    """Write the gains of all seeds, the sweep's own among them; the table by name, or none. Raises StoreError."""
+    from bmx_grid.sweep.repeats import seeds_table
+    from bmx_grid.sweep.results import write_parquet
+    from bmx_grid.sweep.runner import complete
+
+    grid = sweep.grid
+    if grid is None or not repeats:
+        return {}
+    repeated = {planned.setting.names for settings in sweep.plan.repeats.values() for planned in settings}
+    found = {sweep.settings.seed: [result for result in results if result.names in repeated]}
+    for seed in sweep.plan.repeats:
+        found[seed], _ = complete([outcome for of, outcome in repeats if of == seed], {grid.key: grid})
+    made = seeds_table(found, grid)
+    write_parquet(made, sweep.settings.output_dir / "seeds.parquet")
+    return {"seeds": made}
 
 
 def _write(
@@ -329,7 +420,7 @@ def _write(
 
 def _check_tables(evaluations: Mapping[str, Evaluation]) -> None:
     """Raise ConfigError where a table would be written twice."""
-    of: dict[str, str] = dict.fromkeys(("scores", "settings", "ceilings"), "the sweep itself")
+    of: dict[str, str] = dict.fromkeys(("scores", "settings", "ceilings", "seeds"), "the sweep itself")
     for name, evaluation in evaluations.items():
         for table in evaluation.TABLES:
             if table in of:

@@ -22,7 +22,8 @@ from bmx_grid.measures.grid import nearest_point
 from bmx_grid.measures.grid_resampling import Splits, bootstrap_bands, split_gains
 from bmx_grid.measures.grid_selection import SelectionAdjusted, selection_adjusted
 from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
-from bmx_grid.measures.significance import Alternative, Comparison, Unit, compare, williams
+from bmx_grid.measures.paired_rows import Unit
+from bmx_grid.measures.significance import Alternative, Comparison, compare, williams
 from bmx_grid.measures.weighted_grids import Sample
 
 Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]

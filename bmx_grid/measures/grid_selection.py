@@ -14,6 +14,11 @@ kept exactly; clusters may differ in size, and errors in variance. Permuting the
 would also break their tie to the base score, which they explain; swapping base and boosted score would test that all
 points are as good as the base score, which most are far from, and so would hardly ever reject.
 
+A small p value says that the attributions carry something about the human score that the base score does not. How large
+the gain is outside these segments is what the cross-fitted gain says (`grid_resampling.split_gains`); it may still be
+none. The test is more sensitive than one of base against boosted score at a single point, whose null hypothesis, equal
+correlations, leaves more to chance.
+
 A gain that comes from a curved relation between base and human score counts as added: attributions may be a curved
 function of the base score. So does length: see the placebos.
 """
@@ -104,7 +109,6 @@ def _largest_gains(sample: Sample, signs: Floats) -> Floats:
         means = sample.means[:, columns] - sample.means[:, columns].mean(axis=0)
         along = base @ means
         means -= base[:, None] * along
-        means -= means.mean(axis=0)
         across = np.sqrt(np.einsum("np,np->p", means, means))
         terms = sample.by_cluster(means * error[:, None])
         with_error = terms.T @ signs.T / length

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 from bmx_grid.attribution.boosted import LOWER
@@ -15,9 +16,9 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.errors import BmxError, ConfigError, DataMissingError, ExplainError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import GivenScores, Metric
-from bmx_grid.perturbation import Item
+from bmx_grid.perturbation import Item, Role
 from bmx_grid.segments import SegmentSet, check_name, clusters
-from bmx_grid.wording import setting_label
+from bmx_grid.wording import counted, setting_label
 
 ALONE = "none"  # the explainer's name in settings of a metric alone
 
@@ -54,15 +55,20 @@ class Setting:
 class PlannedSetting:
     """A setting, what is still to do for it, and what it costs.
 
-    missing: positions of segments that are not explained yet; n_texts: how many texts each of these needs.
+    missing: positions of segments that are not explained yet; n_texts_of_all: how many texts each segment needs.
     refused: positions of segments that the explainer cannot explain, with its reason; they keep the metric's score, and
         take no part where attributions are needed.
     """
 
     setting: Setting
     missing: tuple[int, ...]
-    n_texts_of: tuple[int, ...]
+    n_texts_of_all: tuple[int, ...]
     refused: Mapping[int, str]
+
+    @property
+    def n_texts_of(self) -> tuple[int, ...]:
+        """How many texts each missing segment needs."""
+        return tuple(self.n_texts_of_all[position] for position in self.missing)
 
     @property
     def n_texts(self) -> int:
@@ -92,6 +98,7 @@ class SweepPlan:
         reference, also across the language pairs of a data set.
     unavailable: metrics and explainers that are unavailable here, with the remedy; their settings are planned, and
     fail when they are run unless they are cached.
+    repeats: by further seed, the settings whose explainer is random, once more with that seed.
     """
 
     settings: tuple[PlannedSetting, ...]
@@ -99,6 +106,7 @@ class SweepPlan:
     failed: tuple[Refused, ...]
     unavailable: Mapping[str, str]
     clusters: Mapping[tuple[str, str], Sequence[str]]
+    repeats: Mapping[int, tuple[PlannedSetting, ...]] = field(default_factory=dict)
 
     def clusters_of(self, setting: Setting) -> Sequence[str]:
         """N labels of the clusters that the setting's segments belong to."""
@@ -111,8 +119,13 @@ class SweepPlan:
 
     @property
     def n_texts(self) -> int:
-        """Texts still to score, before repeats are removed."""
-        return sum(planned.n_texts for planned in self.settings)
+        """Texts still to score, with all seeds, before repeated texts are removed."""
+        return sum(planned.n_texts for planned in self.everything)
+
+    @property
+    def everything(self) -> tuple[PlannedSetting, ...]:
+        """The settings, then those repeated with further seeds."""
+        return (*self.settings, *(planned for settings in self.repeats.values() for planned in settings))
 
 
 def make_plan(
@@ -124,11 +137,13 @@ def make_plan(
     cache_dir: Path,
     limit: int | None,
     seed: int,
+    seeds: Sequence[int] = (),
     leave_out: Sequence[str] = (),
 ) -> SweepPlan:
     """Read the data and expand the sweep, metric by metric so that a model is loaded once. Scores nothing.
 
     explainers: without any, the metrics alone are evaluated.
+    seeds: with which settings are repeated, beside `seed`, where the explainer is random.
     leave_out: patterns of settings that are not wanted, "DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER" with * for any.
     Data that cannot be read fail their own settings only. Raises ConfigError for what is no such pattern, and BmxError
     for a metric that is a file and names none.
@@ -151,6 +166,7 @@ def make_plan(
         _warn_of_empty_texts(segments)
     metrics = _members(metrics, sets)
     planned: list[PlannedSetting] = []
+    repeats: dict[int, list[PlannedSetting]] = {}
     unavailable = _unavailable(metrics) | _unavailable(explainers)
     of_metric: Mapping[str, Explainer | None] = explainers if explainers else {ALONE: None}
     for metric_name, metric in metrics.items():
@@ -186,11 +202,13 @@ def make_plan(
                     why = "has scores from a file, which no explainer can ask for other texts; write explainer=[]"
                     left_out.append(Refused(setting_label(segments.dataset, segments.language_pair, *names), why))
                     continue
-                identity = explanation_identity(fitted, explainer, seed)
-                place = slot(cache_dir, names, identity, segments.dataset, segments.language_pair, metric.reads)
-                setting = Setting(segments, *names, fitted, explainer, items, keys, place, given)
+                where = segments.dataset, segments.language_pair, metric.reads
+                slot_of = partial(_slot, cache_dir, names, fitted, explainer, where)
+                setting = Setting(segments, *names, fitted, explainer, items, keys, slot_of(seed), given)
+                again = [other for other in seeds if other != seed and explainer is not None and explainer.stochastic]
                 try:
                     one = _plan_setting(setting)
+                    others = [_repeat(one, slot_of(other)) for other in again]
                 except BmxError as error:
                     failed.append(Refused(setting.label, str(error)))
                     continue
@@ -200,12 +218,19 @@ def make_plan(
                 if one.refused:
                     warnings.warn(f"{setting.label}: not explained: {_refusals(one)}", stacklevel=2)
                 planned.append(one)
+                for other, repeat in zip(again, others, strict=True):
+                    repeats.setdefault(other, []).append(repeat)
         for dataset, reasons in absent.items():
             why = f"has no scores of {', '.join(reasons)}: {next(iter(reasons.values()))}"
             left_out.append(Refused(setting_label(dataset, metric_name), why))
     for pattern, count in unwanted.items():
-        left_out.append(Refused(pattern, f"matches {count or 'no'} settings of this sweep, by leave_out"))
-    return SweepPlan(tuple(planned), tuple(left_out), tuple(failed), unavailable, _clusters(sets))
+        left_out.append(
+            Refused(
+                pattern, f"matches {counted(count, 'setting') if count else 'no settings'} of this sweep, by leave_out"
+            )
+        )
+    of_seeds = {other: tuple(found) for other, found in repeats.items()}
+    return SweepPlan(tuple(planned), tuple(left_out), tuple(failed), unavailable, _clusters(sets), of_seeds)
 
 
 def _members(metrics: Mapping[str, Metric], sets: Sequence[SegmentSet]) -> dict[str, Metric]:
@@ -287,7 +312,6 @@ def _plan_setting(setting: Setting) -> PlannedSetting:
     """Raises StoreError for the cache."""
     if setting.given is not None:
         return PlannedSetting(setting, (), (), {})
-    missing = tuple(setting.slot.missing(setting.keys))
     sizes: list[int] = []
     refused: dict[int, str] = {}
     for position, item in enumerate(setting.items):
@@ -298,14 +322,32 @@ def _plan_setting(setting: Setting) -> PlannedSetting:
                 raise
             sizes.append(1)  # its own text, for the metric's score
             refused[position] = str(error)
-    return PlannedSetting(setting, missing, tuple(sizes[position] for position in missing), refused)
+    return PlannedSetting(setting, tuple(setting.slot.missing(setting.keys)), tuple(sizes), refused)
+
+
+def _repeat(planned: PlannedSetting, place: Slot) -> PlannedSetting:
+    """The same setting with other draws, kept in another place. Raises StoreError for the cache."""
+    setting = replace(planned.setting, slot=place)
+    return replace(planned, setting=setting, missing=tuple(place.missing(setting.keys)))
+
+
+def _slot(
+    cache_dir: Path,
+    names: tuple[str, str],
+    metric: Metric,
+    explainer: Explainer | None,
+    where: tuple[str, str, tuple[Role, ...]],
+    seed: int,
+) -> Slot:
+    """The place of a setting's explanations with a seed. where: data set, language pair and the roles that are read."""
+    return slot(cache_dir, names, explanation_identity(metric, explainer, seed), *where)
 
 
 def _refusals(planned: PlannedSetting) -> str:
     """The first segment that cannot be explained, why, and how many there are."""
     position, reason = next(iter(planned.refused.items()))
     more = len(planned.refused) - 1
-    others = f" ({more:,} more segments likewise)" if more else ""
+    others = f" ({counted(more, 'more segment')} likewise)" if more else ""
     return f"segment '{planned.setting.segments.segments[position].id}': {reason}{others}"
 
 
@@ -314,7 +356,8 @@ def _warn_of_empty_texts(segments: SegmentSet) -> None:
     if empty:
         some = ", ".join(empty[:3]) + (", …" if len(empty) > 3 else "")
         warnings.warn(
-            f"{segments.origin or segments.dataset}: {len(empty)} of {len(segments)} segments have an empty text "
+            f"{segments.origin or segments.dataset}: {len(empty)} of {len(segments)} segments "
+            f"{'has' if len(empty) == 1 else 'have'} an empty text "
             f"(segment {some}); metrics give empty text its stated score, and an empty side has no attributions.",
             stacklevel=2,
         )

@@ -63,7 +63,19 @@ BYTES = {
     "mine/metric/zero.yaml": b"zero:\n  a: \x00\n",
 }
 KEYS = (
-    *("name", "data_dir", "cache_dir", "output_dir", "limit", "leave_out", "seed", "dry_run", "on_error", "analysis"),
+    *(
+        "name",
+        "data_dir",
+        "cache_dir",
+        "output_dir",
+        "limit",
+        "leave_out",
+        "seed",
+        "seeds",
+        "dry_run",
+        "on_error",
+        "analysis",
+    ),
     *("grid", "grid.p", "grid.p.start", "grid.p.stop", "grid.p.step", "grid.w", "grid.w[0]", "grid.side"),
     *("grid.correlation", "grid.fixed", "grid.fixed.lime", "grid.fixed.lime.w", "grid.fixed.shap.p", "grid.max_points"),
     *("metric.sentence_bleu.tokenize", "metric.sentence_bleu.smooth_value", "metric.sentence_bleu._target_"),

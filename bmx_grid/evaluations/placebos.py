@@ -1,0 +1,423 @@
+"""Placebos: what attributions without meaning, and the number of words alone, gain at the points of a boost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.errors import ConfigError
+from bmx_grid.evaluations import placebo_points as points
+from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, Finished, Floats, Kind
+from bmx_grid.evaluations.grid import CELLS_PER_SECOND, GridEvaluation
+from bmx_grid.evaluations.placebo_points import Candidates, Pair
+from bmx_grid.evaluations.points import FOLDS, inputs_of
+from bmx_grid.evaluations.verdicts import CONFIDENCE, Estimate, Evidence, Verdict, over_pairs, verdict
+from bmx_grid.identity import identity
+from bmx_grid.measures.correlation import Kind as Correlation
+from bmx_grid.measures.correlation import correlate
+from bmx_grid.measures.grid import GridInputs, grid_inputs, nearest_point
+from bmx_grid.measures.placebos import NO_DONOR, donors, log_words, none_shifted, random_like
+from bmx_grid.measures.resampling import blocks, bounds, codes, draws, interval_levels, weighted_correlation
+
+ALL = "all"  # in place of a name, where a row speaks of all language pairs, or all data sets
+FEWEST_CLUSTERS = 3
+BOOST, RANDOM, REASSIGNED, LENGTH, INDICATOR, BEYOND = (
+    "none",
+    "random",
+    "reassigned",
+    "length",
+    "indicator",
+    "beyond_length",
+)
+PLACEBOS = (BOOST, RANDOM, REASSIGNED, LENGTH, INDICATOR, BEYOND)
+PUBLISHED, ELSEWHERE, CROSS_FITTED, BEST = "published", "elsewhere", "cross_fitted", "best"
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What a placebo gains at a point, with a 95 % cluster-bootstrap interval; n segments in so many clusters.
+
+    matched: the share of segments with attributions reassigned from one of exactly as many words; NaN for others.
+    """
+
+    placebo: str
+    point: str
+    gain: Estimate
+    n: int
+    clusters: int
+    chosen_on: str
+    matched: float = math.nan
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict on a scope: the names of data set and language pair ("all" for several), and how many pairs it has."""
+
+    dataset: str
+    language_pair: str
+    point: str
+    pairs: int
+    n: int
+    clusters: int
+    evidence: Evidence
+    verdict: Verdict
+
+
+@dataclass(frozen=True, eq=False)
+class PlacebosOfSetting:
+    """names: of the setting. reached: rows by placebo and point; over: the gain less that of reassigned attributions,
+    by point. judged: verdicts on this setting, and in the first setting of its metric and explainer those on all."""
+
+    names: tuple[str, str, str, str]
+    reached: tuple[Reached, ...]
+    over: Mapping[str, Estimate]
+    judged: tuple[Judged, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceboEvaluation(Evaluation):
+    """What placebos gain where a boost does, each chosen on the same segments in the same way.
+
+    none: the boost itself. random: attributions drawn from [0, 1), as the explainer `random` draws them. reassigned:
+    those of a segment of another cluster with as many words (the nearest number where there is none; `matched` is
+    the share with exactly as many). length: a linear term in log words of each side. indicator: a term that says
+    whether no attribution was <= 0. beyond_length: the boost over the metric with the length term, chosen first on the
+    same segments. They are judged on the segments of the boost. `best` is chosen on the segments it is judged on, and
+    has no interval.
+
+    grid: the grid of the boost, with its published points and the seed of its folds. draws: how often random and
+    reassigned attributions are drawn; their gains are means over the draws. resamples: of the bootstrap, of whole
+    clusters and of draws. A verdict per language pair, over a data set's pairs and over all data sets is found by
+    `verdicts.verdict`, at each point; the one at `cross_fitted`, which every setting has, is that of the sweep.
+    Raises ConfigError for numbers below 1.
+    """
+
+    TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = {
+        "placebos": {
+            "placebo": "text",
+            "point": "text",
+            "gain": "number",
+            "low": "number",
+            "high": "number",
+            "n": "count",
+            "clusters": "count",
+            "chosen_on": "text",
+            "matched": "number",
+            "resamples": "count",
+            "seed": "count",
+        },
+        "verdicts": {
+            "point": "text",
+            "verdict": "text",
+            "because": "text",
+            "gain": "number",
+            "gain_low": "number",
+            "gain_high": "number",
+            "best_gain": "number",
+            "beyond_length_gain": "number",
+            "beyond_length_low": "number",
+            "beyond_length_high": "number",
+            "over_reassigned": "number",
+            "over_reassigned_low": "number",
+            "over_reassigned_high": "number",
+            "length_gain": "number",
+            "length_low": "number",
+            "length_high": "number",
+            "reassigned_gain": "number",
+            "random_gain": "number",
+            "pairs": "count",
+            "n": "count",
+            "clusters": "count",
+        },
+    }
+
+    grid: GridEvaluation = identity()
+    draws: int = identity(3)
+    resamples: int = identity(1000)
+    seed: int = identity(0)
+
+    def __post_init__(self) -> None:
+        for name in ("draws", "resamples"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"placebos.{name} must be at least 1, got {getattr(self, name)}.")
+        if self.seed < 0:
+            raise ConfigError(f"placebos.seed must be 0 or more, got {self.seed}.")
+
+    def cost(self, n_segments: int) -> float:
+        surfaces = 2 * (1 + self.draws) * (FOLDS + 1)
+        return surfaces * n_segments * len(self.grid.spec.p) * len(self.grid.spec.w) / CELLS_PER_SECOND
+
+    def evaluate(self, setting: Finished) -> PlacebosOfSetting:
+        """What each placebo reaches at the published, the cross-fitted and the best point.
+
+        Raises DataError when attributions are too large to be shifted. A metric alone has no placebos.
+        """
+        if setting.explainer is None:
+            return PlacebosOfSetting(setting.names, (), {})
+        spec = self.grid.spec
+        asked = self.grid.fixed.get(setting.explainer_name)
+        place = None if asked is None else nearest_point(np.array(spec.p), np.array(spec.w), asked.p, asked.w)
+        pairs: dict[tuple[str, str], list[Pair]] = {}
+        own = inputs_of(spec, setting)
+        fold_of = points.folds_of(spec, Candidates(own.base, own.human, _labels(setting, own)), self.grid.seed)
+        for placebo, draw in self._all():
+            one = self._candidates(setting, own, placebo, draw)
+            found = {BEST: points.in_sample(spec, one), CROSS_FITTED: points.cross_fitted(spec, one, fold_of)}
+            if place is not None and one.term is None:
+                found[PUBLISHED] = points.at_point(spec, one, (spec.w[place[1]], spec.p[place[0]]), fold_of)
+            elif place is not None:  # no weights of a term are published
+                found[PUBLISHED] = found[CROSS_FITTED]
+            for point, pair in found.items():
+                pairs.setdefault((placebo, point), []).append(pair)
+        reached, over = self._judge(setting, own, pairs)
+        result = PlacebosOfSetting(setting.names, tuple(reached), over)
+        return replace(result, judged=tuple(_on_setting(result)))
+
+    def together(
+        self, settings: Sequence[Finished], results: Sequence[PlacebosOfSetting]
+    ) -> Sequence[PlacebosOfSetting]:
+        """The results with what placebos reach where other language pairs choose, and verdicts on several pairs."""
+        groups: dict[tuple[str, str, str], list[int]] = {}
+        for at, setting in enumerate(settings):
+            if setting.explainer is not None:
+                groups.setdefault((setting.names[0], *setting.names[2:]), []).append(at)
+        completed = list(results)
+        for members in groups.values():
+            for at, found in zip(members, self._elsewhere([settings[at] for at in members]), strict=True):
+                reached, over = found
+                one = replace(
+                    results[at],
+                    reached=(*results[at].reached, *reached),
+                    over={**results[at].over, **over},
+                )
+                completed[at] = replace(one, judged=tuple(_on_setting(one)))
+        return _with_scopes(completed)
+
+    def _elsewhere(self, settings: Sequence[Finished]) -> list[tuple[list[Reached], dict[str, Estimate]]]:
+        spec = self.grid.spec
+        names = [setting.segments.language_pair for setting in settings]
+        pairs: list[dict[tuple[str, str], list[Pair]]] = [{} for _ in settings]
+        for placebo, draw in self._all():
+            members = [partial(self._of_setting, setting, placebo, draw) for setting in settings]
+            for at, pair in enumerate(points.elsewhere(spec, names, members)):
+                if pair is not None:
+                    pairs[at].setdefault((placebo, ELSEWHERE), []).append(pair)
+        return [self._judge(one, inputs_of(spec, one), found) for one, found in zip(settings, pairs, strict=True)]
+
+    def _of_setting(self, setting: Finished, placebo: str, draw: int) -> Candidates:
+        return self._candidates(setting, inputs_of(self.grid.spec, setting), placebo, draw)
+
+    def _all(self) -> list[tuple[str, int]]:
+        """Each placebo with the number of its draw."""
+        return [(one, draw) for one in PLACEBOS for draw in range(self.draws if one in (RANDOM, REASSIGNED) else 1)]
+
+    def _candidates(self, setting: Finished, own: GridInputs, placebo: str, draw: int) -> Candidates:
+        """What is chosen for a placebo, on the segments that the boost is judged on."""
+        truth, hypothesis = setting.scores.ground_truth, setting.scores.hypothesis
+        spec, used = self.grid.spec, own.used
+        plain = Candidates(own.base, own.human, _labels(setting, own))
+        if placebo == LENGTH:
+            return replace(plain, term=log_words(truth, hypothesis)[used])
+        if placebo == INDICATOR:
+            sides = (truth, hypothesis) if spec.side == "both" else (hypothesis,)
+            return replace(plain, term=none_shifted(*sides)[used])
+        if placebo == RANDOM:
+            rng = self._generator(setting, RANDOM, draw)
+            drawn, rated = (random_like(truth, rng), random_like(hypothesis, rng)), setting.segments.human_scores
+            # Only segments of the boost count as rated: an attribution that is missing there would not be here.
+            found = grid_inputs(spec, setting.scores.base_scores, *drawn, np.where(used, rated, np.nan))
+            return replace(plain, means=found.means)
+        if placebo == REASSIGNED:
+            given = self._donors(setting, own, draw)
+            return replace(plain, means=np.where((given == NO_DONOR)[:, None], np.nan, own.means[given]))
+        return replace(plain, means=own.means, before=log_words(truth, hypothesis)[used] if placebo == BEYOND else None)
+
+    def _donors(self, setting: Finished, own: GridInputs, draw: int) -> NDArray[np.int64]:
+        """int64[n] the used segment that each gets its attributions from; -1 without one."""
+        return donors(own.lengths, codes(_labels(setting, own)), self._generator(setting, REASSIGNED, draw))
+
+    def _generator(self, setting: Finished, placebo: str, draw: int) -> np.random.Generator:
+        """A generator of the seed, the segments and the placebo, whatever settings a sweep has."""
+        content = int(setting.segments.fingerprint()[:16], 16)
+        return np.random.default_rng([self.seed, content, PLACEBOS.index(placebo), draw])
+
+    def _judge(
+        self, setting: Finished, own: GridInputs, pairs: Mapping[tuple[str, str], Sequence[Pair]]
+    ) -> tuple[list[Reached], dict[str, Estimate]]:
+        """A row per placebo and point, and by point how much more the boost gains than reassigned attributions."""
+        human, kind = own.human, self.grid.correlation
+        clusters = codes(_labels(setting, own))
+        count = int(clusters.max(initial=-1)) + 1
+        inside = [pair for (_, point), drawn in pairs.items() if point != BEST for pair in drawn]
+        scores = {id(one): one for pair in inside for one in (pair.boosted, pair.against)}
+        resampled = _resampled(kind, scores, human, clusters, self.resamples, self.seed)
+        found: list[Reached] = []
+        sampled: dict[tuple[str, str], tuple[float, Floats]] = {}
+        for (placebo, point), drawn in pairs.items():
+            gain = float(np.mean([_gain(kind, pair, human) for pair in drawn]))
+            estimate = Estimate(gain)
+            if point != BEST and count >= FEWEST_CLUSTERS and math.isfinite(gain):
+                differences = [resampled[id(pair.boosted)] - resampled[id(pair.against)] for pair in drawn]
+                samples = _over_draws(np.array(differences), self.seed)
+                sampled[placebo, point] = gain, samples
+                estimate = _estimate(gain, samples, count)
+            matched = self._matched(setting, own) if placebo == REASSIGNED else math.nan
+            found.append(Reached(placebo, point, estimate, len(human), count, drawn[0].chosen_on, matched))
+        over = {}
+        for (placebo, point), (gain, samples) in sampled.items():
+            if placebo == BOOST and (REASSIGNED, point) in sampled:
+                other, others = sampled[REASSIGNED, point]
+                over[point] = _estimate(gain - other, samples - others, count)
+        return found, over
+
+    def _matched(self, setting: Finished, own: GridInputs) -> float:
+        given = self._donors(setting, own, 0)
+        known = given != NO_DONOR
+        return float((own.lengths[given[known]] == own.lengths[known]).mean()) if known.any() else math.nan
+
+    def rows(self, result: PlacebosOfSetting) -> Mapping[str, Columns]:
+        """One row per placebo and point; in `verdicts` one per scope and point."""
+        reached, judged = result.reached, result.judged
+        placebos: Columns = {
+            **{name: [getattr(one, name) for one in reached] for name in ("placebo", "point")},
+            "gain": [one.gain.value for one in reached],
+            "low": [one.gain.low for one in reached],
+            "high": [one.gain.high for one in reached],
+            **{name: [getattr(one, name) for one in reached] for name in ("n", "clusters", "chosen_on", "matched")},
+            "resamples": [self.resamples] * len(reached),
+            "seed": [self.seed] * len(reached),
+        }
+        metric, explainer = result.names[2:]
+        scopes = [(one.dataset, one.language_pair, metric, explainer) for one in judged]
+        evidence = [one.evidence for one in judged]
+        columns: dict[str, list[Any]] = {name: [scope[at] for scope in scopes] for at, name in enumerate(NAMES)}
+        columns |= {
+            "point": [one.point for one in judged],
+            "verdict": [one.verdict.label for one in judged],
+            "because": [one.verdict.because for one in judged],
+            **_ends("gain", "gain", [one.gain for one in evidence]),
+            "best_gain": [one.best for one in evidence],
+            **_ends("beyond_length_gain", "beyond_length", [one.beyond_length for one in evidence]),
+            **_ends("over_reassigned", "over_reassigned", [one.over_reassigned for one in evidence]),
+            **_ends("length_gain", "length", [one.length for one in evidence]),
+            "reassigned_gain": [one.reassigned.value for one in evidence],
+            "random_gain": [one.random.value for one in evidence],
+            **{name: [getattr(one, name) for one in judged] for name in ("pairs", "n", "clusters")},
+        }
+        return {"placebos": placebos, "verdicts": columns}
+
+
+def _labels(setting: Finished, own: GridInputs) -> NDArray[np.str_]:
+    """The clusters of the used segments."""
+    return np.asarray(setting.clusters, dtype=np.str_)[own.used]
+
+
+def _gain(kind: Correlation, pair: Pair, human: Floats) -> float:
+    """The correlation of the boosted scores above the other; NaN where a segment has no score."""
+    if not (np.isfinite(pair.boosted).all() and np.isfinite(pair.against).all()):
+        return math.nan
+    return correlate(kind, pair.boosted, human) - correlate(kind, pair.against, human)
+
+
+def _resampled(
+    kind: Correlation,
+    scores: Mapping[int, Floats],
+    human: Floats,
+    clusters: NDArray[np.int64],
+    resamples: int,
+    seed: int,
+) -> dict[int, Floats]:
+    """float64[R] correlations of each score under resamples of whole clusters, the same ones for all; NaN undefined."""
+    count = int(clusters.max(initial=-1)) + 1
+    found: dict[int, list[Floats]] = {key: [] for key in scores}
+    if count < FEWEST_CLUSTERS:
+        return {}
+    rng = np.random.default_rng(seed)
+    for size in blocks(resamples, len(human)):
+        weights = draws(rng, count, size)[:, clusters]
+        for key, values in scores.items():
+            known = np.isfinite(values).all()
+            found[key].append(weighted_correlation(kind, values, human, weights) if known else np.full(size, np.nan))
+    return {key: np.concatenate(parts) for key, parts in found.items()}
+
+
+def _over_draws(samples: Floats, seed: int) -> Floats:
+    """float64[R] means of float64[D, R] over D draws, drawn with replacement in each resample as its clusters are."""
+    count, resamples = samples.shape
+    picked = np.random.default_rng([seed, count]).integers(0, count, size=(count, resamples))
+    found: Floats = np.take_along_axis(samples, picked, axis=0).mean(axis=0)
+    return found
+
+
+def _estimate(value: float, samples: Floats, clusters: int) -> Estimate:
+    """With the 95 % interval of the samples."""
+    low, high = bounds(samples, interval_levels(CONFIDENCE, clusters))
+    return Estimate(value, float(low), float(high))
+
+
+def _ends(value: str, prefix: str, found: Sequence[Estimate]) -> dict[str, list[float]]:
+    return {
+        value: [one.value for one in found],
+        f"{prefix}_low": [one.low for one in found],
+        f"{prefix}_high": [one.high for one in found],
+    }
+
+
+def _evidence(result: PlacebosOfSetting, point: str) -> Evidence:
+    gains = {one.placebo: one.gain for one in result.reached if one.point == point}
+    best = next(one.gain.value for one in result.reached if (one.placebo, one.point) == (BOOST, BEST))
+    nothing = Estimate()
+    return Evidence(
+        gain=gains.get(BOOST, nothing),
+        best=best,
+        beyond_length=gains.get(BEYOND, nothing),
+        over_reassigned=result.over.get(point, nothing),
+        length=gains.get(LENGTH, nothing),
+        reassigned=gains.get(REASSIGNED, nothing),
+        random=gains.get(RANDOM, nothing),
+    )
+
+
+def _on_setting(result: PlacebosOfSetting) -> list[Judged]:
+    """A verdict on one language pair at each of its points."""
+    found = []
+    for one in result.reached:
+        if one.placebo == BOOST and one.point != BEST:
+            evidence = _evidence(result, one.point)
+            scope = (*result.names[:2], one.point, 1, one.n, one.clusters)
+            found.append(Judged(*scope, evidence, verdict(evidence)))
+    return found
+
+
+def _with_scopes(results: Sequence[PlacebosOfSetting]) -> list[PlacebosOfSetting]:
+    """Verdicts over the language pairs of a data set, and over all data sets, in the first result of each scope.
+
+    A scope of fewer than three language pairs has none but those on each pair, which have an interval.
+    """
+    completed = list(results)
+    scopes: dict[tuple[str, str, str], list[int]] = {}
+    for at, result in enumerate(results):
+        dataset, _, metric, explainer = result.names
+        if result.reached:
+            scopes.setdefault((dataset, metric, explainer), []).append(at)
+    wide: dict[tuple[str, str, str], list[int]] = {}
+    for (_, metric, explainer), members in scopes.items():
+        wide.setdefault((ALL, metric, explainer), []).extend(members)
+    several = {key: members for key, members in wide.items() if len({results[at].names[0] for at in members}) > 1}
+    for (dataset, _, _), members in (*scopes.items(), *several.items()):
+        first = members[0]
+        for point in dict.fromkeys(one.point for at in members for one in results[at].judged):
+            own = [one for at in members for one in results[at].judged if one.point == point]
+            if len(own) < 3:
+                continue
+            evidence = over_pairs([one.evidence for one in own])
+            sizes = len(own), sum(one.n for one in own), sum(one.clusters for one in own)
+            judged = Judged(dataset, ALL, point, *sizes, evidence, verdict(evidence))
+            completed[first] = replace(completed[first], judged=(*completed[first].judged, judged))
+    return completed

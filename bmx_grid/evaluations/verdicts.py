@@ -1,0 +1,119 @@
+"""What is established of a gain: beyond length, length, selection, or nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bmx_grid.measures.best import better
+from bmx_grid.wording import number
+
+Label = Literal["beyond length", "length", "selection", "nothing established"]
+FEWEST_PAIRS = 3  # language pairs for an interval over them
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A gain, or a difference of gains, with its 95 % interval; NaN where undefined."""
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def established(self) -> bool:
+        """Whether the interval lies above 0."""
+        return self.low > 0
+
+    def __str__(self) -> str:
+        ends = f" [{number(self.low, '+.4f')}, {number(self.high, '+.4f')}]" if math.isfinite(self.low) else ""
+        return f"{number(self.value, '+.4f')}{ends}"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a verdict rests on, at one point.
+
+    gain: of the boost over the metric alone; best: of the best point of the grid, on the segments it is chosen on.
+    beyond_length: of the boost over the metric with the length term; length: of that term over the metric alone.
+    reassigned, random: of the boost made of such attributions; over_reassigned: gain less that of reassigned ones, a
+    paired difference.
+    """
+
+    gain: Estimate
+    best: float
+    beyond_length: Estimate
+    over_reassigned: Estimate
+    length: Estimate
+    reassigned: Estimate
+    random: Estimate
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One of four labels, and the numbers behind it in a sentence."""
+
+    label: Label
+    because: str
+
+
+def verdict(found: Evidence) -> Verdict:
+    """The verdict on a gain, from 95 % intervals; "above 0" says that a whole interval is.
+
+    - beyond length: the gain over the metric with the length term is above 0, and so is what the gain has more than
+      that of attributions reassigned from other segments.
+    - length: not so, but the gain over the metric alone is above 0. What follows from the number of words, or from
+      attributions of other segments, may explain it.
+    - selection: not so either; the best point of the grid gains more than 1e-5 on the segments it is chosen on, and
+      the interval of the gain lies below that. What is seen at the best point is what looking at the whole grid finds.
+    - nothing established: otherwise. The interval holds 0 and gains as large as the best point's, or there is none.
+
+    A verdict says what these segments establish. "length" and "nothing established" are no proof that there is
+    nothing more: with few segments or language pairs intervals are wide.
+    """
+    gain, beyond, over = found.gain, found.beyond_length, found.over_reassigned
+    if beyond.established and over.established:
+        said = f"gain beyond length {beyond}, over reassigned attributions {over}"
+        return Verdict("beyond length", said)
+    if gain.established:
+        missing = f"beyond length {beyond}" if not beyond.established else f"over reassigned attributions {over}"
+        return Verdict("length", f"gain {gain}, but {missing}; the length term alone gains {found.length}")
+    if better(np.array(found.best)) and gain.high < found.best:
+        said = f"the best point gains {number(found.best, '+.4f')} where it is chosen, on other segments {gain}"
+        return Verdict("selection", said)
+    if math.isnan(gain.value):
+        return Verdict("nothing established", "no gain is defined on these segments")
+    if math.isnan(gain.low):
+        return Verdict("nothing established", f"gain {gain}, on too few clusters for an interval")
+    return Verdict("nothing established", f"gain {gain}; the best point gains {number(found.best, '+.4f')}")
+
+
+def over_pairs(found: Sequence[Evidence]) -> Evidence:
+    """The evidence of several language pairs as one: means over pairs, each counted once.
+
+    Intervals are those of Student's t over the pairs, which are the clusters; a bootstrap of three to five clusters
+    would call a mean positive whenever all of them are. NaN with fewer than three. Pairs without a defined value are
+    left out of a mean.
+    """
+    names = ("gain", "beyond_length", "over_reassigned", "length", "reassigned", "random")
+    means = {name: mean_of_pairs([getattr(one, name).value for one in found]) for name in names}
+    return Evidence(best=mean_of_pairs([one.best for one in found]).value, **means)
+
+
+def mean_of_pairs(values: Sequence[float]) -> Estimate:
+    """The mean of one value per language pair with the interval of Student's t; NaN values are left out."""
+    from scipy.special import stdtrit
+
+    known = np.array([value for value in values if math.isfinite(value)])
+    if not len(known):
+        return Estimate()
+    mean = float(known.mean())
+    if len(known) < FEWEST_PAIRS:
+        return Estimate(mean)
+    reach = float(stdtrit(len(known) - 1, (1 + CONFIDENCE) / 2) * known.std(ddof=1) / math.sqrt(len(known)))
+    return Estimate(mean, mean - reach, mean + reach)
