@@ -220,5 +220,5 @@ def _wanted(hint: Any) -> str:
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return f"keys below it ({', '.join(item.name for item in dataclasses.fields(hint) if item.init)})"
     names: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
-    names |= {tuple: "a list", dict: "keys below it"}
+    names |= {tuple: "a list", dict: "keys below it", collections.abc.Mapping: "keys below it"}
     return names.get(typing.get_origin(hint) or hint, str(hint))

@@ -56,6 +56,27 @@ def test_what_does_not_fit_is_refused(scores, raters, reason):
         Judgements(scores, raters)
 
 
+def test_systems_have_scores_of_their_own_which_a_part_of_the_segments_keeps():
+    whole = Judgements({"da": np.full(4, np.nan)}, systems={"da": {"a": 0.5, "b": -1.0}})
+    assert whole.take([1, 2]).systems == {"da": {"a": 0.5, "b": -1.0}}
+    other = Judgements({"da": np.full(4, np.nan)}, systems={"da": {"a": 0.5, "b": 0.0}})
+    without = Judgements({"da": np.full(4, np.nan)})
+    assert len({repr(one.fingerprint()) for one in (whole, other, without)}) == 3
+    assert "systems" not in without.fingerprint()  # fingerprints of data without them are as they were
+
+
+@pytest.mark.parametrize(
+    ("systems", "reason"),
+    [
+        pytest.param({"mqm": {"a": 1.0}}, "systems' scores of 'mqm', but the human scores are da", id="unknown-aspect"),
+        pytest.param({"da": {"a": np.nan}}, "'da' of the system 'a' is nan", id="not-a-number"),
+    ],
+)
+def test_scores_of_systems_that_cannot_be_are_refused(systems, reason):
+    with pytest.raises(DataError, match=reason):
+        Judgements({"da": np.zeros(2)}, systems=systems)
+
+
 def test_fingerprint_covers_names_order_values_and_raters():
     whole = some()
     assert whole.fingerprint() == some().fingerprint()

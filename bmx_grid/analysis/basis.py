@@ -6,13 +6,14 @@ A sweep knows it from its results, and writes it beside its grid, in settings.pa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bmx_grid.analysis.table import FACTORS, GridTable, Setting
+from bmx_grid.evaluations.significance import Band, TestsOfSetting
 from bmx_grid.sweep.results import SettingResult
 
 BESIDE = "settings.parquet"
@@ -26,12 +27,14 @@ class Basis:
 
     segments: by (data set, language pair) how many segments there are; used: on how many of them correlations rest,
     those with a human score and an explanation. Both are the most of any setting, and empty where it is not known.
+    bands: 95 % intervals of the correlations at one w, of the settings whose grids a sweep has tested.
     """
 
     correlation: str | None = None
     aggregation: str | None = None
     segments: Mapping[tuple[str, str], int] = field(default_factory=dict)
     used: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    bands: Mapping[Setting, Band] = field(default_factory=dict, compare=False)
 
 
 UNKNOWN = Basis()
@@ -39,7 +42,8 @@ UNKNOWN = Basis()
 
 def basis_of(results: Iterable[SettingResult]) -> Basis:
     """The basis of finished settings."""
-    return _basis(
+    results = list(results)
+    found = _basis(
         {
             "dataset": one.dataset,
             "language_pair": one.language_pair,
@@ -50,6 +54,14 @@ def basis_of(results: Iterable[SettingResult]) -> Basis:
         }
         for one in results
     )
+    bands = ((Setting(*one.names), band_of(one)) for one in results)
+    return replace(found, bands={setting: own for setting, own in bands if own is not None})
+
+
+def band_of(result: SettingResult) -> Band | None:
+    """The intervals of the correlations of a setting at the shown w; None where the sweep did not test its grid."""
+    found = result.evaluated.get("tests")
+    return found.grid.band if isinstance(found, TestsOfSetting) and found.grid is not None else None
 
 
 def basis_beside(table: GridTable) -> Basis:

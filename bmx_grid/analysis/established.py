@@ -29,7 +29,12 @@ PLACEBOS = {
     "indicator": "the sign alone",
 }
 BEYOND = "beyond_length"
+ALL, CROSS_FITTED = "all", "cross_fitted"  # in the table of verdicts
 NEEDS = {"tests": "significance", "selection": "significance", "placebos": "placebos"}
+VERDICT_NUMBERS = (
+    *("gain", "gain_low", "gain_high", "beyond_length_gain", "beyond_length_low", "beyond_length_high"),
+    *("length_gain", "reassigned_gain", "random_gain"),
+)
 SWITCHED_ON = "evaluation=[grid,levels,significance,placebos]"
 IN_WORDS = {"published": "as published", "elsewhere": "chosen on the other language pairs", "": "as fixed here"}
 
@@ -42,7 +47,8 @@ class OfExplainer:
     gains: at this point. survive, lost: single gains, and losses, that survive the correction, of n_tested.
     placebos: by placebo, the mean gain at the same point; beyond_length: what is gained over a base that has the best
     length term already. best_gain, cross_fitted_gain: means over the same n_selected settings, of the best of the grid
-    and of points chosen on half of the clusters and judged on the other. verdicts: how many metrics have each.
+    and of points chosen on half of the clusters and judged on the other. verdicts: how often each is given, of
+    `widest_verdicts`.
     """
 
     point: str
@@ -81,7 +87,7 @@ def compute(given: Given) -> Established:
     gain = np.where([point != "" for point in at.points], at.gain, evaluation.gain)
     placebos = _by_placebo(given, real, at.points)
     selection = {setting_of(row): row for row in rows_of(given.frames.get("selection"))}
-    verdicts = list(rows_of(given.frames.get("verdicts")))
+    verdicts = widest_verdicts(list(rows_of(given.frames.get("verdicts"))))
     found: dict[str, OfExplainer] = {}
     for name in real.factor_levels("explainer"):
         rows = real.where(explainer=name)
@@ -148,7 +154,7 @@ def _gains(result: Established) -> Table:
     notes = (
         CLUSTERED.partition(" Above 0:")[0],
         f"Gains, losses: how many single ones survive Holm's correction ({tests}). Verdict: what the placebos leave of "
-        "it, with the number of metrics.",
+        "it, and how often.",
     )
     return Table("established", "What is established", header, (tuple(rows),), notes, brief=True)
 
@@ -176,25 +182,31 @@ def _beside(result: Established) -> Table:
 
 
 def _verdicts(rows: Sequence[Mapping[str, object]]) -> Table:
-    """The verdicts as the evaluation gives them, with their numbers."""
-    texts = [name for name in ("dataset", "language_pair", "metric", "explainer", "verdict") if name in rows[0]]
-    texts = [name for name in texts if len({str(row[name]) for row in rows}) > 1 or name in ("metric", "verdict")]
-    others = [name for name in rows[0] if name not in (*texts, "because", "dataset", "language_pair", "explainer")]
-    others = [name for name in others if isinstance(rows[0][name], int | float | np.number)]
-    body = []
-    for row in rows:
-        said = str(row["because"]) if "because" in row else ""
-        cells = [*(Cell(str(row[name])) for name in texts), *([Cell(said)] if said else [])]
-        body.append((*cells, *(_plain(row[name]) for name in others)))
-    told = ("because",) if rows[0].get("because") else ()
-    header = (*(name.replace("_", " ") for name in texts), *told, *(name.replace("_", " ") for name in others))
+    """The verdicts with the numbers behind them."""
+    numbers = [name for name in VERDICT_NUMBERS if all(name in row for row in rows)]
+    body = [
+        (
+            *(Cell(str(row[name])) for name in ("dataset", "language_pair", "metric", "explainer", "verdict")),
+            *(Cell(float(str(row[name])), "+.4f") for name in numbers),
+            Cell(str(row["because"])),
+        )
+        for row in rows
+    ]
+    header = (
+        "data set",
+        "language pair",
+        "metric",
+        "explainer",
+        "verdict",
+        *(one.replace("_", " ") for one in numbers),
+    )
     notes = (
-        "Beyond length: more is gained than a term in the number of words gives; length: it gives as much; selection: "
-        "only the best of the grid gains; nothing established: no interval is above 0.",
+        "At points chosen on other clusters of segments (cross-fitted), for placebos as for the boost. Beyond length: "
+        "more is gained than a term in the number of words and attributions of other segments give; length: the gain "
+        "is above 0, but these may explain it; selection: it is not, and lies below the best of the grid; nothing "
+        "established: the interval holds 0. Data set or language pair all: over several, each pair counted once.",
     )
-    return Table(
-        "verdicts", "Verdict by metric and explainer", header, (tuple(body),), notes, names=len(texts) + len(told)
-    )
+    return Table("verdicts", "Verdict by metric and explainer", (*header, "because"), (tuple(body),), notes, names=5)
 
 
 def _single(real: GridTable, at: Tested) -> Table:
@@ -253,7 +265,7 @@ def _sentence(name: str, one: OfExplainer, test: str) -> str:
             f"{_signed(one.best_gain)}, cross-fitted {_signed(one.cross_fitted_gain)}"
         )
     if one.verdicts:
-        parts.append(f"verdict by metric: {_verdicts_in_words(one)}")
+        parts.append(f"verdicts: {_verdicts_in_words(one)}")
     return "; ".join(parts) + "."
 
 
@@ -266,6 +278,23 @@ def _not_tested(missing: Sequence[str]) -> str:
     evaluations = " and ".join(sorted({NEEDS[table] for table in missing}))
     files = " and ".join(f"{table}.parquet" for table in missing)
     return f"Not known here: {files} is not beside the grid; a sweep with the evaluation {evaluations} writes it."
+
+
+def widest_verdicts(rows: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """For each metric and explainer the verdicts on the most language pairs: of all data sets, else of each data set,
+    else of each pair; at the cross-fitted point, which every setting has, where verdicts speak of several.
+    """
+    kept = [row for row in rows if row.get("point", CROSS_FITTED) == CROSS_FITTED]
+    found: list[Mapping[str, object]] = []
+    for names in dict.fromkeys((row["metric"], row["explainer"]) for row in kept):
+        own = [row for row in kept if (row["metric"], row["explainer"]) == names]
+        width = max(_width(row) for row in own)
+        found += [row for row in own if _width(row) == width]
+    return found
+
+
+def _width(row: Mapping[str, object]) -> int:
+    return (row["dataset"] == ALL) + (row["language_pair"] == ALL)
 
 
 def _with_interval(mean: float, low: float, high: float) -> str:
@@ -291,12 +320,6 @@ def _place(one: OfExplainer) -> tuple[Cell, Cell]:
         words = "varies" if one.point else "no point"
         return Cell(math.nan, words=words), Cell(math.nan, words=words)
     return point_cells(one.w, one.p)
-
-
-def _plain(value: object) -> Cell:
-    if isinstance(value, int | np.integer):
-        return Cell(int(value), ",")
-    return Cell(float(value), "+.4f") if isinstance(value, float | np.floating) else Cell(str(value))
 
 
 def _same(values: Floats) -> float:

@@ -11,12 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmx_grid.analysis import settings
+from bmx_grid.analysis import ceiling, established, settings, tested
 from bmx_grid.analysis.density import Density
+from bmx_grid.analysis.established import BEYOND, PLACEBOS, OfExplainer
 from bmx_grid.analysis.given import NOWHERE, Point, Tie
 from bmx_grid.analysis.run import Analysis
-from bmx_grid.analysis.table import Floats
+from bmx_grid.analysis.table import Floats, Setting
+from bmx_grid.analysis.tested import by_point
 from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.measures.cluster_means import cluster_mean
+
+MOST_ROWS = 48  # of a forest of single settings; more are shown as means
 
 
 @dataclass(frozen=True)
@@ -44,12 +49,42 @@ class Fixed:
     """A setting at the point of its explainer.
 
     point: the grid point used (w = 1: the metric alone); None for a control and without a point in the grid.
-    correlation: NaN where undefined. origin: where the point comes from, in words.
+    correlation: NaN where undefined. origin: where the point comes from, in words. low, high: 95 % interval of its
+    gain, NaN where the sweep did not test this point; survives: whether the gain survives the correction.
     """
 
     point: Point | None
     correlation: float
     origin: str
+    low: float = math.nan
+    high: float = math.nan
+    survives: bool = False
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A gain with its interval."""
+
+    gain: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ForestRow:
+    """A row of a forest: a setting (n is 1), or the n settings of a data set and metric with their mean.
+
+    names: without the explainer; survives: whether the gain survives the correction, False for a mean; placebos: what
+    each reaches at the same point, "beyond_length" among them.
+    """
+
+    names: tuple[str, ...]
+    n: int
+    gain: float
+    low: float
+    high: float
+    survives: bool
+    placebos: Mapping[str, Reached]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +114,78 @@ def fixed_of(analysis: Analysis, row: int) -> Fixed:
         return Fixed(None, math.nan, "a control")
     explainer = analysis.table.settings[row].explainer
     point = analysis.points.used.get(explainer, NOWHERE)
-    correlation = float(analysis.ask(settings.compute).fixed[row])
-    return Fixed(None if math.isnan(point.w) else point, correlation, analysis.origins[explainer])
+    found = analysis.ask(settings.compute)
+    ends = (float(found.low[row]), float(found.high[row]), bool(found.survives[row]))
+    known = None if math.isnan(point.w) else point
+    return Fixed(known, float(found.fixed[row]), analysis.origins[explainer], *ends)
+
+
+def ceiling_of(analysis: Analysis, row: int) -> float:
+    """The highest correlation that a setting can be expected to reach; NaN where no raters are published."""
+    one = analysis.table.settings[row]
+    return analysis.ask(ceiling.compute).ceilings_by_pair.get((one.dataset, one.language_pair), math.nan)
+
+
+def established_of(analysis: Analysis, explainer: str) -> OfExplainer:
+    """What is established of an explainer."""
+    return analysis.ask(established.compute).established[explainer]
+
+
+def forest_of(analysis: Analysis, explainer: str) -> list[ForestRow]:
+    """The settings of an explainer at their declared points, best first; none where nothing was tested.
+
+    More than 48 are shown as means over the language pairs of a data set and metric, with intervals by pair.
+    """
+    at, real = analysis.ask(tested.declared), analysis.real
+    if not at.test and "placebos" not in analysis.frames:
+        return []
+    reached = _placebos(analysis)
+    rows = [
+        ForestRow(
+            names=setting[:3],
+            n=1,
+            gain=float(at.gain[row]),
+            low=float(at.low[row]),
+            high=float(at.high[row]),
+            survives=bool(at.survives[row]),
+            placebos=reached.get((at.points[row], setting), {}),
+        )
+        for row, setting in enumerate(real.settings)
+        if setting.explainer == explainer and math.isfinite(at.gain[row])
+    ]
+    if len(rows) > MOST_ROWS:
+        rows = _means(rows, analysis.options.seed)
+    return sorted(rows, key=lambda one: (-one.gain, one.names))
+
+
+def _placebos(analysis: Analysis) -> dict[tuple[str, Setting], dict[str, Reached]]:
+    found: dict[tuple[str, Setting], dict[str, Reached]] = {}
+    frame = analysis.frames.get("placebos")
+    if frame is None:
+        return found
+    for kind in (*PLACEBOS, BEYOND):
+        for key, row in by_point(frame[frame["placebo"] == kind]).items():
+            one = Reached(*(float(row[name]) for name in ("gain", "low", "high")))
+            if math.isfinite(one.gain):
+                found.setdefault(key, {})[kind] = one
+    return found
+
+
+def _means(rows: Sequence[ForestRow], seed: int) -> list[ForestRow]:
+    groups: dict[tuple[str, ...], list[ForestRow]] = {}
+    for one in rows:
+        groups.setdefault((one.names[0], one.names[2]), []).append(one)
+    found = []
+    for names, own in groups.items():
+        pairs = [one.names[1] for one in own]
+        placebos = {}
+        for kind in dict.fromkeys(kind for one in own for kind in one.placebos):
+            values = [one.placebos[kind].gain if kind in one.placebos else math.nan for one in own]
+            mean = cluster_mean(values, pairs, seed=seed)
+            placebos[kind] = Reached(mean.mean, mean.low, mean.high)
+        mean = cluster_mean([one.gain for one in own], pairs, seed=seed)
+        found.append(ForestRow(names, len(own), mean.mean, mean.low, mean.high, survives=False, placebos=placebos))
+    return found
 
 
 def settings_to_draw(analysis: Analysis, asked: Sequence[str] = ()) -> list[int]:

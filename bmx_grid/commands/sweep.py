@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from bmx_grid.evaluations.base import Evaluation
     from bmx_grid.evaluations.grid import GridEvaluation
-    from bmx_grid.metrics.base import Metric
     from bmx_grid.progress import Progress
     from bmx_grid.sweep.executors.base import Executor
     from bmx_grid.sweep.output import OutputFolder
@@ -150,6 +149,7 @@ def run(config: Mapping[str, Any]) -> int:
     from bmx_grid.evaluations.base import Evaluation
     from bmx_grid.evaluations.grid import GridEvaluation
     from bmx_grid.explainers.base import Explainer
+    from bmx_grid.metrics.base import Metric
     from bmx_grid.report.running import plan_table
     from bmx_grid.sweep.executors.base import Executor
     from bmx_grid.sweep.plan import make_plan
@@ -158,7 +158,7 @@ def run(config: Mapping[str, Any]) -> int:
     settings = Settings.from_config(config)
     datasets = {name: build(node, DatasetReader, f"dataset.{name}") for name, node in _options(config, "dataset")}
     check_distinct("dataset", {key: reader.name for key, reader in datasets.items()})
-    metrics = _metrics(config)
+    metrics = {name: build(node, Metric, f"metric.{name}") for name, node in _options(config, "metric")}
     explainers = {
         name: build(node, Explainer, f"explainer.{name}") for name, node in _options(config, "explainer", least=0)
     }
@@ -418,20 +418,6 @@ def _options(config: Mapping[str, Any], group: str, least: int = 1) -> list[tupl
     for name in chosen:
         check_name(group, str(name), f"{group}.{name}")
     return [(str(name), node) for name, node in chosen.items()]
-
-
-def _metrics(config: Mapping[str, Any]) -> dict[str, Metric]:
-    """The metrics by name, where an option may stand for several. Raises ConfigError for a name that occurs twice."""
-    from bmx_grid.metrics.base import Metric
-
-    found: dict[str, Metric] = {}
-    for option, node in _options(config, "metric"):
-        for name, metric in build(node, Metric, f"metric.{option}").members(option).items():
-            check_name("metric", name, f"metric.{option}")
-            if name in found:
-                raise ConfigError(f"metric.{option}: there is another metric '{name}'; give one of them another name.")
-            found[name] = metric
-    return found
 
 
 def _one(config: Mapping[str, Any], group: str) -> Mapping[str, Any]:

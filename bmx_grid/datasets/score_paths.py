@@ -36,9 +36,10 @@ class PathPattern:
         """Whether the path depends on this name."""
         return placeholder in self._names
 
-    def metrics(self) -> list[str]:
-        """The names that {metric} stands for in the files there are, blanks at the ends removed, sorted."""
-        return sorted({names["metric"].strip() for _, names in self._files({})})
+    def metrics(self, dataset: str, language_pair: str) -> set[str]:
+        """The names that {metric} stands for in the files there are, blanks at the ends removed."""
+        found = self._files({"dataset": dataset, "language_pair": language_pair})
+        return {names["metric"].strip() for _, names in found}
 
     def files(self, metric: str, dataset: str, language_pair: str) -> dict[str, Path]:
         """The files of a metric, a data set and a language pair, by level; "" where the path does not say the level.

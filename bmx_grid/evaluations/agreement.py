@@ -37,8 +37,8 @@ class Row:
 
     point: "base" or the name of a boosted point; human: which judgement. level: "segment" or "system"; grouping:
     "none", "item" or "system". low, high: the 95 % interval; NaN where undefined.
-    n_segments: segments with both scores; n_systems: their systems; n_groups: groups, n_undefined: those of them (or of
-    the system pairs, for spa) without a value.
+    n_segments: segments with both scores; n_systems: their systems; n_groups: groups, 1 without grouping;
+    n_undefined: those of them without a value.
     epsilon, calibrated_on: the tie threshold of acc_eq, and what it was chosen on. system_score: "mean" or "corpus".
     """
 
@@ -138,7 +138,8 @@ class OfPoint:
             yield dataclasses.replace(row, epsilon=ties.epsilon, calibrated_on=SAME_DATA, note="; ".join(notes))
 
     def _segment_row(self, grouping: str, statistic: str, found: Grouped, n_systems: int) -> Row:
-        counts = (found.n_segments, n_systems, found.n_groups, found.n_undefined)
+        groups = (found.n_groups, found.n_undefined) if grouping != "none" else (1, int(math.isnan(found.value)))
+        counts = (found.n_segments, n_systems, *groups)
         values = (found.value, found.low, found.high)
         return Row(self.point, self.human_name, "segment", grouping, statistic, *values, *counts)
 
@@ -152,10 +153,10 @@ class OfPoint:
         metric = self.direction * of_metric(None)
         both = np.isfinite(metric) & np.isfinite(human(None))
         n_systems, n_segments = int(both.sum()), int(self._counts()[both].sum())
-        few = "" if n_systems >= FEWEST_SYSTEMS else f"{n_systems} systems are too few"
+        few = "" if n_systems >= FEWEST_SYSTEMS else f"fewer than {FEWEST_SYSTEMS} systems"
 
-        def row(statistic: str, value: float, ends: tuple[float, float], undefined: int, note: str) -> Row:
-            counts = (n_segments, n_systems, 1, undefined)
+        def row(statistic: str, value: float, ends: tuple[float, float], note: str) -> Row:
+            counts = (n_segments, n_systems, 1, int(math.isnan(value)))
             names = (self.point, self.human_name, "system", "none", statistic)
             return Row(*names, value, *ends, *counts, system_score=kind, note=note)
 
@@ -173,10 +174,10 @@ class OfPoint:
                     resamples=self.resamples,
                     seed=self.seed,
                 )
-            yield row(statistic, value, ends, int(math.isnan(value)), few)
+            yield row(statistic, value, ends, few)
         yield self._soft_row(row, few)
 
-    def _soft_row(self, row: Callable[[str, float, tuple[float, float], int, str], Row], few: str) -> Row:
+    def _soft_row(self, row: Callable[[str, float, tuple[float, float], str], Row], few: str) -> Row:
         """Soft pairwise accuracy, from the segments that the systems share."""
         shape = (int(self.places.items.max()) + 1, len(self.places.names))
         metric, human = np.full(shape, np.nan), np.full(shape, np.nan)
@@ -184,15 +185,13 @@ class OfPoint:
         metric[self.places.items[own], self.places.systems[own]] = self.direction * self.scores[own]
         human[self.places.items[own], self.places.systems[own]] = self.human[own]
         if not np.isfinite(human).any():
-            return row("spa", math.nan, (math.nan, math.nan), 1, "needs human scores of segments")
+            return row("spa", math.nan, (math.nan, math.nan), "needs human scores of segments")
         found = spa(metric, human, resamples=self.resamples or 1000, seed=self.seed)
         n_systems = int((np.isfinite(metric) & np.isfinite(human)).any(axis=0).sum())
         undefined = n_systems * (n_systems - 1) // 2 - found.n_pairs
-        note = few if not undefined else f"{undefined} pairs of systems share no segment"
-        return dataclasses.replace(
-            row("spa", found.value, spa_interval(found, resamples=self.resamples, seed=self.seed), undefined, note),
-            system_score="mean",
-        )
+        note = f"{undefined} pairs of systems share no segment" if undefined else few
+        ends = spa_interval(found, resamples=self.resamples, seed=self.seed)
+        return dataclasses.replace(row("spa", found.value, ends, note), system_score="mean")
 
     def of_systems(self) -> tuple[list[str], Floats, Floats]:
         """The systems, their scores by the metric, higher is better, and by people; as the system level uses them."""
@@ -212,7 +211,14 @@ class OfPoint:
                 values = (float(human[at]), float(mean[at]), float(whole[at]), int(counts[at]))
                 yield SystemRow(self.point, self.human_name, system, *values)
 
+    @property
+    def _systems_only(self) -> bool:
+        """Whether the metric's scores are of systems only, read from a file."""
+        return bool(self.given) and not np.isfinite(self.scores).any()
+
     def _uses_corpus(self) -> bool:
+        if self._systems_only:
+            return True
         if self.system_score == "auto":
             return self.whole_systems is not None
         return self.system_score == "corpus"
@@ -220,7 +226,7 @@ class OfPoint:
     @property
     def _used(self) -> NDArray[np.bool_]:
         """The segments that system scores are made of: those with a score, and rated where segments are rated."""
-        used = self.places.named & np.isfinite(self.scores)
+        used = self.places.named & (np.isfinite(self.scores) | self._systems_only)
         return used if self.whole_systems is not None else used & np.isfinite(self.human)
 
     @property

@@ -18,9 +18,12 @@ from bmx_grid.evaluations.points import inputs_of
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import check_kind, correlate
-from bmx_grid.measures.grid_resampling import Bands, GridSignificance, grid_significance
+from bmx_grid.measures.grid import nearest_point
+from bmx_grid.measures.grid_resampling import Splits, bootstrap_bands, split_gains
+from bmx_grid.measures.grid_selection import SelectionAdjusted, selection_adjusted
 from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
 from bmx_grid.measures.significance import Alternative, Comparison, Unit, compare, williams
+from bmx_grid.measures.weighted_grids import Sample
 
 Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]
 UNITS: Mapping[str, Unit] = {"perm_both": "both", "perm_inputs": "inputs", "perm_systems": "systems"}
@@ -67,18 +70,34 @@ class Rank:
 
 
 @dataclass(frozen=True, eq=False)
+class Band:
+    """95 % intervals of the correlation at one w, for every p: low, high float64[P]; each holds for its p alone."""
+
+    w: float
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class WholeGrid:
+    """What the grid of a setting is worth: its best point (w, p) tested for the choice, the cross-fitted gain, and a
+    band for the figure, at the w of the published point (of the best one where none is published)."""
+
+    point: tuple[float, float]
+    selection: SelectionAdjusted
+    splits: Splits
+    band: Band
+    n: int
+    clusters: int
+
+
+@dataclass(frozen=True, eq=False)
 class TestsOfSetting:
     """rows: the tests; grid: of the whole grid, None without one; ranks: of its metric, in one setting of each."""
 
     rows: tuple[Row, ...]
-    grid: GridSignificance | None
-    point: tuple[float, float]
+    grid: WholeGrid | None
     ranks: tuple[Rank, ...] = ()
-
-    @property
-    def bands(self) -> Bands | None:
-        """Intervals of every point's correlation and gain."""
-        return None if self.grid is None else self.grid.bands
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,41 +180,49 @@ class SignificanceEvaluation(Evaluation):
         """The tests of the points that a setting declares alone, and of its grid."""
         rows = [row for point in setting.boosted for row in self._against_base(setting, point)]
         if setting.explainer is None:
-            return TestsOfSetting(tuple(rows), None, (np.nan, np.nan))
+            return TestsOfSetting(tuple(rows), None)
+        whole = self._whole_grid(setting)
+        best = Row(
+            **self._names(setting, "best"),
+            **_of_segments(setting, self.grid.correlation),
+            difference=whole.selection.gain,
+            low=float("nan"),
+            high=float("nan"),
+            test="selection_adjusted",
+            alternative="greater",
+            p=whole.selection.p,
+            n=whole.n,
+            clusters=whole.clusters,
+            resamples=self.resamples,
+            seed=self.seed,
+            family="best point against base",
+        )
+        return TestsOfSetting((*rows, best), whole)
+
+    def _whole_grid(self, setting: Finished) -> WholeGrid:
         spec = self.grid.spec
         used = inputs_of(spec, setting)
         labels = np.asarray(setting.clusters, dtype=np.str_)[used.used]
-        whole = grid_significance(
-            used.means,
-            used.base,
-            used.human,
-            np.array(spec.w),
-            labels,
-            kind=spec.correlation,
-            resamples=self.resamples,
-            splits=self.splits,
-            seed=self.seed,
+
+        def sample(w: Sequence[float]) -> Sample:
+            return Sample.of(used.means, used.base, used.human, w, labels, kind=spec.correlation)
+
+        whole = sample(spec.w)
+        best = selection_adjusted(whole, self.resamples, self.seed)
+        published = self.grid.fixed.get(setting.explainer_name)
+        place = (
+            None if published is None else nearest_point(np.array(spec.p), np.array(spec.w), published.p, published.w)
         )
-        best = whole.selection
-        point = (best.w, spec.p[best.row] if best.row >= 0 else float("nan"))
-        rows.append(
-            Row(
-                **self._names(setting, "best"),
-                **_of_segments(setting, spec.correlation),
-                difference=best.gain,
-                low=float("nan"),
-                high=float("nan"),
-                test="selection_adjusted",
-                alternative="greater",
-                p=best.p,
-                n=whole.n,
-                clusters=whole.clusters,
-                resamples=self.resamples,
-                seed=self.seed,
-                family="best point against base",
-            )
+        shown = spec.w[place[1]] if place is not None else best.w if math.isfinite(best.w) else spec.w[0]
+        bands = bootstrap_bands(sample((shown,)), self.resamples, self.seed)
+        return WholeGrid(
+            point=(best.w, spec.p[best.row] if best.row >= 0 else float("nan")),
+            selection=best,
+            splits=split_gains(whole, self.splits, self.seed),
+            band=Band(shown, bands.low[:, 0], bands.high[:, 0]),
+            n=len(used.base),
+            clusters=whole.clusters,
         )
-        return TestsOfSetting(tuple(rows), whole, point)
 
     def together(self, settings: Sequence[Finished], results: Sequence[TestsOfSetting]) -> Sequence[TestsOfSetting]:
         """The tests of points chosen elsewhere and of metrics against each other; then p values by family."""
@@ -227,7 +254,7 @@ class SignificanceEvaluation(Evaluation):
         if result.grid is not None:
             best, split = result.grid.selection, result.grid.splits
             crossed = (split.mean, split.low, split.high, split.abstained, self.splits, result.grid.clusters)
-            found.append((*result.point, best.gain, best.p, *crossed))
+            found.append((*result.grid.point, best.gain, best.p, *crossed))
         selection = {name: [row[at] for row in found] for at, name in enumerate(self.TABLES["selection"])}
         ranking: dict[str, Any] = {
             name: [getattr(one, name) for one in result.ranks] for name in self.TABLES["ranking"]

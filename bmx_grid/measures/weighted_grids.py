@@ -68,9 +68,12 @@ class Sample:
         check_kind(kind)
         means, base, human, w = (np.asarray(a, dtype=np.float64) for a in (means, base, human, w))
         labels = np.asarray(cluster)
-        if means.ndim != 2 or not len(means) == len(base) == len(human) == len(labels) or base.ndim != 1:
+        fit = means.ndim == 2 and means.shape[1] > 0 and base.shape == human.shape == labels.shape == (len(means),)
+        if not fit:
             shapes = ", ".join(str(a.shape) for a in (means, base, human, labels))
-            raise ValueError(f"means [N, P], base [N], human [N] and clusters [N] are needed, not shapes {shapes}")
+            raise ValueError(
+                f"means [N, P] of at least one p, base [N], human [N] and clusters [N] are needed, not shapes {shapes}"
+            )
         if not (np.isfinite(base).all() and np.isfinite(human).all() and np.isfinite(means.sum(axis=0)).all()):
             raise ValueError("only segments with finite scores, judgements and means can be resampled")
         if w.ndim != 1 or not len(w) or not (np.diff(w) > 0).all() or w[0] < 0 or w[-1] > 1:

@@ -93,8 +93,8 @@ class Metric(Component):
         """
         return None
 
-    def members(self, name: str) -> Mapping[str, Metric]:
-        """The metrics that this option of a sweep stands for, by name: itself, unless it says otherwise."""
+    def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Metric]:
+        """The metrics, by name, that this option stands for in a sweep of these sets: by default itself."""
         return {name: self}
 
     def statistics(self, items: Sequence[Item]) -> Floats:

@@ -37,7 +37,7 @@ class Imported(Metric):
     files: in place of file, metric -> path: several metrics under names of their own.
     columns: of a table, role (score, id, system, language_pair) -> column. A role that is null takes the column of its
         own name, the score also that of the metric's name: one table may hold several metrics.
-    language_pairs: the one pair that the file is of, where neither it nor its path says so.
+    language_pairs: the one pair that the file is of, where neither it nor its path says so and there are several.
     extra: "refuse" or "ignore" rows of ids or systems that the test set does not have.
     separator, max_bytes: as for a data set (`tabular`).
 
@@ -76,17 +76,24 @@ class Imported(Metric):
     def signature(self) -> str:
         return f"imported|scores:{self.scores or 'unread'}|version:{self.VERSION}"
 
-    def members(self, name: str) -> Mapping[str, Metric]:
-        """The metrics that this option stands for. Raises ConfigError when no file is named, or none is there."""
+    def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Metric]:
+        """The metrics that this option stands for; in a sweep of one language pair their files are of that one.
+
+        Raises ConfigError when no file is named, DataMissingError when {metric} stands for nothing.
+        """
+        pairs = tuple(dict.fromkeys(segments.language_pair for segments in sets))
+        known = dataclasses.replace(self, files=None, language_pairs=self.language_pairs or pairs[: len(pairs) == 1])
         if self.files:
-            return {one: dataclasses.replace(self, name=one, file=path, files=None) for one, path in self.files.items()}
+            return {one: dataclasses.replace(known, name=one, file=path) for one, path in self.files.items()}
         pattern = self._pattern()
         if not pattern.has("metric"):
-            return {name: dataclasses.replace(self, name=name)}
-        names = pattern.metrics()
-        if not names:
-            raise DataMissingError(f"{KEY}.file: no file fits {pattern.text!r} (looked in {Path.cwd()}).")
-        return {one: dataclasses.replace(self, name=one) for one in names}
+            return {name: dataclasses.replace(known, name=name)}
+        names = sorted({one for segments in sets for one in pattern.metrics(segments.dataset, segments.language_pair)})
+        if sets and not names:
+            raise DataMissingError(
+                f"{KEY}.file: no file fits {pattern.text!r} for {', '.join(pairs)} (looked in {Path.cwd()})."
+            )
+        return {one: dataclasses.replace(known, name=one) for one in names}
 
     def check(self) -> None:
         self._pattern()

@@ -17,7 +17,7 @@ from bmx_grid.errors import BmxError, ConfigError, DataMissingError, ExplainErro
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import GivenScores, Metric
 from bmx_grid.perturbation import Item, Role
-from bmx_grid.segments import SegmentSet, clusters
+from bmx_grid.segments import SegmentSet, check_name, clusters
 from bmx_grid.wording import setting_label
 
 ALONE = "none"  # the explainer's name in settings of a metric alone
@@ -145,7 +145,8 @@ def make_plan(
     explainers: without any, the metrics alone are evaluated.
     seeds: with which settings are repeated, beside `seed`, where the explainer is random.
     leave_out: patterns of settings that are not wanted, "DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER" with * for any.
-    Data that cannot be read fail their own settings only. Raises ConfigError for what is no such pattern.
+    Data that cannot be read fail their own settings only. Raises ConfigError for what is no such pattern, and BmxError
+    for a metric that is a file and names none.
     """
     unwanted = dict.fromkeys(leave_out, 0)
     for pattern in unwanted:
@@ -163,6 +164,7 @@ def make_plan(
         failed += missed
     for segments in sets:
         _warn_of_empty_texts(segments)
+    metrics = _members(metrics, sets)
     planned: list[PlannedSetting] = []
     repeats: dict[int, list[PlannedSetting]] = {}
     unavailable = _unavailable(metrics) | _unavailable(explainers)
@@ -225,6 +227,18 @@ def make_plan(
         left_out.append(Refused(pattern, f"matches {count or 'no'} settings of this sweep, by leave_out"))
     of_seeds = {other: tuple(found) for other, found in repeats.items()}
     return SweepPlan(tuple(planned), tuple(left_out), tuple(failed), unavailable, _clusters(sets), of_seeds)
+
+
+def _members(metrics: Mapping[str, Metric], sets: Sequence[SegmentSet]) -> dict[str, Metric]:
+    """The metrics by name, where an option may stand for several. Raises ConfigError for a name that occurs twice."""
+    found: dict[str, Metric] = {}
+    for option, metric in metrics.items():
+        for name, one in metric.members(option, sets).items():
+            check_name("metric", name, f"metric.{option}")
+            if name in found:
+                raise ConfigError(f"metric.{option}: there is another metric '{name}'; give one of them another name.")
+            found[name] = one
+    return found
 
 
 def _clusters(sets: Sequence[SegmentSet]) -> dict[tuple[str, str], Sequence[str]]:

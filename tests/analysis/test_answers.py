@@ -5,7 +5,7 @@ import pytest
 from some_tables import flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis import controls, headline, settings
-from bmx_grid.analysis.given import Options, Point
+from bmx_grid.analysis.given import Point
 from bmx_grid.analysis.run import analyse
 
 SURFACES = {
@@ -16,24 +16,28 @@ SURFACES = {
 }
 
 
-def test_controls_are_read_at_their_own_points_and_at_those_of_real_explainers():
-    found = analyse(table(SURFACES)).ask(controls.compute)
+def test_controls_are_read_at_the_points_of_real_explainers_and_never_at_their_own():
+    found = analyse(table({**SURFACES, ("d", "a", "m", "random"): peaked(0.5, gain=0.08)})).ask(controls.compute)
     explainer, metric = found.controls["random_explainer"], found.controls["random_metric"]
-    assert explainer.used == {"random": Point(0.5, 0.5)}
-    assert (explainer.gains.n, explainer.gains.mean_gain) == (1, pytest.approx(0.02))
+    assert explainer.used == {"lime": Point(-1.0, 0.5)}
+    at = explainer.by_explainer["lime"]
+    assert (at.n, at.better, at.mean_gain) == (1, 0, pytest.approx(0.08 - 0.15))  # 15 steps of 0.01 from its best
+    best = {name: one.mean_gain for name, one in explainer.best_of_grid.items()}
+    assert best == pytest.approx({"lime": 0.1, "random": 0.08})  # without the random metric
     assert metric.used == {"lime": Point(-1.0, 0.5)}
     assert (metric.gains.n, metric.gains.mean_gain) == (1, pytest.approx(0.03))
-    (made,) = controls.tables(found)
+    made, of_best = controls.tables(found)
     assert [[cell.shown for cell in row[:3]] for row in made.rows] == [
-        ["random explainer", "random", "w 0.5, p 0.5"],
+        ["random explainer", "lime", "w 0.5, p -1"],
         ["random metric", "lime", "w 0.5, p -1"],
     ]
+    assert [row[0].shown for row in of_best.rows] == ["lime", "random"]
 
 
-def test_a_control_that_nothing_improves_is_the_metric_alone():
-    analysis = analyse(table({("d", "a", "m", "random"): flat()}), Options(tie="mildest"))
-    (made,) = controls.tables(analysis.ask(controls.compute))
-    assert made.rows[0][2].shown == "metric alone"
+def test_random_attributions_alone_are_not_read_at_points_of_their_own():
+    found = analyse(table({("d", "a", "m", "random"): peaked(0.5)})).ask(controls.compute)
+    assert found.controls["random_explainer"].by_explainer == {}
+    assert [one.stem for one in controls.tables(found)] == ["controls_best"]
 
 
 def test_densities_are_of_the_gains_at_the_fixed_points():

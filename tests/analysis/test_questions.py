@@ -203,7 +203,7 @@ def test_headline_is_cautious():
     assert "random" not in told  # controls are judged where they were chosen: they are in their table only
     (controls,) = [one for one in analysis.tables() if one.stem == "controls"]
     assert not controls.brief
-    assert "in-sample" in controls.notes[0]
+    assert "at the points of the real explainers" in controls.notes[0]
 
 
 def test_nothing_but_controls_has_no_conclusion():

@@ -14,6 +14,7 @@ from bmx_grid.errors import BmxError, ExplainError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.identity import identity
+from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.perturbation import Item, Plan
 
 PAIRS = [(f"a b{number % 7} c d", f"e f{number} g")[::1] for number in range(30)] + [("", "x"), ("x", ""), ("y", "y")]
@@ -225,3 +226,13 @@ def _plan_of(role):
 )
 def test_draws_stay_what_they_are_so_that_cached_attributions_are_found_again(item, role, draw):
     assert _generator(7, "{}", item, role).integers(1 << 30) == draw
+
+
+@pytest.mark.parametrize("explainer", [None, Erasure()], ids=["metric-alone", "explained"])
+def test_statistics_of_the_unperturbed_texts_are_kept_where_a_metric_has_its_own(explainer):
+    found = explain_items(Chrf(), explainer, items(PAIRS), seed=0)
+    expected = Chrf().statistics(items(PAIRS))
+    assert np.array([one.statistics for one in found]).tolist() == expected.tolist()
+    assert [one.base_score for one in found] == Chrf().score(items(PAIRS)).tolist()
+    assert explain_items(Chrf(), explainer, [], seed=0) == []
+    assert explain_items(HashMetric(), explainer, items(PAIRS, "source"), seed=0)[0].statistics is None

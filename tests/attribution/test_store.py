@@ -1,5 +1,6 @@
 """The attribution store: content decides, damage is noticed, nothing is lost or doubled."""
 
+import dataclasses
 import itertools
 import json
 import multiprocessing
@@ -252,3 +253,42 @@ def test_a_file_that_is_replaced_while_it_is_read_is_not_damaged(tmp_path):
     finally:
         ended.set()
         thread.join()
+
+
+def with_statistics(number: int) -> Explanation:
+    return dataclasses.replace(explanation(number), statistics=np.array([number, 2.5, number**2], dtype=float))
+
+
+def test_statistics_come_back_with_their_segments(tmp_path):
+    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en", READS)
+    place.add([with_statistics(number) for number in range(10)])
+    place.merge()
+    found = place.load([KEYS[index] for index in (7, 3, 3)])
+    assert found.statistics.tolist() == [[7, 2.5, 49], [3, 2.5, 9], [3, 2.5, 9]]
+    assert fill(tmp_path / "without", [[0]]).load(KEYS[:1]).statistics is None
+
+
+def test_rows_that_were_stored_before_statistics_are_kept_and_have_none(tmp_path):
+    place = fill(tmp_path, [list(range(5))])
+    table = pq.read_table(place.path)
+    header = {"version": 2, "identity": IDENTITY, "digest": store._content_digest(table, place.identity, 2)}
+    pq.write_table(table.replace_schema_metadata({"bmx_grid": json.dumps(header)}), place.path)
+    assert place.missing(KEYS[:6]) == [5]
+    place.add([with_statistics(5)])
+    place.merge()
+    found = place.load(KEYS[:6])
+    assert np.isnan(found.statistics[:5]).all()
+    assert found.statistics[5].tolist() == [5, 2.5, 25]
+    assert found.base_scores.tolist() == [row.base_score for row in ROWS[:6]]
+    assert found.hypothesis[4].tobytes() == ROWS[4].attributions["hypothesis"].tobytes()
+
+
+def test_statistics_that_were_changed_on_disk_are_noticed(tmp_path):
+    place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en", READS)
+    place.add([with_statistics(number) for number in range(3)])
+    place.merge()
+    table = pq.read_table(place.path)
+    other = pa.array([[9.0, 9, 9]] * 3)
+    pq.write_table(table.set_column(table.column_names.index("statistics"), "statistics", other), place.path)
+    with pytest.warns(UserWarning, match="do not agree with their digest"):
+        assert place.missing(KEYS[:3]) == [0, 1, 2]

@@ -46,7 +46,7 @@ def test_every_named_result_is_written(results, capsys):
     for method in ("leave_one_out", "nested"):
         assert set(found[method]) == {"dataset", "language_pair", "metric"}
         assert {"better", "mean_gain", "optimism"} <= set(found[method]["dataset"]["lime"])
-    assert found["controls"]["random_explainer"]["n"] == 8
+    assert found["controls"]["random_explainer"]["by_explainer"]["lime"]["n"] == 8
     assert found["controls"]["random_metric"]["n"] == 4
     assert len(found["settings"]) == 25
     assert found["settings"]["d2 · a · m3 · lime"]["best_p"] == -2.0

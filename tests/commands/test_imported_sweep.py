@@ -3,7 +3,9 @@
 import csv
 from pathlib import Path
 
+import numpy as np
 import pytest
+from pyarrow import parquet
 from score_trees import TREE, plant
 
 from bmx_grid.commands.compose import compose_and_run
@@ -43,14 +45,11 @@ def test_several_imported_metrics_beside_one_that_scores_texts(run):
         *OWN,
         "metric=[chrf,imported]",
         "metric.imported.files={comet: scores.tsv, gemba: scores.tsv}",
-        "metric.imported.language_pairs=[de-en]",
     )
     assert status == 0, said
     assert set(rows) == {("chrf", "de-en"), ("comet", "de-en"), ("gemba", "de-en")}
     human = [row * 0.1 + own for row in range(1, 6) for own in (0, 1)]
     gemba = [row * sign for row in range(1, 6) for sign in (-1, 1)]
-    import numpy as np
-
     assert float(rows["gemba", "de-en"]["baseline"]) == pytest.approx(np.corrcoef(human, gemba)[0, 1])
     assert rows["gemba", "de-en"]["signature"].startswith("imported|scores:")
 
@@ -61,7 +60,6 @@ def test_an_explainer_leaves_imported_metrics_out_with_a_sentence(run):
         "explainer=[erasure]",
         "metric=[chrf,imported]",
         "metric.imported.files={comet: scores.tsv}",
-        "metric.imported.language_pairs=[de-en]",
         "analysis=false",
     )
     assert status == 0, said
@@ -75,7 +73,6 @@ def test_a_file_that_does_not_fit_fails_its_own_settings_only(run):
         *OWN,
         "metric=[imported]",
         "metric.imported.files={comet: scores.tsv, gemba: short.tsv}",
-        "metric.imported.language_pairs=[de-en]",
     )
     assert status == 1
     assert set(rows) == {("comet", "de-en")}
@@ -90,7 +87,7 @@ def test_two_metrics_of_one_name_are_refused(run):
 
 
 def test_a_changed_file_is_another_result(run):
-    given = ("metric=[imported]", "metric.imported.files={gemba: scores.tsv}", "metric.imported.language_pairs=[de-en]")
+    given = ("metric=[imported]", "metric.imported.files={gemba: scores.tsv}")
     before = run(*OWN, *given)[2]["gemba", "de-en"]
     again = run(*OWN, *given)[1]
     assert "is up to date" in again
@@ -107,7 +104,6 @@ def test_limit_takes_the_first_ids_of_a_file_in_the_order_of_the_sources(run):
         *OWN,
         "metric=[imported]",
         "metric.imported.file=mine.seg.score",
-        "metric.imported.language_pairs=[de-en]",
         "limit=3",
     )
     assert status == 0, said
@@ -131,13 +127,64 @@ def test_a_tree_of_mt_metrics_eval_with_its_metrics(run, tmp_path):
     assert "COMET-refA: has no scores of cs-uk" in said
 
 
-def test_the_official_submissions_of_wmt22(run, data_dir):
-    status, said, rows = run("+sweep=wmt22_official", f"data_dir={data_dir}", "evaluation=[grid]")
+def correlations(level):
+    """(language pair, metric, statistic) -> row of correlations.parquet at this level, without grouping."""
+    rows = parquet.read_table("out/correlations.parquet").to_pylist()
+    return {
+        (row["language_pair"], row["metric"], row["statistic"]): row
+        for row in rows
+        if (row["level"], row["grouping"]) == (level, "none")
+    }
+
+
+def test_published_scores_of_systems_are_what_the_system_level_rests_on(run, tmp_path):
+    files = {
+        "sources/en-de.txt": "s1\ns2\n",
+        "references/en-de.refA.txt": "r1\nr2\n",
+        "human-scores/en-de.mqm.seg.score": "".join(f"sys{n} {-n}\nsys{n} {-n}\n" for n in range(4)),
+        "metric-scores/en-de/BLEU-refA.sys.score": "sys0 40\nsys1 30\nsys2 25\nsys3 24\n",
+    }
+    plant(tmp_path / "trees/toy", files | {f"system-outputs/en-de/sys{n}.txt": f"o{n}\np{n}\n" for n in range(4)})
+    status, said, _ = run(
+        "dataset=[mt_metrics_eval]",
+        "dataset.mt_metrics_eval.test_set=toy",
+        f"dataset.mt_metrics_eval.folder={tmp_path}/trees",
+        "metric=[imported]",
+        "metric.imported.file=trees/toy",
+        "explainer=[]",
+        "evaluation=[levels]",
+        "evaluation.levels.resamples=0",
+    )
     assert status == 0, said
-    assert ("Team HW-TSC", "en-cs") in rows and ("joanne.wjy", "en-mr") in rows
+    found = correlations("system")["en-de", "BLEU-refA", "pearson"]
+    assert found["value"] == pytest.approx(np.corrcoef([40, 30, 25, 24], [0, -1, -2, -3])[0, 1])
+    assert found["n_systems"] == 4
+
+
+def test_the_official_submissions_of_wmt22(run, data_dir):
+    status, said, _ = run("+sweep=wmt22_official", f"data_dir={data_dir}", "evaluation.levels.resamples=0")
+    assert status == 0, said
+    found = correlations("segment")
     official = data_dir / "wmt-qe-2022-data" / "official_results.tsv"
-    asked = [row for row in csv.DictReader(official.open(), delimiter="\t") if row["task"].startswith("task1_")]
+    asked = [row for row in csv.DictReader(official.open(), delimiter="\t") if row["task"] in ("task1_da", "task1_mqm")]
     for row in asked:
-        if row["measure"] == "Pearson":
-            found = rows[row["submission_dir"].rpartition(" - ")[0].strip(), row["lp"]]["baseline"]
-            assert f"{float(found):.4f}" == f"{float(row['official']):.4f}", row
+        if row["measure"] in ("Pearson", "Spearman"):
+            metric = row["submission_dir"].rpartition(" - ")[0].strip()
+            value = found[row["lp"], metric, row["measure"].lower()]["value"]
+            assert f"{value:.4f}" == f"{float(row['official']):.4f}", row
+
+
+def test_in_a_sweep_of_several_pairs_a_file_must_say_its_own(run):
+    Path("all.tsv").write_text(TABLE.replace("id\t", "language_pair\tid\t").replace("\n", "\nde-en\t", 10))
+    text = Path("all.tsv").read_text().rstrip("\n") + "\n"
+    Path("all.tsv").write_text(text + "".join(f"{row}\n" for row in text.replace("de-en", "cs-en").split("\n")[1:-1]))
+    given = ("dataset=[tabular]", "dataset.tabular.path=all.tsv", "explainer=[]", "metric=[imported]")
+    status, said, rows = run(*given, "metric.imported.files={comet: scores.tsv}")
+    assert status == 1 and not rows
+    assert "scores.tsv does not say of which language pair it is" in said
+    status, said, rows = run(
+        *given, "metric.imported.files={comet: scores.tsv}", "metric.imported.language_pairs=[cs-en]"
+    )
+    assert status == 0, said
+    assert set(rows) == {("comet", "cs-en")}
+    assert "comet: has no scores of de-en: scores.tsv is of cs-en" in said

@@ -11,7 +11,7 @@ OWN = ("tabular", "mt_metrics_eval")  # the files of these are the user's own, a
 NAMES = [name for name in options("dataset") if name not in OWN]
 
 HUMAN = {"wmt17": "da", "eval4nlp21": "da", "mlqe_pe": "z_mean", "wmt22_qe": "da", "mqm21": "mqm", "sample": "score"}
-HUMAN |= {"wmt22_task1": "da mqm_z"}  # one or the other, by language pair
+HUMAN |= {"wmt19": "da", "wmt22_task1": "da mqm_z"}  # one or the other, by language pair
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -28,7 +28,7 @@ def test_every_pair_is_read_with_texts_and_scores(reader, data_dir):
         segments = reader.read(data_dir, pair)
         assert (segments.dataset, segments.language_pair) == (reader.name, pair)
         assert len(segments) == len(segments.human_scores) >= 40
-        assert segments.rated >= 40
+        assert segments.rated >= 40 or len(segments.judgements.systems[segments.human_name]) >= 4
         assert segments.human_scores.dtype == np.float64
         assert segments.human_name == segments.judgements.aspects[0]
         assert segments.human_name in HUMAN[reader.name].split()

@@ -112,6 +112,13 @@ def test_statistics_of_items_sum_to_those_of_a_system(metric):
         assert row == pytest.approx(metric.combine(metric.statistics(drawn).sum(axis=0)), abs=1e-6)
 
 
+def test_where_a_metric_has_statistics_of_its_own_a_score_is_their_combination(metric):
+    if not metric.has_statistics:
+        pytest.skip("the score of a system is the mean of its segments")
+    items = items_for(metric, PAIRS)
+    assert metric.combine(metric.statistics(items)).tolist() == metric.score(items).tolist()
+
+
 def test_a_metric_that_is_fitted_is_a_metric_of_the_same_kind(metric):
     segments = tuple(
         Segment(str(row), hypothesis, source=truth, reference=truth) for row, (truth, hypothesis) in enumerate(PAIRS)

@@ -110,7 +110,7 @@ def test_download_offline(run):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        pytest.param(["show", "wmt71"], "Did you mean 'wmt17'?", id="name"),
+        pytest.param(["show", "wmt117"], "Did you mean 'wmt17'?", id="name"),
         pytest.param(["show"], "name a data set", id="no-name"),
         pytest.param(["show", "wmt17", "language_pair=en-cs"], "unknown language pair 'en-cs'", id="pair"),
         pytest.param(["show", "wmt17", "limit=many"], "limit=many", id="limit"),

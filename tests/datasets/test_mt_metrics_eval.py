@@ -179,9 +179,9 @@ def test_several_references_none_of_a_usual_name(read, tree):
 
 
 def test_the_metrics_of_a_tree(read, tree):
-    members = Imported(file=str(tree / "toy")).members("imported")
-    assert sorted(members) == ["BLEU-refA", "COMET-refA", "COMET-refB", "QE-src"]
     found = read()
+    members = Imported(file=str(tree / "toy")).members("imported", [found])
+    assert sorted(members) == ["BLEU-refA", "COMET-refA", "COMET-refB", "QE-src"]
     comet = members["COMET-refA"].given(found)
     np.testing.assert_array_equal(comet.segments, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     assert comet.systems == {"sysA": 0.2, "sysB": 0.5}
@@ -208,6 +208,6 @@ def test_newstest2021_in_this_layout_is_newstest2021(reader, data_dir, tmp_path,
         by_name[one.source, one.hypothesis, one.reference, one.system, one.document] for one in found.segments
     ] == found.human_scores.tolist()
     assert {one.further_references for one in found.segments} != {()}, "the other human translations"
-    given = Imported(file=str(tmp_path / "newstest2021")).members("imported")["chrF-refA"].given(found)
+    given = Imported(file=str(tmp_path / "newstest2021")).members("imported", [found])["chrF-refA"].given(found)
     np.testing.assert_array_equal(given.segments, metric.score(found.items(metric.reads)))
     shutil.rmtree(tmp_path / "newstest2021")

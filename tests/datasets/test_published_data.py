@@ -13,7 +13,7 @@ from bmx_grid.configure import options
 from bmx_grid.datasets.download.command import check
 from bmx_grid.datasets.download.manifest import manifest
 
-PUBLISHED = ("wmt17", "eval4nlp21", "mlqe_pe", "wmt22_qe", "mqm21")
+PUBLISHED = ("wmt17", "eval4nlp21", "mlqe_pe", "wmt22_qe", "mqm21", "wmt19")
 
 
 @pytest.mark.parametrize(

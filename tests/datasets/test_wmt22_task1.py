@@ -25,8 +25,8 @@ def pattern():
 
 def test_every_official_correlation_is_reproduced(reader, data_dir, pattern):
     made = reader("wmt22_task1")
-    metrics = Imported(file=pattern.replace("${data_dir}", str(data_dir))).members("imported")
     sets = {pair: made.read(data_dir, pair) for pair in made.pairs(data_dir)}
+    metrics = Imported(file=pattern.replace("${data_dir}", str(data_dir))).members("imported", list(sets.values()))
     with (data_dir / "wmt-qe-2022-data" / "official_results.tsv").open() as file:
         official = [row for row in csv.DictReader(file, delimiter="\t") if row["task"] in TASKS]
     asked = [row for row in official if row["measure"] in ("Pearson", "Spearman")]
@@ -41,11 +41,11 @@ def test_every_official_correlation_is_reproduced(reader, data_dir, pattern):
 
 
 def test_every_submission_is_a_metric_of_its_pair(reader, data_dir, pattern):
-    metrics = Imported(file=pattern.replace("${data_dir}", str(data_dir))).members("imported")
     folder = data_dir / "wmt-qe-2022-data" / "official_submissions"
     there = {(path.parent.name, path.name) for task in TASKS for path in folder.glob(f"{task}/*/*") if path.is_dir()}
     made = reader("wmt22_task1")
     sets = {pair: made.read(data_dir, pair) for pair in made.pairs(data_dir)}
+    metrics = Imported(file=pattern.replace("${data_dir}", str(data_dir))).members("imported", list(sets.values()))
     given = set()
     for name, metric in metrics.items():
         for pair, segments in sets.items():
@@ -83,7 +83,7 @@ def test_a_mismatched_file_is_named_not_dropped(reader, copied, pattern, change,
     rows = path.read_text().splitlines()
     path.write_text("".join(f"{row}\n" for row in [*rows[:3], *change(rows[3:])]))
     segments = reader("wmt22_task1").read(copied, "en-cs")
-    metric = Imported(file=pattern.replace("${data_dir}", str(copied))).members("imported")["lp_sunny"]
+    metric = Imported(file=pattern.replace("${data_dir}", str(copied))).members("imported", [segments])["lp_sunny"]
     with pytest.raises(DataError) as raised:
         metric.given(segments)
     assert not isinstance(raised.value, DataMissingError), "that would be left out, not failed"

@@ -40,7 +40,7 @@ def files(tmp_path, monkeypatch):
 
 def test_the_option_names_no_file():
     made = build(load_option("metric", "imported"), Metric, "metric.imported")
-    for ask in (made.check, lambda: made.members("imported"), lambda: made.given(segments_of())):
+    for ask in (made.check, lambda: made.members("imported", []), lambda: made.given(segments_of())):
         with pytest.raises(ConfigError, match=r"metric\.imported: no file is named; write metric\.imported\.file="):
             ask()
 
@@ -48,7 +48,7 @@ def test_the_option_names_no_file():
 def test_one_file_is_one_metric(files):
     files({"mine.txt": lines(1, 2, 3)})
     made = Imported(file="mine.txt", language_pairs=("en-de",))
-    (member,) = made.members("imported").values()
+    (member,) = made.members("imported", [segments_of(), segments_of("en-cs")]).values()
     assert member.given(segments_of()).segments.tolist() == [1, 2, 3]
     assert member.given(segments_of()).systems == {}
 
@@ -61,7 +61,9 @@ def test_several_files_are_metrics_of_their_own(files):
         }
     )
     named = {"comet": "comet.txt", "gemba": "wide.tsv", "kiwi": "wide.tsv"}
-    members = Imported(files=named, columns={"language_pair": "lp"}, language_pairs=("en-de",)).members("imported")
+    members = Imported(files=named, columns={"language_pair": "lp"}, language_pairs=("en-de",)).members(
+        "imported", [segments_of(), segments_of("en-cs")]
+    )
     assert {name: one.given(segments_of()).segments.tolist() for name, one in members.items()} == {
         "comet": [1, 2, 3],
         "gemba": [4, 5, 6],
@@ -88,7 +90,7 @@ def test_names_come_from_the_paths(files, pattern, names):
             "en-de/Team X + LIME  - 12 submission/predictions.txt": submission,
         }
     )
-    assert list(Imported(file=pattern).members("imported")) == names
+    assert list(Imported(file=pattern).members("imported", [segments_of(), segments_of("en-cs")])) == names
 
 
 def test_each_pair_and_data_set_has_its_file(files):
@@ -108,7 +110,9 @@ def test_a_file_may_be_called_like_a_pattern(files):
 
 def test_two_files_that_fit_are_named(files):
     files({"T - 1 submission/x.txt": lines(1, 2, 3), "T - 2 submission/x.txt": lines(1, 2, 3)})
-    member = Imported(file="{metric} - * submission/x.txt", language_pairs=("en-de",)).members("imported")["T"]
+    member = Imported(file="{metric} - * submission/x.txt", language_pairs=("en-de",)).members(
+        "imported", [segments_of(), segments_of("en-cs")]
+    )["T"]
     with pytest.raises(ConfigError, match=r"both T - 1 submission/x\.txt and T - 2 submission/x\.txt fit"):
         member.given(segments_of())
 
@@ -125,7 +129,7 @@ def test_two_files_that_fit_are_named(files):
 )
 def test_settings_that_cannot_be(files, settings, reason):
     with pytest.raises((ConfigError, DataMissingError), match=reason):
-        Imported(**settings).members("imported")
+        Imported(**settings).members("imported", [segments_of(), segments_of("en-cs")])
 
 
 def test_a_file_must_say_its_language_pair(files):

@@ -106,7 +106,9 @@ def test_the_order_of_seeds_does_not_matter(sweep, tmp_path):
     assert (tmp_path / "one" / "seeds.parquet").read_bytes() == (tmp_path / "other" / "seeds.parquet").read_bytes()
 
 
-@pytest.mark.parametrize("more", [("leave_out=[*/*/*/lime]", "seeds=[1,2]"), ("seeds=[0]",)], ids=["no draws", "its own"])
+@pytest.mark.parametrize(
+    "more", [("leave_out=[*/*/*/lime]", "seeds=[1,2]"), ("seeds=[0]",)], ids=["no draws", "its own"]
+)
 def test_where_nothing_is_repeated_there_is_a_sentence_and_no_table(sweep, tmp_path, capsys, more):
     assert sweep(*more) == 0
     assert "seeds: nothing is repeated" in capsys.readouterr().out

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-VERSION = 3  # raise when a drawing changes, so that older figures are drawn again
+VERSION = 4  # raise when a drawing changes, so that older figures are drawn again
 COLUMN, PAGE = 3.3, 6.9  # inches: a column and the text width of a two-column page
 DPI = 200  # of PNG files
 SMALL = 7.0  # points

@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.analysis import shown
-from bmx_grid.analysis.basis import Basis
+from bmx_grid.analysis.basis import Basis, band_of
 from bmx_grid.analysis.given import Point
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
+from bmx_grid.evaluations.significance import Band
 from bmx_grid.measures.best import NO_CHANGE
 from bmx_grid.report.figures import current
 from bmx_grid.report.figures.canvas import DPI, PAGE, VERSION, Drawing, empty, save, style, thin_grid
-from bmx_grid.report.figures.palette import DASHES, GOLD, INK, LINES, MARKERS
+from bmx_grid.report.figures.palette import DASHES, INK, LINES, MARKERS
 from bmx_grid.report.figures.words import point, undefined_in_words
 from bmx_grid.report.names import correlation_in_words, setting_in_words
 from bmx_grid.sweep.results import SettingResult
@@ -36,13 +37,20 @@ LEAST_REACH = 0.005  # of the second frame, above and below the metric alone
 STEM = "correlation_over_p"
 
 
+def _band(tested: Band | None, shown_w: float) -> Band | None:
+    """The band of the shown w; None where the grid was not tested there, and for the metric alone."""
+    return tested if tested is not None and shown_w == tested.w and shown_w != 1 else None
+
+
 @dataclass(frozen=True, eq=False)
 class Curves:
     """What is drawn of a setting.
 
     names: data set, language pair, metric, explainer; correlation: float64[P, W] at p: float64[P], w: float64[W].
     kind: "pearson", "spearman", "kendall", or None where it is not known; mean: the name of the power mean on the axis.
-    best, fixed: points and their correlations; None and NaN without one. words: the caption.
+    best, fixed: points and their correlations; None and NaN without one. words: the caption. band: of the correlations
+    at one w; interval: of the gain at the fixed point, NaN without one; ceiling: what the human scores' reliability
+    allows, NaN where it is not known.
     """
 
     names: tuple[str, ...]
@@ -57,6 +65,9 @@ class Curves:
     kind: str | None
     mean: str
     words: str
+    band: Band | None = None
+    interval: tuple[float, float] = (math.nan, math.nan)
+    ceiling: float = math.nan
 
 
 def draw_setting(result: SettingResult, path: Path) -> None:
@@ -108,6 +119,8 @@ def curves_of_result(result: SettingResult) -> Curves:
         + undefined_in_words(grid.n_undefined, "points"),
         result.signature,
     ]
+    band = _band(band_of(result), result.fixed_w if given else grid.best_w)
+    words.insert(-1, _band_in_words(band))
     return Curves(
         names=result.names,
         p=np.asarray(result.p, dtype=np.float64),
@@ -120,7 +133,8 @@ def curves_of_result(result: SettingResult) -> Curves:
         fixed_correlation=result.fixed,
         kind=result.correlation,
         mean=_mean(result.aggregation),
-        words=" ".join(words),
+        words=" ".join(filter(None, words)),
+        band=band,
     )
 
 
@@ -131,12 +145,20 @@ def curves_of_row(analysis: Analysis, row: int, basis: Basis) -> Curves:
     names = table.settings[row]
     at = fixed.point if math.isfinite(fixed.correlation) else None
     shared = f", {counted(best.plateau, 'point')} within 1e-5 of the highest below w = 1; rule '{best.tie}'"
-    words = _words(basis.correlation, baseline, best.point, best.correlation, at, fixed.correlation, shared)
+    interval, most = (fixed.low, fixed.high), shown.ceiling_of(analysis, row)
+    words = _words(basis.correlation, baseline, best.point, best.correlation, at, fixed.correlation, shared, interval)
+    if math.isfinite(most):
+        words.append(
+            f"Dotted: the ceiling that the reliability of the human scores sets to any metric, {typeset(most, '.3f')}."
+        )
     if at is not None:
         words.append(f"Fixed point: {fixed.origin}.")
     if (names.dataset, names.language_pair) in basis.used:
         words.append(f"{basis.used[names.dataset, names.language_pair]:,} segments.")
     undefined = int(np.isnan(table.correlation[row]).sum())
+    shown_w = best.point.w if at is None and best.point is not None else math.nan if at is None else at.w
+    band = _band(basis.bands.get(names), shown_w)
+    words += [_band_in_words(band)] if band is not None else []
     return Curves(
         names=tuple(names),
         p=table.p,
@@ -150,6 +172,17 @@ def curves_of_row(analysis: Analysis, row: int, basis: Basis) -> Curves:
         kind=basis.correlation,
         mean=_mean(basis.aggregation),
         words=" ".join(words) + undefined_in_words(undefined, "points") + f" {signature(analysis)}",
+        band=band,
+        interval=interval,
+        ceiling=most,
+    )
+
+
+def _band_in_words(band: Band | None) -> str:
+    if band is None:
+        return ""
+    return (
+        f"Shaded: 95 % intervals of the correlations at w = {typeset(band.w)}, by a bootstrap of clusters of segments."
     )
 
 
@@ -165,6 +198,7 @@ def _words(
     fixed: Point | None,
     there: float,
     shared: str,
+    interval: tuple[float, float] = (math.nan, math.nan),
 ) -> list[str]:
     alone = "undefined" if not math.isfinite(baseline) else typeset(baseline, ".4f")
     words = [
@@ -180,7 +214,9 @@ def _words(
     elif math.isfinite(baseline):
         words.append("Best of all points: the metric alone.")
     if fixed is not None:
-        words.append(f"Fixed {point(fixed)}: {typeset(there, '.4f')}, gain {typeset(there - baseline, '+.4f')}.")
+        low, high = (typeset(end, "+.4f") for end in interval)
+        ends = f" [{low}, {high}], the vertical line" if math.isfinite(interval[0]) else ""
+        words.append(f"Fixed {point(fixed)}: {typeset(there, '.4f')}, gain {typeset(there - baseline, '+.4f')}{ends}.")
     return words
 
 
@@ -197,6 +233,8 @@ def correlation_over_p(curves: Curves) -> Figure:
         axes.margins(x=0.01)
         axes.set_xlabel(curves.mean)
         axes.xaxis.set_label_coords(0.5, -0.13)
+    if math.isfinite(curves.ceiling):
+        whole.axhline(curves.ceiling, color=INK, linewidth=0.9, linestyle=(0, (1, 2)), label="ceiling")
     if np.isnan(curves.correlation).all():
         empty(whole, "no defined correlation")
     if math.isfinite(curves.baseline):
@@ -233,10 +271,18 @@ def _draw_lines(axes: Axes, curves: Curves) -> None:
             markersize=3.2,
             label="metric alone" if alone else f"w = {weight:g}",
         )
+    if curves.band is not None:
+        at = int(np.argmin(np.abs(curves.w - curves.band.w)))
+        colour = INK if curves.w[at] == 1 else LINES[at % len(LINES)]
+        low, high = curves.band.low[finite], curves.band.high[finite]
+        axes.fill_between(curves.p[finite], low, high, color=colour, alpha=0.15, linewidth=0, zorder=1)
+    if curves.fixed is not None and math.isfinite(curves.interval[0]) and math.isfinite(curves.fixed.p):
+        ends = [curves.baseline + end for end in curves.interval]
+        axes.plot([curves.fixed.p] * 2, ends, color=INK, linewidth=1.1, solid_capstyle="butt", zorder=8)
     mark: dict[str, Any] = {"linestyle": "none"}
     if curves.fixed is not None and math.isfinite(curves.fixed.p):
         mark |= {"marker": "x", "markersize": 6, "markeredgewidth": 1.5, "color": INK}
         axes.plot([curves.fixed.p], [curves.fixed_correlation], label="fixed (w, p)", zorder=9, **mark)
     if curves.best is not None and curves.best_correlation > curves.baseline + NO_CHANGE:
-        mark |= {"marker": "*", "markersize": 9, "markeredgewidth": 0.7, "markeredgecolor": INK, "color": GOLD}
-        axes.plot([curves.best.p], [curves.best_correlation], label="best (w, p)", zorder=10, **mark)
+        mark |= {"marker": "o", "markersize": 7, "markeredgewidth": 1.2, "markeredgecolor": INK, "color": "none"}
+        axes.plot([curves.best.p], [curves.best_correlation], label="best (in-sample)", zorder=10, **mark)

@@ -6,14 +6,13 @@ from typing import Any
 
 INK, QUIET, FAINT, PAPER = "#000000", "#555555", "#dddddd", "#ffffff"
 CONTROL, NEUTRAL, PALE = "#777777", "#bbbbbb", "#9cc7e3"
-BLUE, ORANGE, GREEN, SKY, RED, PINK, GOLD = (
+BLUE, ORANGE, GREEN, SKY, RED, PINK = (
     "#0072b2",
     "#e69f00",
     "#009e73",
     "#56b4e9",
     "#d55e00",
     "#cc79a7",
-    "#ffd700",
 )
 # Okabe and Ito's colours, distinguishable for colour-blind readers; without colour, dashes and markers are.
 LINES = (RED, ORANGE, GREEN, SKY, BLUE, PINK)
@@ -34,5 +33,4 @@ PROPERTIES = {
     SKY: "--fig-sky",
     RED: "--fig-red",
     PINK: "--fig-pink",
-    GOLD: "--fig-gold",
 }

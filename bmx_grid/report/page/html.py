@@ -168,7 +168,7 @@ def _table(table: Table) -> Mapping[str, Any]:
 
 def _set(sentence: str) -> str:
     """A sentence with true minus signs. Signatures, whose numbers no blank precedes, stay as they are, to be copied."""
-    return re.sub(r"(?<=[ (])-(?=\d)", MINUS, sentence)
+    return re.sub(r"(?<=[ (\[])-(?=\d)", MINUS, sentence)
 
 
 def _shown(cell: Cell) -> str:

@@ -1,0 +1,94 @@
+"""Significance of one setting, 560 segments x 3,600 points: at most 1 CPU-second, at least 500 times loops.
+
+Ours: `grid_significance` with everything a sweep computes: 1,000 bootstrap resamples of every point's correlation and
+gain, 1,000 resamples of the selection-adjusted test on the whole grid, 100 splits both ways, 10 folds.
+
+The loops are those of nlpstats 0.0.1, written out: `scipy.stats.pearsonr` once for each resample of a bootstrap and
+twice for each of a permutation test, at one point of the grid. They are timed for 20 resamples and multiplied by 50
+(1,000 resamples) and by 3,600 (points): extrapolated, since the whole would take about half an hour. They have no
+gains, no whole-grid test and no splits, so the ratio is to fewer numbers than ours. nlpstats resamples matrices of
+systems and inputs; here there is one system.
+
+`compare` is one pair of metrics, 1,000 bootstrap and 1,000 permutation resamples, against the same loops at one point.
+With --segments 100000 the first row shows time and memory of a large setting (no floor; no loops).
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Callable
+
+from harness import Bench
+
+# isort: split
+import numpy as np
+from settings import P, W, make_setting
+
+from bmx_grid.measures.grid import GridSpec, grid_inputs
+from bmx_grid.measures.grid_resampling import grid_significance
+from bmx_grid.measures.significance import compare
+
+RESAMPLES = 1000
+TIMED = 20
+
+
+def bootstrap_loop(x: np.ndarray, human: np.ndarray, resamples: int) -> np.ndarray:
+    """nlpstats.correlations.bootstrap, resampling inputs of one system."""
+    from scipy.stats import pearsonr
+
+    rng, found = np.random.default_rng(0), []
+    for _ in range(resamples):
+        rows = rng.choice(len(x), len(x), replace=True)
+        found.append(pearsonr(x[rows], human[rows])[0])
+    return np.percentile(found, [2.5, 97.5])
+
+
+def permutation_loop(x: np.ndarray, y: np.ndarray, human: np.ndarray, resamples: int) -> float:
+    """nlpstats.correlations.permutation_test, permuting inputs of one system."""
+    from scipy.stats import pearsonr
+
+    rng, count = np.random.default_rng(0), 0
+    x, y, human = ((a - a.mean()) / a.std() for a in (x, y, human))
+    observed = pearsonr(x, human)[0] - pearsonr(y, human)[0]
+    for _ in range(resamples):
+        swap = rng.random(len(x)) > 0.5
+        a, b = np.where(swap, y, x), np.where(swap, x, y)
+        count += abs(pearsonr(a, human)[0] - pearsonr(b, human)[0]) >= abs(observed)
+    return count / resamples
+
+
+bench = Bench(__doc__, rounds=3, segments={"type": int, "default": 560})
+segments = bench.options.segments
+base, truth, hypothesis, human = make_setting(segments, 48, 0)
+given = grid_inputs(GridSpec(), base, truth, hypothesis, human)
+cluster = np.random.default_rng(0).integers(0, int(0.9 * segments), segments)
+boosted = 0.8 * given.base + 0.2 * given.means[:, len(P) // 2]
+
+
+def ours() -> object:
+    return grid_significance(given.means, given.base, given.human, W, cluster, resamples=RESAMPLES)
+
+
+def ours_once() -> object:
+    return compare(boosted, given.base, given.human, cluster, resamples=RESAMPLES)
+
+
+def loops() -> None:
+    bootstrap_loop(boosted, given.human, TIMED)
+    permutation_loop(boosted, given.base, given.human, TIMED)
+
+
+ways: dict[str, Callable[[], object]] = {"ours": ours}
+floor = None
+if segments <= 2000:
+    ways, floor = {"ours": ours, "loops (extrapolated)": loops}, 500.0
+share = {"loops (extrapolated)": RESAMPLES / TIMED * len(P) * len(W)}
+medians = bench.compare(f"one setting of {segments:,}", ways, share=share, floor=floor)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+if floor is not None:
+    bench.row("CPU-seconds", f"one setting: {medians['ours']:.2f} CPU-seconds", medians["ours"], 1.0, most=True)
+    ways = {"ours": ours_once, "loops": loops}
+    bench.compare("one pair of metrics", ways, share={"loops": RESAMPLES / TIMED})
+bench.row("memory", f"peak memory of the process: {peak:.2f} GiB", peak, 4.0, most=True)
+sys.exit(bench.finish())

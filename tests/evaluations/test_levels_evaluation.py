@@ -1,0 +1,261 @@
+"""The evaluation of levels: which rows there are, in which direction, and what is undefined and counted."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from fakes import composed
+from scipy import stats
+from some_settings import finished
+
+from bmx_grid.attribution.store import AttributionSet
+from bmx_grid.configure import build
+from bmx_grid.errors import ConfigError
+from bmx_grid.evaluations.base import Evaluation, Finished
+from bmx_grid.evaluations.levels import LevelsEvaluation
+from bmx_grid.judgements import Judgements
+from bmx_grid.metrics.chrf import Chrf
+from bmx_grid.metrics.ter import Ter
+from bmx_grid.segments import Segment, SegmentSet, clusters
+
+LEVELS = LevelsEvaluation(resamples=200)
+WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "then", "it", "slept"]
+
+
+def translated(metric, *, n_items=20, systems="abcdef", human=None, judged=None, statistics=True):
+    """Systems that keep ever fewer words of the reference; people like them the better the more they keep."""
+    rng = np.random.default_rng(1)
+    references = [" ".join(rng.choice(WORDS, size=12)) for _ in range(n_items)]
+    segments, liked = [], []
+    for at, system in enumerate(systems):
+        for item, reference in enumerate(references):
+            words = [word if rng.random() > 0.1 * (at + 1) else "x" for word in reference.split()]
+            segments.append(Segment(str(item), " ".join(words), f"quelle {item}", reference, system or None))
+            liked.append(-float(words.count("x")) + 0.3 * rng.normal())
+    human = np.array(liked) if human is None else human
+    found = SegmentSet("toy", "de-en", tuple(segments), judged or Judgements({"mqm": human}))
+    items = found.items(metric.reads)
+    scores = AttributionSet(metric.score(items), {}, metric.statistics(items) if statistics else None)
+    return Finished(found, "m", "none", metric, None, items, scores, clusters([found])[0].tolist())
+
+
+def rows_of(setting, evaluation=LEVELS):
+    """Rows of correlations by (point, human, level, grouping, statistic), and those of systems."""
+    result = evaluation.evaluate(setting)
+    keys = ("point", "human", "level", "grouping", "statistic")
+    return {tuple(getattr(row, key) for key in keys): row for row in result.correlations}, result.systems
+
+
+def value(found, level, grouping, statistic):
+    return found["base", "mqm", level, grouping, statistic]
+
+
+def test_every_level_grouping_and_statistic_has_one_row():
+    found, systems = rows_of(translated(Chrf()))
+    assert [key[2:] for key in found] == [
+        *(
+            ("segment", grouping, name)
+            for grouping in ("none", "item", "system")
+            for name in ("pearson", "spearman", "kendall", "acc_eq")
+        ),
+        *(("system", "none", name) for name in ("pearson", "spearman", "kendall", "pairwise_accuracy", "spa")),
+    ]
+    assert [row.system for row in systems] == list("abcdef")
+    for row in found.values():
+        assert row.low <= row.value <= row.high
+        assert (row.n_segments, row.n_systems, row.n_undefined) == (120, 6, 0)
+    assert [found["base", "mqm", "segment", g, "kendall"].n_groups for g in ("none", "item", "system")] == [1, 20, 6]
+
+
+def test_values_are_scipys():
+    setting = translated(Chrf())
+    found, systems = rows_of(setting)
+    scores, human = setting.scores.base_scores, setting.segments.human_scores
+    assert value(found, "segment", "none", "kendall").value == pytest.approx(stats.kendalltau(scores, human).statistic)
+    by_item = [stats.pearsonr(scores[item::20], human[item::20]).statistic for item in range(20)]
+    assert value(found, "segment", "item", "pearson").value == pytest.approx(np.mean(by_item))
+    by_system = [stats.spearmanr(scores[20 * s : 20 * s + 20], human[20 * s : 20 * s + 20]).statistic for s in range(6)]
+    assert value(found, "segment", "system", "spearman").value == pytest.approx(np.mean(by_system))
+    means = [(scores[20 * s : 20 * s + 20].mean(), human[20 * s : 20 * s + 20].mean()) for s in range(6)]
+    assert [(row.mean, row.human) for row in systems] == [pytest.approx(pair) for pair in means]
+    expected = stats.pearsonr(*zip(*means, strict=True)).statistic
+    assert value(found, "system", "none", "pearson").value == pytest.approx(expected)
+
+
+def test_systems_have_mean_and_corpus_score():
+    import sacrebleu
+
+    setting = translated(Ter())
+    _, systems = rows_of(setting)
+    for row in systems:
+        own = [one for one in setting.segments.segments if one.system == row.system]
+        corpus = sacrebleu.TER().corpus_score([one.hypothesis for one in own], [[one.reference for one in own]])
+        assert row.corpus == pytest.approx(corpus.score / 100, abs=1e-15)
+        assert row.n_segments == 20
+
+
+def test_lower_is_better_turns_agreement_and_keeps_the_sign_of_correlations():
+    found, _ = rows_of(translated(Ter()))
+    for statistic in ("pearson", "spearman", "kendall"):
+        assert value(found, "segment", "none", statistic).value < -0.5
+        assert value(found, "system", "none", statistic).high < 0
+    assert value(found, "segment", "item", "acc_eq").value > 0.6
+    assert value(found, "system", "none", "pairwise_accuracy").value > 0.8
+    assert value(found, "system", "none", "spa").value > 0.8
+
+
+@pytest.mark.parametrize(
+    ("asked", "of_systems", "used"),
+    [
+        pytest.param("auto", False, "mean", id="people-rated-segments"),
+        pytest.param("auto", True, "corpus", id="people-rated-systems"),
+        pytest.param("mean", True, "mean", id="means-asked"),
+        pytest.param("corpus", False, "corpus", id="corpus-asked"),
+    ],
+)
+def test_which_system_score_is_correlated_is_named(asked, of_systems, used):
+    human = {system: -float(at) + (at % 2) for at, system in enumerate("abcdef")}
+    judged = Judgements({"mqm": np.full(120, np.nan)}, systems={"mqm": human}) if of_systems else None
+    found, systems = rows_of(translated(Chrf(), judged=judged), LevelsEvaluation(resamples=50, system_score=asked))
+    row = value(found, "system", "none", "pearson")
+    scores = [getattr(one, used) for one in systems]
+    assert row.system_score == used
+    assert row.value == pytest.approx(stats.pearsonr(scores, [one.human for one in systems]).statistic)
+
+
+def test_a_judgement_of_systems_only_has_no_rows_of_segments_and_no_spa():
+    judged = Judgements({"mqm": np.full(120, np.nan)}, systems={"mqm": dict(zip("abcdef", range(6), strict=True))})
+    found, systems = rows_of(translated(Chrf(), judged=judged))
+    assert {key[2] for key in found} == {"system"}
+    assert np.isnan(value(found, "system", "none", "spa").value)
+    assert value(found, "system", "none", "spa").n_undefined == 1
+    assert "needs human scores of segments" in value(found, "system", "none", "spa").note
+    assert [row.human for row in systems] == [0, 1, 2, 3, 4, 5]
+    assert np.isfinite(value(found, "system", "none", "kendall").low)
+
+
+def test_several_judgements_have_rows_each():
+    rng = np.random.default_rng(0)
+    judged = Judgements({"mqm": rng.normal(size=120), "da": rng.normal(size=120)})
+    result = LEVELS.evaluate(translated(Chrf(), judged=judged))
+    assert {row.human for row in result.correlations} == {row.human_name for row in result.systems} == {"mqm", "da"}
+
+
+BAD = {
+    "nobody rated": ({"human": np.full(120, np.nan)}, "all"),
+    "judgements constant": ({"human": np.ones(120)}, "correlations"),
+    "one system": ({"systems": "a"}, "systems"),
+    "two systems": ({"systems": "ab"}, "correlations of systems"),
+    "two clusters": ({"n_items": 2}, "intervals"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_undefined_is_nan_and_counted(name):
+    settings, undefined = BAD[name]
+    found, _ = rows_of(translated(Chrf(), **settings))
+    for (_, _, level, _, statistic), row in found.items():
+        if undefined == "intervals":
+            assert np.isnan([row.low, row.high]).all() or statistic == "spa"
+            continue
+        of_ties = statistic in ("acc_eq", "pairwise_accuracy", "spa")
+        expected = {
+            "all": True,
+            "correlations": not of_ties,
+            "systems": level == "system",
+            "correlations of systems": level == "system" and not of_ties,
+        }[undefined]
+        if name in ("one system", "two systems") and row.grouping == "item":
+            expected = not of_ties or name == "one system"  # an item has fewer than three translations
+        assert np.isnan(row.value) == expected, row
+        assert (row.n_undefined == row.n_groups) == expected or (row.grouping != "none" and row.n_groups == 0), row
+        if level == "system" and name in ("one system", "two systems"):
+            assert "fewer than 3 systems" in row.note
+
+
+def test_all_scores_equal_is_nan_and_ties_say_what_they_are():
+    setting = translated(Chrf())
+    equal = dataclasses.replace(setting, scores=AttributionSet(np.full(120, 0.25), {}, setting.scores.statistics))
+    found, _ = rows_of(equal)
+    assert np.isnan(value(found, "segment", "none", "kendall").value)
+    assert value(found, "segment", "item", "pearson").n_undefined == 20
+    row = value(found, "segment", "item", "acc_eq")
+    assert row.epsilon == 0 and row.value == 0
+    assert "only the share of pairs that people tied" in row.note
+    assert row.calibrated_on == "same data"
+
+
+def test_segments_without_systems_have_no_groups_and_no_systems():
+    made = translated(Chrf(), systems=[""])
+    found, systems = rows_of(made)
+    assert {key[2:4] for key in found} == {("segment", "none")}
+    assert systems == ()
+    assert value(found, "segment", "none", "pearson").n_systems == 0
+
+
+def test_rows_without_a_system_among_others_take_no_part_in_groups():
+    made = translated(Chrf(), systems=["a", "b", "c", "d", ""])
+    found, systems = rows_of(made)
+    assert value(found, "segment", "none", "pearson").n_segments == 100
+    assert value(found, "segment", "system", "pearson").n_segments == 80
+    assert value(found, "segment", "system", "pearson").n_groups == 4
+    assert value(found, "system", "none", "pearson").n_systems == 4
+    assert [row.system for row in systems] == list("abcd")
+
+
+def test_unrated_segments_do_not_count_for_system_scores():
+    setting = translated(Chrf())
+    human = setting.segments.human_scores.copy()
+    human[:10] = np.nan
+    partly = translated(Chrf(), human=human)
+    _, systems = rows_of(partly)
+    assert [row.n_segments for row in systems] == [10, 20, 20, 20, 20, 20]
+    assert systems[0].mean == pytest.approx(setting.scores.base_scores[10:20].mean())
+    own = setting.scores.statistics[10:20].sum(axis=0)
+    assert systems[0].corpus == pytest.approx(float(Chrf().combine(own)))
+
+
+def test_statistics_that_an_older_cache_lacks_are_made_up_for():
+    whole, without = translated(Chrf()), translated(Chrf(), statistics=False)
+    assert LEVELS.evaluate(whole) == LEVELS.evaluate(without)
+    half = whole.scores.statistics.copy()
+    half[::2] = np.nan
+    partly = dataclasses.replace(whole, scores=AttributionSet(whole.scores.base_scores, {}, half))
+    assert LEVELS.evaluate(whole) == LEVELS.evaluate(partly)
+
+
+def test_scores_of_systems_that_exist_already_are_the_corpus_scores():
+    given = {system: float(at) for at, system in enumerate("abcde")}
+    _, systems = rows_of(dataclasses.replace(translated(Chrf()), systems=given))
+    assert [row.corpus for row in systems][:5] == [0, 1, 2, 3, 4]
+    assert np.isnan(systems[5].corpus)
+
+
+def test_points_have_rows_and_those_that_come_later_are_added():
+    setting = finished(60)
+    alone = LEVELS.evaluate(setting)
+    assert alone.points == ("base", "published")
+    later = dataclasses.replace(setting, boosted={**setting.boosted, "elsewhere": setting.scores.base_scores * 2})
+    (both,) = LEVELS.together([later], [alone])
+    assert both.points == ("base", "published", "elsewhere")
+    assert both.correlations[: len(alone.correlations)] == alone.correlations
+    assert {row.point for row in both.systems} == {"base", "published", "elsewhere"}
+    by_point = {
+        p: [row.value for row in both.correlations if row.point == p and row.statistic == "kendall"]
+        for p in both.points
+    }
+    assert by_point["elsewhere"] == pytest.approx(by_point["base"], nan_ok=True)  # twice the score orders alike
+    assert LEVELS.together([later], [both]) == [both]
+
+
+def test_no_resamples_no_intervals():
+    found, _ = rows_of(translated(Chrf()), LevelsEvaluation(resamples=0))
+    assert all(np.isnan([row.low, row.high]).all() and np.isfinite(row.value) for row in found.values())
+    with pytest.raises(ConfigError, match="resamples=-1: write 0 for no intervals"):
+        LevelsEvaluation(resamples=-1)
+
+
+def test_the_option_takes_the_seed_of_the_sweep():
+    node = composed("evaluation=[levels]", "seed=7")["evaluation"]["levels"]
+    made = build(node, Evaluation, "evaluation.levels")
+    assert (made.seed, made.resamples, made.system_score) == (7, 1000, "auto")

@@ -1,0 +1,176 @@
+"""Bands, split gains and cross-fitted scores against plain loops over the same draws, and what they must not see."""
+
+import numpy as np
+import pytest
+from some_grids import W, segments
+
+from bmx_grid.measures import grid_resampling
+from bmx_grid.measures.best import first_within_rounding
+from bmx_grid.measures.correlation import correlate, correlate_grid
+from bmx_grid.measures.grid import GridSpec, compute_grid, grid_inputs
+from bmx_grid.measures.grid_resampling import BANDS, SPLITS, bootstrap_bands, cross_fit, grid_significance, split_gains
+from bmx_grid.measures.grid_selection import selection_adjusted
+from bmx_grid.measures.resampling import draws, interval_levels
+from bmx_grid.measures.weighted_grids import Sample
+from bmx_grid.ragged import Ragged
+
+
+def sample_of(kind="pearson", **options):
+    means, base, human, cluster = segments(**options)
+    return Sample.of(means, base, human, W, cluster, kind=kind)
+
+
+@pytest.mark.parametrize("kind", ["pearson", "spearman"])
+def test_bands_are_quantiles_over_the_draws(kind):
+    sample = sample_of(kind, clusters=25, added=0.3)
+    found = bootstrap_bands(sample, 60, seed=5)
+    values, alone = [], []
+    for row in draws(np.random.default_rng([5, BANDS]), sample.clusters, 60):
+        rows = np.repeat(np.arange(60), row[sample.cluster].astype(int))
+        values.append(correlate_grid(kind, sample.means[rows], sample.base[rows], sample.human[rows], W))
+        alone.append(correlate(kind, sample.base[rows], sample.human[rows]))
+    values, alone = np.array(values), np.array(alone)
+    levels = interval_levels(0.95, sample.clusters)
+    np.testing.assert_allclose([found.low, found.high], np.quantile(values, levels, axis=0), atol=1e-12)
+    gains = values - alone[:, None, None]
+    np.testing.assert_allclose([found.gain_low, found.gain_high], np.quantile(gains, levels, axis=0), atol=1e-12)
+    assert (found.baseline_low, found.baseline_high) == pytest.approx(tuple(np.quantile(alone, levels)))
+    assert (found.gain_low[:, W == 1] == 0).all() and (found.gain_high[:, W == 1] == 0).all()
+    assert not found.undefined.any()
+
+
+def test_blocks_of_points_change_nothing(monkeypatch):
+    sample = sample_of()
+    whole = bootstrap_bands(sample, 40)
+    monkeypatch.setattr(grid_resampling, "KEPT_CELLS", 2 * 40 * len(W))
+    parts = bootstrap_bands(sample, 40)
+    for name in ("low", "high", "gain_low", "gain_high"):
+        np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), atol=1e-13)
+    assert parts.baseline_low == whole.baseline_low
+
+
+def test_undefined_resamples_are_counted_and_left_out():
+    """At w = 0 all means are equal but one: a draw without it has no correlation."""
+    means, base, human, cluster = segments()
+    means = np.ones_like(means)
+    means[7] = 2
+    found = bootstrap_bands(Sample.of(means, base, human, W, cluster), 1000)
+    assert found.undefined[0, 0] == pytest.approx(1000 * (59 / 60) ** 60, abs=4 * 15.3)
+    assert np.isfinite(found.low[0, 0]) and not found.undefined[:, 1:].any()
+
+
+def test_split_gains_are_those_of_plain_halves():
+    sample = sample_of(clusters=30, added=0.5)
+    found = split_gains(sample, 12, seed=4)
+    rng, gains, abstained = np.random.default_rng([4, SPLITS]), [], 0
+    for _ in range(12):
+        inside = np.isin(sample.cluster, rng.permutation(sample.clusters)[: sample.clusters // 2])
+        both = []
+        for chosen_on, judged_on in ((inside, ~inside), (~inside, inside)):
+            grid = correlate_grid(
+                "pearson", *(array[chosen_on] for array in (sample.means, sample.base, sample.human)), W
+            )
+            row, column = divmod(int(first_within_rounding(grid[None])[0]), len(W))
+            means, base, human = (array[judged_on] for array in (sample.means, sample.base, sample.human))
+            boosted = W[column] * base + (1 - W[column]) * means[:, row]
+            both.append(correlate("pearson", boosted, human) - correlate("pearson", base, human))
+            abstained += W[column] == 1
+        gains.append(np.mean(both))
+    np.testing.assert_allclose(found.gains, gains, atol=1e-12)
+    assert found.mean == pytest.approx(np.mean(gains), abs=1e-12)
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(gains, [0.025, 0.975])), abs=1e-12)
+    assert found.abstained == abstained / 24
+
+
+def test_choosing_not_to_boost_gains_nothing():
+    means, base, human, cluster = segments()
+    useless = 1e3 * np.random.default_rng(0).normal(size=means.shape)
+    found = split_gains(Sample.of(useless, base, base + 0.1 * human, [0.0, 0.5], cluster), 10)
+    assert (found.abstained, found.mean, found.low, found.high, found.undefined) == (1, 0, 0, 0, 0)
+    fit = cross_fit(Sample.of(useless, base, base + 0.1 * human, [0.0, 0.5], cluster))
+    assert (fit.scores == base).all() and (fit.w == 1).all() and (fit.rows == -1).all()
+
+
+def test_in_sample_gains_are_larger_than_cross_fitted_ones():
+    chosen, held = [], []
+    for seed in range(20):
+        sample = sample_of(n=60, seed=seed)
+        chosen.append(selection_adjusted(sample, 1).gain)
+        held.append(split_gains(sample, 20).mean)
+    assert min(chosen) >= 0 and np.mean(chosen) > 0.005
+    assert np.mean(held) < 0
+
+
+@pytest.mark.parametrize("clusters", [None, 12, 5])
+def test_folds_keep_clusters_whole_and_are_of_nearly_equal_size(clusters):
+    sample = sample_of(n=200, clusters=clusters)
+    found = cross_fit(sample)
+    assert len(set(zip(sample.cluster.tolist(), found.fold.tolist(), strict=True))) == sample.clusters
+    assert len(found.w) == len(set(found.fold)) == min(10, sample.clusters)
+    if clusters is None:
+        assert set(np.bincount(found.fold)) == {20}
+
+
+def test_a_fold_learns_nothing_from_its_own_judgements():
+    means, base, human, cluster = segments(n=80, clusters=30, added=0.4)
+    before = cross_fit(Sample.of(means, base, human, W, cluster))
+    for number in range(len(before.w)):
+        inside = before.fold == number
+        changed = np.where(inside, -5 * human + 3 * means[:, 0], human)
+        after = cross_fit(Sample.of(means, base, changed, W, cluster))
+        assert (after.rows[number], after.w[number]) == (before.rows[number], before.w[number])
+        assert (after.scores[inside] == before.scores[inside]).all()
+        assert len(set(zip(after.rows, after.w, strict=True)) | set(zip(before.rows, before.w, strict=True))) > 1
+
+
+def test_cross_fitted_scores_are_the_chosen_points_in_units_of_the_base_score():
+    sample = sample_of(n=100, added=0.6)
+    found = cross_fit(sample)
+    for number, (row, w) in enumerate(zip(found.rows, found.w, strict=True)):
+        scores = w * sample.base + (1 - w) * sample.means[:, row]
+        scores = (scores - scores.mean()) / scores.std() * sample.base.std() + sample.base.mean()
+        inside = found.fold == number
+        np.testing.assert_allclose(found.scores[inside], scores[inside], atol=1e-12)
+
+
+def test_all_at_once_gives_the_numbers_of_each_part():
+    means, base, human, cluster = segments(clusters=20, added=0.3)
+    whole = grid_significance(means, base, human, W, cluster, resamples=50, splits=7, folds=4, seed=3)
+    sample = Sample.of(means, base, human, W, cluster)
+    assert (whole.bands.gain_low == bootstrap_bands(sample, 50, 3).gain_low).all()
+    assert (whole.selection.null == selection_adjusted(sample, 50, 3).null).all()
+    assert (whole.splits.gains == split_gains(sample, 7, 3).gains).all()
+    assert (whole.cross_fitted.scores == cross_fit(sample, 4, 3).scores).all()
+    assert (whole.n, whole.clusters, whole.baseline) == (60, sample.clusters, sample.baseline)
+    other = grid_significance(means, base, human, W, cluster, resamples=50, splits=7, folds=4, seed=4)
+    assert (whole.bands.low != other.bands.low).any() and (whole.splits.gains != other.splits.gains).any()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda m, b, h, c: (m, b, h * 0, c), id="constant judgements"),
+        pytest.param(lambda m, b, h, c: (m, b, h, c % 2), id="two clusters"),
+        pytest.param(lambda m, b, h, c: (m[:0], b[:0], h[:0], c[:0]), id="no segment"),
+    ],
+)
+def test_nothing_to_resample_is_nan(change):
+    means, base, human, cluster = change(*segments())
+    found = grid_significance(means, base, human, W, cluster, resamples=20, splits=5)
+    numbers = [found.bands.low, found.bands.gain_high, found.splits.gains, found.cross_fitted.scores]
+    assert all(np.isnan(array).all() for array in numbers)
+    assert np.isnan([found.selection.p, found.splits.mean, found.bands.baseline_low]).all()
+    assert (found.bands.undefined == 20).all() and found.splits.undefined == 5
+
+
+def test_the_means_are_those_of_the_grid():
+    """`grid_inputs` hands out the used segments that `compute_grid` rests on."""
+    rng = np.random.default_rng(0)
+    rows = [Ragged.from_rows([rng.random(3) for _ in range(20)]) for _ in range(2)]
+    base, human = rng.random((2, 20))
+    human[4], base[9] = np.nan, np.nan
+    spec = GridSpec(p=(-1.0, 0.0, 2.0))
+    given = grid_inputs(spec, base, *rows, human)
+    assert given.means.shape == (18, 3) and given.used.sum() == 18 and given.n_rated == 19
+    found = grid_significance(given.means, given.base, given.human, spec.w, np.arange(18), resamples=9, splits=2)
+    assert (found.correlation == compute_grid(spec, base, *rows, human).correlation).all()
