@@ -15,7 +15,7 @@ run: $(READY)
 	$(BIN)/python -m bmx_grid +sweep=quickstart
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -53,3 +53,12 @@ def concatenate_rows(left: Ragged, right: Ragged) -> Ragged:
         first, last = side.offsets[0], side.offsets[-1]
         values[np.repeat(starts - side.offsets[:-1], side.lengths) + np.arange(first, last)] = side.values[first:last]
     return Ragged(values, offsets)
+
+
+def row_minimum(rows: Ragged) -> NDArray[np.float64]:
+    """float64[N] the lowest value of each row; infinity for an empty row, NaN where a value is NaN."""
+    found = np.full(len(rows), np.inf)
+    filled = np.flatnonzero(rows.lengths > 0)  # reduceat has no empty rows: it would take the next row's first value
+    if len(filled) > 0:
+        found[filled] = np.minimum.reduceat(rows.values[: rows.offsets[-1]], rows.offsets[filled])
+    return found

@@ -58,9 +58,10 @@ def factor_in_words(factor: str) -> str:
     return FACTORS.get(factor, factor)
 
 
-def counted(count: int, thing: str) -> str:
-    """1 setting, 2 settings, 1,000 settings."""
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+def counted(count: int, thing: str, things: str | None = None) -> str:
+    """1 setting, 2 settings, 1,000 settings; `things` is the plural where it is not `thing` with an s."""
+    several = f"{thing}s" if things is None else things
+    return f"{count:,} {thing if count == 1 else several}"
 
 
 def visible(text: str) -> str:

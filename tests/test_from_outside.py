@@ -114,7 +114,8 @@ def folder(tmp_path_factory) -> Path:
         (place / "conf" / f"{name}.yaml").write_text(text)
     chosen = ("metric=[lengths,chrf]", "explainer=[erasure]", "evaluation=[grid,per_system]", "executor=noted")
     small = ("dataset=[sample]", "dataset.sample.language_pairs=[de-en]", "limit=9", "tracking=none")
-    done = run(place, "--config-dir", "conf", *chosen, *small, "output_dir=out", "cache_dir=cache")
+    asked = ("questions=[ext.question]", "output_dir=out", "cache_dir=cache")
+    done = run(place, "--config-dir", "conf", *chosen, *small, *asked)
     assert done.returncode == 0, done.stderr
     return place
 
@@ -145,17 +146,17 @@ def test_an_executor_runs_the_jobs(folder):
     assert set((folder / "jobs.txt").read_text().split()) == {"job"}
 
 
-def test_a_question_is_answered_in_every_medium(folder):
-    done = run(folder, "analyse", "results=out", "output_dir=analysis", "questions=ext.question", "figures=false")
-    assert done.returncode == 0, done.stderr
-    assert json.loads((folder / "analysis" / "analysis.json").read_text())["widest_gap"] > 0
-    assert {path.suffix for path in (folder / "analysis" / "tables").glob("widest_gap.*")} == {
-        ".txt",
-        ".md",
-        ".tex",
-        ".csv",
-    }
-    assert "How far a grid gets from its baseline" in (folder / "analysis" / "report.html").read_text()
+@pytest.mark.parametrize("asked", ["at the end of the sweep", "later"])
+def test_a_question_is_answered_in_every_medium(folder, asked):
+    place = folder / "out"
+    if asked == "later":
+        done = run(folder, "analyse", "results=out", "output_dir=analysis", "questions=ext.question", "figures=false")
+        assert done.returncode == 0, done.stderr
+        place = folder / "analysis"
+    assert json.loads((place / "analysis.json").read_text())["widest_gap"] > 0
+    suffixes = {path.suffix for path in (place / "tables").glob("widest_gap.*")}
+    assert suffixes == {".txt", ".md", ".tex", ".csv"}
+    assert "How far a grid gets from its baseline" in (place / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -165,6 +166,7 @@ def test_a_question_is_answered_in_every_medium(folder):
             ("--config-dir", "conf", "metric=[lengths]"), "'ext.metric.Lengths' is outside the packages", id="metric"
         ),
         pytest.param(("analyse", "results=out", "questions=ext.question"), "BMX_ALLOWED_PACKAGES", id="question"),
+        pytest.param(("questions=[ext.question]", "dry_run=true"), "BMX_ALLOWED_PACKAGES", id="question of a sweep"),
     ],
 )
 def test_nothing_outside_runs_unless_its_package_is_named(folder, arguments, said, monkeypatch):

@@ -13,7 +13,7 @@ from bmx_grid.analysis.table import FACTORS, Floats, GridTable, LeftOut, Setting
 from bmx_grid.errors import DataError, DataMissingError, unknown
 from bmx_grid.measures.grid import Words
 from bmx_grid.segments import check_name
-from bmx_grid.wording import factor_in_words, visible
+from bmx_grid.wording import counted, factor_in_words, visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -224,9 +224,9 @@ def _repeats(
     differs = ~((values == kept) | (np.isnan(values) & np.isnan(kept)))
     if differs.any():
         row = int(np.flatnonzero(differs)[0])
-        where = _point(int(cells[row]), settings, p, w)
+        where, n_differ = _point(int(cells[row]), settings, p, w), int(differs.sum())
         raise DataError(
-            f"{origin}: {int(differs.sum()):,} rows contradict others, first {where}: "
+            f"{origin}: {counted(n_differ, 'row')} contradict{'s' if n_differ == 1 else ''} others, first {where}: "
             f"{values[row]:.6g} (row {row + 1}) and {kept[row]:.6g}; keep the rows of one run."
         )
     examples = tuple(_point(int(cell), settings, p, w) for cell in repeated[:3])

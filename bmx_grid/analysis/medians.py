@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -98,7 +99,7 @@ def median_of(p: Floats, w: Floats) -> Median:
     n = int(defined.sum())
     if n == 0:
         return Median(float("nan"), float("nan"), 0)
-    return Median(float(np.median(p[defined])), float(np.median(w[defined])), n)
+    return Median(_in_grid_digits(np.median(p[defined])), _in_grid_digits(np.median(w[defined])), n)
 
 
 def explainer_medians(table: GridTable, best: BestPoints, *, strict: bool = False) -> dict[str, Median]:
@@ -143,7 +144,12 @@ def _weighted_median(values: Floats, counts: Floats) -> float:
     if ends[-1] == 0:
         return float("nan")
     middle = np.searchsorted(ends, [(ends[-1] - 1) // 2, ends[-1] // 2], side="right")
-    return float(values[middle].mean())
+    return _in_grid_digits(values[middle].mean())
+
+
+def _in_grid_digits(median: np.floating[Any]) -> float:
+    """In 12 digits: the mean of 0.2 and 0.4 is 0.30000000000000004 in binary, and 0.3 to a reader."""
+    return float(f"{median:.12g}")
 
 
 def _explainers(table: GridTable) -> dict[str, Flags]:

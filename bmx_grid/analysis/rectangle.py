@@ -8,6 +8,7 @@ import numpy as np
 
 from bmx_grid.analysis.table import Flags, Floats, LeftOut, Setting, left_out
 from bmx_grid.errors import DataError
+from bmx_grid.wording import counted
 
 
 def common_grid(
@@ -33,7 +34,8 @@ def common_grid(
     if not fitting:
         told = "; ".join(f"{one.label}: {_missing(has, p, w)}" for one, has in zip(settings[:3], present, strict=False))
         raise DataError(
-            f"{origin}: none of {len(settings)} settings has all points of its p x w grid, w = 1 among them ({told})."
+            f"{origin}: none of {counted(len(settings), 'setting')} has all points of its p x w grid, w = 1 among "
+            f"them ({told})."
         )
     _, _, rows, columns = max(fitting, key=lambda one: one[:2])
     inside = present[:, rows][:, :, columns]

@@ -19,6 +19,7 @@ from bmx_grid.analysis.given import Given
 from bmx_grid.analysis.table import FACTORS, Floats, GridTable
 from bmx_grid.measures.cluster_means import FEWEST_CLUSTERS
 from bmx_grid.measures.resampling import codes, draws
+from bmx_grid.wording import counted
 
 ALPHA = 1.0
 RESAMPLES = 1000
@@ -76,7 +77,7 @@ def tables(result: Ridge) -> Sequence[Table]:
         (Cell("intercept"), Cell(""), Cell(fit.intercept, "+.5f"), Cell(None)),
         (Cell("R²"), Cell(""), Cell(fit.r2, ".4f"), Cell(None)),
     )
-    note = f"Ridge regression, alpha {fit.alpha:g}, of the gain at the fixed points of {fit.n:,} settings."
+    note = f"Ridge regression, alpha {fit.alpha:g}, of the gain at the fixed points of {counted(fit.n, 'setting')}."
     table = Table(
         "ridge_coefficients",
         "What goes with a larger or smaller gain",

@@ -21,6 +21,7 @@ from bmx_grid.measures.grid import GridSpec, Words, boosted_scores
 from bmx_grid.metrics.base import Cost, Metric
 from bmx_grid.perturbation import Item, Role
 from bmx_grid.ragged import Ragged
+from bmx_grid.wording import counted
 
 if TYPE_CHECKING:
     from bmx_grid.segments import SegmentSet
@@ -100,8 +101,8 @@ class BoostedMetric(Metric):
         found = count_texts(self.metric, self.explainer, item, copies)
         if found > self.max_texts:
             raise ExplainError(
-                f"{found:,} texts would be scored for this segment, above max_texts = {self.max_texts:,}: choose an "
-                "explainer or settings that ask for fewer texts, or raise max_texts of the boosted metric."
+                f"{counted(found, 'text')} would be scored for this segment, above max_texts = {self.max_texts:,}: "
+                "choose an explainer or settings that ask for fewer texts, or raise max_texts of the boosted metric."
             )
         return found
 

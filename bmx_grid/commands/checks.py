@@ -8,12 +8,13 @@ followed, but refused wherever they could name a class.
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from bmx_grid.configure import CONFIGS, field_names, groups
+from bmx_grid.configure import CONFIGS, field_names, groups, options
 from bmx_grid.errors import unknown
 
 Path = tuple[str, ...]
@@ -55,6 +56,19 @@ def chosen() -> dict[str, Any]:
     return {key: value for key, value in pairs.items() if not key.startswith("override ")}
 
 
+@cache
+def grid_defaults() -> dict[str, tuple[str, str]]:
+    """The keys below `grid`: each with its default as it is written in an argument, and what it is for."""
+    import yaml
+
+    text = (CONFIGS / "grid" / f"{chosen()['grid']}.yaml").read_text(encoding="utf-8")
+    meanings = dict(re.findall(r"^(\w+):.*?\s# (.*)$", text, re.MULTILINE))
+    return {
+        str(key): (yaml.safe_dump(value, default_flow_style=True, width=1_000).split("\n")[0], meanings[str(key)])
+        for key, value in yaml.safe_load(text).items()
+    }
+
+
 def refusals(config: Mapping[str, Any], explainers: list[str]) -> Iterator[Refusal]:
     """What cannot stay in a composed configuration, the most serious first.
 
@@ -66,6 +80,13 @@ def refusals(config: Mapping[str, Any], explainers: list[str]) -> Iterator[Refus
         from bmx_grid.evaluations.grid import GridKeys
 
         yield from _unknown_fields(config["grid"], GridKeys, ("grid",))
+        for key, (default, meaning) in grid_defaults().items():
+            if key not in config["grid"]:
+                yield Refusal(
+                    ("grid", key),
+                    f"the key 'grid.{key}' is needed ({meaning}); leave out what deletes it, or write "
+                    f"+grid.{key}={default}",
+                )
     yield from _fixed(config, explainers)
     yield from _components(config)
 
@@ -122,6 +143,8 @@ def _components(config: Mapping[str, Any]) -> Iterator[Refusal]:
             continue
         nodes = {(group,): node} if "_target_" in node else {(group, str(key)): one for key, one in node.items()}
         for path, one in nodes.items():
+            if path[1:] and isinstance(one, Mapping) and "_target_" not in one and path[-1] in options(group):
+                yield Refusal(path, f"{path[-1]} is not chosen, so it has no keys yet; choose it: {group}=[{path[-1]}]")
             fields = field_names(one, ".".join(path)) if isinstance(one, Mapping) else []
             for key in one if fields else ():
                 if key != "_target_" and key not in fields:

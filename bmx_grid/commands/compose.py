@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bmx_grid.configure import CONFIGS, folder_path, groups, options
-from bmx_grid.errors import BmxError, ConfigError, unknown
+from bmx_grid.errors import BmxError, ConfigError, UnavailableError, unknown
 from bmx_grid.masking import masked_address
 from bmx_grid.terminal import RESUMES, command
+from bmx_grid.wording import counted
 
 if TYPE_CHECKING:
     from hydra._internal.hydra import Hydra
@@ -26,7 +27,19 @@ if TYPE_CHECKING:
 
     from bmx_grid.commands.loader import CheckedLoader
 
+NEEDED = {"hydra": "hydra-core", "omegaconf": "omegaconf", "yaml": "PyYAML"}  # module: its name on PyPI
 MAX_JOBS = 10_000  # of a multirun, which Hydra lists before the first one starts
+
+HYDRA_HELP = """bmx-grid composes its configuration with Hydra 1.3: https://hydra.cc. Of Hydra's flags it takes
+
+  --cfg job|hydra|all [--package KEY] [--resolve]    print the configuration, or a part of it
+  --info defaults|config|searchpath|plugins          how it was composed
+  --multirun, -m                                     one sweep per combination of values: seed=1,2 limit=10,20
+  --config-dir DIR, --config-name NAME               options, or a whole configuration, of your own
+  -sc install=bash|zsh|fish                          completion of the command line
+
+The keys below hydra (bmx-grid --cfg hydra) may be set, but name no classes: callbacks, plugins other than Hydra's own
+and --config-path are refused, because a configuration must not run code. What bmx-grid does: bmx-grid --help."""
 
 
 class Job(NamedTuple):
@@ -44,7 +57,20 @@ class Job(NamedTuple):
 def main() -> None:
     """Run the command line and exit with status 1 when something failed, 2 for a mistake, 130 after Ctrl-C."""
     arguments = sys.argv[1:]
-    sys.exit(command(lambda: compose_and_run(arguments), RESUMES))
+    sys.exit(command(lambda: _compose_and_run(arguments), RESUMES))
+
+
+def _compose_and_run(arguments: Sequence[str]) -> int:
+    """`compose_and_run`, with a sentence where Hydra, which this command line is made of, is not installed."""
+    try:
+        return compose_and_run(arguments)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in NEEDED:
+            raise
+        raise UnavailableError(
+            f"sweeps need the library {NEEDED[missing]}, which is not installed: pip install {NEEDED[missing]}"
+        ) from error
 
 
 def compose_and_run(arguments: Sequence[str]) -> int:
@@ -165,7 +191,7 @@ def _run(hydra: Hydra, config_name: str, overrides: list[str], several: bool) ->
     def task(job: DictConfig) -> None:
         try:
             ended.append(_run_config(job))
-        except Exception as error:  # raised below: Hydra would report it with a traceback of its own
+        except Exception as error:  # of any kind; raised again below, where Hydra adds no traceback of its own
             ended.append(error)
 
     with _hydra_mistakes():
@@ -212,7 +238,7 @@ def _run_several(loader: CheckedLoader, config_name: str, overrides: list[str]) 
     jobs: list[Job] = [done.return_value for batch in batches for done in batch]
     for job in jobs:
         if job.n_failed:
-            print(f"{job.n_failed} part(s) of {job.name} failed; the table above says why.", file=sys.stderr)
+            print(f"{counted(job.n_failed, 'part')} of {job.name} failed; the table above says why.", file=sys.stderr)
         if job.mistake or job.crash:
             print(masked_address(f"error: {job.name}: {job.mistake or job.crash}"), file=sys.stderr)
     if any(job.n_failed or job.crash for job in jobs):
@@ -245,7 +271,7 @@ def _job(config: DictConfig, varied: frozenset[str]) -> Job:
         return Job(name, mistake=str(error))
     except OmegaConfBaseException as error:
         return Job(name, mistake=_unresolved(error))
-    except Exception:
+    except Exception:  # a bug of any kind ends this job alone, with its traceback in the summary; the others still run
         return Job(name, crash=traceback.format_exc())
 
 
@@ -323,7 +349,6 @@ def _hydra_mistakes() -> Iterator[None]:
 
 def _show(hydra: Hydra, given: argparse.Namespace) -> None:
     """Print what --cfg, --info or --hydra-help ask for, without passwords."""
-    from hydra._internal.utils import get_args_parser
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
     from omegaconf import OmegaConf
@@ -332,7 +357,7 @@ def _show(hydra: Hydra, given: argparse.Namespace) -> None:
     loader: CheckedLoader = hydra.config_loader  # type: ignore[assignment]
     loader.mask = True
     if given.hydra_help:
-        hydra.hydra_help(config_name=given.config_name, args_parser=get_args_parser(), args=given)
+        print(HYDRA_HELP)
         return
     config = loader.load_configuration(given.config_name, given.overrides, RunMode.RUN)
     if given.info:

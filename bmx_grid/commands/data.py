@@ -21,6 +21,7 @@ from bmx_grid.errors import BmxError, ConfigError, unknown
 from bmx_grid.perturbation import ROLES
 from bmx_grid.segments import SegmentSet, clusters
 from bmx_grid.terminal import RESUMES, command
+from bmx_grid.wording import counted
 
 EPILOG = """settings:
   data_dir=DIR           the folder of the data sets (default: $BMX_DATA_DIR, or data)
@@ -91,8 +92,8 @@ def _list(settings: Settings) -> int:
         settings.names = ["all"]
     print(f"data_dir: {settings.data_dir}\n")
     for reader in settings.readers():
-        pairs = " ".join(reader.language_pairs) or "those of your file"
-        print(f"{reader.name:12}{pairs}\n{'':12}{_state(reader, settings.data_dir)}")
+        pairs = " ".join(reader.downloadable()) or "those of your files"
+        print(f"{reader.name:16}{pairs}\n{'':16}{_state(reader, settings.data_dir)}")
     return 0
 
 
@@ -123,7 +124,7 @@ def _verify(settings: Settings) -> int:
 def _download(settings: Settings) -> int:
     readers = settings.readers()
     written = download(readers, settings.data_dir)
-    print(f"{written} files written below {settings.data_dir}")
+    print(f"{counted(written, 'file')} written below {settings.data_dir}")
     for reader in readers:
         print(f"{reader.name}: {_state(reader, settings.data_dir)}")
     return 0
@@ -146,17 +147,17 @@ def _show(settings: Settings) -> int:
 
 def _show_pair(found: SegmentSet, n_clusters: int, limit: int) -> None:
     texts = [role for role in ("source", "reference") if found.has(role)]
-    systems = f" of {len(found.systems)} systems" if found.systems else ""
+    systems = f" of {counted(len(found.systems), 'system')}" if found.systems else ""
     print(
-        f"{found.dataset} {found.language_pair}: {len(found):,} segments{systems} in {n_clusters:,} clusters, "
-        f"{found.rated:,} rated, with {' and '.join(texts)}"
+        f"{found.dataset} {found.language_pair}: {counted(len(found), 'segment')}{systems} in "
+        f"{counted(n_clusters, 'cluster')}, {found.rated:,} rated, with {' and '.join(texts)}"
     )
     judgements = found.judgements
     for name, scores in judgements.scores.items():
         primary = " (primary)" if name == judgements.primary and len(judgements.scores) > 1 else ""
         print(f"  {name}{primary}: {_range(scores)}{_raters(judgements.raters.get(name))}")
     if found.empty_texts():
-        print(f"  empty texts in {len(found.empty_texts())} segments, the first is {found.empty_texts()[0]}")
+        print(f"  empty texts in {counted(len(found.empty_texts()), 'segment')}, the first is {found.empty_texts()[0]}")
     for row, segment in enumerate(found.segments[:limit]):
         own = [f"{name} {_score(values[row])}" for name, values in judgements.scores.items()]
         print(f"  [{segment.name}] {', '.join(own)}")

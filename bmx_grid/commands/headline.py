@@ -12,7 +12,7 @@ from bmx_grid.measures.best import NO_CHANGE
 from bmx_grid.report.table import markdown
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
-from bmx_grid.wording import number, setting_label
+from bmx_grid.wording import counted, number, setting_label
 
 EXPLAINERS = 4  # with separate numbers; all of them are in the summary
 
@@ -56,7 +56,7 @@ def _note(
     by: Mapping[str, GainSummary],
     established: Sequence[str],
 ) -> str:
-    lines = [f"**{n_settings} settings**, {n_failed} failed."]
+    lines = [f"**{counted(n_settings, 'setting')}**, {n_failed} failed."]
     if np.isfinite(alone):
         lines[0] += f" Mean {kind} of the metrics alone: {alone:.4f}."
     lines += [line for sentence in established for line in ("", markdown(sentence))]

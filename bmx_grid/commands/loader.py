@@ -52,7 +52,9 @@ class CheckedLoader(ConfigLoaderImpl):
             )
         except BmxError:
             raise
-        except Exception as error:  # whatever Hydra and OmegaConf raise: all that they read was written by the user
+        # Hydra and OmegaConf raise a dozen unrelated types here (AttributeError and TypeError among them) for what a
+        # user wrote, and nothing but their own code runs: each is a mistake in the configuration, shown as one.
+        except Exception as error:
             raise ConfigError(self._explained(error, config_name, overrides, run_mode)) from error
         plain = OmegaConf.to_container(config, resolve=False)
         assert isinstance(plain, dict)
@@ -160,7 +162,7 @@ class CheckedLoader(ConfigLoaderImpl):
         choices = [one for one in parse(overrides) if is_choice(one)]
         lines = [one.input_line for one in choices if one.input_line is not None]
         config = OmegaConf.to_container(super().load_configuration(config_name, lines, run_mode), resolve=False)
-        return unknown_key(config, key)
+        return unknown_key(config, key, self._repository().get_group_options)
 
     def _located(self, refusal: Refusal, config_name: str | None, overrides: list[str], run_mode: RunMode) -> str:
         """The sentence of a refusal with the argument or the file it comes from."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hydra._internal.config_repository import CachingConfigRepository
@@ -14,7 +14,7 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from bmx_grid.commands.checks import chosen, defaults
-from bmx_grid.configure import field_names, groups
+from bmx_grid.configure import field_names, groups, options
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.masking import masked_address
 
@@ -58,13 +58,18 @@ def shown(line: str | None) -> str:
     return repr(text if len(text) <= 100 else f"{text[:97]}…")
 
 
-def unknown_key(config: Any, key: str) -> str:
-    """The sentence about the first part of a dotted `key` that `config` (plain values) does not have."""
+def unknown_key(config: Any, key: str, options_of: Callable[[str], list[str]] = options) -> str:
+    """The sentence about the first part of a dotted `key` that `config` (plain values) does not have.
+
+    options_of: the options of a group, those of the user among them.
+    """
     node, above = config, ""
     for part in re.split(r"[.\[]", key.replace("]", "")):
         if isinstance(node, Mapping):
             known = {str(name) for name in node} - {"hydra", "_target_"}
             if part not in node:
+                if isinstance(chosen().get(above), list) and part in options_of(above):
+                    return f"{key}: {part} is not chosen, so it has no keys yet; choose it: {above}=[{part}]."
                 fields = field_names(node, above) if "_target_" in node else []
                 if part in fields:
                     return f"{above}.{part} is not in the configuration yet; write +{key}=VALUE."

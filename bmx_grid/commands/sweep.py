@@ -16,7 +16,7 @@ from bmx_grid.identity import digest
 from bmx_grid.masking import masked
 from bmx_grid.segments import check_name
 from bmx_grid.terminal import say
-from bmx_grid.wording import file_stem
+from bmx_grid.wording import counted, file_stem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from bmx_grid.sweep.tracking.base import Tracker
 
 MAX_SEEDS = 100
-NOT_RESULTS = ("executor", "tracking", "dry_run", "cache_dir", "on_error")  # keys that no file of a sweep depends on
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,7 @@ class Settings:
     dry_run: bool
     on_error: Literal["continue", "stop"]
     analysis: bool
+    questions: tuple[str, ...]
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Settings:
@@ -77,6 +77,7 @@ class Settings:
             dry_run=convert(config["dry_run"], bool, "dry_run"),
             on_error=convert(config["on_error"], Literal["continue", "stop"], "on_error"),
             analysis=convert(config["analysis"], bool, "analysis"),
+            questions=_questions(config),
         )
 
 
@@ -92,6 +93,18 @@ def _seeds(given: Any) -> tuple[int, ...]:
     if len(seeds) > MAX_SEEDS:
         raise ConfigError(f"seeds: {len(seeds)} seeds, each a run of its own; name at most {MAX_SEEDS}.")
     return seeds
+
+
+def _questions(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """The modules of further questions, imported before anything runs. Raises ConfigError for one that is none."""
+    found: tuple[str, ...] = convert(config["questions"], tuple[str, ...], "questions")
+    if found:
+        from bmx_grid.analysis.questions import with_others
+
+        if config["analysis"] is False:
+            raise ConfigError("questions are answered by the analysis, and analysis=false: leave out one of the two.")
+        with_others(found)
+    return found
 
 
 @dataclass(frozen=True)
@@ -152,6 +165,7 @@ def run(config: Mapping[str, Any]) -> int:
     from bmx_grid.metrics.base import Metric
     from bmx_grid.report.running import plan_table
     from bmx_grid.sweep.executors.base import Executor
+    from bmx_grid.sweep.output import RUNTIME_KEYS
     from bmx_grid.sweep.plan import make_plan
     from bmx_grid.sweep.tracking.base import Tracker
 
@@ -186,7 +200,7 @@ def run(config: Mapping[str, Any]) -> int:
         seeds=settings.seeds,
         leave_out=settings.leave_out,
     )
-    kept = {key: node for key, node in config.items() if key not in NOT_RESULTS}
+    kept = {key: node for key, node in config.items() if key not in RUNTIME_KEYS}
     text = _config_text(config)
     sweep = Sweep(settings, plan, evaluations, executor, tracker, text, digest(_config_text(kept)))
     if settings.dry_run:
@@ -198,6 +212,7 @@ def run(config: Mapping[str, Any]) -> int:
 
 
 def _run(sweep: Sweep) -> int:
+    from bmx_grid.report.running import few_rated
     from bmx_grid.report.terminal import sweep_table
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.plan import Refused
@@ -209,16 +224,19 @@ def _run(sweep: Sweep) -> int:
         say(sweep_table([], [*plan.failed, *left]))
         return len(plan.failed) + len(left)
     n_cached = sum(planned.cached for planned in plan.settings)
-    grid = "" if sweep.grid is None else f", {len(sweep.grid.spec.p) * len(sweep.grid.spec.w):,} grid points each"
+    has_grid = sweep.grid is not None and any(one.setting.explainer is not None for one in plan.settings)
+    grid = f", {len(sweep.grid.spec.p) * len(sweep.grid.spec.w):,} grid points each" if has_grid and sweep.grid else ""
     say(
-        f"{settings.name}: {len(plan.settings)} settings ({n_cached} cached){grid}, "
-        f"at most {plan.n_texts:,} texts to score"
+        f"{settings.name}: {counted(len(plan.settings), 'setting')} ({n_cached} cached){grid}, "
+        f"at most {counted(plan.n_texts, 'text')} to score"
     )
     if plan.repeats:
         n_repeated = len(next(iter(plan.repeats.values())))
         say(f"{n_repeated} of them again with seed {', '.join(map(str, plan.repeats))}: seeds.parquet")
     elif settings.seeds:
         say(f"seeds: nothing is repeated: no explainer is random, or there is no seed but {settings.seed}")
+    for line in few_rated(plan):
+        print(line, file=sys.stderr)
     for one in plan.left_out:
         say(f"left out: {one.label}: {one.reason}")
     for one in plan.failed:
@@ -291,7 +309,7 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
         note = ""
         sentences: Sequence[str] = ()
         if settings.analysis and results and grid is not None:
-            found = analyse_sweep(results, plan, grid, out, tables=tables, seed=settings.seed)
+            found = analyse_sweep(results, plan, grid, out, settings.questions, tables=tables, seed=settings.seed)
             note = found.note
             written += [*found.files, *(folder.known_below("tables") if found.unchanged else [])]
             written += folder.known_below("figures") if found.unchanged else []
@@ -311,10 +329,10 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     shown = "\n".join([*in_words(sentences), of_settings, *([note] if note else [])])
     say(shown)
     scored = sum(one.result.n_texts for one in (*outcomes, *again) if one.result is not None)
-    say(f"{scored:,} texts scored in {time.perf_counter() - start:.1f} s; written to {out}/:")
+    say(f"{counted(scored, 'text')} scored in {time.perf_counter() - start:.1f} s; written to {out}/:")
     say(f"  {', '.join(_names(out, written))}{tracker.where()}")
     if moved:
-        say(f"{len(moved)} files of an earlier run were moved to {out}/previous/")
+        say(f"{counted(len(moved), 'file')} of an earlier run moved to {out}/previous/")
     if tracker.failure is not None:
         say(f"not tracked: {tracker.failure}")
     if all(outcome.result is not None for outcome in (*outcomes, *again)):

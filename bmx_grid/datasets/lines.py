@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from bmx_grid.datasets.archives import archive_members
 from bmx_grid.errors import DataError
-from bmx_grid.wording import visible
+from bmx_grid.wording import counted, visible
 
 ENCODINGS = {  # byte-order marks; the longer ones first, since others are prefixes of them
     b"\xff\xfe\x00\x00": "UTF-32",
@@ -111,7 +111,7 @@ def parse_score(text: str, where: str, row: int) -> float:
 def check_aligned(files: Mapping[str, Sequence[str]]) -> int:
     """The common number of lines. Raises DataError naming each file's count when they differ."""
     if len({len(lines) for lines in files.values()}) != 1:
-        counts = ", ".join(f"{name} has {len(lines)} lines" for name, lines in files.items())
+        counts = ", ".join(f"{name} has {counted(len(lines), 'line')}" for name, lines in files.items())
         raise DataError(
             f"files that belong together have different lengths: {counts}; give one line per segment in each."
         )

@@ -137,7 +137,7 @@ class MtMetricsEval(DatasetReader):
             raise DataMissingError(
                 f"data set '{self.name}': there is no {root / 'sources'} ({folder} has {', '.join(there) or 'none'}). "
                 "mt-metrics-eval fetches its test sets with: python -m mt_metrics_eval.mtme --download; then set "
-                f"dataset.{self.name}.folder=~/.mt-metrics-eval/mt-metrics-eval-v2"
+                f"dataset.{self.name}.folder=$HOME/.mt-metrics-eval/mt-metrics-eval-v2"
             )
         return root
 

@@ -27,6 +27,7 @@ from bmx_grid.measures.grid import (
     nearest_point,
     p_values,
 )
+from bmx_grid.ragged import row_minimum
 
 CELLS_PER_SECOND = 4e8  # segments x points on one core, Pearson
 
@@ -169,8 +170,7 @@ class GridEvaluation(Evaluation):
         sides = (hypothesis,) if spec.side == "hypothesis" else (truth, hypothesis)
         shifted = np.zeros(n, dtype=np.bool_)
         for words in sides:
-            lowest = np.minimum.reduceat(np.append(words.values, np.inf), words.offsets[:-1]) if n else np.empty(0)
-            shifted |= (words.lengths > 0) & (lowest <= 0)
+            shifted |= row_minimum(words) <= 0
         return GridOfSetting(spec, grid, asked, used, published, declared, shifted)
 
     def together(self, settings: Sequence[Finished], results: Sequence[GridOfSetting]) -> Sequence[GridOfSetting]:

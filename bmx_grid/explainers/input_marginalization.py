@@ -26,6 +26,7 @@ from bmx_grid.models.loading import Device, Dtype
 from bmx_grid.models.masked_lm import MaskedLM, load_masked_lm
 from bmx_grid.perturbation import Plan
 from bmx_grid.text import join_words
+from bmx_grid.wording import counted
 
 Place = tuple[list[str], NDArray[np.float64]]  # the candidates of one word, and their weights
 
@@ -108,7 +109,7 @@ class InputMarginalization(Explainer):
         """At most: the side itself, and for each word fewer candidates than 1 / delta, or one."""
         if self.max_words is not None and n_words > self.max_words:
             raise ExplainError(
-                f"a side of {n_words} words is longer than explainer.input_marginalization.max_words="
+                f"a side of {counted(n_words, 'word')} is longer than explainer.input_marginalization.max_words="
                 f"{self.max_words}; raise it, or set it to null for no limit."
             )
         return 1 + n_words * self._most_candidates

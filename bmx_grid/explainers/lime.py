@@ -24,6 +24,8 @@ from bmx_grid.perturbation import Plan
 
 _LIBRARY_ONLY = {"feature_selection": "none", "num_features": None, "bow": False, "distance_metric": "cosine"}
 
+MOST_SAMPLES = 1_000_000  # per side: each is a text to score
+
 
 @dataclass(frozen=True)
 class Lime(Explainer):
@@ -55,9 +57,10 @@ class Lime(Explainer):
     distance_metric: lime_library.DistanceMetric = identity("cosine")
 
     def __post_init__(self) -> None:
-        if self.num_samples < 2:
+        if not 2 <= self.num_samples <= MOST_SAMPLES:
             raise ConfigError(
-                f"lime.num_samples: expected at least 2 (the first is unperturbed), got {self.num_samples}."
+                f"lime.num_samples: expected at least 2 (the first is unperturbed), at most {MOST_SAMPLES:,}, got "
+                f"{self.num_samples}."
             )
         for name in ("kernel_width", "alpha"):
             if not 0 < getattr(self, name) < float("inf"):

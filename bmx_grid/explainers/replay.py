@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.errors import ExplainError
+from bmx_grid.wording import counted
 
 Answer = Callable[[NDArray[np.bool_]], NDArray[np.float64]]  # bool[K, n] masks -> float64[K] scores
 Result = TypeVar("Result")
@@ -49,7 +50,7 @@ def replay(
             return np.array([known[row.tobytes()] for row in masks])
         except KeyError:
             raise ExplainError(
-                f"on a side of {keep.shape[1]} words the library asked for a perturbation that it had not "
+                f"on a side of {counted(keep.shape[1], 'word')} the library asked for a perturbation that it had not "
                 f"asked for when its requests were recorded, so its choices depend on scores. {remedy}"
             ) from None
 

@@ -22,8 +22,10 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.threads import one_blas_thread
 from bmx_grid.identity import identity
 from bmx_grid.perturbation import Plan
+from bmx_grid.wording import counted
 
 _MOST_EXACT = 15  # words; 32,768 masks
+_MOST_EVALS = 1_000_000  # per side: each is a text to score
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,10 @@ class Shap(Explainer):
     long_sides: Literal["refuse", "one_order"] = identity("refuse")
 
     def __post_init__(self) -> None:
-        if self.max_evals < 3:
-            raise ConfigError(f"shap.max_evals: expected at least 3 (2 x words + 1), got {self.max_evals}.")
+        if not 3 <= self.max_evals <= _MOST_EVALS:
+            raise ConfigError(
+                f"shap.max_evals: expected at least 3 (2 x words + 1), at most {_MOST_EVALS:,}, got {self.max_evals}."
+            )
         if not 0 <= self.exact_up_to <= _MOST_EXACT:
             raise ConfigError(f"shap.exact_up_to: expected 0 to {_MOST_EXACT} words, got {self.exact_up_to}.")
         if self.backend == "batched" and self.algorithm in ("kernel", "partition"):
@@ -126,7 +130,7 @@ class Shap(Explainer):
         if self._evals(n) < least:
             other = ", or set explainer.shap.long_sides=one_order" if algorithm == "permutation" else ""
             raise ExplainError(
-                f"a side of {n} words takes at least {least} scores (shap, {algorithm}), and "
+                f"a side of {counted(n, 'word')} takes at least {least} scores (shap, {algorithm}), and "
                 f"explainer.shap.max_evals is {self.max_evals}: raise it to {least} or more{other}."
             )
 

@@ -14,6 +14,11 @@ kept exactly; clusters may differ in size, and errors in variance. Permuting the
 would also break their tie to the base score, which they explain; swapping base and boosted score would test that all
 points are as good as the base score, which most are far from, and so would hardly ever reject.
 
+A small p value says that the attributions carry something about the human score that the base score does not. How large
+the gain is outside these segments is what the cross-fitted gain says (`grid_resampling.split_gains`); it may still be
+none. The test is more sensitive than one of base against boosted score at a single point, whose null hypothesis, equal
+correlations, leaves more to chance.
+
 A gain that comes from a curved relation between base and human score counts as added: attributions may be a curved
 function of the base score. So does length: see the placebos.
 """

@@ -124,14 +124,27 @@ def weighted_correlation(kind: Kind, x: Floats, human: Floats, weights: Floats) 
     return np.clip(found, -1.0, 1.0)
 
 
+def pair_columns(x: Floats, human: Floats) -> Floats:
+    """float64[M, 6] what Pearson's r needs of M pairs: one, x, human, x^2, human^2, x human."""
+    return np.stack([np.ones_like(x), x, human, x * x, human * human, x * human], axis=1)
+
+
+def pearson_of_sums(sums: Floats) -> Floats:
+    """float64[R] Pearson's r from float64[R, 6] sums of `pair_columns`; NaN where it is undefined or has lost digits.
+
+    For pairs that were centred before, so that few resamples lose digits. Those are to be computed from their pairs.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = sums[:, 1:] / sums[:, :1]
+        own, other = mean[:, 2] - mean[:, 0] ** 2, mean[:, 3] - mean[:, 1] ** 2
+        found: Floats = (mean[:, 4] - mean[:, 0] * mean[:, 1]) / np.sqrt(own * other)
+    found[~((own > LOST * mean[:, 2]) & (other > LOST * mean[:, 3]) & (own * other > 0))] = np.nan
+    return np.clip(found, -1.0, 1.0)
+
+
 def _pearson(x: Floats, human: Floats, weights: Floats, size: Floats) -> Floats:
-    left, right = x - x.mean(), human - human.mean()
-    sums = weights @ np.stack([left, right, left * left, right * right, left * right], axis=1)
-    sums /= size[:, None]
-    own, other = sums[:, 2] - sums[:, 0] ** 2, sums[:, 3] - sums[:, 1] ** 2
-    found: Floats = (sums[:, 4] - sums[:, 0] * sums[:, 1]) / np.sqrt(own * other)
-    lost = ~((own > LOST * sums[:, 2]) & (other > LOST * sums[:, 3]) & (own * other > 0))
-    for row in np.flatnonzero(lost & (size > 0)):
+    found = pearson_of_sums(weights @ pair_columns(x - x.mean(), human - human.mean()))
+    for row in np.flatnonzero(np.isnan(found) & (size > 0)):
         times = weights[row].astype(np.int64)
         found[row] = pearson(np.repeat(x, times), np.repeat(human, times))
     return found

@@ -7,7 +7,6 @@ Dror and Roth 2021, "A statistical analysis of summarization evaluation metrics 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -15,25 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.measures.best import TIE
-from bmx_grid.measures.correlation import Kind, check_kind, correlate
-from bmx_grid.measures.resampling import (
-    blocks,
-    bounds,
-    codes,
-    draws,
-    every_draw,
-    every_swap,
-    interval_levels,
-    swaps,
-    weighted_correlation,
-)
+from bmx_grid.measures.correlation import Kind, check_kind
+from bmx_grid.measures.paired_rows import PairedRows, Statistic, Unit
+from bmx_grid.measures.resampling import bounds, interval_levels
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Alternative = Literal["two-sided", "greater"]
-Unit = Literal["inputs", "systems", "both", "single"]
-# scores, human scores, system and item codes, one per pair, to the statistic; NaN where it is undefined
-Statistic = Callable[[Floats, Floats, Ints, Ints], float]
 
 FEWEST_UNITS = 3  # two units have two different swaps and three different resamples
 
@@ -144,7 +130,7 @@ def compare(
         raise ValueError(f"at least one resample is needed, not {resamples}")
     if isinstance(statistic, str):
         check_kind(statistic)
-    rows = _Rows.of(x, y, human, cluster, system, item)
+    rows = PairedRows.of(x, y, human, cluster, system, item)
     units = {"inputs": rows.clusters, "systems": rows.systems, "both": min(rows.clusters, rows.systems)}
     count = units.get(unit, rows.clusters)
     first, second = (rows.statistic(statistic, scores) for scores in (rows.x, rows.y))
@@ -185,146 +171,6 @@ def _p_of_resamples(samples: Floats, alternative: Alternative) -> float:
     """(k + 1) / (R + 1) for k of R resampled differences that are not above 0; two-sided twice the smaller side."""
     sides = [(int((side <= TIE).sum()) + 1) / (len(samples) + 1) for side in (samples, -samples)]
     return sides[0] if alternative == "greater" else min(1.0, 2 * min(sides))
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """The used rows: standardised scores, human scores, codes of clusters and of systems, and how many of each."""
-
-    x: Floats
-    y: Floats
-    human: Floats
-    cluster: Ints
-    system: Ints
-    item: Ints
-    clusters: int
-    systems: int
-
-    @classmethod
-    def of(
-        cls,
-        x: ArrayLike,
-        y: ArrayLike,
-        human: ArrayLike,
-        cluster: ArrayLike | None,
-        system: ArrayLike | None,
-        item: ArrayLike | None,
-    ) -> _Rows:
-        arrays = [np.asarray(values, dtype=np.float64) for values in (x, y, human)]
-        shape = arrays[0].shape
-        units = np.arange(arrays[0].size) if cluster is None else np.asarray(cluster)
-        labels = [units, np.zeros(shape) if system is None else np.asarray(system)]
-        labels.append(units if item is None else np.asarray(item))
-        if len(shape) != 1 or any(array.shape != shape for array in (*arrays, *labels)):
-            shapes = ", ".join(str(array.shape) for array in (*arrays, *labels))
-            raise ValueError(f"scores, human scores and labels must be arrays of one length, not of shapes {shapes}")
-        used = np.isfinite(arrays).all(axis=0)
-        left, right, judged = (array[used] for array in arrays)
-        unit, group, translated = (codes(label[used]) for label in labels)
-        return cls(
-            x=_standardised(left),
-            y=_standardised(right),
-            human=judged,
-            cluster=unit,
-            system=group,
-            item=translated,
-            clusters=int(unit.max(initial=-1)) + 1,
-            systems=0 if system is None else int(group.max(initial=-1)) + 1,
-        )
-
-    def statistic(self, statistic: Kind | Statistic, scores: Floats) -> float:
-        if not isinstance(statistic, str):
-            return float(statistic(scores, self.human, self.system, self.item)) if len(scores) else float("nan")
-        return correlate(statistic, scores, self.human)
-
-    def bootstrapped(
-        self, statistic: Kind | Statistic, unit: Unit, resamples: int, rng: np.random.Generator | None
-    ) -> Floats:
-        """float64[R] differences of resamples; all of them without a generator."""
-        found = []
-        for of_cluster, of_system in self._designs(unit, resamples, rng, draws, every_draw):
-            if not isinstance(statistic, str):
-                found.append(self._looped_draws(statistic, of_cluster, of_system))
-                continue
-            weights = of_cluster[:, self.cluster] * of_system[:, self.system]
-            left, right = (weighted_correlation(statistic, scores, self.human, weights) for scores in (self.x, self.y))
-            found.append(left - right)
-        return np.concatenate(found)
-
-    def permuted(
-        self, statistic: Kind | Statistic, unit: Unit, resamples: int, rng: np.random.Generator | None
-    ) -> Floats:
-        """float64[R] differences after swaps; all of them without a generator."""
-        found = []
-        pooled, human = np.concatenate([self.x, self.y]), np.tile(self.human, 2)
-        for of_cluster, of_system in self._designs(unit, resamples, rng, swaps, every_swap):
-            per_row = of_cluster if unit == "single" else of_cluster[:, self.cluster]
-            swapped = (per_row + of_system[:, self.system]) % 2
-            if not isinstance(statistic, str):
-                pairs = [(np.where(row, self.y, self.x), np.where(row, self.x, self.y)) for row in swapped > 0]
-                found.append(np.array([self.statistic(statistic, a) - self.statistic(statistic, b) for a, b in pairs]))
-                continue
-            kept = np.concatenate([1 - swapped, swapped], axis=1)
-            other = np.concatenate([swapped, 1 - swapped], axis=1)
-            left, right = (weighted_correlation(statistic, pooled, human, weights) for weights in (kept, other))
-            found.append(left - right)
-        return np.concatenate(found)
-
-    def _designs(
-        self,
-        unit: Unit,
-        resamples: int,
-        rng: np.random.Generator | None,
-        drawn: Callable[[np.random.Generator, int, int], Floats],
-        enumerated: Callable[[int], Floats],
-    ) -> Iterator[tuple[Floats, Floats]]:
-        """Weights per cluster float64[R, C] and per system float64[R, S], of a block of resamples at a time.
-
-        What a unit leaves alone has the weight 1 for draws and 0 for swaps. For swaps of single scores the first are
-        per row.
-        """
-        swapping = drawn is swaps
-        rest = 0.0 if swapping else 1.0
-        clusters = len(self.human) if unit == "single" and swapping else self.clusters
-        systems = max(self.systems, 1)
-        use = (unit != "systems", unit in ("systems", "both"))
-        if rng is None:
-            every = [enumerated(clusters) if use[0] else np.full((1, clusters), rest)]
-            every.append(enumerated(systems) if use[1] else np.full((1, systems), rest))
-            for row in every[1]:
-                yield every[0], np.tile(row, (len(every[0]), 1))
-            return
-        generators = rng.spawn(2)
-        for size in blocks(resamples, 2 * len(self.human) if swapping else len(self.human)):
-            of_cluster = drawn(generators[0], clusters, size) if use[0] else np.full((size, clusters), rest)
-            of_system = drawn(generators[1], systems, size) if use[1] else np.full((size, systems), rest)
-            yield of_cluster, of_system
-
-    def _looped_draws(self, statistic: Statistic, of_cluster: Floats, of_system: Floats) -> Floats:
-        """The differences of resampled rows, in which a unit that is drawn twice stands twice, under two codes."""
-        found = np.empty(len(of_cluster))
-        for place, (items, systems) in enumerate(zip(of_cluster, of_system, strict=True)):
-            copies = systems[self.system].astype(np.int64)
-            times = items[self.cluster].astype(np.int64) * copies
-            rows = np.repeat(np.arange(len(times)), times)
-            copy = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
-            of_item, of_row = np.divmod(copy, copies[rows])
-            item = codes(self.item[rows] * (int(items.max()) + 1) + of_item)
-            system = codes(self.system[rows] * (int(systems.max()) + 1) + of_row)
-            given = self.human[rows], system, item
-            left, right = float(statistic(self.x[rows], *given)), float(statistic(self.y[rows], *given))
-            found[place] = left - right
-        return found
-
-
-def _standardised(scores: Floats) -> Floats:
-    """Less their mean, over their standard deviation; only less their mean when they are constant."""
-    if not len(scores):
-        return scores
-    left: Floats = scores - scores.mean()
-    if not (scores == scores[0]).all():
-        left /= left.std()
-    return left
 
 
 def _check_alternative(alternative: str) -> None:

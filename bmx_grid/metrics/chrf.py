@@ -18,6 +18,8 @@ from bmx_grid.metrics.ngrams.masked_side import MaskedSide, Tokenizer, sides_of_
 from bmx_grid.perturbation import Item, Request, Role
 
 _EPSILON = 1e-16  # as in sacrebleu.CHRF
+_LONGEST = 100  # n-grams: time and memory grow with each order, and sentences share none of hundreds of tokens
+_MOST_BETA = 1_000  # beyond, the score is the recall to six digits
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,13 @@ class Chrf(Metric):
 
     def __post_init__(self) -> None:
         for name, value, least in (("char_order", self.char_order, 1), ("word_order", self.word_order, 0)):
-            if value < least:
-                raise ConfigError(f"{name}={value}: the longest n-gram must be at least {least}.")
-        if self.beta < 1:
-            raise ConfigError(f"beta={self.beta}: recall must count at least once; chrF's usual value is 2.")
+            if not least <= value <= _LONGEST:
+                raise ConfigError(f"{name}={value}: the longest n-gram must be at least {least}, at most {_LONGEST}.")
+        if not 1 <= self.beta <= _MOST_BETA:
+            raise ConfigError(
+                f"beta={self.beta}: recall must count at least once, at most {_MOST_BETA:,} times; the "
+                "usual value is 2."
+            )
 
     @property
     def reads(self) -> tuple[Role, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.errors import UnavailableError
+from bmx_grid.errors import ConfigError, UnavailableError
 from bmx_grid.identity import identity, runtime
 from bmx_grid.metrics.base import Cost, Floats, Metric, pairs_of, reads_one
 from bmx_grid.perturbation import Item, Role
@@ -27,6 +27,11 @@ class Comet(Metric):
     model: str = identity("Unbabel/wmt20-comet-qe-da")
     batch_size: int = runtime(32)
     gpus: int = runtime(0)
+
+    def __post_init__(self) -> None:
+        for name, value, least in (("batch_size", self.batch_size, 1), ("gpus", self.gpus, 0)):
+            if value < least:
+                raise ConfigError(f"{name}={value}: must be at least {least}.")
 
     @property
     def reads(self) -> tuple[Role, ...]:

@@ -16,6 +16,7 @@ from bmx_grid.models.encoding import Ints, in_batches, padded
 from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
 from bmx_grid.models.truncation import note
 from bmx_grid.text import join_words
+from bmx_grid.wording import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +108,8 @@ class MaskedLM:
             masks.append(at)
         if note(too_long, f"{self.loaded.name} (windows around masked words)"):
             warnings.warn(
-                f"model '{self.loaded.name}': a side of {len(words)} words has more than {self.max_tokens} tokens; of "
-                "such sides it reads the part around each masked word. This is reported once per model.",
+                f"model '{self.loaded.name}': a side of {counted(len(words), 'word')} has more than {self.max_tokens} "
+                "tokens; of such sides it reads the part around each masked word. This is reported once per model.",
                 stacklevel=2,
             )
         return rows, masks

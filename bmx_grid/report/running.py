@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 
 from bmx_grid.evaluations.base import Evaluation
+from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.sweep.plan import SweepPlan
 from bmx_grid.sweep.runner import Outcome
-from bmx_grid.wording import number, point_in_words
+from bmx_grid.wording import counted, number, point_in_words, setting_label
 
 
 def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> str:
@@ -26,11 +27,28 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> st
         at = point_in_words(result.grid.best_w, result.grid.best_p)
         parts.append(f"best {number(result.grid.best, '.4f')} at {at}")
     if result.n_unexplained > 0:
-        parts.append(f"{result.n_unexplained:,} segments not explained")
+        parts.append(f"{counted(result.n_unexplained, 'segment')} not explained")
     truncated = f", {result.n_truncated:,} truncated" if result.n_truncated > 0 else ""
-    spent = f"{result.n_texts:,} texts{truncated}, {result.seconds:.1f} s"
+    spent = f"{counted(result.n_texts, 'text')}{truncated}, {result.seconds:.1f} s"
     parts.append("cached" if outcome.status == "cached" else spent)
     return head + ", ".join(parts)
+
+
+def few_rated(plan: SweepPlan) -> list[str]:
+    """A warning for the parts of a sweep with too few human scores for a correlation; empty where there is none."""
+    few = {
+        setting_label(one.dataset, one.language_pair): one.rated
+        for one in (planned.setting.segments for planned in plan.settings)
+        if one.rated < FEWEST
+    }
+    if not few:
+        return []
+    named = ", ".join(f"{label} has {counted(rated, 'rated segment')}" for label, rated in list(few.items())[:5])
+    more = f", and {counted(len(few) - 5, 'other')} likewise" if len(few) > 5 else ""
+    return [
+        f"warning: {named}{more}; a correlation needs {FEWEST}, so that it is undefined there: raise limit, or "
+        "add human scores."
+    ]
 
 
 def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], n_points: int, n_boosted: int) -> str:
@@ -51,7 +69,7 @@ def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], n_points:
     for planned in plan.everything:
         name = planned.setting.metric_name
         by_metric[name] = by_metric.get(name, 0) + planned.n_texts
-    lines += ["", *(f"left out: {one.label}: {one.reason}" for one in plan.left_out)]
+    lines += ["", *few_rated(plan), *(f"left out: {one.label}: {one.reason}" for one in plan.left_out)]
     lines += [f"failed: {one.label}: {one.reason}" for one in plan.failed]
     lines += [f"unavailable: {name}: {reason}" for name, reason in plan.unavailable.items()]
     lines += [f"texts to score with {name}: {texts:,}" for name, texts in by_metric.items()]
@@ -62,8 +80,8 @@ def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], n_points:
     count = sum(planned.setting.explainer is not None for planned in plan.settings)
     n_cached = sum(planned.cached for planned in plan.settings)
     lines.append(
-        f"{len(plan.settings)} settings ({n_cached} cached), {count * n_points:,} correlations, "
-        f"{count * n_boosted:,} of them with w other than 1; at most {plan.n_texts:,} texts to score before repeats "
-        "are taken out"
+        f"{counted(len(plan.settings), 'setting')} ({n_cached} cached), {counted(count * n_points, 'correlation')}, "
+        f"{count * n_boosted:,} of them with w other than 1; at most {counted(plan.n_texts, 'text')} to score before "
+        "repeats are taken out"
     )
     return "\n".join(lines)

@@ -2,6 +2,9 @@
 
 What an earlier run wrote and this one does not have (another configuration, settings that are gone, tables of a run
 in which now everything fails) is moved below `previous/`, so that no table lies next to another run's configuration.
+
+config.yaml says how the files beside it were made. A repeated run that differs in RUNTIME_KEYS only, such as another
+executor, makes none, so that it leaves config.yaml as it is.
 """
 
 from __future__ import annotations
@@ -17,6 +20,9 @@ from typing import Any
 from bmx_grid.errors import StoreError
 from bmx_grid.files import write_text
 
+# Keys of the configuration that change where and how a sweep is run, not what it finds: two configurations that differ
+# in these only are one sweep, here and in a tracking store.
+RUNTIME_KEYS = frozenset(("executor", "tracking", "data_dir", "cache_dir", "output_dir", "dry_run", "on_error"))
 STAMP = "sweep.json"  # which run the folder belongs to, and the files it left
 PREVIOUS = "previous"
 OLDER = (  # of runs before there were stamps

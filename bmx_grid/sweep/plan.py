@@ -18,7 +18,7 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import GivenScores, Metric
 from bmx_grid.perturbation import Item, Role
 from bmx_grid.segments import SegmentSet, check_name, clusters
-from bmx_grid.wording import setting_label
+from bmx_grid.wording import counted, setting_label
 
 ALONE = "none"  # the explainer's name in settings of a metric alone
 
@@ -224,7 +224,11 @@ def make_plan(
             why = f"has no scores of {', '.join(reasons)}: {next(iter(reasons.values()))}"
             left_out.append(Refused(setting_label(dataset, metric_name), why))
     for pattern, count in unwanted.items():
-        left_out.append(Refused(pattern, f"matches {count or 'no'} settings of this sweep, by leave_out"))
+        left_out.append(
+            Refused(
+                pattern, f"matches {counted(count, 'setting') if count else 'no settings'} of this sweep, by leave_out"
+            )
+        )
     of_seeds = {other: tuple(found) for other, found in repeats.items()}
     return SweepPlan(tuple(planned), tuple(left_out), tuple(failed), unavailable, _clusters(sets), of_seeds)
 
@@ -343,7 +347,7 @@ def _refusals(planned: PlannedSetting) -> str:
     """The first segment that cannot be explained, why, and how many there are."""
     position, reason = next(iter(planned.refused.items()))
     more = len(planned.refused) - 1
-    others = f" ({more:,} more segments likewise)" if more else ""
+    others = f" ({counted(more, 'more segment')} likewise)" if more else ""
     return f"segment '{planned.setting.segments.segments[position].id}': {reason}{others}"
 
 
@@ -352,7 +356,8 @@ def _warn_of_empty_texts(segments: SegmentSet) -> None:
     if empty:
         some = ", ".join(empty[:3]) + (", …" if len(empty) > 3 else "")
         warnings.warn(
-            f"{segments.origin or segments.dataset}: {len(empty)} of {len(segments)} segments have an empty text "
+            f"{segments.origin or segments.dataset}: {len(empty)} of {len(segments)} segments "
+            f"{'has' if len(empty) == 1 else 'have'} an empty text "
             f"(segment {some}); metrics give empty text its stated score, and an empty side has no attributions.",
             stacklevel=2,
         )

@@ -102,7 +102,7 @@ FIRST = of(ARROW, ONE)
         pytest.param(without(ARROW, pc.equal(ARROW["w"], 1.0)), "no row has w = 1", id="no baseline at all"),
         pytest.param(
             ARROW.filter(FIRST).slice(1),
-            r"none of 1 settings has all points .*d1 · a · m1 · lime: 1 of 120 points missing, first w = 0, p = -2",
+            r"none of 1 setting has all points .*d1 · a · m1 · lime: 1 of 120 points missing, first w = 0, p = -2",
             id="one setting with a hole",
         ),
         pytest.param(

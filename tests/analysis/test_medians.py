@@ -13,6 +13,20 @@ def test_the_median_of_an_even_number_is_the_mean_of_the_two_middle_ones():
     assert explainer_medians(found, best_points(found)) == {"lime": Median(p=-0.25, w=0.25, n=4)}
 
 
+def test_medians_are_written_in_the_digits_of_the_grid():
+    """The mean of 0.2 and 0.4 is 0.30000000000000004 in binary."""
+    ws, surfaces = np.array([0.2, 0.4, 1.0]), []
+    for column in (0, 1):
+        surface = np.full((len(P), 3), 0.4)
+        surface[:, 2], surface[5 + column, column] = 0.5, 0.6
+        surfaces.append(surface)
+    found = table({("d", pair, "m", "lime"): one for pair, one in zip("ab", surfaces, strict=True)}, w=ws)
+    best = best_points(found)
+    expected = Median(p=-1.45, w=0.3, n=2)
+    assert explainer_medians(found, best)["lime"] == expected
+    assert metric_medians(found, best)["m", "lime"] == beating_medians(found)["m", "lime"] == expected
+
+
 def test_ties_pull_the_papers_median_and_neither_the_strict_one_nor_the_mildest():
     found = lime([flat(), flat(), peaked(-1.0), peaked(-0.4)])
     paper, mildest = best_points(found), best_points(found, "mildest")

@@ -200,6 +200,10 @@ def test_headline_is_cautious():
     assert re.search(r"The largest gain, \+0\.\d+, comes from a baseline of 0\.\d+", told)
     assert "Across data sets (transfer:" in told
     assert "held-out" not in told
+    (overview,) = [one for one in analysis.tables() if one.stem == "overview"]
+    said = "Transfer: at the median point of the settings of the other data sets; in-sample: of all settings of the"
+    assert [note.startswith(said) for note in overview.notes].count(True) == 1
+    assert overview.header[-2:] == ("in-sample mean gain", "transfer mean gain")
     assert "random" not in told  # controls are judged where they were chosen: they are in their table only
     (controls,) = [one for one in analysis.tables() if one.stem == "controls"]
     assert not controls.brief

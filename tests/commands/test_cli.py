@@ -27,6 +27,10 @@ SAMPLE = ("executor=sequential", "tracking=none", "analysis=false", "dataset.sam
     [
         pytest.param(["limit=0"], "limit must be at least 1", id="limit"),
         pytest.param(["seed=-1"], "seed must be 0 or more, got -1", id="seed"),
+        pytest.param(
+            ["questions=[bmx.q]"], "questions are answered by the analysis, and analysis=false", id="question"
+        ),
+        pytest.param(["questions=x"], "questions: expected a list, got 'x'", id="questions"),
         pytest.param(["seed=x"], "seed: expected a whole number, got 'x'", id="text for a number"),
         pytest.param(["grid.w=[0,2]"], "w = 2.0 is outside \\[0, 1\\]", id="w"),
         pytest.param(["grid.w=[]"], "the grid has no w", id="no w"),

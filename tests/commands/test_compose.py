@@ -164,6 +164,21 @@ def test_hydras_own_logging_can_be_chosen(logging, folder):
         pytest.param("~seed", "the key 'seed' is missing; leave out what deletes it, or write +seed=0", id="deleted"),
         pytest.param("~metric", "options of metric are chosen, not deleted; write metric=[NAME,…]", id="deleted group"),
         pytest.param("~grid", "the group 'grid' is missing", id="deleted grid"),
+        pytest.param(
+            "~grid.p",
+            "'~grid.p': the key 'grid.p' is needed (the powers: 600 values, stop left out; 0 is the geometric mean); "
+            "leave out what deletes it, or write +grid.p={start: -30, step: 0.1, stop: 30}.",
+            id="deleted key of the grid",
+        ),
+        pytest.param("~grid.max_points", "or write +grid.max_points=1000000.", id="deleted limit"),
+        pytest.param("~grid.fixed", "(the paper's median (w, p) of each explainer,", id="deleted points"),
+        pytest.param(
+            "metric.sentence_bleu.lowercase=true",
+            "metric.sentence_bleu.lowercase: sentence_bleu is not chosen, so it has no keys yet; choose it: "
+            "metric=[sentence_bleu].",
+            id="a key of an option that is not chosen",
+        ),
+        pytest.param("+explainer.shap.max_evals=9", "choose it: explainer=[shap].", id="added to one not chosen"),
         pytest.param("~nope", "unknown key 'nope'", id="nothing to delete"),
         pytest.param("+seed=3", "seed is in the configuration already; leave out the +", id="a plus too many"),
         pytest.param("+metric=[chrf]", "metric is chosen already; leave out the +", id="a plus before a group"),
@@ -268,6 +283,18 @@ def test_an_option_that_cannot_be_built_is_named(text, message, folder):
     assert message in said
 
 
+def test_a_key_of_a_users_option_that_is_not_chosen_says_how_to_choose_it(folder):
+    write(folder, "metric/mine", "mine: {_target_: bmx_grid.metrics.chrf.Chrf, char_order: 3}\n")
+    assert "choose it: metric=[mine]" in refused("--config-dir", "mine", "metric.mine.char_order=4")
+
+
+@pytest.mark.parametrize("key", ["p", "w", "side", "correlation", "max_points", "fixed"])
+def test_what_restores_a_deleted_key_of_the_grid_can_be_typed(key, folder):
+    said = refused(f"~grid.{key}")
+    restored = said.rpartition(" or write ")[2].removesuffix(".")
+    assert compose.compose_and_run([*QUIET, "dry_run=true", f"~grid.{key}", restored]) == 0
+
+
 def test_aliases_are_read_where_they_stand_for_little(folder, capsys):
     text = "name: &a aliased\nleave_out: [*a, *a]\ngrid: {fixed: {lime: &p {w: 0.5, p: 1}, shap: *p}}\n"
     write(folder, "sweep/mine", GLOBAL + text)
@@ -343,6 +370,26 @@ def test_the_help_fits_a_screen_and_ends_with_two_examples(tmp_path):
     assert [line.strip().split()[0] for line in lines[-2:]] == ["bmx-grid", "bmx-grid"]
     for word in ("score", "analyse", "data", "install=bash", "quickstart", "minilm_bertscore", "seed=0", "exit status"):
         assert word in done.stdout, word
+
+
+def test_the_help_about_hydra_is_ours_and_names_flags_that_work(folder, capsys):
+    assert compose.compose_and_run(["--hydra-help"]) == 0
+    shown = capsys.readouterr().out
+    assert "Powered by Hydra" not in shown and "bmx-grid --help" in shown
+    assert max(map(len, shown.splitlines())) <= 120
+    for what in ("defaults", "config", "searchpath", "plugins"):
+        assert what in shown
+        assert compose.compose_and_run(["--info", what]) == 0
+
+
+@pytest.mark.parametrize("module", ["hydra", "omegaconf"])
+def test_a_missing_library_is_one_sentence_with_the_command(module, tmp_path):
+    code = f"import sys; sys.modules['{module}'] = None; sys.argv = ['x', 'dry_run=true']\n"
+    code += "from bmx_grid.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: sweeps need the library ") and done.stderr.count("\n") == 1
+    assert "pip install " in done.stderr
 
 
 def test_the_help_lists_options_of_the_users(folder, capsys):

@@ -50,7 +50,7 @@ def test_a_sweep_without_declared_points_says_nothing_of_gains():
     result = at_point(make_result(), np.nan)
     numbers, note = headline([result], [])
     assert np.isnan(numbers["mean gain"]) and "declared" not in note
-    assert note == "**1 settings**, 0 failed. Mean pearson of the metrics alone: 0.5000."
+    assert note == "**1 setting**, 0 failed. Mean pearson of the metrics alone: 0.5000."
 
 
 def test_nothing_finished():

@@ -297,8 +297,8 @@ def test_undefined_values_are_said():
     holed[P == 0.5, 1] = np.nan
     surfaces = {("d", "a", "m", "lime"): holed, ("d", "b", "m", "lime"): whole}
     analysis = analyse(table(surfaces), Options(fixed={"lime": Point(0.5, 0.5)}))
-    assert "1 points undefined" in words(setting_drawing(analysis, 0, KNOWN))
-    assert "1 settings undefined" in words(better_and_worse(analysis))
+    assert "1 point undefined" in words(setting_drawing(analysis, 0, KNOWN))
+    assert "1 setting undefined" in words(better_and_worse(analysis))
     assert "1 undefined gains left out" in words(gains_by(analysis, KNOWN, "lime", "dataset"))
 
 

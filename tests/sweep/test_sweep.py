@@ -98,11 +98,40 @@ def test_an_unchanged_sweep_draws_and_writes_nothing_and_says_the_same(sweep, tm
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")} == states
     said = capsys.readouterr().out
     assert table in said and "is up to date" in said
+    assert sweep("limit=6", "on_error=stop", f"data_dir={tmp_path / 'elsewhere'}") == 0
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")} == states  # config.yaml, too
+    assert "is up to date" in capsys.readouterr().out
     monkeypatch.undo()
     (tmp_path / "out" / "grid.parquet").unlink()
     monkeypatch.setenv(ALLOWED_PACKAGES, "fakes")
     assert sweep("limit=6") == 0
     assert (tmp_path / "out" / "grid.parquet").is_file()
+
+
+@pytest.mark.parametrize(
+    ("limit", "warned"),
+    [
+        pytest.param(1, "warning: sample · de-en has 1 rated segment", id="one"),
+        pytest.param(2, "warning: sample · de-en has 2 rated segments", id="two correlate perfectly"),
+        pytest.param(3, None, id="three"),
+    ],
+)
+@pytest.mark.parametrize("dry", [False, True], ids=["run", "dry run"])
+def test_too_few_rated_segments_for_a_correlation_are_warned_of(limit, warned, dry, sweep, capsys):
+    one_pair = ("dataset.sample.language_pairs=[de-en]", "metric=[chrf]", "explainer=[erasure]")
+    assert sweep(f"limit={limit}", *one_pair, *(["dry_run=true"] if dry else [])) == 0
+    shown = "".join(capsys.readouterr())
+    assert (warned is None) == ("warning: " not in shown)
+    if warned is not None:
+        assert f"{warned}; a correlation needs 3, so that it is undefined there: raise limit, or add" in shown
+
+
+def test_the_plan_counts_in_words_and_names_no_grid_where_nothing_is_explained(sweep, capsys):
+    one = ("limit=4", "metric=[chrf]", "dataset.sample.language_pairs=[de-en]", "analysis=false")
+    assert sweep(*one, "explainer=[]") == 0
+    assert ": 1 setting (0 cached), at most 4 texts to score\n" in capsys.readouterr().out
+    assert sweep(*one, "explainer=[erasure]") == 0
+    assert ": 1 setting (0 cached), 3,600 grid points each, at most" in capsys.readouterr().out
 
 
 def test_a_folder_never_holds_tables_of_one_run_and_the_configuration_of_another(sweep, tmp_path, capsys):
@@ -114,7 +143,7 @@ def test_a_folder_never_holds_tables_of_one_run_and_the_configuration_of_another
     assert not (out / "grid.parquet").exists() and not (out / "settings.csv").exists()
     aside = [path.name for path in (out / "previous").rglob("*") if path.is_file()]
     assert {"grid.parquet", "settings.parquet", "scores.parquet", "settings.csv"} <= set(aside)
-    assert "of an earlier run were moved to" in capsys.readouterr().out
+    assert "of an earlier run moved to" in capsys.readouterr().out
 
 
 def test_segments_that_cannot_be_explained_are_left_out_counted_and_named(tmp_path, capsys):
@@ -128,7 +157,7 @@ def test_segments_that_cannot_be_explained_are_left_out_counted_and_named(tmp_pa
     config["metric"] = own
     with pytest.warns(UserWarning, match=r"not explained: segment '5': .* above max_texts = 500"):
         assert run(config) == 0
-    assert "1 segments not explained" in capsys.readouterr().out
+    assert "1 segment not explained" in capsys.readouterr().out
     row = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()[0]
     assert (row["n_segments"], row["n_unexplained"], row["n_used"]) == (12, 1, 11)
     scores = pq.read_table(tmp_path / "out" / "scores.parquet").to_pylist()

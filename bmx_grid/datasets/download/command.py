@@ -11,6 +11,7 @@ from bmx_grid.datasets.download.fetch import Retry, fetch
 from bmx_grid.datasets.download.manifest import Entry, State, manifest, verify
 from bmx_grid.datasets.download.unpack import unpack
 from bmx_grid.errors import DataError
+from bmx_grid.wording import counted
 
 ARCHIVES = ".archives"  # below data_dir; holds a download while it runs
 
@@ -75,7 +76,7 @@ def download(
             wanted.setdefault(homes[0], {})[entry.path] = entry
     for source, entries in wanted.items():
         archive = data_dir / ARCHIVES / f"{source.folder}-{source.revision}.tar.gz"
-        say(f"{source.repository} at {source.revision[:12]}: {len(entries)} files from {source.address}")
+        say(f"{source.repository} at {source.revision[:12]}: {counted(len(entries), 'file')} from {source.address}")
         fetch(source.address, archive, retry)
         try:
             unpack(archive, data_dir, source.folder, entries)

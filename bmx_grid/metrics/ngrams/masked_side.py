@@ -15,9 +15,7 @@ from bmx_grid.text import split_words
 
 Tokens = tuple[str, ...]
 
-MOST_CELLS = (
-    2**20
-)  # of one side: counting takes some 60 bytes per cell, so that no text needs more than 64 MB at a time
+MOST_CELLS = 2**20  # of one side; counting takes some 60 bytes per cell, 64 MB in all
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from bmx_grid.report.figures.palette import BLUE, DASHES, INK, LINES, MARKERS, P
 from bmx_grid.report.figures.palette import CONTROL as GREY
 from bmx_grid.report.figures.words import points_in_words
 from bmx_grid.report.names import SHORT_LABEL, correlation_in_words, label
-from bmx_grid.wording import factor_in_words, file_stem, typeset
+from bmx_grid.wording import counted, factor_in_words, file_stem, typeset
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +34,7 @@ def gains_of_all_points(analysis: Analysis, basis: Basis) -> Drawing:
     """Gains of all (p, w) with w other than 1, one line per explainer."""
     found = analysis.densities.grid["explainer"]
     told = "; ".join(
-        f"{label(name)} {one.n:,} points, {typeset(one.share_positive, '.1%')} above 0, "
+        f"{label(name)} {counted(one.n, 'point')}, {typeset(one.share_positive, '.1%')} above 0, "
         f"mean {typeset(one.mean, '+.3f')}"
         for name, one in found.items()
     )
@@ -60,7 +60,7 @@ def gains_by(
     dense = len(found) <= TOGETHER and all(len(one.x) > 0 and one.n >= FEWEST for one in found.values())
     kind = "Gaussian kernel density (Scott's bandwidth)" if dense else "One mark per setting, diamonds are means"
     told = "; ".join(
-        f"{label(name)}: {one.n} settings, mean {typeset(one.mean, '+.4f')}, metric alone "
+        f"{label(name)}: {counted(one.n, 'setting')}, mean {typeset(one.mean, '+.4f')}, metric alone "
         f"{typeset(one.mean_baseline, '.3f')} on average"
         for name, one in found.items()
     )

@@ -115,8 +115,8 @@ def curves_of_result(result: SettingResult) -> Curves:
     shared = f", shared by {grid.plateau:,} points" if grid.plateau > 1 and boosted else ""
     words = [
         *_words(result.correlation, grid.baseline, best, grid.best, fixed, result.fixed, shared),
-        f"{grid.n_used:,} segments, words of {sides}, {result.aggregation}."
-        + undefined_in_words(grid.n_undefined, "points"),
+        f"{counted(grid.n_used, 'segment')}, words of {sides}, {result.aggregation}."
+        + undefined_in_words(grid.n_undefined, "point"),
         result.signature,
     ]
     band = _band(band_of(result), result.fixed_w if given else grid.best_w)
@@ -154,7 +154,7 @@ def curves_of_row(analysis: Analysis, row: int, basis: Basis) -> Curves:
     if at is not None:
         words.append(f"Fixed point: {fixed.origin}.")
     if (names.dataset, names.language_pair) in basis.used:
-        words.append(f"{basis.used[names.dataset, names.language_pair]:,} segments.")
+        words.append(f"{counted(basis.used[names.dataset, names.language_pair], 'segment')}.")
     undefined = int(np.isnan(table.correlation[row]).sum())
     shown_w = best.point.w if at is None and best.point is not None else math.nan if at is None else at.w
     band = _band(basis.bands.get(names), shown_w)
@@ -171,7 +171,7 @@ def curves_of_row(analysis: Analysis, row: int, basis: Basis) -> Curves:
         fixed_correlation=fixed.correlation,
         kind=basis.correlation,
         mean=_mean(basis.aggregation),
-        words=" ".join(words) + undefined_in_words(undefined, "points") + f" {signature(analysis)}",
+        words=" ".join(words) + undefined_in_words(undefined, "point") + f" {signature(analysis)}",
         band=band,
         interval=interval,
         ceiling=most,

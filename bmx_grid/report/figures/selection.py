@@ -27,7 +27,7 @@ from bmx_grid.report.figures.palette import (
 )
 from bmx_grid.report.figures.words import points_in_words, undefined_in_words
 from bmx_grid.report.names import SHORT_LABEL, label
-from bmx_grid.wording import factor_in_words, typeset
+from bmx_grid.wording import counted, factor_in_words, typeset
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,10 +51,11 @@ def best_boxes(analysis: Analysis) -> Drawing:
     total = len(analysis.real)
     undefined = total - sum(w.n for w, _ in found.values())
     caption = (
-        f"Best (w, p) of {total - undefined:,} settings by explainer, controls left out; ties are broken by the rule "
-        f"'{analysis.best.tie}'. Box: quartiles; whiskers: last values within 1.5 interquartile ranges; Md: median. "
+        f"Best (w, p) of {counted(total - undefined, 'setting')} by explainer, controls left out; ties are broken by "
+        f"the rule '{analysis.best.tie}'. Box: quartiles; whiskers: last values within 1.5 interquartile ranges; Md: "
+        "median. "
         f"Of {analysis.n_tied} settings the metric alone is best: the p that the rule gives them means nothing."
-        f"{undefined_in_words(undefined, 'settings have no best point,')} {signature(analysis)}"
+        f"{undefined_in_words(undefined, 'best point')} {signature(analysis)}"
     )
     return Drawing("best_w_and_p_by_explainer", "Best w and p by explainer", caption, partial(_boxes, found))
 
@@ -63,10 +64,10 @@ def better_and_worse(analysis: Analysis) -> Drawing:
     """Settings that got better and not better at the fixed points, by explainer."""
     total = analysis.fixed.all
     caption = (
-        f"{total.n:,} settings at one fixed (w, p) per explainer; controls left out. "
-        f"{SAID} Of {total.clusters} clusters, a data set and language pair each, {total.clusters_better} have a mean "
-        f"gain above 0 (one-sided sign test p = {typeset(total.sign_p, '.3g')}). "
-        f"{points_in_words(analysis)}{undefined_in_words(total.undefined, 'settings')} {signature(analysis)}"
+        f"{counted(total.n, 'setting')} at one fixed (w, p) per explainer; controls left out. "
+        f"{SAID} Of {counted(total.clusters, 'cluster')}, a data set and language pair each, {total.clusters_better} "
+        f"have a mean gain above 0 (one-sided sign test p = {typeset(total.sign_p, '.3g')}). "
+        f"{points_in_words(analysis)}{undefined_in_words(total.undefined, 'setting')} {signature(analysis)}"
     )
     title = "Settings that get better and worse by explainer"
     return Drawing(
@@ -107,7 +108,7 @@ def ridge_bars(analysis: Analysis, ends: int | None = None) -> Drawing:
     which = f"{len(kept)} of {len(coefficients)} coefficients, the largest and the smallest" if shortened else "all"
     caption = (
         f"Coefficients of a ridge regression (alpha {fit.alpha:g}) of the gain on data set, language pair, metric and "
-        f"explainer, {fit.n:,} settings; intercept {typeset(fit.intercept, '+.4f')}, "
+        f"explainer, {counted(fit.n, 'setting')}; intercept {typeset(fit.intercept, '+.4f')}, "
         f"R² {typeset(fit.r2, '.2f')}; {which}. "
         "The factors are not independent. Lines: plus and minus two standard errors by a bootstrap of "
         f"{fit.clusters} clusters, a data set and language pair each; none for a name in fewer than 3 of them. "

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bmx_grid.analysis.given import Point
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.report.names import label
-from bmx_grid.wording import MINUS, point_in_words
+from bmx_grid.wording import MINUS, counted, point_in_words
 
 
 def points_in_words(analysis: Analysis, explainers: Sequence[str] | None = None) -> str:
@@ -20,6 +20,6 @@ def point(at: Point) -> str:
     return f"({point_in_words(at.w, at.p, MINUS)})".replace(" ", "\u00a0")
 
 
-def undefined_in_words(count: int, what: str) -> str:
+def undefined_in_words(count: int, thing: str) -> str:
     """A sentence for what could not be drawn; empty when there is nothing to say."""
-    return f" {count:,} {what} undefined and left out." if count > 0 else ""
+    return f" {counted(count, thing)} undefined and left out." if count > 0 else ""

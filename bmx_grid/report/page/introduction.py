@@ -5,7 +5,7 @@ from __future__ import annotations
 from bmx_grid.analysis.basis import Basis
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.report.names import correlation_in_words
-from bmx_grid.wording import typeset
+from bmx_grid.wording import counted, typeset
 
 
 def introduction(analysis: Analysis, basis: Basis) -> list[str]:
@@ -33,6 +33,6 @@ def _rests_on(analysis: Analysis, basis: Basis) -> str:
     if len(sizes) < len(pairs):
         return f"{said}; the table does not say over how many segments."
     if len(pairs) == 1:
-        return f"{said}, over {sizes[0]:,} segments."
+        return f"{said}, over {counted(sizes[0], 'segment')}."
     each = f"{min(sizes):,}" if min(sizes) == max(sizes) else f"{min(sizes):,} to {max(sizes):,}"
     return f"{said}, over {each} segments per language pair ({sum(sizes):,} in {len(pairs)} language pairs)."

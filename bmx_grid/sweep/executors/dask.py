@@ -41,8 +41,8 @@ class Dask(Executor):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.timeout <= 0:
-            raise ConfigError(f"executor.timeout must be above 0 seconds, got {self.timeout:g}.")
+        if not 0 < self.timeout <= 3600:
+            raise ConfigError(f"executor.timeout must be above 0 seconds and at most 3600, got {self.timeout:g}.")
         if self.address is not None and self.devices:
             raise ConfigError(
                 f"executor.devices: the workers of the scheduler at {self.address} are given their devices where they "

@@ -11,12 +11,11 @@ import numpy as np
 
 from bmx_grid.identity import digest
 from bmx_grid.measures.grid import GridResult
+from bmx_grid.sweep.output import RUNTIME_KEYS
 from bmx_grid.sweep.results import SettingResult
 
 LAYOUT = 2  # of the runs and their names; part of a sweep's identity, so that no run mixes two layouts
 LONGEST_NAME = 250  # characters: MLflow's limit
-# Keys of the configuration that change where and how a sweep is run, not what it finds.
-RUNTIME_KEYS = frozenset(("executor", "tracking", "data_dir", "cache_dir", "output_dir", "dry_run", "on_error"))
 
 
 def sweep_identity(name: str, config: str) -> tuple[str, dict[str, str]]:

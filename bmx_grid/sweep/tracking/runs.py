@@ -23,6 +23,7 @@ from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.tracking.base import Status
 from bmx_grid.sweep.tracking.database import NO_ANALYSIS, files_are_there, held
 from bmx_grid.sweep.tracking.entries import finite, names, parameters, points, step_scale, sweep_identity
+from bmx_grid.wording import counted
 
 METRICS_AT_ONCE, OTHERS_AT_ONCE = 1000, 100  # metrics, and parameters or tags, per call: MLflow's limits
 LONGEST_TAG = 8000  # characters: MLflow's limit
@@ -138,7 +139,7 @@ class SweepRuns:
             if run.data.tags.get("complete") != "true" and run.info.status == "RUNNING":
                 self.client.set_terminated(run.info.run_id, status=ended)
         n_complete = len({label for (label, _), run in self.settings.items() if _is_complete(run)})
-        note = [self.note or f"{n_complete} settings tracked, {len(failed)} failed.", ""]
+        note = [self.note or f"{counted(n_complete, 'setting')} tracked, {len(failed)} failed.", ""]
         note += [f"- failed: {one.label}: {one.reason}" for one in failed]
         text = "\n".join(note).strip()
         tags = {

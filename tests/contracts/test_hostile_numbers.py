@@ -1,0 +1,76 @@
+"""Every number of every option: one that cannot be is refused with its name when the option is built, or it works."""
+
+import contextlib
+import dataclasses
+import math
+import types
+import typing
+
+import numpy as np
+import pytest
+from fakes import HashMetric
+
+from bmx_grid.attribution.explain import explain_items
+from bmx_grid.configure import build, load_option, options
+from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.errors import BmxError, ConfigError
+from bmx_grid.explainers.base import Explainer
+from bmx_grid.measures.aggregation import Aggregation
+from bmx_grid.metrics.base import Metric
+from bmx_grid.perturbation import Item
+from bmx_grid.sweep.executors.base import Executor
+from bmx_grid.sweep.tracking.base import Tracker
+
+KINDS = {
+    "metric": Metric,
+    "explainer": Explainer,
+    "dataset": DatasetReader,
+    "aggregation": Aggregation,
+    "executor": Executor,
+    "tracking": Tracker,
+}
+HOSTILE = (-1, 0, 10**9, math.nan)
+ITEM = Item(source="ein Satz mit Worten", reference="a sentence of words", hypothesis="the sentence has words")
+
+
+def numeric_fields():
+    for group, kind in KINDS.items():
+        for name in options(group):
+            cls = type(build(load_option(group, name, 0), kind, f"{group}.{name}"))
+            hints = typing.get_type_hints(cls)
+            for field in dataclasses.fields(cls):
+                hint = hints[field.name]
+                kinds = set(typing.get_args(hint)) if isinstance(hint, types.UnionType) else {hint}
+                if field.init and kinds & {int, float}:
+                    yield group, name, field.name, float in kinds
+
+
+FIELDS = list(numeric_fields())
+
+
+def test_there_are_numbers_to_try():
+    assert {"char_order", "num_samples", "max_evals", "flow_dropout", "batch_tokens"} <= {
+        name for _, _, name, _ in FIELDS
+    }
+
+
+@pytest.mark.parametrize(("group", "name", "field", "is_float"), FIELDS, ids=lambda value: str(value))
+def test_a_hostile_number_is_refused_by_name_or_works(group, name, field, is_float):
+    for value in HOSTILE:
+        node = load_option(group, name, 0) | {field: float(value) if is_float else value}
+        try:
+            built = build(node, KINDS[group], f"{group}.{name}")
+        except ConfigError as error:
+            said = str(error)
+        else:
+            said = ""
+        if said:
+            assert field in said
+            continue
+        assert not (isinstance(value, float) and math.isnan(value)), f"{field}=nan was accepted"
+        if group == "metric" and built.cost == "light":
+            assert np.isfinite(built.score([ITEM])).all()
+        if group == "explainer" and name != "input_marginalization" and getattr(built, "num_samples", 0) < 10**6:
+            with contextlib.suppress(BmxError):  # a side too long for so few texts is refused when it is met
+                (found,) = explain_items(HashMetric(), built, [ITEM], 0)
+                assert all(np.isfinite(one).all() for one in found.attributions.values())
