@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 # Packages are installed uncompiled, which halves the set-up: the first import of each must keep what it compiles.
 unexport PYTHONDONTWRITEBYTECODE
 
-BENCHMARKS := $(filter-out harness settings,$(basename $(notdir $(wildcard benchmarks/*.py))))
+BENCHMARKS := $(filter-out harness settings simulation,$(basename $(notdir $(wildcard benchmarks/*.py))))
 
 .PHONY: run test lint bench fuzz mutation wheel clean
 

@@ -54,6 +54,7 @@ def test_limit_counts_ids_each_with_all_its_systems():
     assert found.head(2).human_scores.tolist() == [0, 1, 2, 4]
     assert len(found.head(0)) == 0
     assert found.head(3) is found.head(None) is found
+    assert found.head(1).all_ids == ("5", "3", "4") and found.head(1).take([0]).all_systems == ("a", "b")
 
 
 def test_texts_by_role():

@@ -48,7 +48,8 @@ class OfExplainer:
     placebos: by placebo, the mean gain at the same point; beyond_length: what is gained over a base that has the best
     length term already. best_gain, cross_fitted_gain: means over the same n_selected settings, of the best of the grid
     and of points chosen on half of the clusters and judged on the other. verdicts: how often each is given, of
-    `widest_verdicts`.
+    `widest_verdicts`. n_seeds: with which each setting was explained; seed_deviation: the standard deviation of a gain
+    over them, mean over settings; 0 and NaN where only one was.
     """
 
     point: str
@@ -63,6 +64,8 @@ class OfExplainer:
     best_gain: float
     cross_fitted_gain: float
     n_selected: int
+    n_seeds: int
+    seed_deviation: float
     verdicts: Mapping[str, int]
 
 
@@ -70,12 +73,14 @@ class OfExplainer:
 class Established:
     """established: by explainer; established_in_words: its sentences, then one for what was not tested.
 
-    tested: all settings at their declared points; verdict_rows: those of the evaluation, metric by metric.
+    tested: all settings at their declared points; seeds: float64[S, R] their gains there with each of R seeds;
+    verdict_rows: those of the evaluation, metric by metric.
     """
 
     established: Mapping[str, OfExplainer]
     established_in_words: Sequence[str]
     tested: Tested = working()
+    seeds: Floats = working()
     real: GridTable = working()
     verdict_rows: Sequence[Mapping[str, object]] = working()
 
@@ -85,7 +90,7 @@ def compute(given: Given) -> Established:
     real, at = given.real, tested.declared(given)
     evaluation = given.ask(fixed.compute).evaluation
     gain = np.where([point != "" for point in at.points], at.gain, evaluation.gain)
-    placebos = _by_placebo(given, real, at.points)
+    placebos, seeds = _by_placebo(given, real, at.points), _by_seed(given, real, at.points)
     selection = {setting_of(row): row for row in rows_of(given.frames.get("selection"))}
     verdicts = widest_verdicts(list(rows_of(given.frames.get("verdicts"))))
     found: dict[str, OfExplainer] = {}
@@ -113,13 +118,15 @@ def compute(given: Given) -> Established:
             best_gain=_mean(best),
             cross_fitted_gain=_mean(crossed),
             n_selected=len(best),
+            n_seeds=int(np.isfinite(seeds[rows]).sum(axis=1).max(initial=0)),
+            seed_deviation=_deviation(seeds[rows]),
             verdicts=dict(Counter(str(row["verdict"]) for row in verdicts if row.get("explainer") == name)),
         )
     sentences = [_sentence(name, one, at.test) for name, one in found.items()]
     missing = [table for table in NEEDS if table not in given.frames]
     if found and missing:
         sentences.append(_not_tested(missing))
-    return Established(found, sentences, at, real, verdicts)
+    return Established(found, sentences, at, seeds, real, verdicts)
 
 
 def tables(result: Established) -> Sequence[Table]:
@@ -132,7 +139,7 @@ def tables(result: Established) -> Sequence[Table]:
     if result.verdict_rows:
         made.append(_verdicts(result.verdict_rows))
     if result.tested.test:
-        made.append(_single(result.real, result.tested))
+        made.append(_single(result.real, result.tested, result.seeds))
     return made
 
 
@@ -209,8 +216,9 @@ def _verdicts(rows: Sequence[Mapping[str, object]]) -> Table:
     return Table("verdicts", "Verdict by metric and explainer", (*header, "because"), (tuple(body),), notes, names=5)
 
 
-def _single(real: GridTable, at: Tested) -> Table:
-    """Every setting at its declared point."""
+def _single(real: GridTable, at: Tested, seeds: Floats) -> Table:
+    """Every setting at its declared point; with several seeds the lowest and highest of their gains."""
+    several = seeds.shape[1] > 1
     rows = []
     for row, setting in enumerate(real.settings):
         if math.isnan(at.gain[row]):
@@ -221,17 +229,21 @@ def _single(real: GridTable, at: Tested) -> Table:
         sizes = tuple(
             Cell(int(one), ",") if math.isfinite(one) else Cell(None) for one in (at.n[row], at.clusters[row])
         )
-        rows.append((*map(Cell, setting), Cell(at.points[row]), *cells, *ends, *tests, *sizes))
+        own = seeds[row][np.isfinite(seeds[row])]
+        reached = [Cell(float(own.min()), "+.4f"), Cell(float(own.max()), "+.4f")] if len(own) else [Cell(None)] * 2
+        spread = [Cell(len(own)), *reached] if several else []
+        rows.append((*map(Cell, setting), Cell(at.points[row]), *cells, *ends, *tests, *sizes, *spread))
     header = ("data set", "language pair", "metric", "explainer", "point", "baseline", "gain", "low", "high")
     notes = (
         f"Gain at the declared point with its 95 % interval by a bootstrap of clusters of segments; p of the test "
         f"{at.test}, and corrected by Holm within its family ({at.family}).",
         MARKED,
+        *(["Seeds: the gain with other draws of the explainer, which the interval does not contain."] * several),
     )
     return Table(
         "tested_gains",
         "Gains at declared points, with intervals and tests",
-        (*header, "p", "p (Holm)", "segments", "clusters"),
+        (*header, "p", "p (Holm)", "segments", "clusters", *(("seeds", "lowest", "highest") if several else ())),
         (tuple(rows),),
         notes,
         names=5,
@@ -259,6 +271,8 @@ def _sentence(name: str, one: OfExplainer, test: str) -> str:
     if one.beyond_length is not None:
         beyond = one.beyond_length
         parts.append(f"beyond length it is {_with_interval(beyond.mean, beyond.low, beyond.high)}")
+    if one.n_seeds > 1:
+        parts.append(f"over {one.n_seeds} seeds a single gain deviates by {number(one.seed_deviation, '.4f')}")
     if one.n_selected:
         parts.append(
             f"selection hides {_signed(one.best_gain - one.cross_fitted_gain)}: best of the grid "
@@ -351,3 +365,22 @@ def _by_placebo(given: Given, real: GridTable, points: Sequence[str]) -> dict[st
         reached = [rows.get((point, setting)) for point, setting in zip(points, real.settings, strict=True)]
         found[placebo] = np.array([math.nan if row is None else float(row["gain"]) for row in reached])
     return found
+
+
+def _by_seed(given: Given, real: GridTable, points: Sequence[str]) -> Floats:
+    """float64[S, R] gains of the settings at their declared points with each of R seeds, NaN where not evaluated."""
+    frame = given.frames.get("seeds")
+    known = [] if frame is None else sorted(set(frame["seed"].tolist()))
+    found = np.full((len(real), len(known)), np.nan)
+    for at, seed in enumerate(known):
+        rows = by_point(None if frame is None else frame[frame["seed"] == seed])
+        for row, (point, setting) in enumerate(zip(points, real.settings, strict=True)):
+            one = rows.get((point, setting))
+            found[row, at] = math.nan if one is None else float(one["gain"])
+    return found
+
+
+def _deviation(seeds: Floats) -> float:
+    """The mean over settings of the standard deviation over seeds, of settings with at least two."""
+    kept = seeds[np.isfinite(seeds).sum(axis=1) > 1]
+    return float(np.nanstd(kept, axis=1, ddof=1).mean()) if len(kept) else math.nan

@@ -81,6 +81,18 @@ class Settings:
         )
 
 
+def _questions(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """The modules of further questions, imported before anything runs. Raises ConfigError for one that is none."""
+    found: tuple[str, ...] = convert(config["questions"], tuple[str, ...], "questions")
+    if found:
+        from bmx_grid.analysis.questions import with_others
+
+        if config["analysis"] is False:
+            raise ConfigError("questions are answered by the analysis, and analysis=false: leave out one of the two.")
+        with_others(found)
+    return found
+
+
 def _seeds(given: Any) -> tuple[int, ...]:
     """The seeds of repeats. Raises ConfigError for a seed below 0, a repeated one, or too many."""
     seeds: tuple[int, ...] = convert(given, tuple[int, ...], "seeds")
@@ -93,18 +105,6 @@ def _seeds(given: Any) -> tuple[int, ...]:
     if len(seeds) > MAX_SEEDS:
         raise ConfigError(f"seeds: {len(seeds)} seeds, each a run of its own; name at most {MAX_SEEDS}.")
     return seeds
-
-
-def _questions(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """The modules of further questions, imported before anything runs. Raises ConfigError for one that is none."""
-    found: tuple[str, ...] = convert(config["questions"], tuple[str, ...], "questions")
-    if found:
-        from bmx_grid.analysis.questions import with_others
-
-        if config["analysis"] is False:
-            raise ConfigError("questions are answered by the analysis, and analysis=false: leave out one of the two.")
-        with_others(found)
-    return found
 
 
 @dataclass(frozen=True)
@@ -230,13 +230,13 @@ def _run(sweep: Sweep) -> int:
         f"{settings.name}: {counted(len(plan.settings), 'setting')} ({n_cached} cached){grid}, "
         f"at most {counted(plan.n_texts, 'text')} to score"
     )
+    for line in few_rated(plan):
+        print(line, file=sys.stderr)
     if plan.repeats:
         n_repeated = len(next(iter(plan.repeats.values())))
         say(f"{n_repeated} of them again with seed {', '.join(map(str, plan.repeats))}: seeds.parquet")
     elif settings.seeds:
         say(f"seeds: nothing is repeated: no explainer is random, or there is no seed but {settings.seed}")
-    for line in few_rated(plan):
-        print(line, file=sys.stderr)
     for one in plan.left_out:
         say(f"left out: {one.label}: {one.reason}")
     for one in plan.failed:
@@ -305,7 +305,9 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
         again = [outcome for _, outcome in repeats]
         failed = [*refused([*outcomes, *again], plan), *incomplete]
         tables, files = _write(sweep, results, [*outcomes, *again])
-        written += [*files, *_write_seeds(sweep, results, repeats)]
+        seeds = _write_seeds(sweep, results, repeats)
+        tables |= seeds
+        written += [*files, *(out / f"{name}.parquet" for name in seeds)]
         note = ""
         sentences: Sequence[str] = ()
         if settings.analysis and results and grid is not None:
@@ -344,7 +346,7 @@ def planned_files(sweep: Sweep) -> list[str]:
     """The files that a sweep may write for its settings and tables, named below its folder."""
     stems = [file_stem(*planned.setting.names) for planned in sweep.plan.settings]
     tables = [f"{table}.parquet" for one in sweep.evaluations.values() for table in one.TABLES]
-    tables += ["seeds.parquet"] if sweep.plan.repeats else []
+    tables += ["ceilings.parquet", *(["seeds.parquet"] if sweep.plan.repeats else [])]
     return [*(f"figures/{stem}.png" for stem in stems), *(f"settings/{stem}.parquet" for stem in stems), *tables]
 
 
@@ -367,27 +369,31 @@ def _run_repeats(sweep: Sweep, outcomes: Sequence[Outcome], progress: Progress) 
     return found
 
 
-def _write_seeds(sweep: Sweep, results: Sequence[SettingResult], repeats: Sequence[tuple[int, Outcome]]) -> list[Path]:
-    """Write the gains of all seeds, the sweep's own among them; the file, if there are any. Raises StoreError."""
+def _write_seeds(
+    sweep: Sweep, results: Sequence[SettingResult], repeats: Sequence[tuple[int, Outcome]]
+) -> dict[str, pa.Table]:
+    """Write the gains of all seeds, the sweep's own among them; the table by name, or none. Raises StoreError."""
     from bmx_grid.sweep.repeats import seeds_table
     from bmx_grid.sweep.results import write_parquet
     from bmx_grid.sweep.runner import complete
 
     grid = sweep.grid
     if grid is None or not repeats:
-        return []
+        return {}
     repeated = {planned.setting.names for settings in sweep.plan.repeats.values() for planned in settings}
     found = {sweep.settings.seed: [result for result in results if result.names in repeated]}
     for seed in sweep.plan.repeats:
         found[seed], _ = complete([outcome for of, outcome in repeats if of == seed], {grid.key: grid})
-    write_parquet(seeds_table(found, grid), sweep.settings.output_dir / "seeds.parquet")
-    return [sweep.settings.output_dir / "seeds.parquet"]
+    made = seeds_table(found, grid)
+    write_parquet(made, sweep.settings.output_dir / "seeds.parquet")
+    return {"seeds": made}
 
 
 def _write(
     sweep: Sweep, results: Sequence[SettingResult], outcomes: Sequence[Outcome]
 ) -> tuple[dict[str, pa.Table], list[Path]]:
     """Write the tables of a sweep; these by name, and their files. Raises StoreError."""
+    from bmx_grid.sweep.ceilings import ceilings_table
     from bmx_grid.sweep.results import evaluation_tables, settings_table, write_csv, write_parquet
     from bmx_grid.sweep.scores import scores_table
 
@@ -398,6 +404,8 @@ def _write(
         for one in sweep.evaluations.values():
             tables |= evaluation_tables(one, results)
         tables |= {"settings": settings_table(results), "scores": scores_table(results)}
+        ceilings = ceilings_table(planned.setting.segments for planned in sweep.plan.settings)
+        tables |= {} if ceilings is None else {"ceilings": ceilings}
         for name, table in tables.items():
             write_parquet(table, out / f"{name}.parquet")
             written.append(out / f"{name}.parquet")
@@ -412,7 +420,7 @@ def _write(
 
 def _check_tables(evaluations: Mapping[str, Evaluation]) -> None:
     """Raise ConfigError where a table would be written twice."""
-    of: dict[str, str] = dict.fromkeys(("scores", "settings", "seeds"), "the sweep itself")
+    of: dict[str, str] = dict.fromkeys(("scores", "settings", "ceilings", "seeds"), "the sweep itself")
     for name, evaluation in evaluations.items():
         for table in evaluation.TABLES:
             if table in of:

@@ -74,7 +74,8 @@ class Mqm21(DatasetReader):
             segments.append(Segment(str(number), one.target, one.source, reference, one.system, one.document))
             human.append(published[one.system, number])
         judgements = Judgements({"mqm": np.array(human, dtype=np.float64)})
-        return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(scores))
+        everyone = tuple(dict.fromkeys(one.system for one in judged))
+        return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(scores), all_systems=everyone)
 
 
 def _published(path: Path) -> dict[tuple[str, int], float]:

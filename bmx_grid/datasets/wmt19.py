@@ -72,7 +72,7 @@ class Wmt19(DatasetReader):
         judged = Judgements(
             {ASPECT: np.full(len(segments), np.nan)}, systems={ASPECT: {system: human[system] for system in best}}
         )
-        return SegmentSet(self.name, language_pair, segments, judged, str(scores))
+        return SegmentSet(self.name, language_pair, segments, judged, str(scores), all_systems=tuple(human))
 
     def _kept(self, count: int) -> int:
         """How many of `count` systems are kept."""

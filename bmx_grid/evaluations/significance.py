@@ -22,7 +22,8 @@ from bmx_grid.measures.grid import nearest_point
 from bmx_grid.measures.grid_resampling import Splits, bootstrap_bands, split_gains
 from bmx_grid.measures.grid_selection import SelectionAdjusted, selection_adjusted
 from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
-from bmx_grid.measures.significance import Alternative, Comparison, Unit, compare, williams
+from bmx_grid.measures.paired_rows import Unit
+from bmx_grid.measures.significance import Alternative, Comparison, compare, williams
 from bmx_grid.measures.weighted_grids import Sample
 
 Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]
@@ -71,11 +72,16 @@ class Rank:
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """95 % intervals of the correlation at one w, for every p: low, high float64[P]; each holds for its p alone."""
+    """95 % intervals at one w, for every p: low, high float64[P] of the correlation, gain_low, gain_high of the gain.
+
+    Each holds for its p alone.
+    """
 
     w: float
     low: Floats
     high: Floats
+    gain_low: Floats
+    gain_high: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +225,7 @@ class SignificanceEvaluation(Evaluation):
             point=(best.w, spec.p[best.row] if best.row >= 0 else float("nan")),
             selection=best,
             splits=split_gains(whole, self.splits, self.seed),
-            band=Band(shown, bands.low[:, 0], bands.high[:, 0]),
+            band=Band(shown, *(one[:, 0] for one in (bands.low, bands.high, bands.gain_low, bands.gain_high))),
             n=len(used.base),
             clusters=whole.clusters,
         )

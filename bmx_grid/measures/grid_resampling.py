@@ -177,7 +177,6 @@ def split_gains(sample: Sample, splits: int = 100, seed: int = 0) -> Splits:
         rows, columns = _choose(chosen_on)
         abstained += int((sample.w[columns] == 1).sum())
         gains[direction] = judged_on[columns, rows, np.arange(splits)] - baseline
-        gains[direction, sample.w[columns] == 1] = 0.0
         gains[direction, rows < 0] = np.nan
     mean = gains.mean(axis=0)
     defined = mean[~np.isnan(mean)]

@@ -109,7 +109,6 @@ def _largest_gains(sample: Sample, signs: Floats) -> Floats:
         means = sample.means[:, columns] - sample.means[:, columns].mean(axis=0)
         along = base @ means
         means -= base[:, None] * along
-        means -= means.mean(axis=0)
         across = np.sqrt(np.einsum("np,np->p", means, means))
         terms = sample.by_cluster(means * error[:, None])
         with_error = terms.T @ signs.T / length

@@ -60,7 +60,7 @@ def weighted_correlation(kind: Kind, x: Floats, y: Floats, weights: Floats) -> F
     if kind == "pearson":
         found = _pearson(x, y, weights)
     elif kind == "spearman":
-        found = pearson_rows(_ranks(x, weights), _ranks(y, weights), weights)
+        found = _spearman(x, y, weights)
     else:
         found = _kendall(x, y, weights)
     found[np.count_nonzero(weights, axis=1) < 3] = np.nan
@@ -106,6 +106,16 @@ def _unit(values: Floats) -> Floats:
     left = values - values.mean()
     left /= np.abs(left).max()
     return np.asarray(left / left.std())
+
+
+def _spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """Ranks less their mean are halves of whole numbers: their products sum exactly, to 0 for a constant side."""
+    one, other = _ranks(x, weights), _ranks(y, weights)
+    weighted = weights * one
+    own = np.einsum("bn,bn->b", weighted, one), np.einsum("bn,bn,bn->b", weights, other, other)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = np.einsum("bn,bn->b", weighted, other) / np.sqrt(own[0]) / np.sqrt(own[1])
+    return np.asarray(np.clip(found, -1.0, 1.0), dtype=np.float64)
 
 
 def _ranks(values: Floats, weights: Floats) -> Floats:

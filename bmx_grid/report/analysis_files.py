@@ -86,8 +86,11 @@ def analyse_sweep(
     points = {name: Point(p=one.p, w=one.w) for name, one in grid.fixed.items() if name in explainers}
     basis = basis_of(results)
     options = Options(fixed=points, segments=basis.segments, seed=seed)
-    analysis = analyse(table, options, with_others(questions), frames_of(tables))
-    made_of = [sorted(result.fingerprint for result in results), str(sorted(points.items())), list(questions), seed]
+    frames = frames_of(tables)
+    analysis = analyse(table, options, with_others(questions), frames)
+    seeds = frames["seeds"]["gain"].tolist() if "seeds" in frames else []  # in no setting's fingerprint
+    of_results = sorted(result.fingerprint for result in results)
+    made_of = [of_results, str(sorted(points.items())), list(questions), seed, list(map(repr, seeds))]
     fingerprint = digest(made_of)
     if is_current(output_dir / REPORT, fingerprint) and (output_dir / NUMBERS).is_file():
         return SweepAnalysis(analysis, (output_dir / NUMBERS, output_dir / REPORT), "", unchanged=True)

@@ -206,3 +206,43 @@ def test_settings_nothing_improves_have_a_zero_mean_and_no_sign_test():
     gains = found.ask(established.compute).established["lime"].gains
     assert (gains.mean_gain, gains.mean_low, gains.mean_high) == (0.0, 0.0, 0.0)
     assert np.isnan(gains.sign_p)
+
+
+def test_the_spread_over_seeds_stands_beside_the_interval():
+    import pandas as pd
+
+    rows = [
+        {"dataset": "d", "language_pair": pair, "metric": "m", "explainer": "lime", "seed": seed, "point": point}
+        | {"gain": gain if point == "published" else 9.0}
+        for pair, gains in (("a", (0.09, 0.10, 0.11)), ("b", (0.02, 0.02, 0.05)))
+        for seed, gain in enumerate(gains)
+        for point in ("published", "best")
+    ]
+    whole = analyse(table(SURFACES), AT, frames={**frames(GAINS), "seeds": pd.DataFrame(rows)})
+    found = whole.ask(established.compute)
+    one = found.established["lime"]
+    assert (one.n_seeds, one.seed_deviation) == (3, pytest.approx((0.01 + 0.03 / np.sqrt(3)) / 2))
+    assert "over 3 seeds a single gain deviates by 0.0137" in found.established_in_words[0]
+    shown = {row["language pair"].value: row for row in cells(named(whole.tables(), "tested_gains"))}
+    assert [shown["b"][name].shown for name in ("seeds", "lowest", "highest")] == ["3", "+0.0200", "+0.0500"]
+    assert [shown["c"][name].shown for name in ("seeds", "lowest", "highest")] == ["0", "", ""]
+    assert "seeds" not in named(analysis().tables(), "tested_gains").header
+
+
+@pytest.mark.parametrize(
+    ("scopes", "kept"),
+    [
+        pytest.param([("d", "a"), ("d", "b")], [("d", "a"), ("d", "b")], id="too few pairs for more"),
+        pytest.param([("d", "a"), ("d", "all"), ("e", "all")], [("d", "all"), ("e", "all")], id="by data set"),
+        pytest.param([("d", "a"), ("d", "all"), ("all", "all")], [("all", "all")], id="over all"),
+    ],
+)
+def test_the_verdict_shown_is_that_on_most_language_pairs_at_the_cross_fitted_point(scopes, kept):
+    rows = [
+        {"dataset": one, "language_pair": pair, "metric": "m", "explainer": "lime", "point": point, "verdict": "length"}
+        for one, pair in scopes
+        for point in ("published", "cross_fitted")
+    ]
+    found = established.widest_verdicts(rows)
+    assert [(row["dataset"], row["language_pair"]) for row in found] == kept
+    assert {row["point"] for row in found} == {"cross_fitted"}

@@ -1,5 +1,7 @@
 """Ridge regression, correlation with the baseline and densities against scikit-learn and SciPy."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,8 @@ from some_tables import flat, lime, random_surfaces, table
 
 from bmx_grid.analysis.baseline import gain_baseline
 from bmx_grid.analysis.density import density_of, gain_densities
-from bmx_grid.analysis.regression import fit_ridge
+from bmx_grid.analysis.regression import cluster_errors, fit_ridge
+from bmx_grid.analysis.table import FACTORS
 
 TABLE = table(random_surfaces(2, pairs=("a", "b", "c"), explainers=("lime", "shap")))
 GAIN = np.random.default_rng(3).normal(0.01, 0.02, len(TABLE))
@@ -30,6 +33,39 @@ def test_ridge_is_scikit_learns(gain):
     assert found.r2 == pytest.approx(oracle.score(columns, gain[defined]), abs=1e-12)
     assert list(found.coefficients.values()) == sorted(found.coefficients.values(), reverse=True)
     assert found.n == defined.sum()
+
+
+def test_standard_errors_are_those_of_refits_on_drawn_clusters():
+    from bmx_grid.measures.resampling import codes, draws
+
+    names = pd.DataFrame(TABLE.settings)
+    columns = pd.get_dummies(names, prefix_sep=" ").astype(float)
+    order = [f"{factor} {name}" for factor in FACTORS for name in sorted(set(names[factor]))]
+    x, cluster = columns[order].to_numpy(), codes(TABLE.clusters)
+    found = cluster_errors(x, GAIN, cluster, seed=5, resamples=40)
+    fits = []
+    for counts in draws(np.random.default_rng(5), cluster.max() + 1, 40):
+        weights = counts[cluster]
+        fit = Ridge(alpha=1).fit(x, GAIN, sample_weight=weights).coef_
+        fits.append(np.where(weights @ x > 0, fit, np.nan))
+    expected = np.nanstd(fits, axis=0, ddof=1)
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+def test_names_in_fewer_than_three_clusters_have_no_standard_error():
+    found = fit_ridge(TABLE, GAIN)
+    in_clusters = {
+        (factor, name): len(set(TABLE.clusters[TABLE.where(**{factor: name})]))
+        for factor in FACTORS
+        for name in TABLE.factor_levels(factor)
+    }
+    two = TABLE.take(~(TABLE.where(language_pair="a", dataset="d1")))
+    fewer = fit_ridge(two, GAIN[~TABLE.where(language_pair="a", dataset="d1")])
+    assert all(np.isfinite(found.errors[key]) for key, count in in_clusters.items() if count >= 3)
+    assert np.isnan(fewer.errors["language_pair", "a"]) and np.isnan(fewer.errors["dataset", "d1"])
+    assert np.isfinite(fewer.errors["language_pair", "b"])
+    assert found.named_errors["m1"] == found.errors["metric", "m1"]
+    assert (found.clusters, fewer.clusters) == (9, 8)
 
 
 def test_ridge_of_a_single_setting_is_its_gain():
@@ -53,6 +89,15 @@ def test_gain_against_baseline_is_scipys():
     ):
         rows = rows & ~np.isnan(HOLES)
         assert value == pytest.approx(pearsonr(HOLES[rows], TABLE.baseline[rows])[0], abs=1e-12)
+
+
+def test_the_uncoupled_correlation_is_of_gain_and_mean():
+    rng = np.random.default_rng(0)
+    baseline, boosted = rng.normal(size=(2, len(TABLE))) * 0.1 + 0.5  # equal noise in both, nothing else
+    made = dataclasses.replace(TABLE, correlation=np.broadcast_to(baseline[:, None, None], TABLE.correlation.shape))
+    found = gain_baseline(made, boosted - baseline)
+    assert found.uncoupled == pytest.approx(pearsonr(boosted - baseline, (boosted + baseline) / 2)[0], abs=1e-12)
+    assert found.all < -0.5 < found.uncoupled
 
 
 def test_two_settings_have_no_correlation():

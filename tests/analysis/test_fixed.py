@@ -90,3 +90,28 @@ def test_borders_of_better_and_worse(gain, counts):
     found = summarise(np.array([gain]), np.array([0.5]))
     assert (found.better, found.worse, found.unchanged) == counts
     assert found.n + found.undefined == 1
+
+
+@pytest.mark.parametrize(
+    ("better", "p"),
+    [pytest.param(5, 7 / 64, id="5 of 6 pairs"), pytest.param(6, 1 / 64, id="6 of 6 pairs")],
+)
+def test_counts_are_tested_by_language_pair_not_by_setting(better, p):
+    """15 of 18 settings on six language pairs, as the paper counts: the sign test of pairs gives .109, not .004."""
+    gain = np.repeat([0.01] * better + [-0.01] * (6 - better), 3)
+    found = summarise(gain, np.full(18, 0.5), np.repeat(list("abcdef"), 3))
+    assert (found.better, found.n, found.clusters, found.clusters_better) == (3 * better, 18, 6, better)
+    assert found.sign_p == pytest.approx(p)
+
+
+def test_the_largest_gain_is_shown_with_its_baseline():
+    found = summarise(np.array([0.01, 0.08, np.nan]), np.array([0.5, 0.02, 0.1]))
+    assert (found.max_gain, found.max_gain_baseline) == (0.08, 0.02)
+
+
+def test_an_interval_across_settings_needs_three_clusters():
+    gain, baseline = np.array([0.1, 0.2, 0.3, 0.4]), np.full(4, 0.5)
+    two, three = (summarise(gain, baseline, np.array(list(names))) for names in ("aabb", "aabc"))
+    assert np.isnan([two.mean_low, two.mean_high]).all()
+    assert 0.1 < three.mean_low < 0.25 < three.mean_high < 0.4 + 1e-9
+    assert np.isnan(summarise(gain, baseline).mean_low)

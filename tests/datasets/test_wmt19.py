@@ -62,6 +62,7 @@ def test_the_best_systems_are_kept(wmt19, reader, tmp_path, asked, kept):
     found = reader("wmt19", systems=asked).read(tmp_path, "de-en")
     expected = ("MSRA.MADL.6910", "en_de_task.67", "Facebook_FAIR.6750", "online-A.0")[:kept]
     assert found.systems == tuple(found.judgements.systems["da"]) == expected
+    assert len(found.all_systems) == 4, "scores made elsewhere may have those left out"
 
 
 @pytest.mark.parametrize(

@@ -231,6 +231,20 @@ def test_scores_of_systems_that_exist_already_are_the_corpus_scores():
     assert np.isnan(systems[5].corpus)
 
 
+def test_scores_of_systems_alone_are_judged_at_system_level():
+    setting = translated(Chrf())
+    given = {system: -float(at) for at, system in enumerate("abcdef")}
+    nothing = AttributionSet(np.full(120, np.nan), {})
+    found, systems = rows_of(dataclasses.replace(setting, scores=nothing, systems=given))
+    row = value(found, "system", "none", "pearson")
+    human = setting.segments.human_scores.reshape(6, 20).mean(axis=1)
+    assert row.value == pytest.approx(stats.pearsonr(list(given.values()), human).statistic)
+    assert row.low < row.value <= row.high
+    assert row.system_score == "corpus"
+    assert np.isnan([one.mean for one in systems]).all()
+    assert np.isnan(value(found, "segment", "none", "kendall").value)
+
+
 def test_points_have_rows_and_those_that_come_later_are_added():
     setting = finished(60)
     alone = LEVELS.evaluate(setting)

@@ -111,6 +111,13 @@ def test_folds_keep_clusters_whole_and_are_of_nearly_equal_size(clusters):
         assert set(np.bincount(found.fold)) == {20}
 
 
+def test_large_clusters_are_dealt_first():
+    """Ten clusters of 10 and ten of 1 in ten folds: 11 segments in each."""
+    means, base, human, _ = segments(n=110)
+    cluster = np.append(np.repeat(np.arange(10), 10), np.arange(10, 20))
+    assert (np.bincount(cross_fit(Sample.of(means, base, human, W, cluster)).fold) == 11).all()
+
+
 def test_a_fold_learns_nothing_from_its_own_judgements():
     means, base, human, cluster = segments(n=80, clusters=30, added=0.4)
     before = cross_fit(Sample.of(means, base, human, W, cluster))

@@ -215,6 +215,12 @@ def test_perm_both_is_nlpstats(kind, p):
     assert abs(found - p) < 4 * np.sqrt(p * (1 - p) * (1 / count + 1 / 10_000))
 
 
+def test_p_is_never_zero():
+    """(k + 1) / (R + 1): no swap of 99 is as extreme as what is observed."""
+    human = np.random.default_rng(9).normal(size=200)
+    assert compare(human + 0.01, np.roll(human, 1), human, resamples=99).p == 0.01
+
+
 def test_clusters_are_swapped_and_drawn_as_a_whole():
     """Each segment three times: by cluster the test and the interval are those of the segments once."""
     rng = np.random.default_rng(6)

@@ -57,6 +57,15 @@ def test_one_segment_carries_all_variance():
     assert np.isfinite(found).all()
 
 
+def test_such_resamples_are_not_computed_one_by_one(monkeypatch):
+    """Centred at their median, the means of most segments stay exact where a few are far away: no detour is needed."""
+    monkeypatch.setattr(weighted_grids, "_again", lambda *_: pytest.fail("recomputed one by one"))
+    means, base, human, cluster = segments(n=40)
+    means = 1 + 1e-6 * means
+    means[3] = 2
+    grids(Sample.of(means, base, human, W, cluster, precision=0.0), draws(np.random.default_rng(2), 40, 60))
+
+
 def test_half_of_the_segments_are_outliers():
     """No centre is close to all that a resample may consist of: these points are recomputed."""
     means, base, human, cluster = segments(n=12)

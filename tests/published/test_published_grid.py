@@ -58,6 +58,13 @@ FIGURE_3B = "settings/eval4nlp21 · et-en · xbertscore · lime"
         ("ridge/intercept", -0.0018),
         ("gain_baseline_pearson/all", -0.28608),
         ("gain_baseline_pearson/lime", -0.3965),
+        ("gain_baseline_oldham/all", -0.25485),
+        ("controls/random_explainer/by_explainer/lime/better", 5),
+        ("controls/random_explainer/by_explainer/lime/mean_gain", -0.2699),
+        ("controls/random_explainer/best_of_grid/random/better", 33),
+        ("controls/random_explainer/best_of_grid/random/mean_gain", 0.0051),
+        ("controls/random_explainer/best_of_grid/lime/better", 54),
+        ("controls/random_explainer/best_of_grid/lime/mean_gain", 0.0178),
         ("fixed/lime/by/dataset/eval4nlp21/positive", 11),
         ("fixed/lime/by/dataset/wmt17/positive", 10),
         ("fixed/lime/by/dataset/mlqe_pe/positive", 20),
@@ -94,6 +101,11 @@ def test_the_ends_of_the_ridge_are_the_papers(found):
     names = list(found["ridge"]["coefficients"])
     assert names[:3] == list(RIDGE_HIGHEST)
     assert names[-3:] == list(RIDGE_LOWEST)
+
+
+def test_the_largest_gain_comes_from_a_baseline_near_zero(found):
+    largest = max(found["fixed"].values(), key=lambda one: one["max_gain"])
+    assert (largest["max_gain"], largest["max_gain_baseline"]) == pytest.approx((0.0845, 0.0253), abs=5e-5)
 
 
 def test_the_published_correlation_tells_which_neighbour_was_used(found):

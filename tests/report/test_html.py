@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from scipy.stats import rankdata
+from some_frames import frames
 from some_results import GRID, grid_table, make_result
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
@@ -229,6 +230,21 @@ def test_the_headline_counts(tmp_path):
     assert "For 1 of 3 settings the best is the metric alone" in " ".join(told)
     assert page.ids.index("headline") < page.ids.index("overview") < page.ids.index("heat-map")  # the brief table
     assert "table-overview" not in page.ids
+
+
+def test_what_is_established_stands_before_everything_else_and_only_survivors_are_bold(tmp_path):
+    gains = {("d", pair, "m", "lime"): gain for pair, gain in zip("abc", (0.1, 0.02, -0.03), strict=True)}
+    holm = dict(zip(gains, (0.01, 0.5, 0.01), strict=True))
+    made = table({names: peaked(0.5, gain=gain) for names, gain in gains.items()})
+    analysis = analyse(made, Options(fixed={"lime": Point(0.5, 0.5)}), frames=frames(gains, holm=holm))
+    page = written(tmp_path, analysis, tables=analysis.tables())
+    assert page.ids.index("established") < page.ids.index("headline") < page.ids.index("settings")
+    assert page.ids.index("placebos") < page.ids.index("headline") < page.ids.index("overview")
+    (sentence,) = [text for tag, text in page.texts if tag == "p" and text.startswith("lime (at w 0.5, p 0.5")]
+    assert "1 of 3 single gains (and 1 loss) survive" in sentence and "[−" in sentence and "[-" not in sentence
+    bold = [text for tag, text in page.texts if tag == "strong"]
+    # the setting's fixed gain, its correlation in both tables of results, and its tested gain
+    assert sorted(bold) == ["+0.1000", "+0.10000", "0.6000"]
 
 
 @pytest.mark.parametrize(

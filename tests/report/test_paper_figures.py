@@ -8,21 +8,26 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from PIL import Image
+from some_frames import frames
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis.basis import Basis
+from bmx_grid.analysis.fixed import gains_at
 from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.load import load_table
 from bmx_grid.analysis.run import analyse
-from bmx_grid.analysis.shown import box_of, pairs_to_compare, settings_to_draw
+from bmx_grid.analysis.shown import MOST_ROWS, box_of, forest_of, pairs_to_compare, settings_to_draw
 from bmx_grid.analysis.signature import signature
 from bmx_grid.analysis.table import Setting
 from bmx_grid.errors import ConfigError
+from bmx_grid.evaluations.significance import Band
 from bmx_grid.report.figures import canvas
 from bmx_grid.report.figures.all import draw_all, drawings
 from bmx_grid.report.figures.canvas import COLUMN, FORMATS, PAGE, broken, style
+from bmx_grid.report.figures.forest import forests
 from bmx_grid.report.figures.gains import FEWEST, _offsets, gains_by
 from bmx_grid.report.figures.grid import setting_drawing
+from bmx_grid.report.figures.palette import BLUE
 from bmx_grid.report.figures.selection import best_boxes, better_and_worse, ridge_bars
 from bmx_grid.report.names import WRITTEN, label, written
 
@@ -351,3 +356,88 @@ def test_the_signature_tells_tables_of_one_name_apart():
 )
 def test_long_names_are_broken(name, expected):
     assert broken(name) == expected
+
+
+def with_tests(n_metrics=2, **options):
+    surfaces = random_surfaces(
+        3, datasets=("d1", "d2"), pairs=("a", "b", "c"), metrics=tuple(f"m{at}" for at in range(n_metrics))
+    )
+    made = table(surfaces)
+    gains = {one: float(gain) for one, gain in zip(made.settings, gains_at(made, Point(0.5, 0.5)), strict=True)}
+    return analyse(made, Options(fixed={"lime": Point(0.5, 0.5)}), frames=frames(gains, **options)), gains
+
+
+def drawn_points(axes, label):
+    (line,) = [one for one in axes.lines if one.get_label() == label]
+    return line.get_xdata(), line.get_ydata()
+
+
+def test_a_forest_has_every_gain_with_its_interval_and_its_placebos():
+    analysis, gains = with_tests(half=0.02, length=0.03, beyond=0.004)
+    (drawing,) = forests(analysis, KNOWN)
+    assert drawing.stem == "gains_with_intervals_lime"
+    assert drawings(analysis)[0].stem == drawing.stem
+    with style():
+        (axes,) = drawing.draw().axes
+    spans = [
+        tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2 and line.get_linewidth() == 1.4
+    ]
+    ordered = sorted(gains.values(), reverse=True)
+    np.testing.assert_allclose(spans, [(gain - 0.02, gain + 0.02) for gain in ordered])
+    for name, value in (("length alone", 0.03), ("random attributions", 0.015), ("beyond length", 0.004)):
+        assert drawn_points(axes, name)[0] == pytest.approx([value] * len(gains))
+    assert "0 of 12 single gains survive Holm's correction. Filled: these; hollow: the others." in drawing.caption
+
+
+def test_only_gains_that_survive_are_filled():
+    analysis, gains = with_tests()
+    first = max(gains, key=gains.__getitem__)
+    analysis, _ = with_tests(holm={names: 0.01 if names == first else 0.5 for names in gains})
+    with style():
+        (axes,) = forests(analysis, KNOWN)[0].draw().axes
+    filled = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() == "o"]
+    assert [colour == BLUE for colour in filled] == [True] + [False] * (len(gains) - 1)
+
+
+def test_many_settings_are_shown_as_means_with_intervals_by_language_pair():
+    analysis, gains = with_tests(n_metrics=9)
+    rows = forest_of(analysis, "lime")
+    assert len(gains) > MOST_ROWS and len(rows) == 18
+    for row in rows:
+        own = [gain for names, gain in gains.items() if (names[0], names[2]) == row.names]
+        assert (row.n, row.gain) == (3, pytest.approx(np.mean(own)))
+        assert row.low <= row.gain <= row.high
+        assert not row.survives
+    assert "Filled" not in forests(analysis, KNOWN)[0].caption
+
+
+def test_without_tests_there_is_no_forest():
+    assert forests(analyse(table(SMALL)), KNOWN) == []
+
+
+def test_the_interval_the_band_and_the_ceiling_are_in_the_figure_of_a_setting():
+    import pandas as pd
+
+    analysis, gains = with_tests(half=0.02)
+    names = analysis.table.settings[0]
+    ceilings = [{"dataset": names[0], "language_pair": names[1], "human": "z", "raters": 3.0, "reliability": 0.81}]
+    analysis.frames["ceilings"] = pd.DataFrame([{**one, "ceiling": 0.9} for one in ceilings])
+    low = np.linspace(0.1, 0.2, len(P))
+    band = Band(0.5, low, low + 0.3, low - 0.2, low - 0.1)
+    drawing = setting_drawing(analysis, 0, dataclasses.replace(KNOWN, bands={names: band}))
+    with style():
+        whole, near = drawing.draw().axes
+    baseline, gain = float(analysis.table.baseline[0]), gains[names]
+    upright = [line for line in whole.lines if list(line.get_xdata()) == [0.5, 0.5]]
+    assert [list(line.get_ydata()) for line in upright] == [
+        pytest.approx([baseline + gain - 0.02, baseline + gain + 0.02])
+    ]
+    for axes, lowest, highest in ((whole, 0.1, 0.5), (near, baseline - 0.1, baseline + 0.1)):
+        (shade,) = [one for one in axes.collections if one.get_label() == "95 %, w = 0.5"]
+        ends = shade.get_paths()[0].vertices[:, 1]
+        assert (ends.min(), ends.max()) == pytest.approx((lowest, highest))
+    assert 0.9 in [line.get_ydata()[0] for line in whole.lines if line.get_label() == "ceiling"]
+    for said in ("the vertical line", "Shaded: 95 % intervals at w = 0.5", "the ceiling"):
+        assert said in drawing.caption
+    other = dataclasses.replace(KNOWN, bands={names: dataclasses.replace(band, w=0.0)})
+    assert "Shaded" not in setting_drawing(analysis, 0, other).caption

@@ -137,6 +137,16 @@ def test_latex():
     ]
 
 
+def test_a_marked_number_is_bold_and_in_plain_text_followed_by_a_dagger():
+    rows = ((Cell("a"), Cell(0.25, "+.2f", marked=True)), (Cell("b"), Cell(0.5, ".2f", marked=True)))
+    made = Table("s", "t", ("name", "gain"), ((*rows, (Cell("c"), Cell(-0.125, "+.3f"))),), ("note",))
+    assert as_text(made).splitlines()[3:6] == ["a      +0.25†", "b       0.50†", "c     -0.125"]
+    assert as_markdown(made).splitlines()[4:7] == ["| a | **+0.25** |", "| b | **0.50** |", "| c | -0.125 |"]
+    lines = as_latex(made).splitlines()
+    assert r"a & $\mathbf{+0.25}$ \\" in lines and r"b & \textbf{0.50} \\" in lines and r"c & $-0.125$ \\" in lines
+    assert as_csv(made).splitlines() == ["name,gain", "a,0.25", "b,0.5", "c,-0.125"]
+
+
 def test_csv_holds_numbers_in_full_and_undefined_ones_empty():
     rows = list(csv.reader(io.StringIO(as_csv(SMALL))))
     assert rows == [["name", "r"], ["my_metric|x", repr(1 / 3)], ["b", "-0.25"], ["c", ""], ["d", ""], ["e", "2.0"]]

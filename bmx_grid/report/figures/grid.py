@@ -182,7 +182,8 @@ def _band_in_words(band: Band | None) -> str:
     if band is None:
         return ""
     return (
-        f"Shaded: 95 % intervals of the correlations at w = {typeset(band.w)}, by a bootstrap of clusters of segments."
+        f"Shaded: 95 % intervals at w = {typeset(band.w)}, by a bootstrap of clusters of segments: left of the "
+        "correlation, right of the gain over the metric alone."
     )
 
 
@@ -233,6 +234,10 @@ def correlation_over_p(curves: Curves) -> Figure:
         axes.margins(x=0.01)
         axes.set_xlabel(curves.mean)
         axes.xaxis.set_label_coords(0.5, -0.13)
+    if curves.band is not None:
+        band = curves.band
+        _shade(whole, curves, band, band.low, band.high)
+        _shade(near, curves, band, curves.baseline + band.gain_low, curves.baseline + band.gain_high)
     if math.isfinite(curves.ceiling):
         whole.axhline(curves.ceiling, color=INK, linewidth=0.9, linestyle=(0, (1, 2)), label="ceiling")
     if np.isnan(curves.correlation).all():
@@ -253,6 +258,16 @@ def correlation_over_p(curves: Curves) -> Figure:
     return figure
 
 
+def _shade(axes: Axes, curves: Curves, band: Band, low: Floats, high: Floats) -> None:
+    """Fill between float64[P] ends, in the colour of the line of that w."""
+    finite = np.isfinite(curves.p)
+    colour = LINES[int(np.argmin(np.abs(curves.w - band.w))) % len(LINES)]
+    name = f"95 %, w = {band.w:g}"
+    axes.fill_between(
+        curves.p[finite], low[finite], high[finite], color=colour, alpha=0.15, linewidth=0, zorder=1, label=name
+    )
+
+
 def _draw_lines(axes: Axes, curves: Curves) -> None:
     """One line over p per w, ascending in w, so that the metric alone (black) lies on top; then the points."""
     finite = np.isfinite(curves.p)
@@ -271,11 +286,6 @@ def _draw_lines(axes: Axes, curves: Curves) -> None:
             markersize=3.2,
             label="metric alone" if alone else f"w = {weight:g}",
         )
-    if curves.band is not None:
-        at = int(np.argmin(np.abs(curves.w - curves.band.w)))
-        colour = INK if curves.w[at] == 1 else LINES[at % len(LINES)]
-        low, high = curves.band.low[finite], curves.band.high[finite]
-        axes.fill_between(curves.p[finite], low, high, color=colour, alpha=0.15, linewidth=0, zorder=1)
     if curves.fixed is not None and math.isfinite(curves.interval[0]) and math.isfinite(curves.fixed.p):
         ends = [curves.baseline + end for end in curves.interval]
         axes.plot([curves.fixed.p] * 2, ends, color=INK, linewidth=1.1, solid_capstyle="butt", zorder=8)
