@@ -95,8 +95,13 @@ def tables(result: Agreement) -> Sequence[Table]:
 def _table(stem: str, title: str, found: Sequence[OfMetric], wanted: Sequence[str], *, brief: bool = False) -> Table:
     columns = [name for name in wanted if any(math.isfinite(_value(one, name)[0]) for one in found)]
     ranked = [level for level in ("segment", "system") if any(one.ranks.get(level, 0) for one in found)]
+    within = (
+        {f"{level} r": level for level in ranked} if brief else {}
+    )  # ranks stand beside the value: there is no room
     several = len({one.names[0] for one in found}) > 1
-    header = (*(["data set"] if several else []), "pair", "metric", *columns, *(f"{level} rank" for level in ranked))
+    shown = [f"{name}, rank" if name in within else name for name in columns]
+    ranks = [] if brief else [f"{level} rank" for level in ranked]
+    header = (*(["data set"] if several else []), "pair", "metric", *shown, *ranks)
     groups: dict[tuple[str, str], list[OfMetric]] = {}
     for one in found:
         groups.setdefault(one.names[:2], []).append(one)
@@ -104,19 +109,24 @@ def _table(stem: str, title: str, found: Sequence[OfMetric], wanted: Sequence[st
     for own in groups.values():
         first = columns[0] if columns else ""
         ordered = sorted(own, key=lambda one: (-_order(_value(one, first)[0]), one.names))
-        rows.append(tuple(tuple(_cells(one, columns, ranked, several=several)) for one in ordered))
+        rows.append(
+            tuple(tuple(_cells(one, columns, [] if brief else ranked, within, several=several)) for one in ordered)
+        )
     judged = sorted({one.human for one in found})
     notes = (f"Human score: {', '.join(judged)}.", *NOTES, *([RANKS] if ranked else []))
     return Table(stem, title, header, tuple(rows), notes, names=2 + several, brief=brief)
 
 
-def _cells(one: OfMetric, columns: Sequence[str], ranked: Sequence[str], *, several: bool) -> Iterator[Cell]:
+def _cells(
+    one: OfMetric, columns: Sequence[str], ranked: Sequence[str], within: Mapping[str, str], *, several: bool
+) -> Iterator[Cell]:
     for name in one.names[0 if several else 1 :]:
         yield Cell(name)
     for name in columns:
         value, low, high = _value(one, name)
         ends = f" [{number(low, '.3f')}, {number(high, '.3f')}]" if math.isfinite(low) else ""
-        yield Cell(value, ".4f", words=f"{number(value, '.3f')}{ends}")
+        beside = f"  {one.ranks.get(within[name], 0) or ''}" if name in within else ""
+        yield Cell(value, ".4f", words=f"{number(value, '.3f')}{ends}{beside}")
     for level in ranked:
         rank = one.ranks.get(level, 0)
         yield Cell(rank or math.nan, ".0f")

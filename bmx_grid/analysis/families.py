@@ -14,16 +14,18 @@ from bmx_grid.analysis.tested import rows_of
 from bmx_grid.measures.multiplicity import partial_conjunction
 
 LEVEL = 0.05
+BASE = "base"  # the point of comparisons of metrics alone
 
 
 @dataclass(frozen=True)
 class Family:
-    """n: defined comparisons; above: with p below .05 and a difference above 0; holm, fdr: those that survive Holm's
-    correction and Benjamini and Hochberg's; at_least: in how many the difference is above 0, at least, with 95 %
-    confidence (partial conjunction by Bonferroni, which needs no independence)."""
+    """n: defined comparisons; real: with p below .05, for boosts with a difference above 0, for metrics against each
+    other with either sign; holm, fdr: those of them that survive Holm's correction and Benjamini and Hochberg's;
+    at_least: in how many the difference is real, at least, with 95 % confidence (partial conjunction by Bonferroni,
+    which needs no independence)."""
 
     n: int
-    above: int
+    real: int
     holm: int
     fdr: int
     at_least: int
@@ -45,13 +47,15 @@ def compute(given: WithFrames) -> Families:
     for name, rows in members.items():
         p, difference = (np.array([row[column] for row in rows], dtype=float) for column in ("p", "difference"))
         one_sided = np.array([row["alternative"] == "greater" for row in rows])
-        gains = difference > 0
+        of_metrics = np.array([row["point"] == BASE for row in rows])
+        gains = of_metrics | (difference > 0)
+        one_tailed = np.where(of_metrics, p, np.where(difference > 0, p / 2, 1 - p / 2))
         found[name] = Family(
             n=int(np.isfinite(p).sum()),
-            above=int(((p < LEVEL) & gains).sum()),
+            real=int(((p < LEVEL) & gains).sum()),
             holm=int(((np.array([row["p_holm"] for row in rows], dtype=float) < LEVEL) & gains).sum()),
             fdr=int(((np.array([row["p_bh"] for row in rows], dtype=float) < LEVEL) & gains).sum()),
-            at_least=partial_conjunction(np.where(one_sided, p, np.where(gains, p / 2, 1 - p / 2))),
+            at_least=partial_conjunction(np.where(one_sided, p, one_tailed)),
         )
     return Families(found)
 
@@ -61,13 +65,14 @@ def tables(result: Families) -> Sequence[Table]:
     if not result.families:
         return ()
     rows = [
-        (Cell(name), *(Cell(count, ",") for count in (one.n, one.above, one.holm, one.fdr, one.at_least)))
+        (Cell(name), *(Cell(count, ",") for count in (one.n, one.real, one.holm, one.fdr, one.at_least)))
         for name, one in result.families.items()
     ]
     notes = (
-        "Differences above 0 are counted, of p values below .05: uncorrected, after Holm's correction (no false one, "
-        "with 95 % confidence) and Benjamini and Hochberg's (at most 5 % false ones, on average).",
-        "At least: in so many comparisons the first is really better, with 95 % confidence; it does not say in which "
+        "Counted are gains of boosts, and differences of either sign between metrics, with p below .05: uncorrected, "
+        "after Holm's correction (no false one, with 95 % confidence) and Benjamini and Hochberg's (at most 5 % false "
+        "ones, on average).",
+        "At least: in so many comparisons the difference is real, with 95 % confidence; it does not say in which "
         "(partial conjunction, Dror et al. 2017, by Bonferroni).",
     )
     header = ("family", "comparisons", "p < .05", "Holm", "BH", "at least")

@@ -112,7 +112,9 @@ class SignificanceEvaluation(Evaluation):
 
     grid: whose points are tested. tests: which ones; alternative: "two-sided" or "greater"; statistics: the
     correlations compared; resamples: of permutation tests and of the cluster bootstrap behind the intervals; splits:
-    of the clusters in halves, for the cross-fitted gain; seed: of all draws.
+    of the clusters in halves, for the cross-fitted gain; rank_resamples: of the whole grid where its correlation is a
+    rank correlation, whose resampled grids take a minute per 1,000 (splits are as many at most); 0: the best point is
+    not tested, and there is no band. seed: of all draws.
 
     The unit that is swapped and drawn is the cluster (perm_inputs): segments that share a source or a reference;
     perm_systems and perm_both ask about other systems, and have intervals of their own. Permutation tests
@@ -165,6 +167,7 @@ class SignificanceEvaluation(Evaluation):
     statistics: tuple[Correlation, ...] = identity(("pearson",))
     resamples: int = identity(1000)
     splits: int = identity(100)
+    rank_resamples: int = identity(0)
     seed: int = identity(0)
 
     def __post_init__(self) -> None:
@@ -175,9 +178,9 @@ class SignificanceEvaluation(Evaluation):
             check_kind(statistic)
         if self.alternative not in get_args(Alternative):
             raise ConfigError(unknown("alternative", self.alternative, get_args(Alternative)))
-        for name, most in (("resamples", 1_000_000), ("splits", 10_000)):
-            if not 1 <= getattr(self, name) <= most:
-                raise ConfigError(f"{name} must lie between 1 and {most:,}, got {getattr(self, name)}.")
+        for name, least, most in (("resamples", 1, 1_000_000), ("splits", 1, 10_000), ("rank_resamples", 0, 100_000)):
+            if not least <= getattr(self, name) <= most:
+                raise ConfigError(f"{name} must lie between {least} and {most:,}, got {getattr(self, name)}.")
 
     def cost(self, n_segments: int) -> float:
         return 0.2 + n_segments * (self.resamples + 10 * self.splits) * len(self.grid.spec.p) / 1e9
@@ -185,9 +188,11 @@ class SignificanceEvaluation(Evaluation):
     def evaluate(self, setting: Finished) -> TestsOfSetting:
         """The tests of the points that a setting declares alone, and of its grid."""
         rows = [row for point in setting.boosted for row in self._against_base(setting, point)]
-        if setting.explainer is None:
+        pearson = self.grid.correlation == "pearson"
+        resamples = self.resamples if pearson else self.rank_resamples
+        if setting.explainer is None or not resamples:
             return TestsOfSetting(tuple(rows), None)
-        whole = self._whole_grid(setting)
+        whole = self._whole_grid(setting, resamples, self.splits if pearson else min(self.splits, resamples))
         best = Row(
             **self._names(setting, "best"),
             **_of_segments(setting, self.grid.correlation),
@@ -199,13 +204,13 @@ class SignificanceEvaluation(Evaluation):
             p=whole.selection.p,
             n=whole.n,
             clusters=whole.clusters,
-            resamples=self.resamples,
+            resamples=resamples,
             seed=self.seed,
             family="best point against base",
         )
         return TestsOfSetting((*rows, best), whole)
 
-    def _whole_grid(self, setting: Finished) -> WholeGrid:
+    def _whole_grid(self, setting: Finished, resamples: int, splits: int) -> WholeGrid:
         spec = self.grid.spec
         used = inputs_of(spec, setting)
         labels = np.asarray(setting.clusters, dtype=np.str_)[used.used]
@@ -214,17 +219,17 @@ class SignificanceEvaluation(Evaluation):
             return Sample.of(used.means, used.base, used.human, w, labels, kind=spec.correlation)
 
         whole = sample(spec.w)
-        best = selection_adjusted(whole, self.resamples, self.seed)
+        best = selection_adjusted(whole, resamples, self.seed)
         published = self.grid.fixed.get(setting.explainer_name)
         place = (
             None if published is None else nearest_point(np.array(spec.p), np.array(spec.w), published.p, published.w)
         )
         shown = spec.w[place[1]] if place is not None else best.w if math.isfinite(best.w) else spec.w[0]
-        bands = bootstrap_bands(sample((shown,)), self.resamples, self.seed)
+        bands = bootstrap_bands(sample((shown,)), resamples, self.seed)
         return WholeGrid(
             point=(best.w, spec.p[best.row] if best.row >= 0 else float("nan")),
             selection=best,
-            splits=split_gains(whole, self.splits, self.seed),
+            splits=split_gains(whole, splits, self.seed),
             band=Band(shown, *(one[:, 0] for one in (bands.low, bands.high, bands.gain_low, bands.gain_high))),
             n=len(used.base),
             clusters=whole.clusters,
@@ -259,7 +264,7 @@ class SignificanceEvaluation(Evaluation):
         found = []
         if result.grid is not None:
             best, split = result.grid.selection, result.grid.splits
-            crossed = (split.mean, split.low, split.high, split.abstained, self.splits, result.grid.clusters)
+            crossed = (split.mean, split.low, split.high, split.abstained, len(split.gains), result.grid.clusters)
             found.append((*result.grid.point, best.gain, best.p, *crossed))
         selection = {name: [row[at] for row in found] for at, name in enumerate(self.TABLES["selection"])}
         ranking: dict[str, Any] = {

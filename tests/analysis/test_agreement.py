@@ -1,0 +1,103 @@
+"""Questions that need no grid: the agreement of metrics with people, and counts of families of tests."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from bmx_grid.analysis import agreement, families
+from bmx_grid.analysis.given import Frames
+
+PLACE = {"dataset": "toy", "language_pair": "de-en"}
+
+
+def correlation(metric, value, *, level="segment", grouping="none", statistic="pearson", point="base", human="da"):
+    names = {**PLACE, "metric": metric, "explainer": "none", "point": point, "human": human}
+    where = {"level": level, "grouping": grouping, "statistic": statistic}
+    return {**names, **where, "value": value, "low": value - 0.1, "high": value + 0.1}
+
+
+def rank(metric, value, level="segment"):
+    return {**PLACE, "metric": metric, "explainer": "none", "level": level, "rank": value}
+
+
+def tested(p, difference, *, family="f: 2 comparisons", point="published", alternative="two-sided", holm=None):
+    adjusted = p if holm is None else holm
+    return {
+        "family": family,
+        "point": point,
+        "alternative": alternative,
+        "p": p,
+        "difference": difference,
+        "p_holm": adjusted,
+        "p_bh": adjusted,
+    }
+
+
+def asked(question, **frames):
+    given = Frames({name: pd.DataFrame(rows) for name, rows in frames.items()})
+    result = question.compute(given)
+    return result, question.tables(result)
+
+
+def test_metrics_are_ordered_by_their_correlation_with_its_interval_and_rank():
+    rows = [
+        correlation("a", 0.2),
+        correlation("b", 0.5),
+        correlation("b", 0.7, level="system"),
+        correlation("a", math.nan, level="system"),
+    ]
+    _, (brief, whole) = asked(agreement, correlations=rows, ranking=[rank("a", 2), rank("b", 1)])
+    assert brief.brief
+    assert brief.header == ("pair", "metric", "segment r, rank", "system r")
+    assert [[cell.shown for cell in row] for row in brief.rows] == [
+        ["de-en", "b", "0.500 [0.400, 0.600]  1", "0.700 [0.600, 0.800]"],
+        ["de-en", "a", "0.200 [0.100, 0.300]  2", "n/a"],
+    ]
+    assert whole.header == ("pair", "metric", "segment r", "system r", "segment rank")
+    assert whole.frame()["segment r"].tolist() == [0.5, 0.2]
+
+
+def test_a_metric_whose_lower_scores_are_better_stands_by_its_size():
+    rows = [correlation("low", -0.6), correlation("high", 0.5)]
+    _, (brief, _) = asked(agreement, correlations=rows)
+    assert [row[1].value for row in brief.rows] == ["low", "high"]
+    assert any("negative" in note for note in brief.notes)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([], id="no levels"),
+        pytest.param([correlation("a", 0.5)], id="one metric"),
+        pytest.param([correlation("a", 0.5), correlation("a", 0.6, point="published")], id="boosted points of one"),
+    ],
+)
+def test_without_two_metrics_there_is_no_table(rows):
+    assert asked(agreement, correlations=rows)[1] == ()
+
+
+def test_another_judgement_than_the_first_is_left_to_the_parquet_file():
+    rows = [correlation(name, value, human=human) for human, value in (("mqm", 0.3), ("da", 0.9)) for name in "ab"]
+    result, _ = asked(agreement, correlations=rows)
+    assert {one.human for one in result.of_metrics} == {"mqm"}
+    assert {one.values["segment r"][0] for one in result.of_metrics} == {0.3}
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        pytest.param([tested(0.01, 0.1), tested(0.01, -0.1)], families.Family(2, 1, 1, 1, 1), id="a loss is no gain"),
+        pytest.param([tested(0.01, -0.1, point="base")] * 2, families.Family(2, 2, 2, 2, 2), id="metrics, either sign"),
+        pytest.param([tested(0.04, 0.1, holm=0.08), tested(0.5, 0.1)], families.Family(2, 1, 0, 0, 1), id="corrected"),
+        pytest.param([tested(math.nan, 0.1), tested(0.2, 0.1)], families.Family(1, 0, 0, 0, 0), id="undefined"),
+        pytest.param([tested(0.04, 0.1, alternative="greater")] * 2, families.Family(2, 2, 2, 2, 0), id="one-sided"),
+    ],
+)
+def test_families_are_counted(rows, expected):
+    result, _ = asked(families, tests=rows)
+    assert result.families == {"f: 2 comparisons": expected}
+
+
+def test_without_tests_there_are_no_families():
+    assert asked(families)[1] == ()
