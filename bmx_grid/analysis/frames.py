@@ -17,7 +17,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TABLES = (
-    *("points", "tests", "selection", "placebos", "verdicts", "seeds", "correlations", "systems", "ceilings"),
+    *(
+        "points",
+        "tests",
+        "selection",
+        "placebos",
+        "verdicts",
+        "seeds",
+        "correlations",
+        "systems",
+        "ranking",
+        "ceilings",
+    ),
     "scores",
 )
 MOST_ROWS = 200_000  # of a table that is read whole; more segments are for the user's own statistics

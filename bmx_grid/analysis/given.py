@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, cast
 
 from bmx_grid.analysis.table import Flags, GridTable
 from bmx_grid.wording import point_in_words
@@ -49,6 +49,21 @@ class Options:
     fixed: Mapping[str, Point] = field(default_factory=dict)
     segments: SegmentCounts | None = None
     seed: int = 0
+
+
+class WithFrames(Protocol):
+    """All that a question needs which reads no grid: it is also asked of a sweep of metrics alone."""
+
+    @property
+    def frames(self) -> Mapping[str, pd.DataFrame]:
+        """The tables of a sweep, by name (see analysis.frames)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """The tables of a sweep of metrics alone."""
+
+    frames: Mapping[str, pd.DataFrame]
 
 
 @dataclass(frozen=True, eq=False)

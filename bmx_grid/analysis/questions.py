@@ -12,12 +12,14 @@ from collections.abc import Iterable
 from typing import cast
 
 from bmx_grid.analysis import (
+    agreement,
     baseline,
     best,
     ceiling,
     controls,
     density,
     established,
+    families,
     fixed,
     headline,
     medians,
@@ -28,17 +30,20 @@ from bmx_grid.analysis import (
     transfer,
 )
 from bmx_grid.analysis.base import Question
-from bmx_grid.analysis.given import Given
+from bmx_grid.analysis.given import Given, WithFrames
 from bmx_grid.configure import ALLOWED_PACKAGES
 from bmx_grid.errors import ConfigError
 
 Questions = tuple[Question[Given], ...]
+OF_METRICS: tuple[Question[WithFrames], ...] = (agreement, families)  # need no grid
 QUESTIONS: Questions = (
     established,
     headline,
     overview,
     results,
     ceiling,
+    agreement,
+    families,
     best,
     medians,
     fixed,

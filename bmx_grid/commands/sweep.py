@@ -310,7 +310,7 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
         written += [*files, *(out / f"{name}.parquet" for name in seeds)]
         note = ""
         sentences: Sequence[str] = ()
-        if settings.analysis and results and grid is not None:
+        if settings.analysis and results:
             found = analyse_sweep(results, plan, grid, out, settings.questions, tables=tables, seed=settings.seed)
             note = found.note
             written += [*found.files, *(folder.known_below("tables") if found.unchanged else [])]
@@ -328,7 +328,7 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
         raise
     tracker.finish("finished", failed)
     of_settings = sweep_table(results, failed, tested=gains_with_intervals(frames_of(tables, ("tests",))))
-    shown = "\n".join([*in_words(sentences), of_settings, *([note] if note else [])])
+    shown = "\n".join(part for part in (*in_words(sentences), of_settings, note) if part)
     say(shown)
     scored = sum(one.result.n_texts for one in (*outcomes, *again) if one.result is not None)
     say(f"{counted(scored, 'text')} scored in {time.perf_counter() - start:.1f} s; written to {out}/:")

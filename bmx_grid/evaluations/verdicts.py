@@ -84,7 +84,7 @@ def verdict(found: Evidence) -> Verdict:
         missing = f"beyond length {beyond}" if not beyond.established else f"over reassigned attributions {over}"
         return Verdict("length", f"gain {gain}, but {missing}; the length term alone gains {found.length}")
     if better(np.array(found.best)) and gain.high < found.best:
-        said = f"the best point gains {number(found.best, '+.4f')} where it is chosen, on other segments {gain}"
+        said = f"gain {gain}; the best point gains {number(found.best, '+.4f')}, on the segments it is chosen on"
         return Verdict("selection", said)
     if math.isnan(gain.value):
         return Verdict("nothing established", "no gain is defined on these segments")

@@ -25,8 +25,8 @@ Ints = NDArray[np.int64]
 FEWEST_CLUSTERS = 3  # fewer have no resamples to speak of
 LOST = 1e-7  # share of a second moment that must be left as variance, to trust moments
 ROUNDED = 1e3  # a spread of so many times the rounding of the means is looked at again
-MOMENT_CELLS = 2**21  # segments x moments handled at a time: 16 MiB
-WEIGHT_CELLS = 2**23  # resamples x clusters handled at a time: 64 MiB
+MOMENT_CELLS = 2**23  # segments x moments handled at a time: 64 MiB; few columns at a time are slow to gather
+WEIGHT_CELLS = 2**24  # resamples x clusters handled at a time: 128 MiB; moments are computed anew for each lot
 
 
 @dataclass(frozen=True, eq=False)

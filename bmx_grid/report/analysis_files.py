@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,9 @@ from bmx_grid.analysis.as_json import numbers, to_json
 from bmx_grid.analysis.basis import UNKNOWN, Basis, basis_of
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.frames import frames_of
-from bmx_grid.analysis.given import Options, Point
+from bmx_grid.analysis.given import Frames, Options, Point
 from bmx_grid.analysis.load import from_arrow
-from bmx_grid.analysis.questions import with_others
+from bmx_grid.analysis.questions import OF_METRICS, with_others
 from bmx_grid.analysis.run import Analysis, analyse
 from bmx_grid.analysis.table import CONTROL
 from bmx_grid.errors import DataError
@@ -23,12 +24,13 @@ from bmx_grid.files import write_text
 from bmx_grid.identity import digest
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.report.figures.all import draw_all
-from bmx_grid.report.page.html import is_current, write_report
+from bmx_grid.report.page.html import is_current, write_metrics_report, write_report
 from bmx_grid.report.page.pictures import pictures
-from bmx_grid.report.table import write_tables
+from bmx_grid.report.summary import WIDEST
+from bmx_grid.report.table import as_text, write_tables
 from bmx_grid.sweep.plan import SweepPlan
 from bmx_grid.sweep.results import SettingResult, evaluation_tables
-from bmx_grid.wording import setting_label
+from bmx_grid.wording import counted, setting_label
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +57,7 @@ class SweepAnalysis:
 def analyse_sweep(
     results: Sequence[SettingResult],
     plan: SweepPlan,
-    grid: GridEvaluation,
+    grid: GridEvaluation | None,
     output_dir: Path,
     questions: Sequence[str] = (),
     *,
@@ -64,16 +66,17 @@ def analyse_sweep(
 ) -> SweepAnalysis:
     """Analyse the finished settings of a sweep and write analysis.json, figures, tables and report.html.
 
-    grid: what was evaluated; its fixed points are evaluated in place of the medians. questions: modules of further
+    grid: what was evaluated; its fixed points are evaluated in place of the medians. Without it, and without
+    explainers, the metrics alone are shown. questions: modules of further
     questions. tables: those of all evaluations of the sweep, by name; None for those of the grid alone. seed: of
     intervals across settings. Figures and page are not drawn again when these results made them.
     Raises StoreError when a file cannot be written, ConfigError for a module that is no question.
     """
     alone = len(results) > 0 and not any(result.has_grid for result in results)
+    if alone or grid is None:
+        return _of_metrics({} if tables is None else tables, output_dir)
     results, spec = [result for result in results if result.has_grid], grid.spec
     real = [result for result in results if CONTROL not in result.names]
-    if alone:
-        return SweepAnalysis(None, (), "")  # metrics alone: there is no grid to analyse
     if len(real) < FEWEST:
         needed = f"at least {FEWEST} settings without the random metric and explainer; {len(real)} finished here"
         return SweepAnalysis(None, (), f"no analysis: it needs {needed}.")
@@ -103,6 +106,24 @@ def analyse_sweep(
         fingerprint=fingerprint,
     )
     return SweepAnalysis(analysis, tuple(files), "")
+
+
+def _of_metrics(tables: Mapping[str, pa.Table], output_dir: Path) -> SweepAnalysis:
+    """The tables and the page of metrics alone, which have no grid; nothing without the evaluations they rest on."""
+    given = Frames(frames_of(tables))
+    made = [table for question in OF_METRICS for table in question.tables(question.compute(given))]
+    if not made:
+        return SweepAnalysis(None, (), "")
+    files = write_tables(made, output_dir / "tables")
+    names = given.frames["correlations"] if "correlations" in given.frames else next(iter(given.frames.values()))
+    metrics, datasets = (sorted(set(names[column])) for column in ("metric", "dataset"))
+    said = f"{counted(len(metrics), 'metric')} on {', '.join(datasets)}, without an explainer."
+    write_metrics_report(
+        output_dir / REPORT, title=f"Metrics on {', '.join(datasets)}", introduction=[said], tables=made
+    )
+    wide = shutil.get_terminal_size((80, 24)).columns
+    note = "\n\n".join(as_text(table, min(wide, WIDEST)).rstrip() for table in made if table.brief)
+    return SweepAnalysis(None, (*files, output_dir / REPORT), note)
 
 
 def write_analysis(

@@ -75,7 +75,7 @@ def sweep_table(
     if failed:
         lines = (wrapped(f"  {line}", wide, "    ") for line in _failures(failed))
         parts.append("\n".join([f"failed: {len(failed)}", *lines]))
-    return "\n\n".join(parts) or "no setting was run"
+    return "\n\n".join(parts) or ("" if ordered else "no setting was run")
 
 
 def in_words(sentences: Sequence[str], width: int | None = None) -> list[str]:
@@ -89,6 +89,8 @@ def _rows(results: Sequence[SettingResult], width: int, tested: GainIntervals) -
     if not results:
         return []
     if not any(one.has_grid for one in results):
+        if not any(math.isfinite(one.baseline) for one in results):
+            return []  # a sweep without the grid: other tables say it
         columns = [one for one in COLUMNS if one.name == "baseline"]
     else:
         columns = _fitting(results, 1, width, tested)

@@ -56,17 +56,7 @@ def write_report(
     fingerprint: what `is_current` is asked for later. basis: which correlation and how many segments.
     Raises StoreError when a figure cannot be read or the page cannot be written.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    page = environment.get_template("report.html.jinja").render(
+    page = _template("report.html.jinja").render(
         style=(HERE / "report.css").read_text(encoding="utf-8"),
         script=(HERE / "report.js").read_text(encoding="utf-8"),
         stamp=_stamp(fingerprint),
@@ -89,6 +79,38 @@ def write_report(
         tables=[_table(one) for one in tables if not one.brief],
         anchor=anchor,
     )
+    _write(page, path)
+
+
+def write_metrics_report(
+    path: Path, *, title: str, introduction: Sequence[str], tables: Sequence[Table], fingerprint: str = ""
+) -> None:
+    """Write the page of a sweep of metrics alone, its tables; arguments and errors as for `write_report`."""
+    page = _template("metrics.html.jinja").render(
+        style=(HERE / "report.css").read_text(encoding="utf-8"),
+        stamp=_stamp(fingerprint),
+        title=visible(title),
+        introduction=list(introduction),
+        tables=[_table(one) for one in tables if not one.data],
+    )
+    _write(page, path)
+
+
+def _template(name: str) -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(name)
+
+
+def _write(page: str, path: Path) -> None:
     # Surrogates of broken input have no UTF-8: shown as the replacement character.
     write_text(path, page.encode("utf-8", "replace").decode("utf-8"))
 

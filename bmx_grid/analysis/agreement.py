@@ -1,0 +1,130 @@
+"""How well each metric alone agrees with people: by segment and by system, with intervals and ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bmx_grid.analysis.base import Cell, Table, working
+from bmx_grid.analysis.given import WithFrames
+from bmx_grid.analysis.tested import rows_of
+from bmx_grid.wording import file_stem, number
+
+BASE = "base"
+# level, grouping, statistic of correlations.parquet, and the name of the column
+STATISTICS = {
+    ("segment", "none", "pearson"): "segment r",
+    ("segment", "none", "kendall"): "segment τ",
+    ("segment", "item", "kendall"): "τ by item",
+    ("segment", "system", "kendall"): "τ by system",
+    ("segment", "none", "acc_eq"): "acc_eq",
+    ("system", "none", "pearson"): "system r",
+    ("system", "none", "pairwise_accuracy"): "accuracy",
+    ("system", "none", "spa"): "SPA",
+}
+BRIEF = ("segment r", "system r")  # in the terminal, where there is no room for all
+NOTES = (
+    "In brackets: 95 % intervals by a bootstrap of clusters of segments, at system level of systems and clusters.",
+    "r: Pearson; τ: Kendall's tau-b; accuracy: pairs of systems ordered as people order them (Kocmi et al. 2021); SPA: "
+    "soft pairwise accuracy (Thompson et al. 2024); acc_eq: pairwise accuracy with tie calibration (Deutsch et al. "
+    "2023), calibrated on the same data. By item and by system: the mean of the groups with a defined value.",
+    "A negative correlation belongs to a metric whose lower scores are better, as TER's are, or to one that fails.",
+)
+RANKS = (
+    "rank: metrics have one rank until the first, from the highest down, that differs from any of these at .05 "
+    "(uncorrected), as the WMT metrics tasks count."
+)
+
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class OfMetric:
+    """values: (value, low, high) by the name of the column, of one metric on one language pair; rank: by level, 0 where
+    there is none; human: the judgement."""
+
+    names: Key
+    human: str
+    values: Mapping[str, tuple[float, float, float]]
+    ranks: Mapping[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """of_metrics: by data set, language pair and metric, in this order."""
+
+    of_metrics: Sequence[OfMetric] = working()
+
+
+def compute(given: WithFrames) -> Agreement:
+    """The agreement of the metrics alone with the primary human score; nothing without the evaluation of levels."""
+    found: dict[Key, dict[str, tuple[float, float, float]]] = {}
+    judged: dict[tuple[str, str], str] = {}
+    for row in rows_of(given.frames.get("correlations")):
+        names = row["dataset"], row["language_pair"], row["metric"]
+        column = STATISTICS.get((row["level"], row["grouping"], row["statistic"]))
+        if row["point"] != BASE or row["human"] != judged.setdefault(names[:2], row["human"]):
+            continue
+        own = found.setdefault(names, {})
+        if column is not None and column not in own:  # the same for every explainer
+            own[column] = row["value"], row["low"], row["high"]
+    ranks: dict[Key, dict[str, int]] = {}
+    for row in rows_of(given.frames.get("ranking")):
+        names = row["dataset"], row["language_pair"], row["metric"]
+        ranks.setdefault(names, {}).setdefault(row["level"], int(row["rank"]))
+    return Agreement(
+        [OfMetric(names, judged[names[:2]], values, ranks.get(names, {})) for names, values in sorted(found.items())]
+    )
+
+
+def tables(result: Agreement) -> Sequence[Table]:
+    """All metrics in brief, where there are no more than fit a screen, and one table per data set."""
+    made = []
+    everything = result.of_metrics
+    if len({one.names[2] for one in everything}) < 2:
+        return ()  # one metric: its grids say the same
+    made.append(_table("agreement", "Agreement of the metrics alone with people", everything, BRIEF, brief=True))
+    for dataset in dict.fromkeys(one.names[0] for one in everything):
+        own = [one for one in everything if one.names[0] == dataset]
+        title = f"{dataset}: agreement of the metrics alone with people"
+        made.append(_table(file_stem(f"agreement_{dataset}"), title, own, tuple(STATISTICS.values())))
+    return made
+
+
+def _table(stem: str, title: str, found: Sequence[OfMetric], wanted: Sequence[str], *, brief: bool = False) -> Table:
+    columns = [name for name in wanted if any(math.isfinite(_value(one, name)[0]) for one in found)]
+    ranked = [level for level in ("segment", "system") if any(one.ranks.get(level, 0) for one in found)]
+    several = len({one.names[0] for one in found}) > 1
+    header = (*(["data set"] if several else []), "pair", "metric", *columns, *(f"{level} rank" for level in ranked))
+    groups: dict[tuple[str, str], list[OfMetric]] = {}
+    for one in found:
+        groups.setdefault(one.names[:2], []).append(one)
+    rows = []
+    for own in groups.values():
+        first = columns[0] if columns else ""
+        ordered = sorted(own, key=lambda one: (-_order(_value(one, first)[0]), one.names))
+        rows.append(tuple(tuple(_cells(one, columns, ranked, several=several)) for one in ordered))
+    judged = sorted({one.human for one in found})
+    notes = (f"Human score: {', '.join(judged)}.", *NOTES, *([RANKS] if ranked else []))
+    return Table(stem, title, header, tuple(rows), notes, names=2 + several, brief=brief)
+
+
+def _cells(one: OfMetric, columns: Sequence[str], ranked: Sequence[str], *, several: bool) -> Iterator[Cell]:
+    for name in one.names[0 if several else 1 :]:
+        yield Cell(name)
+    for name in columns:
+        value, low, high = _value(one, name)
+        ends = f" [{number(low, '.3f')}, {number(high, '.3f')}]" if math.isfinite(low) else ""
+        yield Cell(value, ".4f", words=f"{number(value, '.3f')}{ends}")
+    for level in ranked:
+        rank = one.ranks.get(level, 0)
+        yield Cell(rank or math.nan, ".0f")
+
+
+def _value(one: OfMetric, name: str) -> tuple[float, float, float]:
+    return one.values.get(name, (math.nan,) * 3)
+
+
+def _order(value: float) -> float:
+    return abs(value) if math.isfinite(value) else -1.0
