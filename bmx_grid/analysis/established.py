@@ -258,7 +258,8 @@ def _sentence(name: str, one: OfExplainer, test: str) -> str:
         at = f"at {point_in_words(one.w, one.p)}, {IN_WORDS[one.point]}"
     parts = [
         f"{name} ({at}): the mean gain over {counted(gains.n, 'setting')} is "
-        f"{_with_interval(gains.mean_gain, gains.mean_low, gains.mean_high)} on {counted(gains.clusters, 'cluster')}"
+        f"{_with_interval(gains.mean_gain, gains.mean_low, gains.mean_high)} on "
+        f"{counted(gains.clusters, 'cluster')} (data set x language pair)"
     ]
     if one.n_tested:
         lost = f" (and {one.lost} {'loss' if one.lost == 1 else 'losses'})" if one.lost else ""
@@ -279,7 +280,7 @@ def _sentence(name: str, one: OfExplainer, test: str) -> str:
             f"{_signed(one.best_gain)}, cross-fitted {_signed(one.cross_fitted_gain)}"
         )
     if one.verdicts:
-        parts.append(f"verdicts: {_verdicts_in_words(one)}")
+        parts.append(f"verdicts at cross-fitted points: {_verdicts_in_words(one)}")
     return "; ".join(parts) + "."
 
 

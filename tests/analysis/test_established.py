@@ -39,11 +39,13 @@ def test_one_sentence_per_explainer_says_what_is_established():
     one = found.established["lime"]
     assert sentence == (
         "lime (at w 0.5, p 0.5, as published): the mean gain over 4 settings is +0.0250 "
-        f"[{one.gains.mean_low:+.4f}, {one.gains.mean_high:+.4f}] on 4 clusters; 2 of 4 single gains (and 1 loss) "
+        f"[{one.gains.mean_low:+.4f}, {one.gains.mean_high:+.4f}] on 4 clusters (data set x language pair); "
+        "2 of 4 single gains (and 1 loss) "
         "survive Holm's correction (perm_inputs); placebos reach random attributions +0.0400, attributions of another "
         "segment +0.0200, length alone +0.0800, the sign alone +0.0000; beyond length it is +0.0040 "
         "[+0.0040, +0.0040]; "
-        "selection hides +0.0190: best of the grid +0.0200, cross-fitted +0.0010; verdicts: length 1."
+        "selection hides +0.0190: best of the grid +0.0200, cross-fitted +0.0010; "
+        "verdicts at cross-fitted points: length 1."
     )
 
 
