@@ -21,7 +21,7 @@ def rank(metric, value, level="segment"):
     return {**PLACE, "metric": metric, "explainer": "none", "level": level, "rank": value}
 
 
-def tested(p, difference, *, family="f: 2 comparisons", point="published", alternative="two-sided", holm=None):
+def comparison(p, difference, *, family="f: 2 comparisons", point="published", alternative="two-sided", holm=None):
     adjusted = p if holm is None else holm
     return {
         "family": family,
@@ -87,11 +87,19 @@ def test_another_judgement_than_the_first_is_left_to_the_parquet_file():
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        pytest.param([tested(0.01, 0.1), tested(0.01, -0.1)], families.Family(2, 1, 1, 1, 1), id="a loss is no gain"),
-        pytest.param([tested(0.01, -0.1, point="base")] * 2, families.Family(2, 2, 2, 2, 2), id="metrics, either sign"),
-        pytest.param([tested(0.04, 0.1, holm=0.08), tested(0.5, 0.1)], families.Family(2, 1, 0, 0, 1), id="corrected"),
-        pytest.param([tested(math.nan, 0.1), tested(0.2, 0.1)], families.Family(1, 0, 0, 0, 0), id="undefined"),
-        pytest.param([tested(0.04, 0.1, alternative="greater")] * 2, families.Family(2, 2, 2, 2, 0), id="one-sided"),
+        pytest.param(
+            [comparison(0.01, 0.1), comparison(0.01, -0.1)], families.Family(2, 1, 1, 1, 1), id="a loss is no gain"
+        ),
+        pytest.param(
+            [comparison(0.01, -0.1, point="base")] * 2, families.Family(2, 2, 2, 2, 2), id="metrics, either sign"
+        ),
+        pytest.param(
+            [comparison(0.04, 0.1, holm=0.08), comparison(0.5, 0.1)], families.Family(2, 1, 0, 0, 1), id="corrected"
+        ),
+        pytest.param([comparison(math.nan, 0.1), comparison(0.2, 0.1)], families.Family(1, 0, 0, 0, 0), id="undefined"),
+        pytest.param(
+            [comparison(0.04, 0.1, alternative="greater")] * 2, families.Family(2, 2, 2, 2, 0), id="one-sided"
+        ),
     ],
 )
 def test_families_are_counted(rows, expected):
