@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args
@@ -29,7 +30,10 @@ from bmx_grid.measures.weighted_grids import Sample
 Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]
 UNITS: Mapping[str, Unit] = {"perm_both": "both", "perm_inputs": "inputs", "perm_systems": "systems"}
 ALONE = "none"  # the explainer of rows that compare metrics
-LEVEL = 0.05  # of the tests that part the ranks of metrics
+LEVEL = 0.05  # of the tests that part the ranks of metrics, and of corrected p values
+NEAR = 10  # p values up to so many times the smallest are looked at again in a large family
+ENOUGH = 4  # times the resamples that a family needs to show one difference
+MOST_RESAMPLES = 200_000
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,8 @@ class SignificanceEvaluation(Evaluation):
     perm_systems and perm_both ask about other systems, and have intervals of their own. Permutation tests
     are those of Deutsch, Dror & Roth (2021) with p = (k + 1) / (resamples + 1), Williams' test that of Graham & Baldwin
     (2014). The best point of the grid is tested against the distribution of the maximum over the whole grid. p values
-    are adjusted within families: all comparisons of a sweep by one test at one point. Raises ConfigError.
+    are adjusted within families: all comparisons of a sweep by one test at one point; in a large family permutation
+    tests near their smallest p are done again with more resamples (column `resamples`). Raises ConfigError.
     """
 
     TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = {
@@ -253,7 +258,7 @@ class SignificanceEvaluation(Evaluation):
             ):
                 rows[at] += found
                 ranks[at] = own_ranks
-        adjusted = _adjusted(rows)
+        adjusted = _adjusted(self._refined(settings, places, rows))
         return [
             replace(result, rows=own, ranks=rank) for result, own, rank in zip(results, adjusted, ranks, strict=True)
         ]
@@ -323,25 +328,53 @@ class SignificanceEvaluation(Evaluation):
                         found[at] = (found[at][0], (*found[at][1], own))
         return found
 
+    def _refined(
+        self, settings: Sequence[Finished], places: Mapping[tuple[str, str], Mapping[str, int]], rows: list[list[Row]]
+    ) -> list[list[Row]]:
+        """The rows, where R resamples cannot show anything in a large family: 1 / (R + 1) times its size is above .05.
+
+        Permutation tests that came near to their smallest p are then done again, with resamples enough for the family
+        and with draws of their own. Each test must pass both rounds, so that its level is kept.
+        """
+        sizes = Counter(row.family for own in rows for row in own if row.test in UNITS and math.isfinite(row.p))
+        near = NEAR / (self.resamples + 1)
+        seed = int(np.random.SeedSequence([self.seed, 1]).generate_state(1)[0])
+        for at, own in enumerate(rows):
+            for place, row in enumerate(own):
+                size = sizes[row.family] if row.test in UNITS else 0
+                if size / (self.resamples + 1) <= LEVEL or not row.p <= near:
+                    continue
+                if row.point == BASE:
+                    pair = [settings[at], settings[places[settings[at].names[:2]][row.against]]]
+                    left, right = (_segments if row.level == "segment" else _systems)(pair)
+                    scores = replace(left, y=right.x)
+                else:
+                    scores = _of(settings[at], settings[at].boosted[row.point], settings[at].scores.base_scores)
+                count = min(math.ceil(ENOUGH * size / LEVEL), MOST_RESAMPLES)
+                found = self._compared(scores, row.statistic, scores.unit(row.test), count, seed)
+                own[place] = replace(row, p=found.p, resamples=count, seed=seed)
+        return rows
+
+    def _compared(self, scores: _Scores, statistic: str, unit: Unit, resamples: int, seed: int) -> Comparison:
+        return compare(
+            scores.x,
+            scores.y,
+            scores.human,
+            scores.cluster,
+            system=scores.system,
+            statistic=statistic,  # type: ignore[arg-type]
+            unit=unit,
+            alternative=self.alternative,
+            resamples=resamples,
+            seed=seed,
+        )
+
     def _tests(self, where: Mapping[str, Any], scores: _Scores, statistic: Correlation, kind: str) -> Iterator[Row]:
         done: dict[str, Comparison] = {}
         for test in self.tests:
-            unit = UNITS.get(test, "inputs")
-            if scores.system is None and unit != "inputs":
-                unit = "inputs"  # of one system, or of system scores: there is nothing else to swap
+            unit = scores.unit(test)
             if unit not in done:
-                done[unit] = compare(
-                    scores.x,
-                    scores.y,
-                    scores.human,
-                    scores.cluster,
-                    system=scores.system,
-                    statistic=statistic,
-                    unit=unit,
-                    alternative=self.alternative,
-                    resamples=self.resamples,
-                    seed=self.seed,
-                )
+                done[unit] = self._compared(scores, statistic, unit, self.resamples, self.seed)
             found = done[unit]
             if test == "williams":
                 between = correlate(statistic, *scores.used())
@@ -377,6 +410,10 @@ class _Scores:
     @property
     def n(self) -> int:
         return int(np.isfinite(self.x + self.y + self.human).sum())
+
+    def unit(self, test: str) -> Unit:
+        """What a test swaps; of one system, or of system scores, there is nothing but the inputs."""
+        return UNITS.get(test, "inputs") if self.system is not None else "inputs"
 
     def used(self) -> tuple[Floats, Floats]:
         """The two metrics' scores where all three are defined."""

@@ -168,3 +168,21 @@ def test_ranks(values, p_of, ranks):
 def test_bad_options_are_refused(changes, said):
     with pytest.raises(ConfigError, match=said):
         dataclasses.replace(ASKED, **changes)
+
+
+def test_a_large_family_gets_the_resamples_it_needs():
+    """With 19 swaps no p is below .05, so that three comparisons could never survive Holm's correction."""
+    asked = dataclasses.replace(ASKED, tests=("perm_inputs",), resamples=19)
+    settings = metrics(160)
+    results = evaluated(settings, asked)
+    rows = {(row.compared, row.against): row for one in results for row in one.rows if row.level == "segment"}
+    assert rows["good", "noise"].resamples == 240  # 4 times 3 comparisons at .05
+    assert rows["good", "noise"].p_holm < 0.05
+    assert rows["good", "noise"].seed != asked.seed
+    quiet = rows["good", "copy"]
+    assert quiet.p > 10 / 20 or quiet.resamples == 240
+
+
+def test_a_small_family_is_left_alone():
+    rows = [row for one in evaluated(metrics(), dataclasses.replace(ASKED, tests=("perm_inputs",))) for row in one.rows]
+    assert {row.resamples for row in rows} == {200}
