@@ -26,6 +26,7 @@ from bmx_grid.sweep.scores import segment_rows
 from bmx_grid.terminal import plain_warnings
 
 VERSION = 3  # of what is reported of a setting besides its evaluations; part of a result's fingerprint
+WORTH_WORKERS = 10.0  # seconds of evaluation on one core; processes take some two seconds to start
 Evaluations = Mapping[str, Evaluation]
 
 
@@ -92,17 +93,18 @@ def run_plan(
     started after a failure. Finished chunks are on disk even if this process is killed.
     """
     waiting: dict[int, list[_Chunk]] = {}
+    cached = [planned for planned in plan.settings if planned.cached]
+    for outcome in _cached_outcomes(cached, plan, evaluations, executor, seed):
+        yield outcome
+        if outcome.status == "failed" and stop_on_error:
+            return
     for index, planned in enumerate(plan.settings):
         obstacle = plan.obstacle(planned.setting)
-        if planned.cached or obstacle is not None:
-            if planned.cached:
-                outcome = _finish(planned, plan, evaluations, seed, None)
-            else:
-                outcome = Outcome(planned.setting.label, "failed", reason=obstacle or "")
-            yield outcome
-            if outcome.status == "failed" and stop_on_error:
+        if obstacle is not None and not planned.cached:
+            yield Outcome(planned.setting.label, "failed", reason=obstacle)
+            if stop_on_error:
                 return
-        else:
+        elif not planned.cached:
             waiting[index] = list(_chunks(planned, texts_at_once(planned.setting.metric, executor.chunk_texts)))
     open_settings = {index: _Progress(len(chunks)) for index, chunks in waiting.items()}
 
@@ -132,7 +134,7 @@ def run_plan(
                 if end.reason:
                     outcome = Outcome(planned.setting.label, "failed", reason=end.reason, details=end.details)
                 elif len(state.done) == state.chunks:
-                    outcome = _finish(planned, plan, evaluations, seed, state)
+                    outcome = _finish(planned, plan.clusters_of(planned.setting), evaluations, seed, state)
                 else:
                     continue
                 del open_settings[end.setting]
@@ -193,14 +195,46 @@ def _work(
     return number, _ChunkEnd(index, n_texts, time.perf_counter() - start, n_scored, n_truncated)
 
 
+def _cached_outcomes(
+    cached: Sequence[PlannedSetting], plan: SweepPlan, evaluations: Evaluations, executor: Executor, seed: int
+) -> Iterator[Outcome]:
+    """The outcomes of settings that only have to be evaluated: by the workers where that takes longer than they start.
+
+    A lost worker loses nothing: what is left is evaluated here.
+    """
+    left = dict(enumerate(cached))
+    cost = sum(one.cost(len(planned.setting.segments)) for planned in cached for one in evaluations.values())
+    if cost > WORTH_WORKERS and len(cached) > 1:
+        jobs = (
+            Job(partial(_evaluation_work, number, planned, plan.clusters_of(planned.setting), evaluations, seed))
+            for number, planned in enumerate(cached)
+        )
+        try:
+            for number, outcome in executor.run(jobs):
+                del left[number]
+                yield outcome
+        except WorkerLost:
+            pass
+    for planned in left.values():
+        yield _finish(planned, plan.clusters_of(planned.setting), evaluations, seed, None)
+
+
+def _evaluation_work(
+    number: int, planned: PlannedSetting, clusters: Sequence[str], evaluations: Evaluations, seed: int
+) -> tuple[int, Outcome]:
+    """One cached setting, in a worker."""
+    with plain_warnings():
+        return number, _finish(planned, clusters, evaluations, seed, None)
+
+
 def _finish(
-    planned: PlannedSetting, plan: SweepPlan, evaluations: Evaluations, seed: int, state: _Progress | None
+    planned: PlannedSetting, clusters: Sequence[str], evaluations: Evaluations, seed: int, state: _Progress | None
 ) -> Outcome:
     """Merge the chunks, load the attributions and evaluate the setting."""
     setting = planned.setting
     try:
         setting.slot.merge()
-        result, finished = evaluate(planned, plan.clusters_of(setting), evaluations, seed, state)
+        result, finished = evaluate(planned, clusters, evaluations, seed, state)
     except BmxError as error:
         return Outcome(setting.label, "failed", reason=str(error))
     return Outcome(setting.label, "cached" if state is None else "done", result, finished)
@@ -267,10 +301,12 @@ def evaluate(
 def complete(outcomes: Sequence[Outcome], evaluations: Evaluations) -> tuple[list[SettingResult], list[Refused]]:
     """The results of a sweep whose settings have ended, with what they say of each other; and what could not be said.
 
-    An evaluation that fails here leaves what it found of each setting alone.
+    Settings are in the order of their names, in whatever order they ended. An evaluation that fails here leaves what it
+    found of each setting alone.
     """
-    results = [one.result for one in outcomes if one.result is not None]
-    settings = [one.finished for one in outcomes if one.finished is not None]
+    done = sorted((one for one in outcomes if one.result is not None), key=lambda one: one.label)
+    results = [one.result for one in done if one.result is not None]
+    settings = [one.finished for one in done if one.finished is not None]
     evaluated = [dict(result.evaluated) for result in results]
     failed: list[Refused] = []
     for one in in_turn(evaluations):
