@@ -26,7 +26,7 @@ STATISTICS = {
 BRIEF = ("segment r", "system r")  # in the terminal, where there is no room for all
 NOTES = (
     "In brackets: 95 % intervals by a bootstrap of clusters of segments, at system level of systems and clusters.",
-    "r: Pearson; τ: Kendall's tau-b; accuracy: pairs of systems ordered as people order them (Kocmi et al. 2021); SPA: "
+    "τ: Kendall's tau-b; accuracy: pairs of systems ordered as people order them (Kocmi et al. 2021); SPA: "
     "soft pairwise accuracy (Thompson et al. 2024); acc_eq: pairwise accuracy with tie calibration (Deutsch et al. "
     "2023), calibrated on the same data. By item and by system: the mean of the groups with a defined value.",
     "A negative correlation belongs to a metric whose lower scores are better, as TER's are, or to one that fails.",
@@ -113,7 +113,8 @@ def _table(stem: str, title: str, found: Sequence[OfMetric], wanted: Sequence[st
             tuple(tuple(_cells(one, columns, [] if brief else ranked, within, several=several)) for one in ordered)
         )
     judged = sorted({one.human for one in found})
-    notes = (f"Human score: {', '.join(judged)}.", *NOTES, *([RANKS] if ranked else []))
+    said = NOTES[:1] if brief else NOTES
+    notes = (f"Human score: {', '.join(judged)}; r: Pearson.", *said, *([RANKS] if ranked else []))
     return Table(stem, title, header, tuple(rows), notes, names=2 + several, brief=brief)
 
 

@@ -60,9 +60,9 @@ def test_metrics_are_ordered_by_their_correlation_with_its_interval_and_rank():
 
 def test_a_metric_whose_lower_scores_are_better_stands_by_its_size():
     rows = [correlation("low", -0.6), correlation("high", 0.5)]
-    _, (brief, _) = asked(agreement, correlations=rows)
+    _, (brief, whole) = asked(agreement, correlations=rows)
     assert [row[1].value for row in brief.rows] == ["low", "high"]
-    assert any("negative" in note for note in brief.notes)
+    assert any("negative" in note for note in whole.notes)
 
 
 @pytest.mark.parametrize(
