@@ -33,7 +33,7 @@ exit status: 0 done; 1 something failed; 2 a mistake in the command; 130 stopped
 examples
   bmx-grid +sweep=quickstart                   the embedded sample: no download, a minute
   bmx-grid dataset=[tabular] dataset.tabular.path=my.tsv metric=[chrf] explainer=[lime]"""
-WIDTH = 100
+WIDTH = 110
 SEVERAL = ("sweep", "dataset", "metric", "explainer")  # listed one group per line; of the other groups one option each
 # key: default, then what it is for: how configs/config.yaml writes its top-level keys.
 KEY = re.compile(r"^(\w+): (.*?)\s+# (.*)$", re.MULTILINE)

@@ -201,7 +201,7 @@ def write(path, content: bytes) -> str:
     ("arguments", "files", "said"),
     [
         pytest.param((), {"hypothesis": b"one\ntwo\n"}, r"r.txt has 4 lines.*x has 2 lines", id="lengths"),
-        pytest.param((), {"source": b"one\n"}, r"x has 1 lines", id="length of a file that is not read"),
+        pytest.param((), {"source": b"one\n"}, r"x has 1 line,", id="length of a file that is not read"),
         pytest.param((), {"reference": b"", "hypothesis": b""}, "no lines, so there is nothing to score", id="empty"),
         pytest.param((), {"reference": None}, "chrf reads the reference: give it with --reference", id="no side"),
         pytest.param((), {"hypothesis": b"\xff\n"}, "line 1: byte 0xff is not UTF-8", id="encoding"),

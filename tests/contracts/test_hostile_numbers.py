@@ -68,7 +68,7 @@ def test_a_hostile_number_is_refused_by_name_or_works(group, name, field, is_flo
             assert field in said
             continue
         assert not (isinstance(value, float) and math.isnan(value)), f"{field}=nan was accepted"
-        if group == "metric" and built.cost == "light":
+        if group == "metric" and name != "imported" and built.cost == "light":  # a file of scores scores no texts
             assert np.isfinite(built.score([ITEM])).all()
         if group == "explainer" and name != "input_marginalization" and getattr(built, "num_samples", 0) < 10**6:
             with contextlib.suppress(BmxError):  # a side too long for so few texts is refused when it is met

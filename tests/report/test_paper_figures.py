@@ -2,7 +2,9 @@
 
 import dataclasses
 import re
+import shutil
 import warnings
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -91,9 +93,22 @@ def test_every_figure_is_drawn_at_a_column_or_page_width_and_nothing_leaves_it(s
     assert expected <= stems
 
 
-def test_each_figure_has_its_caption_beside_it_and_is_the_same_for_the_same_analysis(tmp_path):
-    analysis = analyse(table({("d", "a", "m", "lime"): peaked(0.5)}))
-    first, second = (draw_all(analysis, tmp_path / name) for name in ("first", "second"))
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """An analysis of one setting and its files; only read."""
+    analysis = analyse(table({("d", "a", "m", "lime"): peaked(0.5, gain=0.1)}))
+    return analysis, draw_all(analysis, tmp_path_factory.mktemp("drawn"))
+
+
+@pytest.fixture
+def files(drawn, tmp_path):
+    """A copy of these files."""
+    return [Path(shutil.copy(path, tmp_path)) for path in drawn[1]]
+
+
+def test_each_figure_has_its_caption_beside_it_and_is_the_same_for_the_same_analysis(drawn, tmp_path):
+    analysis, first = drawn
+    second = draw_all(analysis, tmp_path)
     made = drawings(analysis)
     assert [path.name for path in first] == [f"{one.stem}.{end}" for one in made for end in (*FORMATS, "txt")]
     found = {kind: [path for path in first if path.suffix == f".{kind}"] for kind in (*FORMATS, "txt")}
@@ -110,20 +125,15 @@ def test_each_figure_has_its_caption_beside_it_and_is_the_same_for_the_same_anal
 
 @pytest.fixture
 def saved(monkeypatch):
-    """The stems that are drawn from now on."""
-    found, save = [], canvas.save
-    monkeypatch.setattr(
-        canvas, "save", lambda figure, files, **more: (found.append(files[0].stem), save(figure, files, **more))
-    )
+    """The stems that are drawn from now on; they are noted, and no file is written."""
+    found = []
+    monkeypatch.setattr(canvas, "save", lambda figure, files, **more: found.append(files[0].stem))
     return found
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_figures_that_are_there_are_not_drawn_again_and_damaged_ones_are(tmp_path, saved, kind):
-    analysis = analyse(table({("d", "a", "m", "lime"): peaked(0.5)}))
-    files = draw_all(analysis, tmp_path)
-    assert saved
-    saved.clear()
+def test_figures_that_are_there_are_not_drawn_again_and_damaged_ones_are(tmp_path, drawn, files, saved, kind):
+    analysis, _ = drawn
     assert draw_all(analysis, tmp_path) == files
     assert saved == []
     hurt = tmp_path / f"ridge_all.{kind}"
@@ -140,9 +150,7 @@ def test_figures_that_are_there_are_not_drawn_again_and_damaged_ones_are(tmp_pat
         pytest.param(Options(tie="mildest"), 0.1, id="another-rule"),
     ],
 )
-def test_figures_of_another_analysis_are_drawn_again(tmp_path, saved, options, gain):
-    draw_all(analyse(table({("d", "a", "m", "lime"): peaked(0.5, gain=0.1)})), tmp_path)
-    saved.clear()
+def test_figures_of_another_analysis_are_drawn_again(tmp_path, files, saved, options, gain):
     other = analyse(table({("d", "a", "m", "lime"): peaked(0.5, gain=gain)}), options)
     draw_all(other, tmp_path)
     assert saved == [one.stem for one in drawings(other)]

@@ -89,22 +89,23 @@ def test_the_second_run_scores_nothing_and_writes_the_same(sweep, tmp_path, caps
 
 
 def test_an_unchanged_sweep_draws_and_writes_nothing_and_says_the_same(sweep, tmp_path, capsys, monkeypatch):
-    assert sweep("limit=6") == 0
+    some = ("limit=6", "metric=[sentence_bleu,chrf]", "explainer=[erasure,lime]")
+    assert sweep(*some) == 0
     table = capsys.readouterr().out.split("\n\n", 1)[1].split("\n", 1)[0]
     states = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")}
     for name in ("compute_grid", "nearest_point"):
         monkeypatch.setattr(f"bmx_grid.evaluations.grid.{name}", None)  # nothing is computed
-    assert sweep("limit=6") == 0
+    assert sweep(*some) == 0
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")} == states
     said = capsys.readouterr().out
     assert table in said and "is up to date" in said
-    assert sweep("limit=6", "on_error=stop", f"data_dir={tmp_path / 'elsewhere'}") == 0
+    assert sweep(*some, "on_error=stop", f"data_dir={tmp_path / 'elsewhere'}") == 0
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")} == states  # config.yaml, too
     assert "is up to date" in capsys.readouterr().out
     monkeypatch.undo()
     (tmp_path / "out" / "grid.parquet").unlink()
     monkeypatch.setenv(ALLOWED_PACKAGES, "fakes")
-    assert sweep("limit=6") == 0
+    assert sweep(*some) == 0
     assert (tmp_path / "out" / "grid.parquet").is_file()
 
 
@@ -175,6 +176,15 @@ def test_a_longer_sweep_scores_only_what_is_new(sweep, tmp_path):
     assert 0 < one_more < before
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """The folders out and cache of a sweep in one process and large chunks; only read."""
+    folder = tmp_path_factory.mktemp("whole")
+    folders = (f"output_dir={folder / 'out'}", f"cache_dir={folder / 'cache'}")
+    assert run(composed(*SMALL, *folders, "limit=8")) == 0
+    return folder
+
+
 @pytest.mark.parametrize(
     "overrides",
     [
@@ -183,14 +193,13 @@ def test_a_longer_sweep_scores_only_what_is_new(sweep, tmp_path):
         pytest.param(("executor=dask", "executor.chunk_texts=300"), id="a Dask cluster"),
     ],
 )
-def test_chunks_and_workers_do_not_change_a_byte(sweep, tmp_path, overrides):
-    sweep("limit=8")
-    whole = attribution_files(tmp_path / "cache")
-    grid = (tmp_path / "out" / "grid.parquet").read_bytes()
-    for path in (tmp_path / "cache").rglob("*.parquet"):
-        path.unlink()
-    sweep("limit=8", *overrides)
-    assert attribution_files(tmp_path / "cache") == whole
+def test_chunks_and_workers_do_not_change_a_byte(whole, sweep, tmp_path, overrides):
+    expected = attribution_files(whole / "cache")
+    grid = (whole / "out" / "grid.parquet").read_bytes()
+    shutil.copytree(whole / "out", tmp_path / "out")  # with the figures, which are as they should be
+    (tmp_path / "out" / "grid.parquet").unlink()
+    assert sweep("limit=8", *overrides) == 0
+    assert attribution_files(tmp_path / "cache") == expected
     assert (tmp_path / "out" / "grid.parquet").read_bytes() == grid
 
 
@@ -336,7 +345,7 @@ def test_the_paper_is_430_settings_and_1290000_boosted_correlations(data_dir, ca
 def test_minilm_beside_a_lexical_metric_on_all_pairs_of_wmt17(data_dir, tmp_path):
     metrics = ("metric=[sentence_bleu,minilm_bertscore,minilm_sbert]", "explainer.lime.num_samples=8")
     folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", f"data_dir={data_dir}")
-    small = ("limit=3", "executor=sequential", "tracking=none")
+    small = ("limit=3", "executor=sequential", "tracking=none", "analysis=false")
     assert run(composed("+sweep=wmt17_lime", *metrics, *folders, *small)) == 0
     rows = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()
     assert len(rows) == 7 * 3
