@@ -1,10 +1,12 @@
-"""The rows of one point of a setting against one judgement, for the evaluation of levels."""
+"""The rows of the points of a setting against one judgement, for the evaluation of levels."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import hashlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,16 +16,18 @@ from numpy.typing import NDArray
 from bmx_grid.evaluations.base import BASE, Finished, Floats
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.correlation import Kind as Correlation
-from bmx_grid.measures.levels import Grouped, codes, grouped_acc_eq, grouped_correlation
+from bmx_grid.measures.levels import Grouped, grouped_acc_eq, grouped_correlations
+from bmx_grid.measures.resampling import Ints, codes
 from bmx_grid.measures.systems import (
     FEWEST_SYSTEMS,
     Segments,
     Statistic,
     spa_interval,
-    system_interval,
+    system_intervals,
     system_statistic,
 )
-from bmx_grid.measures.weighted import Ints
+from bmx_grid.metrics.base import Metric
+from bmx_grid.perturbation import Item
 
 CORRELATIONS: tuple[Correlation, ...] = ("pearson", "spearman", "kendall")
 OF_SYSTEMS: tuple[Statistic, ...] = (*CORRELATIONS, "pairwise_accuracy")
@@ -89,8 +93,96 @@ class Places:
         self.clusters = codes(list(setting.clusters))
 
 
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What the rows of segments are made of: float64[n, K] scores of K points, as they are and their direction.
+
+    Equal where all of it is equal, so that what was asked before is known: the metric alone is the same with every
+    explainer.
+    """
+
+    scores: Floats
+    human: Floats
+    places: Places
+    direction: float
+    resamples: int
+    seed: int
+
+    @functools.cached_property
+    def digest(self) -> bytes:
+        places = self.places
+        arrays = (self.scores, self.human, places.named, places.items, places.systems, places.clusters)
+        found = hashlib.sha256(repr((self.scores.shape, self.direction, self.resamples, self.seed)).encode())
+        for array in arrays:
+            found.update(np.ascontiguousarray(array).tobytes())
+        return found.digest()
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Asked) and self.digest == other.digest
+
+
+def segment_rows(
+    setting: Finished, places: Places, points: Sequence[str], human_name: str, *, resamples: int, seed: int
+) -> dict[str, list[Row]]:
+    """The rows of each point of segments with and without grouping; none for a judgement of systems only."""
+    judged = setting.segments.judgements
+    human = judged.scores[human_name]
+    if judged.systems.get(human_name) is not None and not np.isfinite(human).any():
+        return {point: [] for point in points}
+    direction = 1.0 if setting.metric.higher_is_better else -1.0
+    alike: dict[object, list[str]] = {}
+    for point in points:  # those with scores of the same segments share their resamples
+        alike.setdefault(BASE if point == BASE else np.isfinite(setting.points[point]).tobytes(), []).append(point)
+    found = {}
+    for names in alike.values():
+        scores = np.column_stack([setting.points[point] for point in names])
+        asked = _Asked(scores, human, places, direction, resamples, seed)
+        for point, rows in zip(names, _known_rows(asked) if names == [BASE] else _rows(asked), strict=True):
+            found[point] = [dataclasses.replace(row, point=point, human=human_name) for row in rows]
+    return found
+
+
+def _rows(asked: _Asked) -> list[list[Row]]:
+    """The rows of each column, which lack the names of point and judgement."""
+    places, human = asked.places, asked.human
+    groupings: dict[str, Ints] = {"none": np.zeros(len(human), dtype=np.int64)}
+    if places.named.any():
+        groupings |= {"item": places.items, "system": places.systems}
+    found: list[list[Row]] = [[] for _ in asked.scores.T]
+    for grouping, groups in groupings.items():
+        scores = asked.scores if grouping == "none" else np.where(places.named[:, None], asked.scores, np.nan)
+        used = np.isfinite(scores).all(axis=1) & np.isfinite(human)
+        n_systems = len(np.unique(places.systems[used & places.named]))
+        arrays = (human, groups, places.clusters, asked.resamples, asked.seed)
+        correlations = grouped_correlations(CORRELATIONS, scores, *arrays)
+        agreements = grouped_acc_eq(asked.direction * scores, *arrays)
+        for rows, by_kind, (agreement, ties) in zip(found, correlations, agreements, strict=True):
+            rows += [_segment_row(grouping, kind, one, n_systems) for kind, one in by_kind.items()]
+            notes = []
+            if ties.only_ties:
+                notes.append("no better than tying every pair: this is only the share of pairs that people tied")
+            if ties.n_pairs < ties.n_pairs_of:
+                notes.append(f"on {ties.n_pairs:,} random pairs of {ties.n_pairs_of:,}")
+            row = _segment_row(grouping, "acc_eq", agreement, n_systems)
+            note = "; ".join(notes)
+            rows.append(dataclasses.replace(row, epsilon=ties.epsilon, calibrated_on=SAME_DATA, note=note))
+    return found
+
+
+_known_rows = functools.lru_cache(maxsize=8)(_rows)
+
+
+def _segment_row(grouping: str, statistic: str, found: Grouped, n_systems: int) -> Row:
+    groups = (found.n_groups, found.n_undefined) if grouping != "none" else (1, int(math.isnan(found.value)))
+    values = (found.value, found.low, found.high)
+    return Row("", "", "segment", grouping, statistic, *values, found.n_segments, n_systems, *groups)
+
+
 class OfPoint:
-    """Scores of one point against one judgement."""
+    """System scores of one point against one judgement."""
 
     def __init__(
         self,
@@ -113,36 +205,6 @@ class OfPoint:
         self.combine = setting.metric.combine
         self.given = setting.systems if point == BASE else {}
 
-    def segment_rows(self) -> Iterator[Row]:
-        """Rows of each grouping; none for a judgement of systems only."""
-        if self.whole_systems is not None and not np.isfinite(self.human).any():
-            return
-        groupings: dict[str, Ints] = {"none": np.zeros(len(self.scores), dtype=np.int64)}
-        if self.places.named.any():
-            groupings |= {"item": self.places.items, "system": self.places.systems}
-        for grouping, groups in groupings.items():
-            scores = self.scores if grouping == "none" else np.where(self.places.named, self.scores, np.nan)
-            used = np.isfinite(scores) & np.isfinite(self.human)
-            n_systems = len(np.unique(self.places.systems[used & self.places.named]))
-            arrays = (self.human, groups, self.places.clusters)
-            for kind in CORRELATIONS:
-                found = grouped_correlation(kind, scores, *arrays, self.resamples, self.seed)
-                yield self._segment_row(grouping, kind, found, n_systems)
-            found, ties = grouped_acc_eq(self.direction * scores, *arrays, self.resamples, self.seed)
-            notes = []
-            if ties.only_ties:
-                notes.append("no better than tying every pair: this is only the share of pairs that people tied")
-            if ties.n_pairs < ties.n_pairs_of:
-                notes.append(f"on {ties.n_pairs:,} random pairs of {ties.n_pairs_of:,}")
-            row = self._segment_row(grouping, "acc_eq", found, n_systems)
-            yield dataclasses.replace(row, epsilon=ties.epsilon, calibrated_on=SAME_DATA, note="; ".join(notes))
-
-    def _segment_row(self, grouping: str, statistic: str, found: Grouped, n_systems: int) -> Row:
-        groups = (found.n_groups, found.n_undefined) if grouping != "none" else (1, int(math.isnan(found.value)))
-        counts = (found.n_segments, n_systems, *groups)
-        values = (found.value, found.low, found.high)
-        return Row(self.point, self.human_name, "segment", grouping, statistic, *values, *counts)
-
     def system_rows(self) -> Iterator[Row]:
         """Rows of the system level; none where no segment names its system."""
         if not self.places.named.any():
@@ -150,8 +212,7 @@ class OfPoint:
         human, mean, corpus = self._human_systems(), self._mean(), self._corpus()
         of_metric = corpus if corpus is not None and self._uses_corpus() else mean
         kind = "corpus" if of_metric is corpus else "mean"
-        metric = self.direction * of_metric(None)
-        both = np.isfinite(metric) & np.isfinite(human(None))
+        both = np.isfinite(of_metric(None)) & np.isfinite(human(None))
         n_systems, n_segments = int(both.sum()), int(self._counts()[both].sum())
         few = "" if n_systems >= FEWEST_SYSTEMS else f"fewer than {FEWEST_SYSTEMS} systems"
 
@@ -160,21 +221,22 @@ class OfPoint:
             names = (self.point, self.human_name, "system", "none", statistic)
             return Row(*names, value, *ends, *counts, system_score=kind, note=note)
 
+        scores, judged = of_metric(None), human(None)
+        ends = system_intervals(
+            OF_SYSTEMS,
+            lambda weights: self.direction * of_metric(weights),
+            human,
+            len(self.places.names),
+            self._n_clusters,
+            resamples=self.resamples,
+            seed=self.seed,
+        )
         for statistic in OF_SYSTEMS:
-            turned = self.direction if statistic == "pairwise_accuracy" else 1.0
-            value = system_statistic(statistic, turned * of_metric(None)[both], human(None)[both])
-            ends = (math.nan, math.nan)
-            if math.isfinite(value):
-                ends = system_interval(
-                    statistic,
-                    lambda weights, turned=turned: turned * of_metric(weights),  # type: ignore[misc]
-                    human,
-                    len(self.places.names),
-                    self._n_clusters,
-                    resamples=self.resamples,
-                    seed=self.seed,
-                )
-            yield row(statistic, value, ends, few)
+            sign = 1.0 if statistic == "pairwise_accuracy" else self.direction
+            value = sign * system_statistic(statistic, self.direction * scores[both], judged[both])
+            low, high = sorted(sign * end for end in ends[statistic])
+            known = math.isfinite(value)
+            yield row(statistic, value, (low, high) if known else (math.nan, math.nan), few)
         yield self._soft_row(row, few)
 
     def _soft_row(self, row: Callable[[str, float, tuple[float, float], str], Row], few: str) -> Row:
@@ -266,14 +328,14 @@ class OfPoint:
 
 @dataclass(frozen=True, eq=False)
 class _OfWeights:
-    """Scores of S systems under float64[B, C] weights of clusters, float64[B, S]; without weights float64[S]."""
+    """Scores of S systems under float64[C, B] weights of clusters, float64[B, S]; without weights float64[S]."""
 
     segments: Segments
     corpus: bool
 
     def __call__(self, weights: Floats | None) -> Floats:
         if weights is None:
-            whole: Floats = self.segments.resampled(np.ones((1, self.segments.n_clusters)), corpus=self.corpus)[0]
+            whole: Floats = self.segments.resampled(np.ones((self.segments.n_clusters, 1)), corpus=self.corpus)[0]
             return whole
         return self.segments.resampled(weights, corpus=self.corpus)
 
@@ -285,7 +347,7 @@ class _Fixed:
     scores: Floats
 
     def __call__(self, weights: Floats | None) -> Floats:
-        return self.scores if weights is None else np.tile(self.scores, (len(weights), 1))
+        return self.scores if weights is None else np.tile(self.scores, (weights.shape[1], 1))
 
 
 def _statistics(setting: Finished) -> Floats | None:
@@ -298,9 +360,14 @@ def _statistics(setting: Finished) -> Floats | None:
         lacking = np.asarray(np.isnan(stored).all(axis=1))
         if not lacking.any():
             return stored
-    made = setting.metric.statistics([setting.items[row] for row in np.flatnonzero(lacking)])
+    made = _made(setting.metric, tuple(setting.items[row] for row in np.flatnonzero(lacking)))
     found = np.empty((len(setting.items), made.shape[1]))
     found[lacking] = made
     if stored is not None:
         found[~lacking] = stored[~lacking]
     return found
+
+
+@functools.lru_cache(maxsize=8)  # the same for every explainer
+def _made(metric: Metric, items: tuple[Item, ...]) -> Floats:
+    return metric.statistics(items)

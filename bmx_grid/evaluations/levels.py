@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.agreement import OfPoint, Places, Row, SystemRow, SystemScore
+from bmx_grid.evaluations.agreement import OfPoint, Places, Row, SystemRow, SystemScore, segment_rows
 from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Kind
 from bmx_grid.identity import identity
 
@@ -96,18 +96,13 @@ class LevelsEvaluation(Evaluation):
             return known
         places = Places(setting)
         correlations, systems = list(known.correlations), list(known.systems)
+        drawn = {"resamples": self.resamples, "seed": self.seed}
+        aspects = list(setting.segments.judgements.aspects)
+        of_segments = {human: segment_rows(setting, places, new, human, **drawn) for human in aspects}
         for point in new:
-            for human in setting.segments.judgements.aspects:
-                one = OfPoint(
-                    setting,
-                    places,
-                    point,
-                    human,
-                    resamples=self.resamples,
-                    seed=self.seed,
-                    system_score=self.system_score,
-                )
-                correlations += one.segment_rows()
+            for human in aspects:
+                one = OfPoint(setting, places, point, human, system_score=self.system_score, **drawn)
+                correlations += of_segments[human][point]
                 correlations += one.system_rows()
                 systems += one.systems_table()
         return LevelsOfSetting((*known.points, *new), tuple(correlations), tuple(systems))

@@ -5,7 +5,9 @@ In all of them a higher metric score says better: turn the sign of a metric such
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +18,7 @@ Ints = NDArray[np.int64]
 
 MAX_PAIRS = 1_000_000  # of segments, for the calibration of ties; of more, that many are drawn
 PAIRS_AT_ONCE = 500  # of systems, in a permutation test
+SIGNS_AT_ONCE = 2**21  # of items x permutations, or items x pairs: 16 MiB
 
 
 def pairwise_accuracy(metric: Floats, human: Floats) -> float:
@@ -40,7 +43,8 @@ class TieCalibrated:
     of the best thresholds, calibrated on the very data of the accuracy. NaN without a pair.
     human_ties: the accuracy of a metric that ties every pair. only_ties: whether the best threshold does no better, so
     that the accuracy is only the share of pairs that people tied.
-    by_row: float64[n] the share of the pairs of each segment that agree, NaN for segments without a pair.
+    by_row: float64[n] the share of the pairs of each segment that agree, NaN for segments without a pair; by_group:
+    float64[G] that of each group.
     n_groups, n_undefined: groups, and those of them without a pair. n_pairs: pairs used; n_pairs_of: pairs that there
     are, more where the pairs were drawn.
     """
@@ -50,6 +54,7 @@ class TieCalibrated:
     human_ties: float
     only_ties: bool
     by_row: Floats
+    by_group: Floats
     n_groups: int
     n_undefined: int
     n_pairs: int
@@ -57,54 +62,106 @@ class TieCalibrated:
 
 
 def acc_eq(metric: Floats, human: Floats, groups: Ints, *, seed: int = 0, max_pairs: int = MAX_PAIRS) -> TieCalibrated:
-    """acc_eq with tie calibration of float64[n] scores without NaN; groups: int64[n], pairs are made within a group.
+    """acc_eq with tie calibration of float64[n] scores without NaN, on `SegmentPairs`."""
+    return SegmentPairs.of(human, groups, seed=seed, max_pairs=max_pairs).calibrated(metric)
 
-    Equals the search over all thresholds in one pass over the sorted differences. Past max_pairs, so many pairs are
-    drawn with replacement (the seed decides), from each group in proportion to its pairs.
+
+@dataclass(frozen=True, eq=False)
+class SegmentPairs:
+    """Pairs of n segments within groups, and how people judged them; the same for every metric.
+
+    first, second: rows of each of M pairs; group: its group; weight: float64[M] of a pair in the mean over groups.
+    by_human: int8[M] the sign of the difference of the human scores.
+    n_rows, n_groups, n_undefined: rows, groups, groups without a pair; n_pairs_of: pairs that there are.
     """
-    members = members_of(groups)
-    pairs_of = np.array([len(rows) * (len(rows) - 1) // 2 for rows in members], dtype=np.int64)
-    total, defined = int(pairs_of.sum()), int((pairs_of > 0).sum())
-    nothing = np.full(len(metric), np.nan)
-    if not total:
-        return TieCalibrated(math.nan, math.nan, math.nan, False, nothing, len(members), len(members), 0, 0)
-    if total <= max_pairs:
-        first, second, group = _all_pairs(members)
-    else:
-        first, second, group = _drawn_pairs(members, pairs_of, max_pairs, np.random.default_rng(seed))
-    weight = (1 / np.bincount(group, minlength=len(members)).clip(min=1) / defined)[group]
-    difference = metric[first] - metric[second]
-    by_human = np.sign(human[first] - human[second])
-    tied = by_human == 0
-    concordant = ~tied & (np.sign(difference) == by_human)
-    distance = np.abs(difference)
-    order = np.argsort(distance, kind="stable")
-    ordered = distance[order]
-    # Raising the threshold past a pair makes it a tie: right if people tied it, wrong if it was concordant.
-    gained = np.cumsum((weight * (tied.astype(np.float64) - concordant))[order])
-    ends = np.flatnonzero(np.concatenate([ordered[1:] != ordered[:-1], [True]]))
-    thresholds = ordered[ends]
-    accuracies = float(weight[concordant].sum()) + gained[ends]
-    if thresholds[0] > 0:  # no pair is tied at 0
-        thresholds, accuracies = np.append(0.0, thresholds), np.append(weight[concordant].sum(), accuracies)
-    best = int(np.argmax(accuracies >= accuracies.max() - 1e-12))  # sums of weights differ by rounding
-    epsilon = float(thresholds[best])
-    agree = np.where(distance <= epsilon, tied, concordant).astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        count = np.bincount(first, minlength=len(metric)) + np.bincount(second, minlength=len(metric))
-        agreed = np.bincount(first, agree, len(metric)) + np.bincount(second, agree, len(metric))
-        by_row = np.asarray(agreed / count, dtype=np.float64)
-    return TieCalibrated(
-        accuracy=float((weight * agree).sum()),
-        epsilon=epsilon,
-        human_ties=float(weight[tied].sum()),
-        only_ties=float(accuracies[best]) <= float(weight[tied].sum()) + 1e-12,
-        by_row=by_row,
-        n_groups=len(members),
-        n_undefined=len(members) - defined,
-        n_pairs=len(first),
-        n_pairs_of=total,
-    )
+
+    first: Ints
+    second: Ints
+    group: Ints
+    weight: Floats
+    by_human: NDArray[np.int8]
+    n_rows: int
+    n_groups: int
+    n_undefined: int
+    n_pairs_of: int
+
+    @functools.cached_property
+    def of_row(self) -> Ints:
+        """int64[n] pairs of each row."""
+        return np.bincount(self.first, minlength=self.n_rows) + np.bincount(self.second, minlength=self.n_rows)
+
+    @functools.cached_property
+    def of_group(self) -> Ints:
+        """int64[G] pairs of each group."""
+        return np.bincount(self.group, minlength=self.n_groups)
+
+    @classmethod
+    def of(cls, human: Floats, groups: Ints, *, seed: int = 0, max_pairs: int = MAX_PAIRS) -> SegmentPairs:
+        """All pairs within groups int64[n] of float64[n] human scores without NaN.
+
+        Past max_pairs, so many pairs are drawn with replacement (the seed decides), from each group in proportion to
+        its pairs.
+        """
+        members = members_of(groups)
+        pairs_of = np.array([len(rows) * (len(rows) - 1) // 2 for rows in members], dtype=np.int64)
+        total, defined = int(pairs_of.sum()), int((pairs_of > 0).sum())
+        if not total:
+            none = np.empty(0, dtype=np.int64)
+            first, second, group = none, none, none
+        elif total <= max_pairs:
+            first, second, group = _all_pairs(members)
+        else:
+            first, second, group = _drawn_pairs(members, pairs_of, max_pairs, np.random.default_rng(seed))
+        weight = (1 / np.bincount(group, minlength=len(members)).clip(min=1) / max(defined, 1))[group]
+        by_human = _order(human[first], human[second])
+        return cls(first, second, group, weight, by_human, len(human), len(members), len(members) - defined, total)
+
+    def calibrated(self, metric: Floats) -> TieCalibrated:
+        """acc_eq of float64[n] scores without NaN.
+
+        Equals the search over all thresholds, in one pass over the sorted differences.
+        """
+        if not len(self.first):
+            by_row, by_group = (np.full(count, np.nan) for count in (self.n_rows, self.n_groups))
+            counts = (self.n_groups, self.n_undefined, 0, 0)
+            return TieCalibrated(math.nan, math.nan, math.nan, False, by_row, by_group, *counts)
+        one, other = metric[self.first], metric[self.second]
+        distance = np.abs(one - other)
+        tied = self.by_human == 0
+        concordant = ~tied & (_order(one, other) == self.by_human)
+        # Raising the threshold past a pair makes it a tie: right if people tied it, wrong if it was concordant. So the
+        # best ones are among 0 and the distances of what people tied.
+        thresholds, at = np.unique(np.append(0.0, distance[tied]), return_inverse=True)
+        gained = np.bincount(at[1:], self.weight[tied], len(thresholds))
+        past = np.searchsorted(thresholds, distance[concordant])
+        lost = np.bincount(past, self.weight[concordant], len(thresholds))[: len(thresholds)]
+        right, by_ties = float(self.weight[concordant].sum()), float(self.weight[tied].sum())
+        accuracies = right + np.cumsum(gained - lost)
+        best = int(np.argmax(accuracies >= accuracies.max() - 1e-12))  # sums of weights differ by rounding
+        epsilon = float(thresholds[best])
+        agree = np.where(distance <= epsilon, tied, concordant).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            agreed = np.bincount(self.first, agree, self.n_rows) + np.bincount(self.second, agree, self.n_rows)
+            by_row = np.asarray(agreed / self.of_row, dtype=np.float64)
+            by_group = np.asarray(np.bincount(self.group, agree, self.n_groups) / self.of_group)
+        return TieCalibrated(
+            accuracy=float(self.weight @ agree),
+            epsilon=epsilon,
+            human_ties=by_ties,
+            only_ties=float(accuracies[best]) <= by_ties + 1e-12,
+            by_row=by_row,
+            by_group=by_group,
+            n_groups=self.n_groups,
+            n_undefined=self.n_undefined,
+            n_pairs=len(self.first),
+            n_pairs_of=self.n_pairs_of,
+        )
+
+
+def _order(one: Floats, other: Floats) -> NDArray[np.int8]:
+    """The sign of one - other."""
+    found: NDArray[np.int8] = (one > other).astype(np.int8) - (one < other).astype(np.int8)
+    return found
 
 
 def members_of(groups: Ints) -> list[Ints]:
@@ -160,16 +217,18 @@ def spa(metric: Floats, human: Floats, *, resamples: int = 1000, seed: int = 0) 
     permutations the two systems exchange their scores of random items, the same items for metric and people;
     p = (k + 1) / (n + 1). A pair of systems uses the items for which all four scores exist.
     """
-    n_items, n_systems = metric.shape
+    n_systems = metric.shape[1]
     apart = np.full((n_systems, n_systems), np.nan)
     used = np.isfinite(metric) & np.isfinite(human)
-    signs = np.random.default_rng(seed).choice(np.array([-1.0, 1.0]), size=(resamples, n_items))
+    shared = np.flatnonzero(used.sum(axis=1) > 1)  # the other items have no pair
+    metric, human, used = metric[shared], human[shared], used[shared]
     first, second = np.triu_indices(n_systems, 1)
-    for start in range(0, len(first), PAIRS_AT_ONCE):
-        one, other = first[start : start + PAIRS_AT_ONCE], second[start : start + PAIRS_AT_ONCE]
+    at_once = max(1, min(PAIRS_AT_ONCE, SIGNS_AT_ONCE // max(len(shared), 1)))
+    for start in range(0, len(first), at_once):
+        one, other = first[start : start + at_once], second[start : start + at_once]
         both = used[:, one] & used[:, other]
         gaps = [np.where(both, scores[:, one] - scores[:, other], 0.0) for scores in (metric, human)]
-        p_values = [_one_sided(gap, signs) for gap in gaps]
+        p_values = np.split(_one_sided(np.concatenate(gaps, axis=1), resamples, seed), 2)
         far = np.where(both.any(axis=0), np.abs(p_values[0] - p_values[1]), np.nan)
         apart[one, other] = apart[other, one] = far
     pairs = apart[first, second]
@@ -178,9 +237,33 @@ def spa(metric: Floats, human: Floats, *, resamples: int = 1000, seed: int = 0) 
     return SoftAgreement(value, apart, int(defined.sum()))
 
 
-def _one_sided(differences: Floats, signs: Floats) -> Floats:
+def _one_sided(differences: Floats, resamples: int, seed: int) -> Floats:
     """float64[pairs] p-values of "the first system is better"; differences: float64[items, pairs]."""
     observed = differences.sum(axis=0)
     near = 1e-9 * np.abs(differences).sum(axis=0)  # sums in another order differ by rounding; equal ones count
-    larger: NDArray[np.int64] = (signs @ differences >= observed - near).sum(axis=0)
-    return np.asarray((larger + 1) / (len(signs) + 1))
+    larger = np.zeros(differences.shape[1], dtype=np.int64)
+    for signs in _signs(resamples, len(differences), seed):
+        larger += np.count_nonzero(signs @ differences >= observed - near, axis=0)
+    return np.asarray((larger + 1) / (resamples + 1))
+
+
+def _signs(resamples: int, items: int, seed: int) -> Iterator[Floats]:
+    """float64[b, items] of -1 and 1, `resamples` rows in blocks; the same for any size of the blocks."""
+    if resamples * items <= SIGNS_AT_ONCE:
+        yield _kept_signs(resamples, items, seed)
+        return
+    rng, size = np.random.default_rng(seed), max(1, SIGNS_AT_ONCE // items)
+    for start in range(0, resamples, size):
+        yield _drawn_signs(min(size, resamples - start), items, rng)
+
+
+@functools.lru_cache(maxsize=4)
+def _kept_signs(resamples: int, items: int, seed: int) -> Floats:
+    found = _drawn_signs(resamples, items, np.random.default_rng(seed))
+    found.flags.writeable = False
+    return found
+
+
+def _drawn_signs(rows: int, items: int, rng: np.random.Generator) -> Floats:
+    found: Floats = rng.integers(0, 2, size=(rows, items)).astype(np.float64) * 2 - 1
+    return found

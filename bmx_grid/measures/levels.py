@@ -12,13 +12,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
-from bmx_grid.measures.agreement import TieCalibrated, acc_eq, members_of
+from bmx_grid.measures.agreement import SegmentPairs, TieCalibrated, members_of
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
-from bmx_grid.measures.weighted import Floats, Ints, draws, interval, weighted_correlation
+from bmx_grid.measures.resampling import (
+    CELLS,
+    Floats,
+    Ints,
+    bounds,
+    codes,
+    interval_levels,
+    pearson_two_pass,
+    seeded_draws,
+    weighted_correlations,
+)
 
+Flags = NDArray[np.bool_]
+
+CONFIDENCE = 0.95
 FEWEST_CLUSTERS = 3  # a resample of two clusters is one of them in half of all cases
+SMALL = 32  # segments up to which groups of one size are computed together, from the signs of all pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,93 +51,171 @@ class Grouped:
     n_segments: int
 
 
-def codes(labels: ArrayLike) -> Ints:
-    """int64[n] numbers from 0 of labels, in the order of the sorted labels."""
-    return np.asarray(np.unique(np.asarray(labels), return_inverse=True)[1], dtype=np.int64)
+class Groups:
+    """Which of n segments stand together, and which of these groups are drawn as a whole.
 
-
-def grouped_correlation(
-    kind: Kind, scores: Floats, human: Floats, groups: Ints, clusters: Ints, resamples: int = 0, seed: int = 0
-) -> Grouped:
-    """Mean within-group correlation of float64[n] scores with human scores, and its cluster-bootstrap interval.
-
-    groups, clusters: int64[n]. Segments with NaN on either side are left out. Clusters are drawn with replacement: a
-    group that lies in one cluster comes and goes with it, one that spans several is recomputed from what was drawn.
-    Without resamples, or with fewer than three clusters, there is no interval.
+    members: the rows of each of G groups; sizes: int64[G]; group: int64[n] the group of each row; clusters: int64[n]
+    codes from 0. whole: bool[G] whether all segments of a group are in one cluster.
     """
-    used = ~(np.isnan(scores) | np.isnan(human))
-    scores, human, groups, clusters = scores[used], human[used], groups[used], codes(clusters[used])
-    members = members_of(groups)
-    values = np.array([_within(kind, scores[rows], human[rows]) for rows in members], dtype=np.float64)
 
-    def again(group: int, weights: Floats) -> Floats:
-        rows = members[group]
-        return weighted_correlation(kind, scores[rows], human[rows], weights)
+    def __init__(self, groups: Ints, clusters: Ints) -> None:
+        self.members, self.group, self.clusters = members_of(groups), codes(groups), codes(clusters)
+        self.sizes = np.bincount(self.group, minlength=len(self.members))
+        self.first = np.array([rows[0] for rows in self.members], dtype=np.int64)
+        elsewhere = self.clusters != self.clusters[self.first][self.group]
+        self.whole = np.bincount(self.group, elsewhere, len(self.members)) == 0
 
-    low, high = _interval(members, values, clusters, again, resamples, seed)
-    return _grouped(values, low, high, len(scores))
+    def intervals(
+        self, values: Floats, again: Callable[[Ints, Floats], Floats], resamples: int, seed: int
+    ) -> list[tuple[float, float]]:
+        """The interval of the mean of float64[K, G] values over the groups, for each of K columns.
+
+        again: int64[m] rows of a group, float64[m, R] how often they were drawn -> float64[K, R] its value. Expanded
+        percentile intervals (`resampling.interval_levels`) for the clusters that have a defined group; NaN without
+        resamples, or with fewer than three such clusters.
+        """
+        defined = np.isfinite(values)
+        units = [len(np.unique(self.clusters[own[self.group]])) for own in defined]
+        if not resamples or max(units, default=0) < FEWEST_CLUSTERS:
+            return [(math.nan, math.nan)] * len(values)
+        samples = self._resampled(values, defined, again, resamples, seed)
+        ends = []
+        for column, count in zip(samples, units, strict=True):
+            low, high = math.nan, math.nan
+            if count >= FEWEST_CLUSTERS:
+                low, high = (float(end) for end in bounds(column, interval_levels(CONFIDENCE, count)))
+            ends.append((low, high))
+        return ends
+
+    def _resampled(
+        self,
+        values: Floats,
+        defined: Flags,
+        again: Callable[[Ints, Floats], Floats],
+        resamples: int,
+        seed: int,
+    ) -> Floats:
+        """float64[K, R] the mean over the groups of each resample."""
+        count, at = int(self.clusters.max()) + 1, self.clusters[self.first[self.whole]]
+        summed = [
+            np.array([np.bincount(at, row[self.whole], count) for row in rows])
+            for rows in (np.where(defined, values, 0.0), defined.astype(np.float64))
+        ]
+        spread = np.flatnonzero(~self.whole & defined.any(axis=0)).tolist()
+        means = []
+        for drawn in seeded_draws(count, resamples, seed, len(self.clusters)):
+            # A product for each column: the same digits whatever is computed beside it.
+            total, number = (
+                np.array([row @ drawn if row.any() else np.zeros(drawn.shape[1]) for row in of_cluster])
+                for of_cluster in summed
+            )
+            for group in spread:
+                rows = self.members[group]
+                value = again(rows, drawn[self.clusters[rows]])
+                known = np.isfinite(value) & defined[:, group, None]
+                total += np.where(known, value, 0.0)
+                number += known
+            with np.errstate(invalid="ignore", divide="ignore"):
+                means.append(total / number)
+        return np.concatenate(means, axis=1)
+
+
+def grouped_correlations(
+    kinds: Sequence[Kind],
+    scores: Floats,
+    human: Floats,
+    groups: Ints,
+    clusters: Ints,
+    resamples: int = 0,
+    seed: int = 0,
+) -> list[dict[Kind, Grouped]]:
+    """Mean within-group correlations of float64[n, K] scores with human scores, and their intervals, for each column.
+
+    human: float64[n]; groups, clusters: int64[n]. Segments with NaN in any column, or in human, are left out: columns
+    that lack other segments are for another call. Clusters are drawn with replacement: a group that lies in one
+    cluster comes and goes with it, one that spans several is recomputed from what was drawn (`Groups.intervals`).
+    """
+    used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))
+    scores, human, of = scores[used], human[used], Groups(groups[used], clusters[used])
+    values = np.concatenate([_within(kind, scores, human, of) for kind in kinds])
+
+    def again(rows: Ints, times: Floats) -> Floats:
+        return np.concatenate([weighted_correlations(kind, scores[rows], human[rows], times) for kind in kinds])
+
+    ends = of.intervals(values, again, resamples, seed)
+    made = []
+    for own, interval in zip(values, ends, strict=True):
+        known = own[np.isfinite(own)]
+        value = float(known.mean()) if len(known) else math.nan
+        made.append(Grouped(value, *interval, len(own), len(own) - len(known), len(human)))
+    width = scores.shape[1]
+    return [dict(zip(kinds, made[column::width], strict=True)) for column in range(width)]
 
 
 def grouped_acc_eq(
     scores: Floats, human: Floats, groups: Ints, clusters: Ints, resamples: int = 0, seed: int = 0
-) -> tuple[Grouped, TieCalibrated]:
-    """acc_eq, calibrated over all groups at once, as `grouped_correlation`.
+) -> list[tuple[Grouped, TieCalibrated]]:
+    """acc_eq of each column, calibrated over all groups at once, as `grouped_correlations`.
 
     The interval holds epsilon at its calibrated value, and takes the accuracy of a group that spans several clusters as
     linear in the weights (the projection of a U-statistic), since a resample of all pairs costs their number.
     """
-    used = ~(np.isnan(scores) | np.isnan(human))
-    scores, human, groups, clusters = scores[used], human[used], groups[used], codes(clusters[used])
-    found = acc_eq(scores, human, groups, seed=seed)
-    members = members_of(groups)
-    values = np.array([found.by_row[rows].mean() for rows in members], dtype=np.float64)
+    used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))
+    scores, human, of = scores[used], human[used], Groups(groups[used], clusters[used])
+    pairs = SegmentPairs.of(human, groups[used], seed=seed)
+    found = [pairs.calibrated(column) for column in scores.T]
+    values = np.array([one.by_group for one in found]).reshape(len(found), len(of.members))
+    by_row = np.array([one.by_row for one in found]).reshape(len(found), len(human))
+    by_row = np.where(np.isnan(by_row), values[:, of.group], by_row)  # a segment whose pairs were not drawn
 
-    def again(group: int, weights: Floats) -> Floats:
-        rows = members[group]
+    def again(rows: Ints, times: Floats) -> Floats:
+        own = by_row[:, rows]
+        value = own.mean(axis=1)[:, None]
         with np.errstate(invalid="ignore"):
-            drawn = weights @ found.by_row[rows] / weights.sum(axis=1)
-        return np.asarray(values[group] + 2 * (drawn - values[group]))
+            drawn = np.array([row @ times for row in own]) / times.sum(axis=0)
+        return np.asarray(value + 2 * (drawn - value))
 
-    low, high = _interval(members, values, clusters, again, resamples, seed)
-    grouped = Grouped(found.accuracy, low, high, found.n_groups, found.n_undefined, len(scores))
-    return grouped, found
-
-
-def _grouped(values: Floats, low: float, high: float, n_segments: int) -> Grouped:
-    defined = np.isfinite(values)
-    value = float(values[defined].mean()) if defined.any() else math.nan
-    return Grouped(value, low, high, len(values), int((~defined).sum()), n_segments)
+    ends = of.intervals(values, again, resamples, seed)
+    return [
+        (Grouped(one.accuracy, *own, one.n_groups, one.n_undefined, len(human)), one)
+        for one, own in zip(found, ends, strict=True)
+    ]
 
 
-def _within(kind: Kind, scores: Floats, human: Floats) -> float:
-    return correlate(kind, scores, human) if len(scores) >= FEWEST else math.nan
+def _within(kind: Kind, scores: Floats, human: Floats, of: Groups) -> Floats:
+    """float64[K, G] the correlation of each column in each group; NaN where undefined."""
+    found = np.full((scores.shape[1], len(of.members)), np.nan)
+    for size in np.unique(of.sizes[of.sizes >= FEWEST]).tolist():
+        of_size = np.flatnonzero(of.sizes == size)
+        if size > SMALL:
+            for group in of_size.tolist():
+                rows = of.members[group]
+                found[:, group] = _of_all(kind, scores[rows], human[rows])
+            continue
+        for some in np.array_split(of_size, -(-len(of_size) * size * size // CELLS)):
+            rows = np.stack([of.members[group] for group in some])
+            for column in range(scores.shape[1]):
+                found[column, some] = _of_rows(kind, scores[rows, column], human[rows])
+    return found
 
 
-def _interval(
-    members: Sequence[Ints],
-    values: Floats,
-    clusters: Ints,
-    again: Callable[[int, Floats], Floats],
-    resamples: int,
-    seed: int,
-) -> tuple[float, float]:
-    """The interval of the mean of groups' values; again(group, weights) recomputes the value of one for resamples."""
-    n_clusters = int(clusters.max(initial=-1)) + 1
-    defined = np.flatnonzero(np.isfinite(values))
-    if not resamples or not len(defined) or n_clusters < FEWEST_CLUSTERS:
-        return math.nan, math.nan
-    whole = [group for group in defined.tolist() if (clusters[members[group]] == clusters[members[group][0]]).all()]
-    spread = sorted(set(defined.tolist()) - set(whole))
-    of_whole = np.array([clusters[members[group][0]] for group in whole], dtype=np.intp)
-    means = []
-    for drawn in draws(n_clusters, resamples, np.random.default_rng(seed), len(clusters)):
-        times = drawn[:, of_whole]
-        total, count = times @ values[whole], times.sum(axis=1)
-        for group in spread:
-            value = again(int(group), drawn[:, clusters[members[group]]])
-            known = np.isfinite(value)
-            total += np.where(known, value, 0.0)
-            count += known
-        with np.errstate(invalid="ignore", divide="ignore"):
-            means.append(total / count)
-    return interval(np.concatenate(means))
+def _of_all(kind: Kind, scores: Floats, human: Floats) -> Floats:
+    """float64[K] the correlation of each column."""
+    if kind == "pearson":
+        return np.array([correlate(kind, column, human) for column in scores.T])
+    return weighted_correlations(kind, scores, human, np.ones((len(human), 1)))[:, 0]
+
+
+def _of_rows(kind: Kind, x: Floats, y: Floats) -> Floats:
+    """float64[g] the correlation of each row of float64[g, m] with that of another."""
+    once = np.ones_like(x).T
+    if kind == "pearson":
+        return pearson_two_pass(x.T, y.T, once)
+    one, other = (np.sign(values[:, :, None] - values[:, None, :]) for values in (x, y))
+    if kind == "spearman":  # a rank less the mean rank is half the net number below
+        return pearson_two_pass(one.sum(axis=2).T, other.sum(axis=2).T, once)
+    net = np.einsum("gij,gij->g", one, other)
+    untied = (np.einsum("gij,gij->g", signs, signs) for signs in (one, other))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = net / np.sqrt(next(untied)) / np.sqrt(next(untied))
+    return np.asarray(np.clip(found, -1.0, 1.0))

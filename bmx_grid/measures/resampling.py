@@ -2,12 +2,15 @@
 
 A resample is a row of weights: how often each pair counts. A bootstrap draw of clusters, and a swap of two metrics'
 scores (the pairs of both metrics pooled, each with weight 0 or 1), are both such rows, so that one set of vectorised
-correlations serves all of them. Draws come from the generator passed in, one resample after the other: the same seed
-gives the same draws however many are asked for at a time and on however many threads.
+correlations serves all of them. They are those of the drawn list, copies included (Pearson's r, Spearman's rho of
+average ranks, Kendall's tau-b, in which two copies of a pair tie on both sides), without writing the list out.
+Draws come from the generator passed in, one resample after the other: the same seed gives the same draws however many
+are asked for at a time and on however many threads.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator
@@ -16,15 +19,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.measures.correlation import FEWEST, Kind, check_kind, kendall, pearson
+from bmx_grid.measures.correlation import FEWEST, Kind, check_kind
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 CELLS = 2**21  # resamples x pairs handled at a time: 16 MiB per array
 EXACT_CELLS = 2**22  # resamples x units an enumeration may have
-SIGNS = 3000  # pairs up to which Kendall's tau multiplies a matrix of signs (36 MB); beyond, resamples are sorted
-LOST = 1e-9  # share of the second moment that must be left as variance, to trust moments
+SIGNS = 3000  # pairs up to which Kendall's tau multiplies a matrix of signs (36 MB); beyond, a compiled kernel counts
+STRIPS = 4  # of a matrix of signs; more save fewer products than they cost
+AT_ONCE = 2**17  # resamples x pairs in one pass over sorted pairs: 1 MiB per array stays in a processor's cache
+LOST = 1e-6  # share of the second moment that must be left as variance, to trust moments
 
 
 def codes(labels: ArrayLike) -> Ints:
@@ -39,6 +44,27 @@ def draws(rng: np.random.Generator, units: int, resamples: int) -> Floats:
     picked += units * np.arange(resamples)[:, None]
     counts = np.bincount(picked.ravel(), minlength=resamples * units)
     return counts.reshape(resamples, units).astype(np.float64)
+
+
+def seeded_draws(units: int, resamples: int, seed: int, width: int = 0) -> Iterator[Floats]:
+    """The `draws` of a seed in blocks float64[U, R]: a row for each unit, so that rows of pairs are taken from it.
+
+    width: how many pairs a resample is expanded to, where these are more than the units. Draws that fit one block are
+    kept for the next call with the same numbers; not to be written to.
+    """
+    if resamples * max(units, width) <= CELLS:
+        yield _kept_draws(units, resamples, seed)
+        return
+    rng = np.random.default_rng(seed)
+    for size in blocks(resamples, max(units, width)):
+        yield np.ascontiguousarray(draws(rng, units, size).T)
+
+
+@functools.lru_cache(maxsize=4)
+def _kept_draws(units: int, resamples: int, seed: int) -> Floats:
+    found = np.ascontiguousarray(draws(np.random.default_rng(seed), units, resamples).T)
+    found.flags.writeable = False
+    return found
 
 
 def swaps(rng: np.random.Generator, units: int, resamples: int) -> Floats:
@@ -109,19 +135,34 @@ def weighted_correlation(kind: Kind, x: Floats, human: Floats, weights: Floats) 
     """float64[R] correlations of M pairs, each pair repeated as often as its weight says.
 
     x, human: float64[M], finite; weights: float64[R, M] whole numbers of at least 0. NaN where one side is constant
-    among the pairs that count, or fewer than 3 pairs do. Raises ConfigError for an unknown kind.
+    among the pairs that count, or the list has fewer than 3 pairs, copies counted. Raises ConfigError for an unknown
+    kind.
+    """
+    found: Floats = weighted_correlations(kind, x[:, None], human, weights.T)[0]
+    return found
+
+
+def weighted_correlations(kind: Kind, columns: Floats, human: Floats, times: Floats) -> Floats:
+    """float64[K, R] `weighted_correlation` of K scores with the same human scores under the same weights.
+
+    columns: float64[M, K]; times: float64[M, R], the weights with a row for each pair.
     """
     check_kind(kind)
-    size = weights.sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        if kind == "pearson":
-            found = _pearson(x, human, weights, size)
-        elif kind == "spearman":
-            found = _spearman(x, human, weights, size)
-        else:
-            found = _kendall(x, human, weights, size)
-    found[size < FEWEST] = np.nan
-    return np.clip(found, -1.0, 1.0)
+    found = np.full((columns.shape[1], times.shape[1]), np.nan)
+    if len(human) < FEWEST:
+        return found
+    times = np.ascontiguousarray(times)
+    if kind == "kendall":
+        found[:] = _kendall(columns, human, times)
+    else:
+        compute = _pearson if kind == "pearson" else _spearman
+        size = max(AT_ONCE // len(human), 1)
+        for first in range(0, times.shape[1], size):
+            part = slice(first, first + size)
+            found[:, part] = compute(columns, human, times[:, part])
+    found[:, times.sum(axis=0) < FEWEST] = np.nan
+    clipped: Floats = np.clip(found, -1.0, 1.0)
+    return clipped
 
 
 def pair_columns(x: Floats, human: Floats) -> Floats:
@@ -130,66 +171,152 @@ def pair_columns(x: Floats, human: Floats) -> Floats:
 
 
 def pearson_of_sums(sums: Floats) -> Floats:
-    """float64[R] Pearson's r from float64[R, 6] sums of `pair_columns`; NaN where it is undefined or has lost digits.
+    """float64[...] Pearson's r from float64[..., 6] sums of `pair_columns`; NaN where undefined or digits are lost.
 
     For pairs that were centred before, so that few resamples lose digits. Those are to be computed from their pairs.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = sums[:, 1:] / sums[:, :1]
-        own, other = mean[:, 2] - mean[:, 0] ** 2, mean[:, 3] - mean[:, 1] ** 2
-        found: Floats = (mean[:, 4] - mean[:, 0] * mean[:, 1]) / np.sqrt(own * other)
-    found[~((own > LOST * mean[:, 2]) & (other > LOST * mean[:, 3]) & (own * other > 0))] = np.nan
-    return np.clip(found, -1.0, 1.0)
+        mean = sums[..., 1:] / sums[..., :1]
+        own, other = mean[..., 2] - mean[..., 0] ** 2, mean[..., 3] - mean[..., 1] ** 2
+        found: Floats = (mean[..., 4] - mean[..., 0] * mean[..., 1]) / np.sqrt(own * other)
+    found[~((own > LOST * mean[..., 2]) & (other > LOST * mean[..., 3]) & (own * other > 0))] = np.nan
+    clipped: Floats = np.clip(found, -1.0, 1.0)
+    return clipped
 
 
-def _pearson(x: Floats, human: Floats, weights: Floats, size: Floats) -> Floats:
-    found = pearson_of_sums(weights @ pair_columns(x - x.mean(), human - human.mean()))
-    for row in np.flatnonzero(np.isnan(found) & (size > 0)):
-        times = weights[row].astype(np.int64)
-        found[row] = pearson(np.repeat(x, times), np.repeat(human, times))
+def pearson_two_pass(x: Floats, y: Floats, times: Floats) -> Floats:
+    """float64[R] Pearson's r of the columns of float64[M, R] under weights, in two passes; NaN where constant."""
+    drawn = times > 0
+    varies = drawn.any(axis=0)
+    total = np.maximum(times.sum(axis=0), np.finfo(np.float64).tiny)
+    left = []
+    for values in (x, y):
+        least, most = (np.where(drawn, values, missing) for missing in (np.inf, -np.inf))
+        varies &= most.max(axis=0, initial=-np.inf) > least.min(axis=0, initial=np.inf)
+        centred = np.where(drawn, values - (times * values).sum(axis=0) / total, 0.0)
+        size = np.abs(centred).max(axis=0, initial=0.0)
+        left.append(centred / np.where(size > 0, size, 1.0))  # so that tiny or huge numbers keep their squares
+    own = [np.einsum("mr,mr,mr->r", times, values, values) for values in left]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = np.einsum("mr,mr,mr->r", times, *left) / np.sqrt(own[0] * own[1])
+    return np.where(varies, np.clip(found, -1.0, 1.0), np.nan)
+
+
+def _pearson(columns: Floats, human: Floats, times: Floats) -> Floats:
+    found = np.full((columns.shape[1], times.shape[1]), np.nan)
+    varying = np.flatnonzero((columns != columns[0]).any(axis=0))
+    if not len(varying) or (human == human[0]).all():
+        return found
+    other = _unit(human)
+    for column in varying:  # a product for each: the same digits whatever is computed beside it
+        found[column] = pearson_of_sums(times.T @ pair_columns(_unit(columns[:, column]), other))
+        again = np.flatnonzero(np.isnan(found[column]))
+        if len(again):
+            weights = times[:, again]
+            x, y = (np.broadcast_to(values[:, None], weights.shape) for values in (columns[:, column], human))
+            found[column, again] = pearson_two_pass(x, y, weights)
     return found
 
 
-def _spearman(x: Floats, human: Floats, weights: Floats, size: Floats) -> Floats:
-    (left, own), (right, other) = (_ranks(values, weights, size) for values in (x, human))
-    crossed = np.einsum("rm,rm,rm->r", left, right, weights)
-    found: Floats = crossed / np.sqrt(own * other)
+def _unit(values: Floats) -> Floats:
+    """Values less their mean, of variance 1; scaled first, so that tiny or huge numbers keep their squares."""
+    left: Floats = values - values.mean()
+    left /= np.abs(left).max()
+    left /= left.std()
+    return left
+
+
+def _spearman(columns: Floats, human: Floats, times: Floats) -> Floats:
+    """Ranks less their mean are halves of whole numbers: their products sum exactly, to 0 for a constant side."""
+    size = times.sum(axis=0)
+    right, other = _ranks(human, times, size)
+    right *= times
+    found = []
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for column in columns.T:
+            left, own = _ranks(column, times, size)
+            found.append(np.einsum("mr,mr->r", left, right) / np.sqrt(own) / np.sqrt(other))
+    return np.array(found)
+
+
+def _ranks(values: Floats, times: Floats, size: Floats) -> tuple[Floats, Floats]:
+    """float64[M, R] average ranks less their mean, and float64[R] their sums of squares."""
+    group, tied, ranks = _tied(values, times)
+    ranks -= tied / 2
+    ranks -= size / 2
+    squares = np.einsum("gr,gr,gr->r", ranks, ranks, tied)
+    return ranks[group], squares
+
+
+def _kendall(columns: Floats, human: Floats, times: Floats) -> Floats:
+    if len(human) > SIGNS:
+        from bmx_grid.measures.weighted_kendall import weighted_kendall
+
+        return np.array([weighted_kendall(column, human, times.T) for column in columns.T])
+    single, found = times.T.astype(np.float32), []
+    pairs, squares = times.sum(axis=0) ** 2, np.einsum("mr,mr->r", times, times)
+    of_human, untied_human = _signs(human), pairs - _tied_pairs(human, times, squares)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for column in columns.T:
+            net = 2 * _net(_signs(column) * of_human, single)
+            untied = pairs - _tied_pairs(column, times, squares)
+            found.append(net / np.sqrt(untied) / np.sqrt(untied_human))
+    return np.array(found)
+
+
+def _signs(values: Floats) -> NDArray[np.float32]:
+    ranks = codes(values).astype(np.float32)
+    above, below = ranks[:, None] > ranks, ranks[:, None] < ranks
+    found: NDArray[np.float32] = above.astype(np.float32) - below
     return found
 
 
-def _ranks(values: Floats, weights: Floats, size: Floats) -> tuple[Floats, Floats]:
-    """float64[R, M] average ranks less their mean, and float64[R] their sums of squares."""
-    group, tied = _tied(values, weights)
-    ranks = np.cumsum(tied, axis=1)
-    ranks -= tied / 2 + size[:, None] / 2
-    squares = np.einsum("rg,rg,rg->r", ranks, ranks, tied)
-    return ranks[:, group], squares
+def _net(signs: NDArray[np.float32], weights: NDArray[np.float32]) -> Floats:
+    """float64[R] the sum of float32[M, M] signs over the pairs of the drawn list, float32[R, M].
+
+    Whole numbers below 2^24: single precision adds them exactly, in half the time. Signs are symmetric, so that
+    blocks of rows above the diagonal are enough.
+    """
+    net, width = np.zeros(len(weights)), -(-len(signs) // STRIPS)
+    for first in range(0, len(signs), width):
+        rows = slice(first, first + width)
+        own = signs[:, rows].copy()
+        own[rows] /= 2  # these pairs are counted twice
+        above = weights[:, : rows.stop] @ own[: rows.stop]
+        above *= weights[:, rows]
+        net += above.sum(axis=1, dtype=np.float64)
+    return net
 
 
-def _kendall(x: Floats, human: Floats, weights: Floats, size: Floats) -> Floats:
-    if len(x) > SIGNS:
-        times = weights.astype(np.int64)
-        return np.array([kendall(np.repeat(x, row), np.repeat(human, row)) for row in times])
-    # Whole numbers below 2^24: single precision adds them exactly, in half the time.
-    ranks = [codes(values).astype(np.float32) for values in (x, human)]
-    signs = np.sign(ranks[0][:, None] - ranks[0]) * np.sign(ranks[1][:, None] - ranks[1])
-    net = np.einsum("rm,rm->r", (weights.astype(np.float32) @ signs).astype(np.float64), weights) / 2
-    untied = []
-    for values in (x, human):
-        tied = _tied(values, weights)[1]
-        untied.append((size * (size - 1) - np.einsum("rg,rg->r", tied, tied - 1)) / 2)
-    found: Floats = net / np.sqrt(untied[0]) / np.sqrt(untied[1])
+def _tied_pairs(values: Floats, times: Floats, squares: Floats) -> Floats:
+    """float64[R] pairs of the drawn list that tie, in both orders and with themselves; squares: of distinct values."""
+    order = np.argsort(values)
+    new = np.append(True, values[order][1:] != values[order][:-1])
+    shared = ~(new & np.append(new[1:], True))
+    if not shared.any():
+        return squares
+    rows = times[order[shared]]
+    tied = np.add.reduceat(rows, np.flatnonzero(new[shared]), axis=0)
+    found: Floats = squares + np.einsum("gr,gr->r", tied, tied) - np.einsum("mr,mr->r", rows, rows)
     return found
 
 
-def _tied(values: Floats, weights: Floats) -> tuple[Ints, Floats]:
-    """int[M] the dense rank of each value, and float64[R, G] the total weight of each of the G distinct values."""
-    distinct, group = np.unique(values, return_inverse=True)
-    if len(distinct) == len(values):
-        return group, weights[:, np.argsort(group)]
-    order = np.argsort(group, kind="stable")
-    starts = np.searchsorted(group[order], np.arange(len(distinct)))
-    return group, np.add.reduceat(weights[:, order], starts, axis=1)
+def _tied(values: Floats, times: Floats) -> tuple[Ints, Floats, Floats]:
+    """The dense rank of each value, and the total weight of each of G distinct values, and of those up to it.
+
+    int[M], float64[G, R] and float64[G, R].
+    """
+    order = np.argsort(values)
+    ordered = values[order]
+    last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+    group = np.empty(len(values), dtype=np.int64)
+    group[order] = np.searchsorted(last, np.arange(len(values)))
+    tied = times[order]
+    upto = np.cumsum(tied, axis=0)
+    if len(last) < len(values):
+        upto = upto[last]
+        tied = np.diff(upto, axis=0, prepend=0)
+    return group, tied, upto
 
 
 def _check_enumeration(cells: Any) -> None:

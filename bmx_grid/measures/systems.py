@@ -8,16 +8,25 @@ scores stay as they are while the metric's are recomputed from the segments draw
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from bmx_grid.measures.agreement import SoftAgreement, pairwise_accuracy
-from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.levels import FEWEST_CLUSTERS
-from bmx_grid.measures.weighted import Floats, Ints, counts_drawn, draws, interval, pearson_rows
+from bmx_grid.measures.levels import CONFIDENCE, FEWEST_CLUSTERS
+from bmx_grid.measures.resampling import (
+    AT_ONCE,
+    Floats,
+    Ints,
+    blocks,
+    bounds,
+    draws,
+    interval_levels,
+    pearson_two_pass,
+    seeded_draws,
+)
 
 Statistic = Literal["pearson", "spearman", "kendall", "pairwise_accuracy"]
 FEWEST_SYSTEMS = 3  # different ones, in a resample that counts
@@ -54,13 +63,13 @@ class Segments:
 
     def system_scores(self) -> SystemScores:
         """Mean and corpus score of each system, over all its segments."""
-        whole = np.ones((1, self.n_clusters))
+        whole = np.ones((self.n_clusters, 1))
         mean = self.resampled(whole, corpus=False)[0]
         corpus = self.resampled(whole, corpus=True)[0] if self.combine is not None else None
         return SystemScores(mean, corpus, np.bincount(self.systems, minlength=self.n_systems))
 
     def resampled(self, weights: Floats, *, corpus: bool) -> Floats:
-        """float64[B, S] scores of systems under float64[B, C] weights of clusters; NaN for one without segments."""
+        """float64[B, S] scores of systems under float64[C, B] weights of clusters; NaN for one without segments."""
         values = np.stack([self.scores, np.ones(len(self.scores))], axis=1)
         if corpus and self.statistics is not None:
             values = np.concatenate([self.statistics, np.ones((len(self.scores), 1))], axis=1)
@@ -78,18 +87,24 @@ class Segments:
         k = values.shape[1]
         columns = self.systems[:, None] * k + np.arange(k)
         rows = np.repeat(self.clusters, k)
-        shape = (self.n_clusters, self.n_systems * k)
-        by_cluster = coo_array((values.ravel(), (rows, columns.ravel())), shape=shape).tocsr()
-        return np.asarray((by_cluster.T @ weights.T).T.reshape(len(weights), self.n_systems, k))
+        shape = (self.n_systems * k, self.n_clusters)
+        of_clusters = coo_array((values.ravel(), (columns.ravel(), rows)), shape=shape).tocsr()
+        return np.asarray((of_clusters @ weights).T.reshape(weights.shape[1], self.n_systems, k))
 
 
 def system_statistic(statistic: Statistic, metric: Floats, human: Floats) -> float:
-    """The statistic of float64[S] scores of systems; NaN as `correlate` and `pairwise_accuracy` say."""
-    return pairwise_accuracy(metric, human) if statistic == "pairwise_accuracy" else correlate(statistic, metric, human)
+    """The statistic of float64[S] scores of systems; those with NaN are left out.
+
+    NaN with fewer than three systems (two for the accuracy), or where one side of a correlation is constant.
+    """
+    if statistic == "pairwise_accuracy":
+        return pairwise_accuracy(metric, human)
+    found = weighted_statistics([statistic], metric[None], human[None], np.ones((1, len(metric))))
+    return float(found[statistic][0])
 
 
-def system_interval(
-    statistic: Statistic,
+def system_intervals(
+    statistics: Sequence[Statistic],
     metric: Callable[[Floats], Floats],
     human: Callable[[Floats], Floats],
     n_systems: int,
@@ -97,47 +112,80 @@ def system_interval(
     *,
     resamples: int,
     seed: int,
-) -> tuple[float, float]:
-    """The 95 % interval of a statistic over resampled systems and clusters of segments.
+) -> dict[Statistic, tuple[float, float]]:
+    """The 95 % interval of each statistic over resampled systems and clusters of segments.
 
-    metric, human: float64[B, C] weights of clusters -> float64[B, S] scores of systems. NaN with fewer than three
-    systems or clusters; resamples with fewer than three different systems do not count.
+    metric, human: float64[C, B] weights of clusters -> float64[B, S] scores of systems. Expanded percentile intervals
+    for the systems or the clusters, whichever are fewer. NaN with fewer than three systems or clusters; resamples with
+    fewer than three different systems do not count.
     """
     if n_systems < FEWEST_SYSTEMS or n_clusters < FEWEST_CLUSTERS or not resamples:
-        return math.nan, math.nan
-    of_systems, of_clusters = (np.random.default_rng([seed, stream]) for stream in (0, 1))
-    values = []
-    for weights in draws(n_clusters, resamples, of_clusters, n_systems**2):
-        times = counts_drawn(n_systems, len(weights), of_systems)
-        values.append(weighted_statistic(statistic, metric(weights), human(weights), times))
-    return interval(np.concatenate(values))
+        return dict.fromkeys(statistics, (math.nan, math.nan))
+    of_systems = np.random.default_rng([seed, 1])
+    values: dict[Statistic, list[Floats]] = {statistic: [] for statistic in statistics}
+    for weights in seeded_draws(n_clusters, resamples, seed, n_systems**2):
+        times = draws(of_systems, n_systems, weights.shape[1])
+        for statistic, found in weighted_statistics(statistics, metric(weights), human(weights), times).items():
+            values[statistic].append(found)
+    levels = interval_levels(CONFIDENCE, min(n_systems, n_clusters))
+    return {statistic: _ends(np.concatenate(found), levels) for statistic, found in values.items()}
 
 
-def weighted_statistic(statistic: Statistic, metric: Floats, human: Floats, times: Floats) -> Floats:
-    """float64[B] the statistic of each row of float64[B, S] scores, of which each system was drawn `times`.
+def _ends(samples: Floats, levels: tuple[float, float]) -> tuple[float, float]:
+    low, high = bounds(samples, levels)
+    return float(low), float(high)
+
+
+def weighted_statistics(
+    statistics: Sequence[Statistic], metric: Floats, human: Floats, times: Floats
+) -> dict[Statistic, Floats]:
+    """float64[B] each statistic of each row of float64[B, S] scores, of which each system was drawn `times`.
 
     Copies of one system tie on both sides for the correlations, and are no pair for the accuracy. Systems with NaN are
     left out; NaN with fewer than three different systems, or a constant side.
     """
-    times = np.where(np.isfinite(metric) & np.isfinite(human), times, 0.0)
-    metric, human = np.where(times > 0, metric, 0.0), np.where(times > 0, human, 0.0)
-    pairs = times[:, :, None] * times[:, None, :]
+    size = max(AT_ONCE // max(times.shape[1], 1) ** 2, 1)
+    parts = [
+        _statistics_of(
+            statistics, metric[first : first + size], human[first : first + size], times[first : first + size]
+        )
+        for first in range(0, len(times), size)
+    ]
+    return {statistic: np.concatenate([part[statistic] for part in parts]) for statistic in statistics}
+
+
+def _statistics_of(
+    statistics: Sequence[Statistic], metric: Floats, human: Floats, times: Floats
+) -> dict[Statistic, Floats]:
+    times = np.where(np.isfinite(metric) & np.isfinite(human), times, 0.0).T.copy()
+    metric, human = np.where(times > 0, metric.T, 0.0), np.where(times > 0, human.T, 0.0)
+    first, second = np.triu_indices(len(times), 1)
+    one, other = (np.sign(scores[first] - scores[second]) for scores in (metric, human))
+    pairs = times[first] * times[second]
+    found: dict[Statistic, Floats] = {}
     with np.errstate(invalid="ignore", divide="ignore"):
-        if statistic == "pearson":
-            found = pearson_rows(metric, human, times)
-        else:
-            one, other = (np.sign(scores[:, :, None] - scores[:, None, :]) for scores in (metric, human))
-            if statistic == "kendall":
-                untied = [(pairs * signs**2).sum(axis=(1, 2)) for signs in (one, other)]
-                found = (pairs * one * other).sum(axis=(1, 2)) / np.sqrt(untied[0] * untied[1])
+        for statistic in statistics:
+            if statistic == "pearson":
+                found[statistic] = pearson_two_pass(metric, human, times)
             elif statistic == "spearman":
                 # the mean rank of the drawn list is the same for all: a rank less it is half the net number below
-                ranks = [np.einsum("bst,bt->bs", signs, times) for signs in (one, other)]
-                found = pearson_rows(ranks[0], ranks[1], times)
+                ranks = [_net_below(signs, times, first, second) for signs in (one, other)]
+                found[statistic] = pearson_two_pass(ranks[0], ranks[1], times)
+            elif statistic == "kendall":
+                untied = [(pairs * np.abs(signs)).sum(axis=0) for signs in (one, other)]
+                found[statistic] = (pairs * one * other).sum(axis=0) / np.sqrt(untied[0] * untied[1])
             else:
-                apart = ~np.eye(times.shape[1], dtype=np.bool_)
-                found = (pairs * (one == other) * apart).sum(axis=(1, 2)) / (pairs * apart).sum(axis=(1, 2))
-    return np.where((times > 0).sum(axis=1) >= FEWEST_SYSTEMS, found, np.nan)
+                found[statistic] = (pairs * (one == other)).sum(axis=0) / pairs.sum(axis=0)
+    enough = np.count_nonzero(times, axis=0) >= FEWEST_SYSTEMS
+    return {statistic: np.where(enough, values, np.nan) for statistic, values in found.items()}
+
+
+def _net_below(signs: Floats, times: Floats, first: Ints, second: Ints) -> Floats:
+    """float64[S, B] drawn systems below each less those above; signs: float64[P, B] of the pairs first - second."""
+    of_pairs = np.arange(len(times))[:, None]
+    net: Floats = (of_pairs == first).astype(np.float64) @ (signs * times[second])
+    net -= (of_pairs == second).astype(np.float64) @ (signs * times[first])
+    return net
 
 
 def spa_interval(found: SoftAgreement, *, resamples: int, seed: int) -> tuple[float, float]:
@@ -146,10 +194,11 @@ def spa_interval(found: SoftAgreement, *, resamples: int, seed: int) -> tuple[fl
     if n_systems < FEWEST_SYSTEMS or not resamples or not found.n_pairs:
         return math.nan, math.nan
     apart, known = np.nan_to_num(found.apart), np.isfinite(found.apart).astype(np.float64)
-    values = []
-    for times in draws(n_systems, resamples, np.random.default_rng(seed)):
+    values, rng = [], np.random.default_rng(seed)
+    for size in blocks(resamples, n_systems):
+        times = draws(rng, n_systems, size)
         with np.errstate(invalid="ignore", divide="ignore"):
-            sums = [np.einsum("bs,st,bt->b", times, matrix, times, optimize=True) for matrix in (apart, known)]
+            sums = [np.einsum("bs,bs->b", times @ matrix, times) for matrix in (apart, known)]
             share = 1 - sums[0] / sums[1]
         values.append(np.where((times > 0).sum(axis=1) >= FEWEST_SYSTEMS, share, np.nan))
-    return interval(np.concatenate(values))
+    return _ends(np.concatenate(values), interval_levels(CONFIDENCE, n_systems))

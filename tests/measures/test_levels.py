@@ -4,10 +4,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.measures.levels import codes, grouped_acc_eq, grouped_correlation
-from bmx_grid.measures.weighted import draws
+from bmx_grid.measures import levels, resampling
+from bmx_grid.measures.levels import grouped_correlations
+from bmx_grid.measures.resampling import draws, interval_levels
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
+
+
+def grouped_correlation(kind, scores, *arrays):
+    """Of one column and one kind."""
+    return grouped_correlations([kind], scores[:, None], *arrays)[0][kind]
+
+
+def grouped_acc_eq(scores, *arrays):
+    return levels.grouped_acc_eq(scores[:, None], *arrays)[0]
 
 
 def some(n_items=40, n_systems=6, seed=0):
@@ -60,7 +70,7 @@ def test_what_is_undefined_has_no_interval_either(kind, scores, human):
 def test_intervals_are_those_of_drawn_clusters_written_out():
     """The same draws by hand: clusters listed as often as drawn, groups averaged with their copies."""
     scores, human, items, systems = some(n_items=12)
-    counts = np.concatenate(list(draws(12, 200, np.random.default_rng(7), len(scores))))
+    counts = draws(np.random.default_rng(7), 12, 200)
     by_item, by_system = [], []
     for row in counts.astype(int):
         drawn = np.repeat(np.arange(12), row)
@@ -70,7 +80,7 @@ def test_intervals_are_those_of_drawn_clusters_written_out():
         by_system.append(np.mean([stats.kendalltau(scores[r], human[r]).statistic for r in own]))
     for groups, expected in ((items, by_item), (systems, by_system)):
         found = grouped_correlation("kendall", scores, human, groups, items, 200, 7)
-        assert (found.low, found.high) == pytest.approx(tuple(np.quantile(expected, [0.025, 0.975])))
+        assert (found.low, found.high) == pytest.approx(tuple(np.quantile(expected, interval_levels(0.95, 12))))
 
 
 def test_fewer_than_three_clusters_have_no_interval():
@@ -119,6 +129,32 @@ def test_acc_eq_intervals_cover_what_a_full_bootstrap_says(grouping):
     assert (found.low, found.high) == pytest.approx((low, high), abs=0.03)
 
 
-def test_codes_number_labels():
-    assert codes(["b", "a", "b"]).tolist() == [1, 0, 1]
-    assert codes([]).tolist() == []
+def test_columns_are_as_if_alone_and_draws_do_not_depend_on_blocks(monkeypatch):
+    """Bit for bit: what else is computed, and how many resamples fit a block, changes nothing."""
+    scores, human, items, systems = some()
+    columns = np.stack([scores, np.round(scores), -human], axis=1)
+    for groups in (np.zeros_like(items), items, systems):
+        together = grouped_correlations(list(SCIPY), columns, human, groups, items, 100, 3)
+        agreed = levels.grouped_acc_eq(columns, human, groups, items, 100, 3)
+        monkeypatch.setattr(resampling, "CELLS", 7 * len(human))
+        for column, (by_kind, (agreement, _)) in enumerate(zip(together, agreed, strict=True)):
+            for kind, found in by_kind.items():
+                alone = grouped_correlation(kind, columns[:, column], human, groups, items, 100, 3)
+                assert [alone.value, alone.low, alone.high] == pytest.approx(
+                    [found.value, found.low, found.high], abs=1e-14
+                )
+            alone = grouped_acc_eq(columns[:, column], human, groups, items, 100, 3)[0]
+            assert [alone.value, alone.low, alone.high] == pytest.approx(
+                [agreement.value, agreement.low, agreement.high], abs=1e-14
+            )
+        monkeypatch.undo()
+
+
+def test_clusters_without_a_defined_group_are_not_counted_for_the_interval():
+    """Two items have three translations each: no interval, however many other items there are."""
+    items = np.array([0, 0, 0, 1, 1, 1, *range(2, 40)])
+    rng = np.random.default_rng(0)
+    scores, human = rng.normal(size=(2, len(items)))
+    found = grouped_correlation("pearson", scores, human, items, items, 200)
+    assert found.n_groups - found.n_undefined == 2
+    assert np.isfinite(found.value) and np.isnan([found.low, found.high]).all()

@@ -13,8 +13,10 @@ from bmx_grid.measures.resampling import (
     every_draw,
     every_swap,
     interval_levels,
+    seeded_draws,
     swaps,
     weighted_correlation,
+    weighted_correlations,
 )
 
 SCIPY = {
@@ -82,7 +84,7 @@ def test_bounds_leave_undefined_resamples_out():
 
 @pytest.mark.parametrize("kind", SCIPY)
 @pytest.mark.parametrize("values", [pytest.param(4, id="many ties"), pytest.param(10_000, id="few ties")])
-@pytest.mark.parametrize("signs", [pytest.param(3000, id="matrix"), pytest.param(0, id="sorted")])
+@pytest.mark.parametrize("signs", [pytest.param(3000, id="matrix"), pytest.param(0, id="compiled kernel")])
 def test_weights_are_repetitions(kind, values, signs, monkeypatch):
     monkeypatch.setattr(resampling, "SIGNS", signs)
     rng = np.random.default_rng(3)
@@ -116,6 +118,52 @@ def test_a_resample_without_the_outlier_keeps_its_digits():
     weights[0, 0] = 0
     found = weighted_correlation("pearson", x, human, weights)[0]
     assert found == pytest.approx(stats.pearsonr(x[1:], human[1:])[0], abs=1e-6)
+
+
+def test_a_resample_that_missed_nearly_all_variance_keeps_its_digits():
+    rng = np.random.default_rng(4)
+    x = np.concatenate([rng.normal(size=40) * 1e-8, [1e6]])
+    y = np.concatenate([x[:40] + rng.normal(size=40) * 1e-8, [1e6]])
+    weights = draws(rng, 41, 20)
+    weights[:, -1] = 0
+    expected = [stats.pearsonr(np.repeat(x, row), np.repeat(y, row)).statistic for row in weights.astype(int)]
+    np.testing.assert_allclose(weighted_correlation("pearson", x, y, weights), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", SCIPY)
+@pytest.mark.parametrize(
+    ("x", "human"),
+    [
+        pytest.param(np.ones(4), np.arange(4.0), id="constant scores"),
+        pytest.param(np.arange(4.0), np.full(4, 0.1 + 0.2), id="constant human scores"),
+        pytest.param(np.empty(0), np.empty(0), id="no pair at all"),
+    ],
+)
+def test_what_no_resample_defines_is_nan(kind, x, human):
+    assert np.isnan(weighted_correlation(kind, x, human, np.ones((2, len(x))))).all()
+
+
+@pytest.mark.parametrize("kind", SCIPY)
+def test_columns_and_blocks_change_no_digit(kind, monkeypatch):
+    rng = np.random.default_rng(5)
+    columns, human = np.round(rng.normal(size=(60, 3)), 1), rng.normal(size=60)
+    weights = draws(rng, 60, 30)
+    together = weighted_correlations(kind, columns, human, weights.T)
+    monkeypatch.setattr(resampling, "AT_ONCE", 7 * 60)
+    alone = [weighted_correlation(kind, column, human, weights) for column in columns.T]
+    np.testing.assert_allclose(together, alone, atol=1e-14)
+
+
+def test_seeded_draws_are_those_of_the_seed_in_blocks_of_any_size(monkeypatch):
+    expected = draws(np.random.default_rng(3), 10, 50).T
+    (kept,) = seeded_draws(10, 50, 3)
+    assert (kept == expected).all()
+    with pytest.raises(ValueError, match="read-only"):
+        kept[0] = 1
+    monkeypatch.setattr(resampling, "CELLS", 200)
+    parts = list(seeded_draws(10, 50, 3, width=20))
+    assert [part.shape for part in parts] == [(10, 10)] * 5
+    assert (np.concatenate(parts, axis=1) == expected).all()
 
 
 def test_codes_number_equal_labels_alike():

@@ -7,14 +7,14 @@ import pytest
 from scipy import stats
 
 from bmx_grid.measures.agreement import spa
+from bmx_grid.measures.resampling import draws
 from bmx_grid.measures.systems import (
     Segments,
     spa_interval,
-    system_interval,
+    system_intervals,
     system_statistic,
-    weighted_statistic,
+    weighted_statistics,
 )
-from bmx_grid.measures.weighted import counts_drawn
 
 
 def accuracy(x, y, names):
@@ -38,12 +38,13 @@ def test_equals_the_statistic_of_the_drawn_list(statistic, ties):
     metric, human = rng.normal(size=(40, 9)), rng.normal(size=(40, 9))
     if ties:
         metric, human = np.round(metric), np.round(human)
-    times = counts_drawn(9, 40, rng)
+    times = draws(rng, 9, 40)
     expected = []
     for row in range(40):
         names = np.repeat(np.arange(9), times[row].astype(int))
         expected.append(ORACLES[statistic](metric[row][names], human[row][names], names))
-    np.testing.assert_allclose(weighted_statistic(statistic, metric, human, times), expected, atol=1e-12)
+    found = weighted_statistics([statistic], metric, human, times)[statistic]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("statistic", ORACLES)
@@ -51,13 +52,13 @@ def test_resamples_of_two_systems_or_of_systems_without_scores_are_undefined(sta
     metric, human = np.tile(np.arange(4.0), (3, 1)), np.tile([2.0, 1, 5, 3], (3, 1))
     metric[2, :2] = np.nan
     times = np.array([[2.0, 2, 0, 0], [4, 0, 0, 0], [1, 1, 1, 1]])
-    assert np.isnan(weighted_statistic(statistic, metric, human, times)).all()
+    assert np.isnan(weighted_statistics([statistic], metric, human, times)[statistic]).all()
 
 
 @pytest.mark.parametrize("statistic", ["pearson", "spearman", "kendall"])
 def test_constant_systems_are_undefined(statistic):
     value = 0.1 + 0.2
-    found = weighted_statistic(statistic, np.full((1, 5), value), np.arange(5.0)[None], np.ones((1, 5)))
+    found = weighted_statistics([statistic], np.full((1, 5), value), np.arange(5.0)[None], np.ones((1, 5)))[statistic]
     assert np.isnan(found).all()
     assert np.isnan(system_statistic(statistic, np.full(5, value), np.arange(5.0)))
 
@@ -81,7 +82,7 @@ def test_a_system_is_the_mean_of_its_segments_and_the_score_of_its_sums():
 
 
 def test_drawn_clusters_count_as_often_as_they_were_drawn():
-    weights = np.array([[2.0, 1, 0], [0, 0, 3]])
+    weights = np.array([[2.0, 1, 0], [0, 0, 3]]).T
     found = some_segments()
     assert found.resampled(weights, corpus=True).tolist() == [
         pytest.approx([(2 * 1 + 3) / (2 * 4 + 9), (2 * 2 + 1) / (2 * 5 + 2)]),
@@ -94,19 +95,19 @@ def test_drawn_clusters_count_as_often_as_they_were_drawn():
 
 def test_a_system_without_a_drawn_segment_has_no_score():
     found = Segments(np.array([1.0, 2, 3]), np.array([0, 1, 1]), np.array([0, 1, 2]), 2, 3)
-    assert np.isnan(found.resampled(np.array([[0.0, 1, 2]]), corpus=False)).tolist() == [[True, False]]
+    assert np.isnan(found.resampled(np.array([[0.0, 1, 2]]).T, corpus=False)).tolist() == [[True, False]]
 
 
 def interval_of(metric, human, n_systems, n_clusters, statistic="pearson", seed=0):
-    return system_interval(
-        statistic,
-        lambda weights: np.tile(metric, (len(weights), 1)),
-        lambda weights: np.tile(human, (len(weights), 1)),
+    return system_intervals(
+        [statistic],
+        lambda weights: np.tile(metric, (weights.shape[1], 1)),
+        lambda weights: np.tile(human, (weights.shape[1], 1)),
         n_systems,
         n_clusters,
         resamples=500,
         seed=seed,
-    )
+    )[statistic]
 
 
 def test_intervals_hold_the_value_and_come_from_the_seed():
