@@ -66,6 +66,16 @@ def test_what_survives(gain, holm, survives, lost):
     assert (found.survives.tolist(), found.lost.tolist()) == ([survives], [lost])
 
 
+def test_an_interval_of_another_statistic_does_not_stand_beside_the_gain():
+    names = ("d", "a", "m", "lime")
+    some = frames({names: 0.1}, holm=0.01)
+    assert tested.gains_with_intervals(some)[names].survives
+    some["tests"]["difference"] = 0.2  # of Pearson's r, where the grid has Kendall's tau
+    assert tested.gains_with_intervals(some) == {}
+    found = Given(table({names: peaked(0.5, gain=0.1)}), AT, frames=some).ask(tested.declared)
+    assert np.isnan([*found.low, *found.p_holm]).all()
+
+
 def test_the_mean_gain_is_bounded_by_clusters_not_by_settings():
     """Four metrics on three language pairs are three clusters: copies of a setting leave the interval as it is."""
     gains = {("d", pair, "m1", "lime"): gain for pair, gain in zip("abc", (0.01, 0.02, 0.06), strict=True)}
