@@ -121,6 +121,28 @@ def test_metrics_are_compared_once_per_pair_and_ranked():
         assert own.value == correlate("pearson", setting.scores.base_scores, setting.segments.human_scores)
 
 
+def test_ranks_do_not_depend_on_the_alternative_or_on_the_order_of_metrics():
+    greater = dataclasses.replace(ASKED, alternative="greater")
+    for settings in (metrics(), metrics()[::-1]):
+        found = {
+            one.metric_name: next(rank.rank for rank in result.ranks if rank.level == "segment")
+            for one, result in zip(settings, evaluated(settings, greater), strict=True)
+        }
+        assert found == {"good": 1, "copy": 1, "noise": 2}
+
+
+def test_a_test_that_swaps_systems_is_undefined_where_there_is_one_system():
+    setting = finished(40)
+    numbered = enumerate(setting.segments.segments)
+    segments = tuple(dataclasses.replace(one, id=str(row), system=None) for row, one in numbered)
+    alone = dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, segments=segments))
+    rows = {row.test: row for row in evaluated([alone])[0].rows if row.point == "published"}
+    assert np.isfinite(rows["perm_inputs"].p)
+    for test in ("perm_systems", "perm_both"):
+        assert np.isnan([rows[test].p, rows[test].low, rows[test].high]).all()
+        assert rows[test].family.endswith(": 0 comparisons")
+
+
 def test_several_explainers_of_a_metric_do_not_compare_it_with_itself():
     setting = finished(40)
     other = renamed(setting, explainer_name="lime")
@@ -161,6 +183,8 @@ def test_ranks(values, p_of, ranks):
         pytest.param({"tests": ("wiliams",)}, "williams", id="unknown test"),
         pytest.param({"alternative": "less"}, "two-sided", id="alternative"),
         pytest.param({"statistics": ("person",)}, "pearson", id="statistic"),
+        pytest.param({"tests": ()}, "tests: choose at least one", id="no tests"),
+        pytest.param({"statistics": ()}, "statistics: choose at least one", id="no statistics"),
         pytest.param({"resamples": 0}, "resamples must lie between", id="no resamples"),
         pytest.param({"splits": 10**9}, "splits must lie between", id="too many splits"),
     ],
