@@ -46,7 +46,8 @@ class OfExplainer:
     point: "published", "elsewhere" or "", the fixed point of the analysis; w, p: NaN where it differs by setting.
     gains: at this point. survive, lost: single gains, and losses, that survive the correction, of n_tested.
     placebos: by placebo, the mean gain at the same point; beyond_length: what is gained over a base that has the best
-    length term already. best_gain, cross_fitted_gain: means over the same n_selected settings, of the best of the grid
+    length term already. elsewhere: at points chosen on the other language pairs.
+    best_gain, cross_fitted_gain: means over the same n_selected settings, of the best of the grid
     and of points chosen on half of the clusters and judged on the other. verdicts: how often each is given, of
     `widest_verdicts`. n_seeds: with which each setting was explained; seed_deviation: the standard deviation of a gain
     over them, mean over settings; 0 and NaN where only one was.
@@ -61,6 +62,7 @@ class OfExplainer:
     lost: int
     placebos: Mapping[str, MeanOfClusters]
     beyond_length: MeanOfClusters | None
+    elsewhere: MeanOfClusters | None
     best_gain: float
     cross_fitted_gain: float
     n_selected: int
@@ -93,6 +95,7 @@ def compute(given: Given) -> Established:
     placebos, seeds = _by_placebo(given, real, at.points), _by_seed(given, real, at.points)
     selection = {setting_of(row): row for row in rows_of(given.frames.get("selection"))}
     verdicts = widest_verdicts(list(rows_of(given.frames.get("verdicts"))))
+    there = _elsewhere(given, real)
     found: dict[str, OfExplainer] = {}
     for name in real.factor_levels("explainer"):
         rows = real.where(explainer=name)
@@ -115,6 +118,7 @@ def compute(given: Given) -> Established:
             lost=int(own.lost.sum()),
             placebos={placebo: reached[placebo] for placebo in PLACEBOS if placebo in reached},
             beyond_length=reached.get(BEYOND),
+            elsewhere=cluster_mean(there[rows], clusters, seed=seed) if np.isfinite(there[rows]).any() else None,
             best_gain=_mean(best),
             cross_fitted_gain=_mean(crossed),
             n_selected=len(best),
@@ -177,13 +181,13 @@ def _beside(result: Established) -> Table:
         values = (one.gains.mean_gain, *reached, *past, *chosen)
         rows.append((Cell(name), *(Cell(value, "+.5f") for value in values)))
     names = [placebo.replace("_", " ") for placebo in PLACEBOS]
-    header = ("explainer", "mean gain", *names, "beyond length", "low", "high", "best of grid", "cross-fitted")
+    header = ("explainer", "mean gain", *names, "beyond length", "low", "high", "best of grid", "chosen on half")
     notes = (
         "Mean gains over the settings of the explainer at the same point: of random attributions, attributions of "
         "another segment, a term in the number of words alone, and the indicator that no attribution was <= 0; beyond "
         "length: over a base that has the best length term already, with its interval by clusters.",
-        "Best of grid: chosen where it is judged; cross-fitted: chosen on half of the clusters of segments and judged "
-        "on the other half, not boosting among the choices. What lies between them is what selection hides.",
+        "Best of grid: chosen where it is judged; chosen on half: of the clusters of segments, and judged on the "
+        "other half, not boosting among the choices. What lies between them is what selection hides.",
     )
     return Table("placebos", "What placebos and selection reach", header, (tuple(rows),), notes, brief=True)
 
@@ -274,10 +278,14 @@ def _sentence(name: str, one: OfExplainer, test: str) -> str:
         parts.append(f"beyond length it is {_with_interval(beyond.mean, beyond.low, beyond.high)}")
     if one.n_seeds > 1:
         parts.append(f"over {one.n_seeds} seeds a single gain deviates by {number(one.seed_deviation, '.4f')}")
+    if one.elsewhere is not None:
+        there = one.elsewhere
+        parts.append(f"chosen on the other language pairs {_with_interval(there.mean, there.low, there.high)}")
     if one.n_selected:
         parts.append(
-            f"selection hides {_signed(one.best_gain - one.cross_fitted_gain)}: best of the grid "
-            f"{_signed(one.best_gain)}, cross-fitted {_signed(one.cross_fitted_gain)}"
+            f"the best of the grid gains {_signed(one.best_gain)}, points chosen on half of the clusters "
+            f"{_signed(one.cross_fitted_gain)} on the other half: selection hides "
+            f"{_signed(one.best_gain - one.cross_fitted_gain)}"
         )
     if one.verdicts:
         parts.append(f"verdicts at cross-fitted points: {_verdicts_in_words(one)}")
@@ -327,7 +335,9 @@ def _of(count: int, total: int) -> str:
 
 
 def _verdicts_in_words(one: OfExplainer) -> str:
-    return ", ".join(f"{verdict} {count}" for verdict, count in sorted(one.verdicts.items())) or "not tested"
+    total = sum(one.verdicts.values())
+    told = (f"{verdict} ({count} of {total})" for verdict, count in sorted(one.verdicts.items()))
+    return ", ".join(told) or "not tested"
 
 
 def _place(one: OfExplainer) -> tuple[Cell, Cell]:
@@ -353,6 +363,13 @@ def _selected(selection: Mapping[Setting, Mapping[str, object]], settings: Seque
     pairs = np.array([[row["best_gain"], row["cross_fitted_gain"]] for row in found], dtype=np.float64).reshape(-1, 2)
     kept = pairs[np.isfinite(pairs).all(axis=1)]
     return kept[:, 0], kept[:, 1]
+
+
+def _elsewhere(given: Given, real: GridTable) -> Floats:
+    """float64[S] gains at points chosen on the other language pairs, NaN where there are none."""
+    rows = by_point(given.frames.get("points"))
+    reached = [rows.get(("elsewhere", setting)) for setting in real.settings]
+    return np.array([math.nan if row is None else float(row["gain"]) for row in reached], dtype=np.float64)
 
 
 def _by_placebo(given: Given, real: GridTable, points: Sequence[str]) -> dict[str, Floats]:

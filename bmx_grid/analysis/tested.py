@@ -20,6 +20,7 @@ PUBLISHED = "published"
 DECLARED = (PUBLISHED, "elsewhere")  # points that were not chosen where they are judged; the first that is there
 # Of several tests of one gain the one whose p value is shown: permutations need no assumption about the scores.
 PREFERRED = ("perm_inputs", "perm_both", "perm_systems", "bootstrap", "williams")
+SAME = 1e-6  # how far the gain of a point and the difference that was tested may lie apart, by rounding
 SURVIVES = f"it survives Holm's correction at {ALPHA:.2f} within its family".replace("0.", ".")
 MARKED = f"Bold, and † in plain text: a gain above 0 where {SURVIVES}; nothing else is marked."
 
@@ -113,7 +114,7 @@ class GainInterval:
 
 def gains_with_intervals(frames: Mapping[str, pd.DataFrame]) -> dict[tuple[str, ...], GainInterval]:
     """By data set, language pair, metric and explainer what was tested at published points; empty without tests."""
-    test, found = _of_one_test(frames.get("tests"))
+    test, found = _of_one_test(frames.get("tests"), by_point(frames.get("points")))
     return {
         tuple(setting): GainInterval(
             _number(row, "low"),
@@ -151,7 +152,7 @@ def setting_of(row: Mapping[str, Any]) -> Setting:
 
 def _tested(table: GridTable, at: Sequence[str], points: Rows, tests: pd.DataFrame | None) -> Tested:
     """The settings of a table, each at the point of that name."""
-    test, found = _of_one_test(tests)
+    test, found = _of_one_test(tests, points)
     named = [points.get((name, setting)) for name, setting in zip(at, table.settings, strict=True)]
     tested = [found.get((name, setting)) for name, setting in zip(at, table.settings, strict=True)]
     families = {str(row["family"]) for row in tested if row is not None}
@@ -165,15 +166,17 @@ def _tested(table: GridTable, at: Sequence[str], points: Rows, tests: pd.DataFra
     )
 
 
-def _of_one_test(tests: pd.DataFrame | None) -> tuple[str, Rows]:
+def _of_one_test(tests: pd.DataFrame | None, points: Rows) -> tuple[str, Rows]:
     """The test of PREFERRED that is there, "" for none, and its rows by point and setting.
 
-    Of several judgements the first counts, which is the primary one.
+    Of several judgements the first counts, which is the primary one. A test of another statistic than the grid's speaks
+    of another gain, whose interval must not stand beside this one: its rows are left out.
     """
     kept = [
         row
         for row in rows_of(tests)
         if row["level"] == "segment" and row["grouping"] == "none" and row["point"] in DECLARED
+        if not _differs(row, points.get((str(row["point"]), setting_of(row))))
     ]
     kinds = {row["test"] for row in kept if np.isfinite(row["p"])}
     test = next((one for one in PREFERRED if one in kinds), "")
@@ -182,6 +185,12 @@ def _of_one_test(tests: pd.DataFrame | None) -> tuple[str, Rows]:
         if row["test"] == test:
             found.setdefault((str(row["point"]), setting_of(row)), row)
     return test, found
+
+
+def _differs(test: Mapping[str, Any], point: Mapping[str, Any] | None) -> bool:
+    """Whether a test is of another gain than that of the point."""
+    difference = abs(_number(test, "difference") - _number(point, "gain"))
+    return bool(difference > SAME)
 
 
 def _column(rows: Sequence[Mapping[str, Any] | None], name: str) -> Floats:

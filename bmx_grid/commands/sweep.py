@@ -327,7 +327,7 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
         tracker.finish(ending(error), failed)
         raise
     tracker.finish("finished", failed)
-    of_settings = sweep_table(results, failed, tested=gains_with_intervals(frames_of(tables, ("tests",))))
+    of_settings = sweep_table(results, failed, tested=gains_with_intervals(frames_of(tables, ("points", "tests"))))
     shown = "\n".join(part for part in (*in_words(sentences), of_settings, note) if part)
     say(shown)
     scored = sum(one.result.n_texts for one in (*outcomes, *again) if one.result is not None)

@@ -136,7 +136,7 @@ def _missing(
     if left is not None:
         name = ids[left] if file.systems is None else f"{ids[left]}:{file.systems[left]}"
         held = f" {file.place(left)[:1].upper()}{file.place(left)[1:]} has '{name}', which no segment is called."
-    return f"{file.path}: no score for segment '{first.name}'{more} of {_set(segments)};{held} Correct the id, or {ADD}"
+    return f"{file.path}: no score for segment '{first.name}'{more} of {_set(segments)}.{held} Correct the id, or {ADD}"
 
 
 def _by_order(file: ScoreFile, segments: SegmentSet, rows: Sequence[int]) -> NDArray[np.intp]:

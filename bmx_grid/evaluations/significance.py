@@ -176,6 +176,9 @@ class SignificanceEvaluation(Evaluation):
     seed: int = identity(0)
 
     def __post_init__(self) -> None:
+        for name in ("tests", "statistics"):
+            if not getattr(self, name):
+                raise ConfigError(f"significance.{name}: choose at least one, or leave significance out of evaluation.")
         for test in self.tests:
             if test not in get_args(Test):
                 raise ConfigError(unknown("test", test, get_args(Test)))
@@ -183,9 +186,11 @@ class SignificanceEvaluation(Evaluation):
             check_kind(statistic)
         if self.alternative not in get_args(Alternative):
             raise ConfigError(unknown("alternative", self.alternative, get_args(Alternative)))
-        for name, least, most in (("resamples", 1, 1_000_000), ("splits", 1, 10_000), ("rank_resamples", 0, 100_000)):
+        for name, least, most in (("resamples", 40, 1_000_000), ("splits", 40, 10_000), ("rank_resamples", 0, 100_000)):
             if not least <= getattr(self, name) <= most:
-                raise ConfigError(f"{name} must lie between {least} and {most:,}, got {getattr(self, name)}.")
+                raise ConfigError(
+                    f"significance.{name} must lie between {least} and {most:,}, got {getattr(self, name)}."
+                )
 
     def cost(self, n_segments: int) -> float:
         return 0.2 + n_segments * (self.resamples + 10 * self.splits) * len(self.grid.spec.p) / 1e9
@@ -320,7 +325,8 @@ class SignificanceEvaluation(Evaluation):
                     rows = list(self._tests(where, both, statistic, f"{level}: metric against metric"))
                     if math.isfinite(rows[0].difference):
                         found[left][0].extend(rows)
-                        p_of[left, right] = next((row.p for row in rows if row.test in UNITS), rows[0].p)
+                        shown = next((row for row in rows if row.test in UNITS), rows[0])
+                        p_of[left, right] = _two_sided(shown.p, shown.alternative)
                 values = [correlate(statistic, one.x, one.human) for one in scores]
                 for at, rank in enumerate(significance_ranks(values, p_of)):
                     if p_of:
@@ -373,6 +379,8 @@ class SignificanceEvaluation(Evaluation):
         done: dict[str, Comparison] = {}
         for test in self.tests:
             unit = scores.unit(test)
+            # Each system score is a row of its own; of one system's segments no system can be swapped.
+            undefined = UNITS.get(test, "inputs") != "inputs" and scores.system is None and where["level"] == "segment"
             if unit not in done:
                 done[unit] = self._compared(scores, statistic, unit, self.resamples, self.seed)
             found = done[unit]
@@ -384,11 +392,11 @@ class SignificanceEvaluation(Evaluation):
             yield Row(
                 **where,
                 difference=found.difference,
-                low=found.low,
-                high=found.high,
+                low=math.nan if undefined else found.low,
+                high=math.nan if undefined else found.high,
                 test=test,
                 alternative=self.alternative,
-                p=p,
+                p=math.nan if undefined else p,
                 n=found.n,
                 clusters=found.clusters,
                 resamples=0 if test == "williams" else self.resamples,
@@ -447,6 +455,11 @@ def _systems(settings: Sequence[Finished]) -> list[_Scores]:
 
 def _of_segments(setting: Finished, statistic: str) -> dict[str, Any]:
     return {"human": setting.segments.human_name, "level": "segment", "grouping": "none", "statistic": statistic}
+
+
+def _two_sided(p: float, alternative: str) -> float:
+    """A p value as ranks need it, which ask for a difference in either direction."""
+    return p if alternative == "two-sided" else min(1.0, 2 * min(p, 1 - p))
 
 
 def significance_ranks(values: Sequence[float], p_of: Mapping[tuple[int, int], float]) -> list[int]:

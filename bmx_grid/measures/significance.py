@@ -41,7 +41,7 @@ def williams(r_x: float, r_y: float, r_xy: float, n: int, alternative: Alternati
 
     _check_alternative(alternative)
     found = np.array([r_x, r_y, r_xy], dtype=np.float64)
-    if np.isnan(found).any() or n < 4:
+    if np.isnan(found).any() or n < 4 or r_xy >= 1 - TIE:  # equal metrics differ by rounding
         return float("nan")
     if (np.abs(found) > 1).any():
         raise ValueError(f"correlations are between -1 and 1, not {r_x}, {r_y}, {r_xy}")

@@ -192,7 +192,8 @@ def make_plan(
             for explainer_name, explainer in of_metric.items():
                 names = (metric_name, explainer_name)
                 if explainer is not None and not metric.higher_is_better:
-                    left_out.append(Refused(setting_label(segments.dataset, segments.language_pair, *names), LOWER))
+                    label = setting_label(segments.dataset, segments.language_pair, *names)
+                    left_out.append(Refused(label, f"is a metric whose {LOWER}"))
                     continue
                 matching = _matching(unwanted, segments.dataset, segments.language_pair, *names)
                 if matching is not None:

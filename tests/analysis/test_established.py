@@ -44,8 +44,9 @@ def test_one_sentence_per_explainer_says_what_is_established():
         "survive Holm's correction (perm_inputs); placebos reach random attributions +0.0400, attributions of another "
         "segment +0.0200, length alone +0.0800, the sign alone +0.0000; beyond length it is +0.0040 "
         "[+0.0040, +0.0040]; "
-        "selection hides +0.0190: best of the grid +0.0200, cross-fitted +0.0010; "
-        "verdicts at cross-fitted points: length 1."
+        "the best of the grid gains +0.0200, points chosen on half of the clusters +0.0010 on the other half: "
+        "selection hides +0.0190; "
+        "verdicts at cross-fitted points: length (1 of 1)."
     )
 
 
@@ -64,6 +65,16 @@ def test_what_survives(gain, holm, survives, lost):
     given = Given(table({names: peaked(0.5, gain=gain)}), AT, frames=frames({names: gain}, holm=holm))
     found = given.ask(tested.declared)
     assert (found.survives.tolist(), found.lost.tolist()) == ([survives], [lost])
+
+
+def test_an_interval_of_another_statistic_does_not_stand_beside_the_gain():
+    names = ("d", "a", "m", "lime")
+    some = frames({names: 0.1}, holm=0.01)
+    assert tested.gains_with_intervals(some)[names].survives
+    some["tests"]["difference"] = 0.2  # of Pearson's r, where the grid has Kendall's tau
+    assert tested.gains_with_intervals(some) == {}
+    found = Given(table({names: peaked(0.5, gain=0.1)}), AT, frames=some).ask(tested.declared)
+    assert np.isnan([*found.low, *found.p_holm]).all()
 
 
 def test_the_mean_gain_is_bounded_by_clusters_not_by_settings():

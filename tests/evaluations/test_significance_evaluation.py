@@ -17,7 +17,7 @@ from bmx_grid.segments import SegmentSet
 
 GRID = GridEvaluation(p=PowerRange(-2, 2, 0.5), w=(0.0, 0.5, 1.0), fixed={"erasure": PublishedPoint(w=0.5, p=1.0)})
 TESTS = ("williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap")
-ASKED = SignificanceEvaluation(grid=GRID, tests=TESTS, resamples=200, splits=10)
+ASKED = SignificanceEvaluation(grid=GRID, tests=TESTS, resamples=200, splits=40)
 
 
 def renamed(setting, **names):
@@ -69,7 +69,7 @@ def test_the_best_point_is_tested_once_against_the_maximum_over_the_grid():
     assert result.grid.point == pytest.approx((found.best_w, found.best_p))
     selection = ASKED.rows(result)["selection"]
     assert selection["best_gain"] == [row.difference]
-    assert selection["splits"] == [10]
+    assert selection["splits"] == [40]
 
 
 def test_p_values_are_adjusted_within_their_families():
@@ -121,6 +121,28 @@ def test_metrics_are_compared_once_per_pair_and_ranked():
         assert own.value == correlate("pearson", setting.scores.base_scores, setting.segments.human_scores)
 
 
+def test_ranks_do_not_depend_on_the_alternative_or_on_the_order_of_metrics():
+    greater = dataclasses.replace(ASKED, alternative="greater")
+    for settings in (metrics(), metrics()[::-1]):
+        found = {
+            one.metric_name: next(rank.rank for rank in result.ranks if rank.level == "segment")
+            for one, result in zip(settings, evaluated(settings, greater), strict=True)
+        }
+        assert found == {"good": 1, "copy": 1, "noise": 2}
+
+
+def test_a_test_that_swaps_systems_is_undefined_where_there_is_one_system():
+    setting = finished(40)
+    numbered = enumerate(setting.segments.segments)
+    segments = tuple(dataclasses.replace(one, id=str(row), system=None) for row, one in numbered)
+    alone = dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, segments=segments))
+    rows = {row.test: row for row in evaluated([alone])[0].rows if row.point == "published"}
+    assert np.isfinite(rows["perm_inputs"].p)
+    for test in ("perm_systems", "perm_both"):
+        assert np.isnan([rows[test].p, rows[test].low, rows[test].high]).all()
+        assert rows[test].family.endswith(": 0 comparisons")
+
+
 def test_several_explainers_of_a_metric_do_not_compare_it_with_itself():
     setting = finished(40)
     other = renamed(setting, explainer_name="lime")
@@ -161,6 +183,8 @@ def test_ranks(values, p_of, ranks):
         pytest.param({"tests": ("wiliams",)}, "williams", id="unknown test"),
         pytest.param({"alternative": "less"}, "two-sided", id="alternative"),
         pytest.param({"statistics": ("person",)}, "pearson", id="statistic"),
+        pytest.param({"tests": ()}, "tests: choose at least one", id="no tests"),
+        pytest.param({"statistics": ()}, "statistics: choose at least one", id="no statistics"),
         pytest.param({"resamples": 0}, "resamples must lie between", id="no resamples"),
         pytest.param({"splits": 10**9}, "splits must lie between", id="too many splits"),
     ],
@@ -171,8 +195,8 @@ def test_bad_options_are_refused(changes, said):
 
 
 def test_a_large_family_gets_the_resamples_it_needs():
-    """With 19 swaps no p is below .05, so that three comparisons could never survive Holm's correction."""
-    asked = dataclasses.replace(ASKED, tests=("perm_inputs",), resamples=19)
+    """With 40 swaps no p is below .024, so that three comparisons could never survive Holm's correction."""
+    asked = dataclasses.replace(ASKED, tests=("perm_inputs",), resamples=40)
     settings = metrics(160)
     results = evaluated(settings, asked)
     rows = {(row.compared, row.against): row for one in results for row in one.rows if row.level == "segment"}
@@ -180,7 +204,7 @@ def test_a_large_family_gets_the_resamples_it_needs():
     assert rows["good", "noise"].p_holm < 0.05
     assert rows["good", "noise"].seed != asked.seed
     quiet = rows["good", "copy"]
-    assert quiet.p > 10 / 20 or quiet.resamples == 240
+    assert quiet.p > 10 / 41 or quiet.resamples == 240
 
 
 def test_a_small_family_is_left_alone():

@@ -27,4 +27,4 @@ def test_ter_has_settings_without_an_explainer_only(tmp_path, explained):
     assert named == ({"chrf"} if explained else {"chrf", "ter"})
     left_out = [one for one in plan.left_out if "ter" in one.label]
     assert bool(left_out) == explained
-    assert all("lower scores are better" in one.reason for one in left_out)
+    assert all("is a metric whose lower scores are better" in one.reason for one in left_out)
