@@ -11,7 +11,7 @@ from bmx_grid.evaluations.agreement import OfPoint, Places, Row, SystemRow, Syst
 from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Kind
 from bmx_grid.identity import identity
 
-SECONDS_PER_SEGMENT = 4e-4  # with 1,000 resamples
+SECONDS_PER_SEGMENT = 6e-4  # with 1,000 resamples
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,10 +23,11 @@ from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import GridInputs, grid_inputs, nearest_point
 from bmx_grid.measures.placebos import NO_DONOR, donors, log_words, none_shifted, random_like
-from bmx_grid.measures.resampling import blocks, bounds, codes, draws, interval_levels, weighted_correlation
+from bmx_grid.measures.resampling import bounds, codes, interval_levels, seeded_draws, weighted_correlations
 
 ALL = "all"  # in place of a name, where a row speaks of all language pairs, or all data sets
 FEWEST_CLUSTERS = 3
+KEPT = 2**23  # means, segments x p, of the settings that choose for each other: 64 MiB
 BOOST, RANDOM, REASSIGNED, LENGTH, INDICATOR, BEYOND = (
     "none",
     "random",
@@ -203,15 +204,21 @@ class PlaceboEvaluation(Evaluation):
         spec = self.grid.spec
         names = [setting.segments.language_pair for setting in settings]
         pairs: list[dict[tuple[str, str], list[Pair]]] = [{} for _ in settings]
+        # Settings that choose for each other are looked at again and again: their means are kept where they are small.
+        keep = cache if sum(len(one.items) for one in settings) * len(spec.p) <= KEPT else _not_kept
+        inputs = keep(partial(inputs_of, spec))
         for placebo, draw in self._all():
-            members = [partial(self._of_setting, setting, placebo, draw) for setting in settings]
+            candidates = keep(partial(self._of_setting, inputs, placebo, draw))
+            members = [partial(candidates, setting) for setting in settings]
             for at, pair in enumerate(points.elsewhere(spec, names, members)):
                 if pair is not None:
                     pairs[at].setdefault((placebo, ELSEWHERE), []).append(pair)
-        return [self._judge(one, inputs_of(spec, one), found) for one, found in zip(settings, pairs, strict=True)]
+        return [self._judge(one, inputs(one), found) for one, found in zip(settings, pairs, strict=True)]
 
-    def _of_setting(self, setting: Finished, placebo: str, draw: int) -> Candidates:
-        return self._candidates(setting, inputs_of(self.grid.spec, setting), placebo, draw)
+    def _of_setting(
+        self, inputs: Callable[[Finished], GridInputs], placebo: str, draw: int, setting: Finished
+    ) -> Candidates:
+        return self._candidates(setting, inputs(setting), placebo, draw)
 
     def _all(self) -> list[tuple[str, int]]:
         """Each placebo with the number of its draw."""
@@ -257,6 +264,7 @@ class PlaceboEvaluation(Evaluation):
         inside = [pair for (_, point), drawn in pairs.items() if point != BEST for pair in drawn]
         scores = {id(one): one for pair in inside for one in (pair.boosted, pair.against)}
         resampled = _resampled(kind, scores, human, clusters, self.resamples, self.seed)
+        matched = self._matched(setting, own)
         found: list[Reached] = []
         sampled: dict[tuple[str, str], tuple[float, Floats]] = {}
         for (placebo, point), drawn in pairs.items():
@@ -267,8 +275,8 @@ class PlaceboEvaluation(Evaluation):
                 samples = _over_draws(np.array(differences), self.seed)
                 sampled[placebo, point] = gain, samples
                 estimate = _estimate(gain, samples, count)
-            matched = self._matched(setting, own) if placebo == REASSIGNED else math.nan
-            found.append(Reached(placebo, point, estimate, len(human), count, drawn[0].chosen_on, matched))
+            share = matched if placebo == REASSIGNED else math.nan
+            found.append(Reached(placebo, point, estimate, len(human), count, drawn[0].chosen_on, share))
         over = {}
         for (placebo, point), (gain, samples) in sampled.items():
             if placebo == BOOST and (REASSIGNED, point) in sampled:
@@ -313,6 +321,10 @@ class PlaceboEvaluation(Evaluation):
         return {"placebos": placebos, "verdicts": columns}
 
 
+def _not_kept(make: Callable[[Finished], Any]) -> Callable[[Finished], Any]:
+    return make
+
+
 def _labels(setting: Finished, own: GridInputs) -> NDArray[np.str_]:
     """The clusters of the used segments."""
     return np.asarray(setting.clusters, dtype=np.str_)[own.used]
@@ -335,16 +347,18 @@ def _resampled(
 ) -> dict[int, Floats]:
     """float64[R] correlations of each score under resamples of whole clusters, the same ones for all; NaN undefined."""
     count = int(clusters.max(initial=-1)) + 1
-    found: dict[int, list[Floats]] = {key: [] for key in scores}
     if count < FEWEST_CLUSTERS:
         return {}
-    rng = np.random.default_rng(seed)
-    for size in blocks(resamples, len(human)):
-        weights = draws(rng, count, size)[:, clusters]
-        for key, values in scores.items():
-            known = np.isfinite(values).all()
-            found[key].append(weighted_correlation(kind, values, human, weights) if known else np.full(size, np.nan))
-    return {key: np.concatenate(parts) for key, parts in found.items()}
+    known = {key: values for key, values in scores.items() if np.isfinite(values).all()}
+    found = {key: np.full(resamples, np.nan) for key in scores}
+    if not known:
+        return found
+    columns = np.column_stack(list(known.values()))
+    parts = [
+        weighted_correlations(kind, columns, human, drawn[clusters])
+        for drawn in seeded_draws(count, resamples, seed, len(human))
+    ]
+    return found | dict(zip(known, np.concatenate(parts, axis=1), strict=True))
 
 
 def _over_draws(samples: Floats, seed: int) -> Floats:
