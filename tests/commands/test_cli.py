@@ -19,7 +19,14 @@ from bmx_grid.commands.sweep import run
 from bmx_grid.errors import BmxError
 from bmx_grid.terminal import command as answered
 
-SAMPLE = ("executor=sequential", "tracking=none", "analysis=false", "dataset.sample.language_pairs=[de-en]", "limit=4")
+SAMPLE = (
+    "executor=sequential",
+    "tracking=none",
+    "analysis=false",
+    "evaluation=[grid]",
+    "dataset.sample.language_pairs=[de-en]",
+    "limit=4",
+)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +111,14 @@ def test_a_command_that_does_not_exist_is_answered_with_those_that_do(given, mon
 def test_one_segment_too_long_for_shap_leaves_the_others_explained(tmp_path):
     folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"]
     table = own_table(tmp_path, [*GOOD, f"a\tb\t{'word ' * 260}end\t1"])
-    quiet = ["executor=sequential", "tracking=none", "analysis=false", "metric=[chrf]", "explainer=[shap]"]
+    quiet = [
+        "executor=sequential",
+        "tracking=none",
+        "analysis=false",
+        "evaluation=[grid]",
+        "metric=[chrf]",
+        "explainer=[shap]",
+    ]
     with pytest.warns(UserWarning, match="not explained: segment '7': .* takes at least 523 scores"):
         assert run(composed(*table, *quiet, *folders)) == 0
 
@@ -126,7 +140,14 @@ GOOD = [f"quelle {n}\treference {n} words\thypothesis {n % 3} words\t{n}" for n 
     ],
 )
 def test_data_that_cannot_be_used_fail_with_the_place_and_the_way_out(rows, message, tmp_path, capsys):
-    chosen = ["executor=sequential", "tracking=none", "analysis=false", "metric=[chrf]", "explainer=[shap]"]
+    chosen = [
+        "executor=sequential",
+        "tracking=none",
+        "analysis=false",
+        "evaluation=[grid]",
+        "metric=[chrf]",
+        "explainer=[shap]",
+    ]
     folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"]
     assert run(composed(*chosen, *folders, *own_table(tmp_path, rows))) == 1
     shown = capsys.readouterr()
@@ -186,7 +207,14 @@ def test_unusual_data_give_results_with_what_is_undefined_counted(rows, n_rated,
 
 
 def test_an_empty_text_is_warned_of(tmp_path):
-    chosen = ["executor=sequential", "tracking=none", "analysis=false", "metric=[chrf]", "explainer=[erasure]"]
+    chosen = [
+        "executor=sequential",
+        "tracking=none",
+        "analysis=false",
+        "evaluation=[grid]",
+        "metric=[chrf]",
+        "explainer=[erasure]",
+    ]
     folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"]
     with pytest.warns(UserWarning, match="1 of 7 segments has an empty text"):
         run(composed(*chosen, *folders, *own_table(tmp_path, [*GOOD, "wort\tword\t\t3"])))
@@ -218,7 +246,7 @@ def test_a_full_disk_fails_the_setting_and_keeps_what_was_finished(tmp_path, mon
     assert not list((tmp_path / "cache").rglob("*.part"))
 
 
-QUIET = ("executor=sequential", "tracking=none", "analysis=false")
+QUIET = ("executor=sequential", "tracking=none", "analysis=false", "evaluation=[grid]")
 QUICK = ("+sweep=quickstart", "metric=[chrf]", "explainer=[erasure]", *QUIET)
 
 

@@ -37,7 +37,13 @@ def run(tmp_path, monkeypatch, capsys):
     return call
 
 
-OWN = ("dataset=[tabular]", "dataset.tabular.path=mine.tsv", "dataset.tabular.language_pairs=[de-en]", "explainer=[]")
+OWN = (
+    "dataset=[tabular]",
+    "dataset.tabular.path=mine.tsv",
+    "dataset.tabular.language_pairs=[de-en]",
+    "explainer=[]",
+    "evaluation=[grid]",
+)
 
 
 def test_several_imported_metrics_beside_one_that_scores_texts(run):

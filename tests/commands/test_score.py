@@ -84,6 +84,7 @@ def test_a_file_gets_the_numbers_of_the_sweep(metric, explainer, side, tmp_path,
             f"grid.side={side}",
             "executor=sequential",
             "tracking=none",
+            "evaluation=[grid]",
         ),
         *(f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"),
     )

@@ -89,7 +89,7 @@ def test_download_verify_show(run, publisher, checksums, pack, tmp_path):
     assert status == 0
     assert "3 files written below data" in out
     assert run("verify", "wmt22_qe", "language_pair=km-en")[0] == 0
-    assert "1 segments in 1 clusters, 1 rated" in run("show", "wmt22_qe", "language_pair=km-en")[1]
+    assert "1 segment in 1 cluster, 1 rated" in run("show", "wmt22_qe", "language_pair=km-en")[1]
     (tmp_path / "data" / FOLDER / "test.2022.mt").write_bytes(b"x\n")
     status, out, _ = run("verify", "wmt22_qe", "language_pair=km-en")
     assert status == 1

@@ -78,7 +78,7 @@ def test_wmt17_says_what_is_wrong(wmt17, reader, tmp_path, rows, words):
 def test_wmt17_files_of_different_lengths(wmt17, write, reader, tmp_path):
     wmt17(ROWS)
     write(f"{WMT17}/references/newstest2017-csen-ref.en", "only one\n")
-    with pytest.raises(DataError, match="has 1 lines"):
+    with pytest.raises(DataError, match="has 1 line[,;]"):
         reader("wmt17").read(tmp_path, "cs-en")
 
 
@@ -162,7 +162,7 @@ def test_eval4nlp_reads_aligned_lines(write, pack, reader, tmp_path):
 
 def test_eval4nlp_lines_that_do_not_align(write, pack, reader, tmp_path):
     write(EVAL4NLP, pack({"test21.src": "a\nb\n", "test21.mt": "a\nb\n", "test21.da": "1\n"}))
-    with pytest.raises(DataError, match=r"test21\.da has 1 lines"):
+    with pytest.raises(DataError, match=r"test21\.da has 1 line[,;]"):
         reader("eval4nlp21").read(tmp_path, "ro-en")
 
 

@@ -115,7 +115,7 @@ def test_new_pairs_are_found_whatever_their_files_are_called(reader, copied):
             lambda folder: (folder / "test2022.src").write_text("x\n"), DataError, "are both there", id="two-sources"
         ),
         pytest.param(
-            lambda folder: (folder / "test.2022.src").write_text("x\n"), DataError, "has 1 lines", id="another-length"
+            lambda folder: (folder / "test.2022.src").write_text("x\n"), DataError, "has 1 line,", id="another-length"
         ),
         pytest.param(shutil.rmtree, BmxError, "data download wmt22_task1", id="nothing-at-all"),
     ],

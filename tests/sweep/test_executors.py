@@ -237,7 +237,13 @@ def test_an_executor_from_outside_is_one_module_and_one_yaml_file(tmp_path):
     option = "_target_: mine.threads.Threads\nn_threads: 2\nchunk_texts: 50\n"
     (tmp_path / "conf" / "executor" / "threads.yaml").write_text(option)
     small = ("limit=3", "dataset.sample.language_pairs=[de-en]", "metric=[chrf]", "explainer=[erasure]")
-    quiet = ("tracking=none", "analysis=false", f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
+    quiet = (
+        "tracking=none",
+        "analysis=false",
+        "evaluation=[grid]",
+        f"output_dir={tmp_path / 'out'}",
+        f"cache_dir={tmp_path / 'cache'}",
+    )
     own = {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}", "BMX_ALLOWED_PACKAGES": "mine"}
     chosen = ("--config-dir", str(tmp_path / "conf"), "executor=threads", *small, *quiet)
     shown = subprocess.run(
@@ -332,7 +338,9 @@ def test_a_sweep_whose_scheduler_is_lost_ends_with_a_sentence_and_goes_on_later(
     def sweep(folder: str, *executor: str) -> int:
         folders = (f"output_dir={tmp_path / folder / 'out'}", f"cache_dir={tmp_path / folder / 'cache'}")
         small = ("dataset.sample.language_pairs=[de-en]", "metric=[chrf]", "explainer=[lime]", "tracking=none")
-        config = composed("analysis=false", "explainer.lime.num_samples=200", *small, *folders, *executor)
+        config = composed(
+            "analysis=false", "evaluation=[grid]", "explainer.lime.num_samples=200", *small, *folders, *executor
+        )
         return command(lambda: run(config))
 
     chunks = tmp_path / "lost" / "cache"

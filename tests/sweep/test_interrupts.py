@@ -19,7 +19,7 @@ from bmx_grid.terminal import RESUMES
 MOMENTS = int(os.environ.get("BMX_KILLS", "4"))
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 CHOSEN = (
-    *("+sweep=quickstart", "limit=6", "dataset.sample.language_pairs=[de-en]"),
+    *("+sweep=quickstart", "evaluation=[grid]", "limit=6", "dataset.sample.language_pairs=[de-en]"),
     # The analysis draws a single figure of a control, and ten of another metric.
     *(
         "metric=[random]",

@@ -22,6 +22,7 @@ def test_all_metrics_and_explainers_of_the_paper_run_to_the_end(tiny_model, tmp_
         "explainer.shap.max_evals=80",
         "dataset.sample.language_pairs=[de-en]",
         "limit=3",
+        "evaluation=[grid]",
         "executor=sequential",
         "tracking=mlflow",
         f"output_dir={tmp_path / 'out'}",

@@ -27,6 +27,7 @@ SMALL = (
     "executor=sequential",
     "tracking=none",
     "analysis=false",
+    "evaluation=[grid]",
     "dataset.sample.language_pairs=[de-en]",
 )
 
@@ -128,7 +129,7 @@ def test_too_few_rated_segments_for_a_correlation_are_warned_of(limit, warned, d
 
 
 def test_the_plan_counts_in_words_and_names_no_grid_where_nothing_is_explained(sweep, capsys):
-    one = ("limit=4", "metric=[chrf]", "dataset.sample.language_pairs=[de-en]", "analysis=false")
+    one = ("limit=4", "metric=[chrf]", "dataset.sample.language_pairs=[de-en]", "analysis=false", "evaluation=[grid]")
     assert sweep(*one, "explainer=[]") == 0
     assert ": 1 setting (0 cached), at most 4 texts to score\n" in capsys.readouterr().out
     assert sweep(*one, "explainer=[erasure]") == 0
@@ -154,7 +155,15 @@ def test_segments_that_cannot_be_explained_are_left_out_counted_and_named(tmp_pa
     data = ("dataset=[tabular]", f"dataset.tabular.path={table}", "dataset.tabular.language_pairs=[de-en]")
     folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
     own = {"boosted": load_option("metric", "boosted", 0) | {"metric": "chrf", "max_texts": 500}}
-    config = composed(*data, *folders, "explainer=[erasure]", "executor=sequential", "tracking=none", "analysis=false")
+    config = composed(
+        *data,
+        *folders,
+        "explainer=[erasure]",
+        "executor=sequential",
+        "tracking=none",
+        "analysis=false",
+        "evaluation=[grid]",
+    )
     config["metric"] = own
     with pytest.warns(UserWarning, match=r"not explained: segment '5': .* above max_texts = 500"):
         assert run(config) == 0
@@ -254,6 +263,7 @@ def test_reference_based_metrics_are_left_out_where_there_are_no_references(swee
         "executor=sequential",
         "tracking=none",
         "analysis=false",
+        "evaluation=[grid]",
         *columns,
         "metric=[chrf,random]",
         "explainer=[erasure]",
@@ -324,7 +334,7 @@ def test_texts_longer_than_the_model_are_counted_beside_their_setting(tmp_path, 
     name = "metric.bertscore"
     own = shutil.copytree(tiny_model("roberta"), tmp_path / "model")  # the warning is said once for a model
     model = (f"{name}.model={own}", f"{name}.revision=null", f"{name}.layer=1")
-    quiet = ("executor=sequential", "tracking=none", "analysis=false")
+    quiet = ("executor=sequential", "tracking=none", "analysis=false", "evaluation=[grid]")
     folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
     assert run(composed(*quiet, *folders, *data, "metric=[bertscore]", "explainer=[erasure]", *model)) == 0
     told = capsys.readouterr()
@@ -345,7 +355,7 @@ def test_the_paper_is_430_settings_and_1290000_boosted_correlations(data_dir, ca
 def test_minilm_beside_a_lexical_metric_on_all_pairs_of_wmt17(data_dir, tmp_path):
     metrics = ("metric=[sentence_bleu,minilm_bertscore,minilm_sbert]", "explainer.lime.num_samples=8")
     folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", f"data_dir={data_dir}")
-    small = ("limit=3", "executor=sequential", "tracking=none", "analysis=false")
+    small = ("limit=3", "executor=sequential", "tracking=none", "analysis=false", "evaluation=[grid]")
     assert run(composed("+sweep=wmt17_lime", *metrics, *folders, *small)) == 0
     rows = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()
     assert len(rows) == 7 * 3
@@ -365,7 +375,13 @@ MOMENTS = int(os.environ.get("BMX_KILLS", "4"))
 def test_killed_at_random_moments_and_resumed_the_files_are_the_same(tmp_path):
     def command(folder: Path) -> list[str]:
         chosen = ("dataset.sample.language_pairs=[de-en,fr-en]", "metric=[sentence_bleu]", "explainer=[lime,shap]")
-        small = ("tracking=none", "analysis=false", "executor.n_jobs=2", "executor.chunk_texts=1000")
+        small = (
+            "tracking=none",
+            "analysis=false",
+            "evaluation=[grid]",
+            "executor.n_jobs=2",
+            "executor.chunk_texts=1000",
+        )
         folders = (f"output_dir={folder / 'out'}", f"cache_dir={folder / 'cache'}")
         return [sys.executable, "-m", "bmx_grid", "+sweep=quickstart", *chosen, *small, *folders]
 

@@ -133,7 +133,7 @@ def test_a_sweep_succeeds_with_a_warning_where_its_server_cannot_be_used(
     chosen = ("metric=[sentence_bleu]", "explainer=[erasure]", "limit=3", "dataset.sample.language_pairs=[de-en]")
     folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", "executor=sequential")
     with listening() as port:
-        store = (f"tracking.uri=http://127.0.0.1:{port}", "tracking.timeout=1", "analysis=false")
+        store = (f"tracking.uri=http://127.0.0.1:{port}", "tracking.timeout=1", "analysis=false", "evaluation=[grid]")
         start = time.monotonic()
         with pytest.warns(UserWarning, match=re.escape(said)):
             assert run(composed("+sweep=quickstart", *chosen, *folders, *store)) == 0
