@@ -46,11 +46,11 @@ class OfExplainer:
     point: "published", "elsewhere" or "", the fixed point of the analysis; w, p: NaN where it differs by setting.
     gains: at this point. survive, lost: single gains, and losses, that survive the correction, of n_tested.
     placebos: by placebo, the mean gain at the same point; beyond_length: what is gained over a base that has the best
-    length term already. elsewhere: at points chosen on the other language pairs.
-    best_gain, cross_fitted_gain: means over the same n_selected settings, of the best of the grid
-    and of points chosen on half of the clusters and judged on the other. verdicts: how often each is given, of
-    `widest_verdicts`. n_seeds: with which each setting was explained; seed_deviation: the standard deviation of a gain
-    over them, mean over settings; 0 and NaN where only one was.
+    length term already. elsewhere: at points chosen on the other language pairs. best_gain, cross_fitted_gain: means
+    over the same n_selected settings, of the best of the grid and of points chosen on half of the clusters and judged
+    on the other. verdicts: how often each is given, of `widest_verdicts`. n_seeds: with which each setting was
+    explained; seed_deviation: the standard deviation of a gain over them, mean over settings; 0 and NaN where only one
+    was.
     """
 
     point: str
