@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bmx_grid.analysis import shown
 from bmx_grid.analysis.basis import Basis
 from bmx_grid.analysis.run import Analysis
@@ -52,7 +54,8 @@ def _forest(analysis: Analysis, basis: Basis, explainer: str, rows: Sequence[For
         if rows[0].n == 1:
             caption += "Filled: these; hollow: the others. "
     if any(row.placebos for row in rows):
-        caption += "Placebos stand below the gain: what the same point gives without this explanation. "
+        caption += "Placebos stand below the gain: what the same point gives without this explanation; "
+        caption += "arrows at an edge point to those beyond it. "
     return Drawing(
         f"gains_with_intervals_{file_stem(explainer)}",
         f"Gains of {label(explainer)} with intervals, and what placebos reach",
@@ -63,6 +66,8 @@ def _forest(analysis: Analysis, basis: Basis, explainer: str, rows: Sequence[For
 
 def _draw(rows: Sequence[ForestRow], axis: str) -> Figure:
     figure, (axes,) = canvas(PAGE, 0.85 + ROW * max(len(rows), 3))
+    left, right = _frame(rows)
+    axes.set_xlim(left, right)
     for at, row in enumerate(rows):
         _interval(axes, -at, row.low, row.high, BLUE, 1.4)
         # Hollow where a test was made and the gain does not survive, and where means are shown.
@@ -85,17 +90,26 @@ def _draw(rows: Sequence[ForestRow], axis: str) -> Figure:
         if kind == "beyond_length":
             for at, one in kept:
                 _interval(axes, -at - below, one.low, one.high, colour, 0.8)
-        axes.plot(
-            [one.gain for _, one in kept],
-            [-at - below for at, _ in kept],
-            linestyle="none",
-            marker=marker,
-            markersize=3.2,
-            color=colour,
-            markeredgewidth=0.9,
-            zorder=3,
-            label=name,
-        )
+        places = ("<", np.less, left), (">", np.greater, right)
+        drawn: list[tuple[str, list[tuple[int, float]], str | None]]
+        drawn = [(marker, [(at, one.gain) for at, one in kept if left <= one.gain <= right], name)]
+        # Beyond the frame an arrow at its edge: random attributions may lose so much that no gain could be seen.
+        drawn += [
+            (sign, [(at, end) for at, one in kept if beyond(one.gain, end)], None) for sign, beyond, end in places
+        ]
+        for shape, points, named in drawn:
+            axes.plot(
+                [x for _, x in points],
+                [-at - below for at, _ in points],
+                linestyle="none",
+                marker=shape,
+                markersize=3.2,
+                color=colour,
+                markeredgewidth=0.9,
+                zorder=3,
+                label=named,
+                clip_on=False,
+            )
     axes.set_yticks([-at for at in range(len(rows))], [" ".join(map(label, row.names)) for row in rows], fontsize=6.5)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(-len(rows) + 0.35, 0.6)
@@ -105,6 +119,18 @@ def _draw(rows: Sequence[ForestRow], axis: str) -> Figure:
     axes.set_xlabel(axis)
     figure.legend(loc="outside upper left", frameon=False, ncols=5, handletextpad=0.3, columnspacing=1.2)
     return figure
+
+
+def _frame(rows: Sequence[ForestRow]) -> tuple[float, float]:
+    """Ends of the x axis: of the gains, what they are beyond length, and all intervals; 0 is among them."""
+    ends = [0.0]
+    for row in rows:
+        ends += [row.gain, row.low, row.high]
+        beyond = row.placebos.get("beyond_length")
+        ends += [] if beyond is None else [beyond.gain, beyond.low, beyond.high]
+    known = [end for end in ends if math.isfinite(end)]
+    margin = 0.15 * ((max(known) - min(known)) or 0.02)
+    return min(known) - margin, max(known) + margin
 
 
 def _interval(axes: Axes, at: float, low: float, high: float, colour: str, width: float) -> None:

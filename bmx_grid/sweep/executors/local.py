@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from multiprocessing.resource_tracker import ensure_running
 from typing import Any
 
 from bmx_grid.devices import ASSIGNED, assigned_here, present
@@ -102,6 +103,9 @@ def _pool(n_workers: int, device: str | None, n_pools: int = 1) -> Iterator[Call
     )
 
     def submit(work: Callable[[], Any]) -> Any:
+        # Its first start lets interrupts through again (SIG_UNBLOCK), and loky starts it just before its processes.
+        if os.name == "posix":
+            ensure_running()
         with without_interrupts():  # the first job starts the processes
             return pool.submit(work)
 
