@@ -287,10 +287,9 @@ class SignificanceEvaluation(Evaluation):
         }
 
     def _names(self, setting: Finished, point: str) -> dict[str, Any]:
-        boosted = f"{setting.metric_name} at {point}"
         return {
             "explainer": setting.explainer_name,
-            "compared": boosted,
+            "compared": f"{setting.metric_name} at {point}",
             "against": setting.metric_name,
             "point": point,
         }

@@ -251,7 +251,7 @@ def _blend(sample: Sample, columns: slice, w: float, moments: _Moments, common: 
     with np.errstate(invalid="ignore", divide="ignore"):
         variance = rest**2 * moments.variance
         enough = rest**2 * moments.square
-        if w:
+        if w != 0:
             variance += w**2 * common.base_variance + 2 * w * rest * moments.with_base
             enough += w**2 * common.base_square
         enough *= LOST
@@ -259,7 +259,7 @@ def _blend(sample: Sample, columns: slice, w: float, moments: _Moments, common: 
         variance[~(variance > enough)] = np.nan
         variance *= common.human_variance
         np.multiply(rest, moments.with_human, out=out)
-        if w:
+        if w != 0:
             out += w * common.crossed
         out /= np.sqrt(variance, out=variance)
     np.clip(out, -1.0, 1.0, out=out)
