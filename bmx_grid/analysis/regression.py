@@ -17,8 +17,7 @@ from bmx_grid.analysis import fixed
 from bmx_grid.analysis.base import Cell, Table, working, written
 from bmx_grid.analysis.given import Given
 from bmx_grid.analysis.table import FACTORS, Floats, GridTable
-from bmx_grid.measures.cluster_means import FEWEST_CLUSTERS
-from bmx_grid.measures.resampling import codes, draws
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, draws
 from bmx_grid.wording import counted
 
 ALPHA = 1.0

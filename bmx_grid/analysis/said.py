@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from bmx_grid.analysis import judged
 from bmx_grid.analysis.beside import PLACEBOS, MeanGain
-from bmx_grid.measures.cluster_means import FEWEST_CLUSTERS, interval_kind
+from bmx_grid.measures.cluster_means import interval_kind
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS
 from bmx_grid.wording import counted, named, number, point_in_words, with_interval
 
 if TYPE_CHECKING:

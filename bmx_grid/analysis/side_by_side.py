@@ -19,9 +19,15 @@ from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.frames import read_frame
 from bmx_grid.analysis.table import FACTORS
 from bmx_grid.errors import ConfigError, DataError, DataMissingError
-from bmx_grid.measures.cluster_means import FEWEST_CLUSTERS
 from bmx_grid.measures.correlation import Kind, check_kind
-from bmx_grid.measures.resampling import bounds, codes, interval_levels, seeded_draws, weighted_correlations
+from bmx_grid.measures.resampling import (
+    FEWEST_CLUSTERS,
+    bounds,
+    codes,
+    interval_levels,
+    seeded_draws,
+    weighted_correlations,
+)
 from bmx_grid.wording import counted, telling_apart
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from bmx_grid.evaluations.base import Floats
 from bmx_grid.evaluations.gained import Sampled, gained, less, scores_by_id
 from bmx_grid.evaluations.held_out import Held, Rated
-from bmx_grid.evaluations.intervals import FEWEST_CLUSTERS, estimate, resampled, under
+from bmx_grid.evaluations.intervals import estimate, resampled, under
 from bmx_grid.evaluations.verdicts import (
     Corrected,
     Estimate,
@@ -23,7 +23,7 @@ from bmx_grid.evaluations.verdicts import (
     verdict,
 )
 from bmx_grid.measures.correlation import Kind
-from bmx_grid.measures.resampling import seeded_draws
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, seeded_draws
 
 METRIC, LENGTH, REASSIGNED, COMBINED = "metric", "length", "reassigned", "combined"
 COMPARATORS = (LENGTH, COMBINED)  # stand beside the boosts, under these names

@@ -39,11 +39,11 @@ from bmx_grid.evaluations.held_out import (
     in_sample,
     on_others,
 )
-from bmx_grid.evaluations.intervals import FEWEST_CLUSTERS
 from bmx_grid.evaluations.points import FOLDS
 from bmx_grid.evaluations.verdicts import Estimate, distinct_clusters
 from bmx_grid.identity import identity
 from bmx_grid.measures.grid_resampling import halves
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS
 from bmx_grid.segments import clusters
 
 FITS_PER_SECOND = 400  # of a boost on half of 560 segments, on one core

@@ -11,9 +11,15 @@ from numpy.typing import NDArray
 from bmx_grid.evaluations.base import Floats
 from bmx_grid.evaluations.verdicts import CONFIDENCE, Estimate
 from bmx_grid.measures.correlation import Kind
-from bmx_grid.measures.resampling import bounds, interval_levels, p_of_zero, seeded_draws, weighted_correlations
+from bmx_grid.measures.resampling import (
+    FEWEST_CLUSTERS,
+    bounds,
+    interval_levels,
+    p_of_zero,
+    seeded_draws,
+    weighted_correlations,
+)
 
-FEWEST_CLUSTERS = 3
 K = TypeVar("K", bound=Hashable)
 
 

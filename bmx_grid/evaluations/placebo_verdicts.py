@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bmx_grid.evaluations.verdicts import Estimate, Evidence, Judged, distinct_clusters, over_pairs, verdict
-from bmx_grid.measures.cluster_means import FEWEST_CLUSTERS
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS
 
 ALL = "all"  # in place of a name, where a row speaks of all language pairs, or all data sets
 BOOST, RANDOM, REASSIGNED, LENGTH, INDICATOR, BEYOND = (

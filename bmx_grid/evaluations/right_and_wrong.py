@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.evaluations.base import BASE, Finished, Floats
-from bmx_grid.evaluations.intervals import FEWEST_CLUSTERS, estimate, under
+from bmx_grid.evaluations.intervals import estimate, under
 from bmx_grid.measures.correlation import Kind, correlate
-from bmx_grid.measures.resampling import codes, seeded_draws
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, seeded_draws
 from bmx_grid.measures.words.scores import Ranking
 
 Flags = NDArray[np.bool_]

@@ -10,8 +10,9 @@ from typing import Literal
 import numpy as np
 
 from bmx_grid.measures.best import better
-from bmx_grid.measures.cluster_means import FEWEST_CLUSTERS, cluster_mean
+from bmx_grid.measures.cluster_means import cluster_mean
 from bmx_grid.measures.multiplicity import holm
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS
 from bmx_grid.wording import number
 
 Label = Literal["beyond length", "length", "selection", "nothing established"]

@@ -19,12 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.measures.best import TIE
-from bmx_grid.measures.resampling import blocks, bounds, codes, draws, interval_levels
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, blocks, bounds, codes, draws, interval_levels
 
 Floats = NDArray[np.float64]
 Alternative = Literal["two-sided", "greater"]
 
-FEWEST_CLUSTERS = 3  # two clusters have three different resamples
 BOOTSTRAPPED = 12  # clusters from which on a bootstrap of them holds what it promises
 
 

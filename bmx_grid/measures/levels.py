@@ -18,6 +18,7 @@ from bmx_grid.measures.agreement import SegmentPairs, TieCalibrated, members_of
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
 from bmx_grid.measures.resampling import (
     CELLS,
+    FEWEST_CLUSTERS,
     Floats,
     Ints,
     bounds,
@@ -31,7 +32,6 @@ from bmx_grid.measures.resampling import (
 Flags = NDArray[np.bool_]
 
 CONFIDENCE = 0.95
-FEWEST_CLUSTERS = 3  # a resample of two clusters is one of them in half of all cases
 SMALL = 32  # segments up to which groups of one size are computed together, from the signs of all pairs
 
 

@@ -24,6 +24,8 @@ from bmx_grid.measures.correlation import FEWEST, Kind, check_kind
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+# Two clusters have three different resamples, and are one and the same cluster in half of them.
+FEWEST_CLUSTERS = 3
 CELLS = 2**21  # resamples x pairs handled at a time: 16 MiB per array
 EXACT_CELLS = 2**22  # resamples x units an enumeration may have
 SIGNS = 3000  # pairs up to which Kendall's tau multiplies a matrix of signs (36 MB); beyond, a compiled kernel counts
@@ -98,9 +100,8 @@ def interval_levels(confidence: float, units: int) -> tuple[float, float]:
 
     The plain percentile interval is too short for few units: it lacks the factor n / (n - 1) of the variance and
     the width of Student's t. Its levels are therefore widened to Phi(-t sqrt(n / (n - 1))), with t the quantile of
-    Student's t of n - 1 degrees of freedom (Hesterberg 2015, "What teachers should
-    know about the bootstrap", The American Statistician 69(4)). For 18
-    clusters the levels are .0149 and .9851, for 560 they are .0245 and .9755.
+    Student's t of n - 1 degrees of freedom (Hesterberg 2015, "What teachers should know about the bootstrap", The
+    American Statistician 69(4)). For 18 clusters the levels are .0149 and .9851, for 560 they are .0245 and .9755.
     Raises ValueError unless 0 < confidence < 1.
     """
     from scipy.special import ndtr, stdtrit

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -82,6 +82,15 @@ class Comparison:
     seed: int
 
 
+class _Found(TypedDict):
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_bootstrap: float
+    undefined: int
+
+
 def compare(
     x: ArrayLike,
     y: ArrayLike,
@@ -136,31 +145,14 @@ def compare(
     units = {"inputs": rows.clusters, "systems": rows.systems, "both": min(rows.clusters, rows.systems)}
     count = units.get(unit, rows.clusters)
     first, second = (rows.statistic(statistic, scores) for scores in (rows.x, rows.y))
-    low, high, p, p_bootstrap, undefined = np.nan, np.nan, np.nan, np.nan, 0
+    samples, swapped = None, None
     if count >= FEWEST_UNITS and not math.isnan(first - second):
-        drawing, swapping = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))
-        if bootstrap:
-            samples = rows.bootstrapped(statistic, unit, resamples, None if exact else drawing)
-            undefined = int(np.isnan(samples).sum())
-            low, high = (float(end) for end in bounds(samples, interval_levels(confidence, count)))
-            p_bootstrap = _p_of_resamples(samples[~np.isnan(samples)], alternative)
-        swapped = rows.permuted(statistic, unit, resamples, None if exact else swapping)
-        p = permutation_p(swapped, first - second, alternative, exact)
-    return Comparison(
-        x=first,
-        y=second,
-        difference=first - second,
-        low=low,
-        high=high,
-        p=p,
-        p_bootstrap=p_bootstrap,
-        n=len(rows.human),
-        clusters=rows.clusters,
-        systems=rows.systems,
-        resamples=resamples,
-        undefined=undefined,
-        seed=seed,
-    )
+        drawing, swapping = (None, None) if exact else _generators(seed)
+        samples = rows.bootstrapped(statistic, unit, resamples, drawing) if bootstrap else None
+        swapped = rows.permuted(statistic, unit, resamples, swapping)
+    found = _intervals_and_p(first - second, samples, swapped, alternative, interval_levels(confidence, count), exact)
+    counts = {"n": len(rows.human), "clusters": rows.clusters, "systems": rows.systems}
+    return Comparison(first, second, **found, **counts, resamples=resamples, seed=seed)
 
 
 def compare_means(
@@ -191,32 +183,16 @@ def compare_means(
     one, other, group_of = one[used], other[used], codes(labels[used])
     count = int(group_of.max()) + 1 if len(group_of) else 0
     first, second = (float(values.mean()) if len(values) else np.nan for values in (one, other))
-    low, high, p, p_bootstrap = np.nan, np.nan, np.nan, np.nan
+    samples, swapped = None, None
     if count >= FEWEST_UNITS:
-        drawing, swapping = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))
+        drawing, swapping = _generators(seed)
         sums, sizes = np.bincount(group_of, one - other), np.bincount(group_of)
         parts = [draws(drawing, count, size) for size in blocks(resamples, count)]
         samples = np.concatenate([(part @ sums) / (part @ sizes) for part in parts])
-        low, high = (float(end) for end in bounds(samples, interval_levels(confidence, count)))
-        p_bootstrap = _p_of_resamples(samples, alternative)
         signs = (1 - 2 * swaps(swapping, count, size) for size in blocks(resamples, count))
         swapped = np.concatenate([part @ sums for part in signs]) / len(one)
-        p = permutation_p(swapped, first - second, alternative, exact=False)
-    return Comparison(
-        x=first,
-        y=second,
-        difference=first - second,
-        low=low,
-        high=high,
-        p=p,
-        p_bootstrap=p_bootstrap,
-        n=len(one),
-        clusters=count,
-        systems=0,
-        resamples=resamples,
-        undefined=0,
-        seed=seed,
-    )
+    found = _intervals_and_p(first - second, samples, swapped, alternative, interval_levels(confidence, count))
+    return Comparison(first, second, **found, n=len(one), clusters=count, systems=0, resamples=resamples, seed=seed)
 
 
 def permutation_p(swapped: Floats, difference: float, alternative: Alternative, exact: bool) -> float:
@@ -228,6 +204,32 @@ def permutation_p(swapped: Floats, difference: float, alternative: Alternative, 
         swapped, difference = np.abs(swapped), abs(difference)
     extreme = int((~(swapped < difference - TIE)).sum())  # NaN included
     return extreme / len(swapped) if exact else (extreme + 1) / (len(swapped) + 1)
+
+
+def _generators(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
+    """Of draws and of swaps, which do not depend on each other."""
+    drawing, swapping = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))
+    return drawing, swapping
+
+
+def _intervals_and_p(
+    difference: float,
+    samples: Floats | None,
+    swapped: Floats | None,
+    alternative: Alternative,
+    levels: tuple[float, float],
+    exact: bool = False,
+) -> _Found:
+    """What a comparison says of its difference, from bootstrap samples and swaps; NaN where there are none."""
+    found = _Found(difference=difference, low=np.nan, high=np.nan, p=np.nan, p_bootstrap=np.nan, undefined=0)
+    if samples is not None:
+        low, high = bounds(samples, levels)
+        missing = np.isnan(samples)
+        found |= {"low": float(low), "high": float(high), "undefined": int(missing.sum())}
+        found["p_bootstrap"] = _p_of_resamples(samples[~missing], alternative)
+    if swapped is not None:
+        found["p"] = permutation_p(swapped, difference, alternative, exact)
+    return found
 
 
 def _p_of_resamples(samples: Floats, alternative: Alternative) -> float:

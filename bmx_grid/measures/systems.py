@@ -15,9 +15,10 @@ from typing import Literal
 import numpy as np
 
 from bmx_grid.measures.agreement import SoftAgreement, pairwise_accuracy
-from bmx_grid.measures.levels import CONFIDENCE, FEWEST_CLUSTERS
+from bmx_grid.measures.levels import CONFIDENCE
 from bmx_grid.measures.resampling import (
     AT_ONCE,
+    FEWEST_CLUSTERS,
     Floats,
     Ints,
     blocks,

@@ -17,12 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.correlation import Kind, check_kind, correlate, correlate_grid
-from bmx_grid.measures.resampling import codes
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FEWEST_CLUSTERS = 3  # fewer have no resamples to speak of
 LOST = 1e-7  # share of a second moment that must be left as variance, to trust moments
 ROUNDED = 1e3  # a spread of so many times the rounding of the means is looked at again
 MOMENT_CELLS = 2**23  # segments x moments handled at a time: 64 MiB; few columns at a time are slow to gather

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bmx_grid.evaluations.base import Evaluation
-from bmx_grid.measures.cluster_means import FEWEST_CLUSTERS
 from bmx_grid.measures.correlation import FEWEST
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS
 from bmx_grid.segments import SegmentSet
 from bmx_grid.sweep.evaluated import Outcome
 from bmx_grid.sweep.plan import SweepPlan

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.measures.resampling import bounds, codes, interval_levels, seeded_draws
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, bounds, codes, interval_levels, seeded_draws
 from bmx_grid.measures.words.labels import MEASURES, measures
 
 Floats = NDArray[np.float64]
 Compute = Callable[[Floats], Floats]
-
-FEWEST_CLUSTERS = 3  # two clusters have three different resamples
 
 
 @dataclass(frozen=True)
