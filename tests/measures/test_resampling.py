@@ -83,6 +83,12 @@ def test_bounds_leave_undefined_resamples_out():
     np.testing.assert_allclose(high, [4, 2.5, nan, nan])
 
 
+def test_bounds_leave_undefined_resamples_out_of_as_many_rows_as_values():
+    samples = np.array([[1.0, 2, 3], [5, 6, np.nan]])
+    low, high = bounds(samples, (0.25, 0.75))
+    np.testing.assert_allclose([low, high], [[1.5, 5.25], [2.5, 5.75]])
+
+
 @pytest.mark.parametrize("kind", SCIPY)
 @pytest.mark.parametrize("values", [pytest.param(4, id="many ties"), pytest.param(10_000, id="few ties")])
 @pytest.mark.parametrize("signs", [pytest.param(3000, id="matrix"), pytest.param(0, id="compiled kernel")])
