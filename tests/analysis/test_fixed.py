@@ -1,10 +1,12 @@
 """Settings at given points: which grid point is used, how gains are counted."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from some_tables import P, flat, lime, peaked, table
 
-from bmx_grid.analysis.fixed import evaluate, gains_at
+from bmx_grid.analysis.fixed import best_explainer, evaluate, gains_at
 from bmx_grid.analysis.gains import summarise
 from bmx_grid.analysis.given import Point
 from bmx_grid.analysis.points import grid_point
@@ -54,6 +56,23 @@ def test_each_explainer_has_its_point():
     assert (by["erasure"].n, by["erasure"].undefined) == (0, 1)
     assert (found.all.n, found.all.undefined, found.all.better) == (2, 1, 2)
     assert found.correlation[np.isfinite(found.gain)].tolist() == pytest.approx([0.6, 0.55])
+
+
+@pytest.mark.parametrize(
+    ("gains", "best"),
+    [
+        pytest.param(
+            {"lime": [0.3, 0.2, -0.1], "shap": [0.01, 0.01, -0.1, 0.02]}, "shap", id="share, not number or size"
+        ),
+        pytest.param({"lime": [0.1, -0.1], "shap": [0.3, -0.1]}, "shap", id="equal shares: the larger mean gain"),
+        pytest.param({"shap": [0.1, -0.1], "lime": [0.1, -0.1]}, "lime", id="equal gains: by name"),
+        pytest.param({"lime": [np.nan], "shap": [-0.1]}, "shap", id="an undefined gain is no candidate"),
+        pytest.param({"lime": [np.nan]}, None, id="none defined"),
+    ],
+)
+def test_the_best_explainer_has_the_largest_share_of_better_settings(gains, best):
+    of_each = {name: summarise(np.array(of), np.full(len(of), 0.5)) for name, of in gains.items()}
+    assert best_explainer(SimpleNamespace(by={"explainer": of_each})) == best
 
 
 def test_gains_are_counted_apart_by_every_factor():

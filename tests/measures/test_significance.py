@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from bmx_grid.errors import ConfigError
-from bmx_grid.measures.significance import compare, williams
+from bmx_grid.measures.resampling import draws, interval_levels, swaps
+from bmx_grid.measures.significance import compare, compare_means, williams
 
 NAN = float("nan")
 
@@ -330,3 +331,62 @@ def test_what_makes_no_sense_is_refused(options, error, match):
     x, y, human, *_ = design(1, 40)
     with pytest.raises(error, match=match):
         compare(x, y, human, **options)
+
+
+@pytest.fixture
+def of_groups():
+    """Two metrics' statistics in 30 groups of 9 clusters; two groups have one of them only."""
+    rng = np.random.default_rng(4)
+    x, cluster = rng.normal(0.4, 0.3, 30), rng.integers(0, 9, 30)
+    y = x - 0.1 + rng.normal(0, 0.2, 30)
+    x[3], y[7] = np.nan, np.inf
+    return x, y, cluster
+
+
+def test_a_comparison_of_means_is_that_of_lists_written_out(of_groups):
+    x, y, cluster = of_groups
+    found = compare_means(x, y, cluster, resamples=500, seed=3)
+    used = np.isfinite(x) & np.isfinite(y)
+    x, y, names = x[used], y[used], np.unique(cluster[used])
+    own = [np.flatnonzero(cluster[used] == name) for name in names]
+    assert (found.n, found.clusters, found.systems, found.undefined) == (28, len(names), 0, 0)
+    assert (found.x, found.y) == (pytest.approx(x.mean()), pytest.approx(y.mean()))
+    drawing, swapping = (np.random.default_rng(part) for part in np.random.SeedSequence(3).spawn(2))
+    drawn = []
+    for times in draws(drawing, len(names), 500).astype(int):
+        rows = np.concatenate([np.tile(own[at], times[at]) for at in range(len(names))])
+        drawn.append(x[rows].mean() - y[rows].mean())
+    levels = interval_levels(0.95, len(names))
+    np.testing.assert_allclose([found.low, found.high], np.quantile(drawn, levels), atol=1e-12)
+    apart = []
+    for swapped in swaps(swapping, len(names), 500).astype(bool):
+        one, other = x.copy(), y.copy()
+        for at in np.flatnonzero(swapped):
+            one[own[at]], other[own[at]] = y[own[at]], x[own[at]]
+        apart.append(one.mean() - other.mean())
+    extreme = sum(abs(one) >= abs(found.difference) - 1e-12 for one in apart)
+    assert found.p == (extreme + 1) / 501
+    below, above = sum(one <= 0 for one in drawn), sum(one >= 0 for one in drawn)
+    assert found.p_bootstrap == pytest.approx(2 * (min(below, above) + 1) / 501)
+
+
+def test_means_of_fewer_than_three_clusters_have_no_interval(of_groups):
+    x, y, cluster = of_groups
+    found = compare_means(x, y, cluster % 2)
+    assert (found.clusters, np.isfinite(found.difference)) == (2, True)
+    assert np.isnan([found.low, found.high, found.p, found.p_bootstrap]).all()
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "cluster"),
+    [
+        pytest.param([1.0, 2], [1.0, 2, 3], None, id="more of the second"),
+        pytest.param([1.0, 2, 3], [1.0, 2], None, id="more of the first"),
+        pytest.param([1.0, 2, 3], [1.0, 2, 3], [0, 1], id="fewer clusters"),
+        pytest.param([1.0, 2], [1.0, 2], [0, 1, 2], id="more clusters"),
+        pytest.param([[1.0, 2]], [[1.0, 2]], [[0, 1]], id="a table"),
+    ],
+)
+def test_means_of_lists_of_other_shapes_are_refused(x, y, cluster):
+    with pytest.raises(ValueError, match="one list of groups"):
+        compare_means(x, y, cluster)

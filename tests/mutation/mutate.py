@@ -62,7 +62,7 @@ NEARBY = {
     "placebo_points": ("placebos_evaluation",),
     "verdicts": ("placebos_evaluation",),
     "points": ("points", "declared_points"),
-    "agreement": ("agreement", "levels_evaluation"),
+    "agreement": ("agreement", "levels_evaluation", "top_systems"),
     "paired_rows": ("significance", "resampling"),
     "weighted_kendall": ("resampling", "weighted_grids", "grid_resampling"),
     "ceiling": ("established", "sweep/test_ceilings"),
