@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from bmx_grid.evaluations.base import BASE, Finished, Floats
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.correlation import Kind as Correlation
-from bmx_grid.measures.levels import Grouped, grouped_acc_eq, grouped_correlations
-from bmx_grid.measures.resampling import Ints, codes
+from bmx_grid.measures.levels import FEWEST_CLUSTERS, Grouped, grouped_acc_eq, grouped_correlations
+from bmx_grid.measures.rank_ranges import RankRanges, rank_ranges
+from bmx_grid.measures.resampling import Ints, codes, seeded_draws
 from bmx_grid.measures.systems import (
     FEWEST_SYSTEMS,
     Segments,
@@ -64,7 +65,12 @@ class Row:
 
 @dataclass(frozen=True)
 class SystemRow:
-    """One row of systems.parquet: a system's human score, and its score as a mean and from summed statistics."""
+    """One row of systems.parquet: a system's human score, and its score as a mean and from summed statistics.
+
+    rank: among the systems by the metric, 1 is the best, with the ends of its rank range and the cluster of systems it
+    is in (`measures.rank_ranges`), of the score that the system level uses; human_*: the same by people. 0 where there
+    is none: a system without a score, no resamples, too few clusters of segments, or people who scored whole systems.
+    """
 
     point: str
     human_name: str
@@ -73,6 +79,14 @@ class SystemRow:
     mean: float
     corpus: float
     n_segments: int
+    rank: int
+    rank_low: int
+    rank_high: int
+    rank_cluster: int
+    human_rank: int
+    human_rank_low: int
+    human_rank_high: int
+    human_rank_cluster: int
 
 
 class Places:
@@ -263,13 +277,25 @@ class OfPoint:
         """Rows of systems.parquet."""
         if not self.places.named.any():
             return
-        human, mean, corpus = self._human_systems()(None), self._mean()(None), self._corpus()
-        whole = mean if corpus is None else corpus(None)  # the mean, of a metric without statistics of its own
+        human, mean, corpus = self._human_systems(), self._mean(), self._corpus()
+        by_metric = corpus if corpus is not None and self._uses_corpus() else mean
+        ranks = [self._ranked(by_metric, self.direction), self._ranked(human, 1.0)]
+        # the mean, of a metric without statistics of its own
+        columns = [human(None), mean(None), (mean if corpus is None else corpus)(None)]
         counts = self._counts()
         for at, system in enumerate(self.places.names):
             if system or self.places.named.all():
-                values = (float(human[at]), float(mean[at]), float(whole[at]), int(counts[at]))
-                yield SystemRow(self.point, self.human_name, system, *values)
+                values = (float(columns[0][at]), float(columns[1][at]), float(columns[2][at]), int(counts[at]))
+                of_ranks = (int(part[at]) for one in ranks for part in (one.rank, one.low, one.high, one.cluster))
+                yield SystemRow(self.point, self.human_name, system, *values, *of_ranks)
+
+    def _ranked(self, of: _OfWeights | _Fixed, direction: float) -> RankRanges:
+        """Ranks of the systems; with ranges where their scores come from segments that can be drawn."""
+        samples = np.empty((0, len(self.places.names)))
+        if self.resamples and isinstance(of, _OfWeights) and self._n_clusters >= FEWEST_CLUSTERS:
+            drawn = seeded_draws(self._n_clusters, self.resamples, self.seed)
+            samples = np.concatenate([direction * of(weights) for weights in drawn])
+        return rank_ranges(direction * of(None), samples)
 
     @property
     def _systems_only(self) -> bool:
