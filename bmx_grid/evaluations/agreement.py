@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,7 +24,8 @@ from bmx_grid.measures.systems import (
     Segments,
     Statistic,
     spa_interval,
-    system_intervals,
+    system_interval,
+    system_samples,
     system_statistic,
 )
 
@@ -234,22 +235,43 @@ class OfPoint:
             return Row(*names, value, *ends, *counts, system_score=kind, note=note)
 
         scores, judged = of_metric(None), human(None)
-        ends = system_intervals(
-            OF_SYSTEMS,
-            lambda weights: self.direction * of_metric(weights),
-            human,
-            len(self.places.names),
-            self._n_clusters,
-            resamples=self.resamples,
-            seed=self.seed,
-        )
         for statistic in OF_SYSTEMS:
             sign = 1.0 if statistic == "pairwise_accuracy" else self.direction
             value = sign * system_statistic(statistic, self.direction * scores[both], judged[both])
-            low, high = sorted(sign * end for end in ends[statistic])
+            low, high = sorted(
+                sign * end for end in system_interval(self.samples[statistic], self.n_systems, self.n_clusters)
+            )
             known = math.isfinite(value)
             yield row(statistic, value, (low, high) if known else (math.nan, math.nan), few)
         yield self._soft_row(row, few)
+
+    @functools.cached_property
+    def samples(self) -> Mapping[Statistic, Floats]:
+        """float64[B] each statistic over resampled systems and clusters; of scores turned so that higher is better."""
+        corpus = self._corpus()
+        of_metric = corpus if corpus is not None and self._uses_corpus() else self._mean()
+        return system_samples(
+            OF_SYSTEMS,
+            lambda weights: self.direction * of_metric(weights),
+            self._human_systems(),
+            self.n_systems,
+            self.n_clusters,
+            resamples=self.resamples,
+            seed=self.seed,
+        )
+
+    @property
+    def n_systems(self) -> int:
+        """Systems that resamples draw from."""
+        return len(self.places.names)
+
+    @property
+    def drawn_from(self) -> bytes:
+        """Equal for two metrics whose resamples are of the same systems and clusters: then their samples are paired."""
+        found = hashlib.sha256(repr(self.places.names).encode())
+        for places in (self.places.clusters, self.places.systems):
+            found.update(places[self._used].tobytes())
+        return found.digest()
 
     def _soft_row(self, row: Callable[[str, float, tuple[float, float], str], Row], few: str) -> Row:
         """Soft pairwise accuracy, from the segments that the systems share."""
@@ -292,8 +314,8 @@ class OfPoint:
     def _ranked(self, of: _OfWeights | _Fixed, direction: float) -> RankRanges:
         """Ranks of the systems; with ranges where their scores come from segments that can be drawn."""
         samples = np.empty((0, len(self.places.names)))
-        if self.resamples and isinstance(of, _OfWeights) and self._n_clusters >= FEWEST_CLUSTERS:
-            drawn = seeded_draws(self._n_clusters, self.resamples, self.seed)
+        if self.resamples and isinstance(of, _OfWeights) and self.n_clusters >= FEWEST_CLUSTERS:
+            drawn = seeded_draws(self.n_clusters, self.resamples, self.seed)
             samples = np.concatenate([direction * of(weights) for weights in drawn])
         return rank_ranges(direction * of(None), samples)
 
@@ -316,7 +338,8 @@ class OfPoint:
         return used if self.whole_systems is not None else used & np.isfinite(self.human)
 
     @property
-    def _n_clusters(self) -> int:
+    def n_clusters(self) -> int:
+        """Clusters of segments that resamples draw from."""
         return len(np.unique(self.places.clusters[self._used]))
 
     def _counts(self) -> Ints:
@@ -329,7 +352,7 @@ class OfPoint:
             self.places.systems[used],
             codes(self.places.clusters[used]),
             len(self.places.names),
-            self._n_clusters,
+            self.n_clusters,
             None if statistics is None else statistics[used],
             None if statistics is None else self.combine,
         )

@@ -61,8 +61,9 @@ class Difficulties:
 class DifficultyEvaluation(Evaluation):
     """The distribution of difficulties, and the tokens of some references with theirs, of a metric that was fitted.
 
-    The weights of tokens are not stored, so that this evaluation, alone among all, asks the metric for them, for a part
-    of the references: where its model is unavailable (a cached sweep elsewhere) there are no rows.
+    This evaluation, alone among all, asks the metric, for the weights of a part of the references: where its model is
+    unavailable (a cached sweep elsewhere) there are no rows. Weights are not stored, since they are a number for each
+    token of each reference under each of a dozen fits, and these tables need those of a hundred references.
     references: how many, spread evenly over the set. sentences: of how many of them all tokens are listed: those in
     which difficulty is largest. top: a second fit, as "top:30%", where the metric has it (`best`); null for none.
     Raises ConfigError for numbers below 1, and another `top`.
