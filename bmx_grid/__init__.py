@@ -7,6 +7,7 @@
 | `run` | a sweep, as the command line runs it; its tables as DataFrames. `Run(FOLDER)` opens a finished one |
 | `grid` | the p x w grid of a DataFrame's segments |
 | `compare` | metrics beside each other, from a DataFrame of their scores: correlations, intervals, tests |
+| `annotators` | how far annotators agree, from a DataFrame of their scores: kappa, alpha, z-scores |
 | `boost` | scores and attributions as arrays, boosted |
 | `analyse` | finished sweeps beside each other |
 | `load` | one metric, boosted or not, that scores texts |
@@ -24,15 +25,19 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid._version import __version__
 
 if TYPE_CHECKING:
+    from bmx_grid.api.annotators import annotators
     from bmx_grid.api.arrays import boost
     from bmx_grid.api.frames import compare, grid
     from bmx_grid.api.sweeps import Run, analyse, run
     from bmx_grid.attribution.scorer import Scorer
     from bmx_grid.boosts.recipe import Recipe
 
-__all__ = ["Run", "__version__", "analyse", "boost", "compare", "grid", "load", "run"]
+__all__ = ["Run", "__version__", "analyse", "annotators", "boost", "compare", "grid", "load", "run"]
 SWEEPS, FRAMES, ARRAYS = "bmx_grid.api.sweeps", "bmx_grid.api.frames", "bmx_grid.api.arrays"
-PLACES = {"run": SWEEPS, "Run": SWEEPS, "analyse": SWEEPS, "grid": FRAMES, "compare": FRAMES, "boost": ARRAYS}
+PLACES = {
+    **{"run": SWEEPS, "Run": SWEEPS, "analyse": SWEEPS, "grid": FRAMES, "compare": FRAMES, "boost": ARRAYS},
+    "annotators": "bmx_grid.api.annotators",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,7 @@ import collections.abc
 import dataclasses
 import importlib
 import os
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -100,7 +101,13 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
     required = [name for name, item in fields.items() if name not in values and _required(item)]
     if required:
         raise ConfigError(f"{where}: {', '.join(required)} must be given, as {where}.{required[0]}=VALUE.")
-    return cls(**values)
+    try:
+        return cls(**values)
+    except ConfigError as error:  # options of several names share a class, which knows its fields only
+        said = str(error)
+        if re.match(rf"({'|'.join(map(re.escape, fields))})[=:.\[]", said):
+            raise ConfigError(f"{where}.{said}") from error
+        raise
 
 
 def field_names(node: Mapping[str, Any], where: str) -> list[str]:

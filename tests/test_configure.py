@@ -18,6 +18,7 @@ from bmx_grid.configure import (
 )
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import Component, identity, runtime
+from bmx_grid.metrics.base import Metric
 
 
 @dataclass(frozen=True)
@@ -161,3 +162,17 @@ def test_two_options_of_one_name_are_refused():
     check_distinct("dataset", {"a": "x", "b": "y"})
     with pytest.raises(ConfigError, match=r"datasets a and c are both named 'x'.*dataset\.c\.name=NAME"):
         check_distinct("dataset", {"a": "x", "b": "y", "c": "x"})
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "said"),
+    [
+        pytest.param("chrf_plus_plus", "char_order", -1, "char_order=-1: the longest", id="one class, several options"),
+        pytest.param("minilm_difficulty_bertscore", "systems", "top:x", "systems=top:x: write all", id="a text"),
+        pytest.param("minilm_difficulty_bertscore", "systems", "top:1", "systems=top:1: difficulty", id="too few"),
+    ],
+)
+def test_what_a_class_refuses_is_said_with_the_key_that_was_written(name, key, value, said):
+    with pytest.raises(ConfigError) as error:
+        build({**load_option("metric", name), key: value}, Metric, f"metric.{name}")
+    assert str(error.value).startswith(f"metric.{name}.{said}")

@@ -28,13 +28,14 @@ class BestSystems:
     """of_systems: by data set and pair, number of systems and metric: (value, low, high) by statistic.
 
     ranks: by the same, a row per system. bins, words: the rows of difficulty.parquet and difficult_words.parquet by
-    data set, pair and metric.
+    data set, pair and metric; differences: those of top_differences.parquet, of metrics fitted on the systems compared.
     """
 
     of_systems: Mapping[Pair, Mapping[tuple[int, str], Mapping[str, tuple[float, float, float]]]] = working()
     ranks: Mapping[Pair, Mapping[tuple[int, str], Sequence[Mapping[str, Any]]]] = working()
     bins: Mapping[tuple[str, str, str], Sequence[Mapping[str, Any]]] = working()
     words: Mapping[tuple[str, str, str], Sequence[Mapping[str, Any]]] = working()
+    differences: Mapping[tuple[str, str, str], Sequence[Mapping[str, Any]]] = working()
 
 
 def compute(given: WithFrames) -> BestSystems:
@@ -50,14 +51,21 @@ def compute(given: WithFrames) -> BestSystems:
     for found, name in zip(by_setting, ("difficulty", "difficult_words"), strict=True):
         for row in _of_one_explainer(given, name):
             found.setdefault((*_pair(row), row["metric"]), []).append(row)
-    return BestSystems(correlations, ranks, *by_setting)
+    differences: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for row in _of_one_explainer(given, "top_differences"):
+        if row["fitted"] == ON_THESE:
+            differences.setdefault((*_pair(row), row["metric"]), []).append(row)
+    bins, words = by_setting
+    return BestSystems(correlations, ranks, bins, words, differences)
 
 
 def tables(result: BestSystems) -> Sequence[Table]:
     """Agreement of all and of the best systems, by their number, their ranks, and what is difficult."""
     made: list[Table] = []
     for pair, cells in result.of_systems.items():
-        made += [_agreement(pair, cells), _by_number(pair, cells), *_ranks(pair, result.ranks.get(pair, {}))]
+        made += [_agreement(pair, cells), _by_number(pair, cells)]
+        made += [_differences(names, rows) for names, rows in result.differences.items() if names[:2] == pair]
+        made += _ranks(pair, result.ranks.get(pair, {}))
     made += [_histogram(names, rows) for names, rows in result.bins.items()]
     made += [_words(names, rows) for names, rows in result.words.items()]
     return made
@@ -121,6 +129,30 @@ def _by_number(pair: Pair, cells: Mapping[tuple[int, str], Mapping[str, tuple[fl
     )
     title = f"{' '.join(pair)}: Kendall's τ among the best systems, by their number"
     return Table(file_stem(f"best_systems_by_number_{'_'.join(pair)}"), title, ("systems", *metrics), (rows,), NOTES)
+
+
+def _differences(names: tuple[str, str, str], rows: Sequence[Mapping[str, Any]]) -> Table:
+    """How much better a metric that is fitted on the systems agrees with people than each other metric."""
+    shown = {"pearson": "r", "kendall": "τ"}
+    of = {(int(row["systems"]), row["against"], row["statistic"]): row for row in rows}
+    others = list(dict.fromkeys(str(row["against"]) for row in rows))
+    columns = [(against, statistic) for against in others for statistic in shown]
+
+    def cell(size: int, against: str, statistic: str) -> Cell:
+        row = of.get((size, against, statistic))
+        return _with_ends(None if row is None else (row["difference"], row["low"], row["high"]))
+
+    body = tuple(
+        (Cell(str(size)), *(cell(size, *column) for column in columns)) for size in sorted({key[0] for key in of})
+    )
+    header = ("systems", *(f"{shown[statistic]} less {against}'s" for against, statistic in columns))
+    notes = (
+        "Above 0 the metric agrees better with people. In brackets 95 % intervals of the difference, by a bootstrap of "
+        "systems and clusters of segments, the same for both metrics.",
+        *NOTES[1:],
+    )
+    title = f"{' · '.join(names)}: difference from other metrics among the best systems, by their number"
+    return Table(file_stem(f"best_systems_differences_{'_'.join(names)}"), title, header, (body,), notes)
 
 
 def _ranks(pair: Pair, cells: Mapping[tuple[int, str], Sequence[Mapping[str, Any]]]) -> Iterator[Table]:

@@ -35,6 +35,7 @@ TABLES = (
         "word_boosts",
         "top_systems",
         "ranks",
+        "top_differences",
         "difficulty",
         "difficult_words",
     ),

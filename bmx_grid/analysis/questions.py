@@ -27,6 +27,7 @@ from bmx_grid.analysis import (
     medians,
     overview,
     plausibility,
+    rank_ranges,
     regression,
     results,
     settings,
@@ -39,7 +40,7 @@ from bmx_grid.configure import ALLOWED_PACKAGES
 from bmx_grid.errors import ConfigError
 
 Questions = tuple[Question[Given], ...]
-OF_METRICS: tuple[Question[WithFrames], ...] = (agreement, families, words, best_systems)  # need no grid
+OF_METRICS: tuple[Question[WithFrames], ...] = (agreement, rank_ranges, families, words, best_systems)  # need no grid
 QUESTIONS: Questions = (
     established,
     boosts,
@@ -50,6 +51,7 @@ QUESTIONS: Questions = (
     results,
     ceiling,
     agreement,
+    rank_ranges,
     families,
     best_systems,
     best,

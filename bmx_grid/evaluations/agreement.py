@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,14 +16,16 @@ from numpy.typing import NDArray
 from bmx_grid.evaluations.base import BASE, Finished, Floats
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.correlation import Kind as Correlation
-from bmx_grid.measures.levels import Grouped, grouped_acc_eq, grouped_correlations
-from bmx_grid.measures.resampling import Ints, codes
+from bmx_grid.measures.levels import FEWEST_CLUSTERS, Grouped, grouped_acc_eq, grouped_correlations
+from bmx_grid.measures.rank_ranges import RankRanges, rank_ranges
+from bmx_grid.measures.resampling import Ints, codes, seeded_draws
 from bmx_grid.measures.systems import (
     FEWEST_SYSTEMS,
     Segments,
     Statistic,
     spa_interval,
-    system_intervals,
+    system_interval,
+    system_samples,
     system_statistic,
 )
 
@@ -64,7 +66,12 @@ class Row:
 
 @dataclass(frozen=True)
 class SystemRow:
-    """One row of systems.parquet: a system's human score, and its score as a mean and from summed statistics."""
+    """One row of systems.parquet: a system's human score, and its score as a mean and from summed statistics.
+
+    rank: among the systems by the metric, 1 is the best, with the ends of its rank range and the cluster of systems it
+    is in (`measures.rank_ranges`), of the score that the system level uses; human_*: the same by people. 0 where there
+    is none: a system without a score, no resamples, too few clusters of segments, or people who scored whole systems.
+    """
 
     point: str
     human_name: str
@@ -73,6 +80,14 @@ class SystemRow:
     mean: float
     corpus: float
     n_segments: int
+    rank: int
+    rank_low: int
+    rank_high: int
+    rank_cluster: int
+    human_rank: int
+    human_rank_low: int
+    human_rank_high: int
+    human_rank_cluster: int
 
 
 class Places:
@@ -220,22 +235,43 @@ class OfPoint:
             return Row(*names, value, *ends, *counts, system_score=kind, note=note)
 
         scores, judged = of_metric(None), human(None)
-        ends = system_intervals(
-            OF_SYSTEMS,
-            lambda weights: self.direction * of_metric(weights),
-            human,
-            len(self.places.names),
-            self._n_clusters,
-            resamples=self.resamples,
-            seed=self.seed,
-        )
         for statistic in OF_SYSTEMS:
             sign = 1.0 if statistic == "pairwise_accuracy" else self.direction
             value = sign * system_statistic(statistic, self.direction * scores[both], judged[both])
-            low, high = sorted(sign * end for end in ends[statistic])
+            low, high = sorted(
+                sign * end for end in system_interval(self.samples[statistic], self.n_systems, self.n_clusters)
+            )
             known = math.isfinite(value)
             yield row(statistic, value, (low, high) if known else (math.nan, math.nan), few)
         yield self._soft_row(row, few)
+
+    @functools.cached_property
+    def samples(self) -> Mapping[Statistic, Floats]:
+        """float64[B] each statistic over resampled systems and clusters; of scores turned so that higher is better."""
+        corpus = self._corpus()
+        of_metric = corpus if corpus is not None and self._uses_corpus() else self._mean()
+        return system_samples(
+            OF_SYSTEMS,
+            lambda weights: self.direction * of_metric(weights),
+            self._human_systems(),
+            self.n_systems,
+            self.n_clusters,
+            resamples=self.resamples,
+            seed=self.seed,
+        )
+
+    @property
+    def n_systems(self) -> int:
+        """Systems that resamples draw from."""
+        return len(self.places.names)
+
+    @property
+    def drawn_from(self) -> bytes:
+        """Equal for two metrics whose resamples are of the same systems and clusters: then their samples are paired."""
+        found = hashlib.sha256(repr(self.places.names).encode())
+        for places in (self.places.clusters, self.places.systems):
+            found.update(places[self._used].tobytes())
+        return found.digest()
 
     def _soft_row(self, row: Callable[[str, float, tuple[float, float], str], Row], few: str) -> Row:
         """Soft pairwise accuracy, from the segments that the systems share."""
@@ -263,13 +299,25 @@ class OfPoint:
         """Rows of systems.parquet."""
         if not self.places.named.any():
             return
-        human, mean, corpus = self._human_systems()(None), self._mean()(None), self._corpus()
-        whole = mean if corpus is None else corpus(None)  # the mean, of a metric without statistics of its own
+        human, mean, corpus = self._human_systems(), self._mean(), self._corpus()
+        by_metric = corpus if corpus is not None and self._uses_corpus() else mean
+        ranks = [self._ranked(by_metric, self.direction), self._ranked(human, 1.0)]
+        # the mean, of a metric without statistics of its own
+        columns = [human(None), mean(None), (mean if corpus is None else corpus)(None)]
         counts = self._counts()
         for at, system in enumerate(self.places.names):
             if system or self.places.named.all():
-                values = (float(human[at]), float(mean[at]), float(whole[at]), int(counts[at]))
-                yield SystemRow(self.point, self.human_name, system, *values)
+                values = (float(columns[0][at]), float(columns[1][at]), float(columns[2][at]), int(counts[at]))
+                of_ranks = (int(part[at]) for one in ranks for part in (one.rank, one.low, one.high, one.cluster))
+                yield SystemRow(self.point, self.human_name, system, *values, *of_ranks)
+
+    def _ranked(self, of: _OfWeights | _Fixed, direction: float) -> RankRanges:
+        """Ranks of the systems; with ranges where their scores come from segments that can be drawn."""
+        samples = np.empty((0, len(self.places.names)))
+        if self.resamples and isinstance(of, _OfWeights) and self.n_clusters >= FEWEST_CLUSTERS:
+            drawn = seeded_draws(self.n_clusters, self.resamples, self.seed)
+            samples = np.concatenate([direction * of(weights) for weights in drawn])
+        return rank_ranges(direction * of(None), samples)
 
     @property
     def _systems_only(self) -> bool:
@@ -290,7 +338,8 @@ class OfPoint:
         return used if self.whole_systems is not None else used & np.isfinite(self.human)
 
     @property
-    def _n_clusters(self) -> int:
+    def n_clusters(self) -> int:
+        """Clusters of segments that resamples draw from."""
         return len(np.unique(self.places.clusters[self._used]))
 
     def _counts(self) -> Ints:
@@ -303,7 +352,7 @@ class OfPoint:
             self.places.systems[used],
             codes(self.places.clusters[used]),
             len(self.places.names),
-            self._n_clusters,
+            self.n_clusters,
             None if statistics is None else statistics[used],
             None if statistics is None else self.combine,
         )

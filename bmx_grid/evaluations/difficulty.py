@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -50,19 +51,19 @@ class WordRow:
 
 @dataclass(frozen=True)
 class Difficulties:
-    """The rows of one setting, and why there are none, if so."""
+    """The rows of one setting."""
 
     bins: tuple[BinRow, ...] = ()
     words: tuple[WordRow, ...] = ()
-    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DifficultyEvaluation(Evaluation):
     """The distribution of difficulties, and the tokens of some references with theirs, of a metric that was fitted.
 
-    The weights of tokens are not stored, so that this evaluation, alone among all, asks the metric for them, for a part
-    of the references: where its model is unavailable (a cached sweep elsewhere) there are no rows.
+    This evaluation, alone among all, asks the metric, for the weights of a part of the references: where its model is
+    unavailable (a cached sweep elsewhere) there are no rows, and a warning. Weights are not stored, since they are a
+    number for each token of each reference under each of a dozen fits, and these tables need a hundred references.
     references: how many, spread evenly over the set. sentences: of how many of them all tokens are listed: those in
     which difficulty is largest. top: a second fit, as "top:30%", where the metric has it (`best`); null for none.
     Raises ConfigError for numbers below 1, and another `top`.
@@ -115,7 +116,8 @@ class DifficultyEvaluation(Evaluation):
             metric.check()
             found = metric.difficulty(references)
         except UnavailableError as error:
-            return Difficulties(note=str(error))
+            warnings.warn(f"{' · '.join(setting.names[:3])}: no table of difficulty: {error}", stacklevel=2)
+            return Difficulties()
         fits = self._fits(metric)
         bins = [row for size, at in fits.items() for row in _bins(size, [weights[at] for _, weights in found])]
         hardest = sorted(range(len(found)), key=lambda at: -float(np.mean(found[at][1][0])) if found[at][0] else 0.0)

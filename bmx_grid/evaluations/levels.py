@@ -36,10 +36,12 @@ class LevelsEvaluation(Evaluation):
     system_score: what the metric says of a system. "mean": the mean over the rated segments; "corpus": the score of its
     summed statistics, where the metric has them; "auto": as people's scores were made, the mean where they are means of
     rated segments, else the corpus score. systems.parquet has both.
+    It also ranks the systems, by the metric and by people, with rank ranges and clusters over resampled segments.
     A judgement of systems only has no rows of segments; segments without a named system have no groups and no systems.
     Raises ConfigError for a negative number of resamples.
     """
 
+    VERSION: ClassVar[int] = 2  # ranks of systems were added
     TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = {
         "correlations": {
             "point": "text",
@@ -67,6 +69,14 @@ class LevelsEvaluation(Evaluation):
             "mean": "number",
             "corpus": "number",
             "n_segments": "count",
+            "rank": "count",
+            "rank_low": "count",
+            "rank_high": "count",
+            "rank_cluster": "count",
+            "human_rank": "count",
+            "human_rank_low": "count",
+            "human_rank_high": "count",
+            "human_rank_cluster": "count",
         },
     }
 

@@ -1,9 +1,15 @@
-"""Agreement with people on the best systems alone: top_systems.parquet (Zhan et al. 2021, table 1 and figure 2)."""
+"""Agreement with people on the best systems alone (Zhan et al. 2021, table 1 and figure 2), and metrics compared there.
+
+The tables are top_systems.parquet, ranks.parquet and top_differences.parquet.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import ClassVar
 
@@ -15,7 +21,7 @@ from bmx_grid.evaluations.agreement import OF_SYSTEMS, OfPoint, Places, SystemSc
 from bmx_grid.evaluations.base import BASE, Columns, Evaluation, Finished, Floats, Kind
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import average_ranks
-from bmx_grid.measures.systems import FEWEST_SYSTEMS
+from bmx_grid.measures.systems import FEWEST_SYSTEMS, Statistic, system_interval
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 
 SECONDS_PER_SEGMENT = 2e-3  # with 1,000 resamples
@@ -60,11 +66,47 @@ class RankRow:
 
 
 @dataclass(frozen=True)
+class DifferenceRow:
+    """One row of top_differences.parquet: how much better the metric of the row agrees with people than `against`.
+
+    Of two metrics the row's is the one that is fitted on the systems, else the first of the sweep. Correlations of a
+    metric whose lower scores are better are turned: above 0 the metric of the row is the better one.
+    fitted, against_fitted: as in `TopRow`, "on these systems" where there is such a fit. low, high: the 95 % interval
+    over systems and clusters of segments, the same ones drawn for both; NaN where the metrics scored other segments.
+    """
+
+    against: str
+    human_name: str
+    systems: int
+    fitted: str
+    against_fitted: str
+    statistic: str
+    difference: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """What differences are made of: statistics of a metric among so many systems, turned so that higher is better.
+
+    samples: float64[B] resampled ones; of: of what systems and clusters; interval: samples -> its ends.
+    """
+
+    values: Mapping[Statistic, float]
+    samples: Mapping[Statistic, Floats]
+    of: bytes
+    interval: Callable[[Floats], tuple[float, float]]
+
+
+@dataclass(frozen=True)
 class TopSystems:
-    """The rows of one setting."""
+    """The rows of one setting. drawn: by number of systems and fit, until the settings of a sweep are compared."""
 
     correlations: tuple[TopRow, ...] = ()
     ranks: tuple[RankRow, ...] = ()
+    differences: tuple[DifferenceRow, ...] = ()
+    drawn: Mapping[tuple[int, str], Drawn] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +119,7 @@ class TopSystemsEvaluation(Evaluation):
     Raises ConfigError for a negative number of resamples.
     """
 
+    VERSION: ClassVar[int] = 2  # differences of metrics were added
     TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = {
         "top_systems": {
             "human_name": "text",
@@ -98,6 +141,17 @@ class TopSystemsEvaluation(Evaluation):
             "rank": "number",
             "human": "number",
             "human_rank": "number",
+        },
+        "top_differences": {
+            "against": "text",
+            "human_name": "text",
+            "systems": "count",
+            "fitted": "text",
+            "against_fitted": "text",
+            "statistic": "text",
+            "difference": "number",
+            "low": "number",
+            "high": "number",
         },
     }
 
@@ -132,19 +186,55 @@ class TopSystemsEvaluation(Evaluation):
         ]
         names, scores, judged = one.of_systems()
         direction = 1.0 if setting.metric.higher_is_better else -1.0
+        values = {
+            statistic: row.value * (1.0 if statistic == "pairwise_accuracy" else direction)
+            for statistic, row in zip(OF_SYSTEMS, rows, strict=True)
+        }
+        interval = functools.partial(system_interval, n_systems=one.n_systems, n_clusters=one.n_clusters)
+        kept = {**found.drawn, (size, fitted): Drawn(values, one.samples, one.drawn_from, interval)}
         columns = (scores * direction, _ranks(scores), judged, _ranks(judged))
         ranks = [
             RankRow(human, size, fitted, name, *(float(column[at]) for column in columns))
             for at, name in enumerate(names)
         ]
-        return TopSystems((*found.correlations, *rows), (*found.ranks, *ranks))
+        return TopSystems((*found.correlations, *rows), (*found.ranks, *ranks), drawn=kept)
+
+    def together(self, settings: Sequence[Finished], results: Sequence[TopSystems]) -> Sequence[TopSystems]:
+        """The results with the differences between metrics, each taken from its first explainer."""
+        places: dict[tuple[str, str], dict[str, int]] = {}
+        for at, setting in enumerate(settings):
+            places.setdefault(setting.names[:2], {}).setdefault(setting.metric_name, at)
+        rows: dict[int, list[DifferenceRow]] = {}
+        for of_pair in places.values():
+            for one, other in itertools.combinations(of_pair.values(), 2):
+                fitted = [any(fit == ON_THESE for _, fit in results[at].drawn) for at in (one, other)]
+                first, second = (other, one) if fitted == [False, True] else (one, other)
+                names = settings[second].metric_name, settings[first].segments.judgements.primary
+                rows.setdefault(first, []).extend(_differences(results[first], results[second], *names))
+        return [replace(result, differences=tuple(rows.get(at, ())), drawn={}) for at, result in enumerate(results)]
 
     def rows(self, result: TopSystems) -> Mapping[str, Columns]:
-        found = {"top_systems": result.correlations, "ranks": result.ranks}
+        found = {
+            "top_systems": result.correlations,
+            "ranks": result.ranks,
+            "top_differences": result.differences,
+        }
         return {
             table: {name: [getattr(row, name) for row in found[table]] for name in columns}
             for table, columns in self.TABLES.items()
         }
+
+
+def _differences(one: TopSystems, other: TopSystems, against: str, human: str) -> Iterator[DifferenceRow]:
+    """Of every number of systems that both have, each as fitted on these systems where it is."""
+    for size in sorted({size for size, _ in one.drawn} & {size for size, _ in other.drawn}):
+        fits = [ON_THESE if (size, ON_THESE) in found.drawn else AS_SCORED for found in (one, other)]
+        x, y = one.drawn[size, fits[0]], other.drawn[size, fits[1]]
+        for statistic in OF_SYSTEMS:
+            difference, ends = x.values[statistic] - y.values[statistic], (math.nan, math.nan)
+            if x.of == y.of and math.isfinite(difference):
+                ends = x.interval(x.samples[statistic] - y.samples[statistic])
+            yield DifferenceRow(against, human, size, fits[0], fits[1], statistic, difference, *ends)
 
 
 def _best_first(setting: Finished) -> list[str]:

@@ -104,7 +104,7 @@ def system_statistic(statistic: Statistic, metric: Floats, human: Floats) -> flo
     return float(found[statistic][0])
 
 
-def system_intervals(
+def system_samples(
     statistics: Sequence[Statistic],
     metric: Callable[[Floats], Floats],
     human: Callable[[Floats], Floats],
@@ -113,23 +113,33 @@ def system_intervals(
     *,
     resamples: int,
     seed: int,
-) -> dict[Statistic, tuple[float, float]]:
-    """The 95 % interval of each statistic over resampled systems and clusters of segments.
+) -> dict[Statistic, Floats]:
+    """float64[B] each statistic over resampled systems and clusters of segments.
 
-    metric, human: float64[C, B] weights of clusters -> float64[B, S] scores of systems. Expanded percentile intervals
-    for the systems or the clusters, whichever are fewer. NaN with fewer than three systems or clusters; resamples with
-    fewer than three different systems do not count.
+    metric, human: float64[C, B] weights of clusters -> float64[B, S] scores of systems. NaN in resamples with fewer
+    than three different systems; none (B = 0) with fewer than three systems or clusters. The same seed draws the same
+    for every metric of the same systems and clusters: differences of two metrics' samples are paired.
     """
     if n_systems < FEWEST_SYSTEMS or n_clusters < FEWEST_CLUSTERS or not resamples:
-        return dict.fromkeys(statistics, (math.nan, math.nan))
+        return {statistic: np.empty(0) for statistic in statistics}
     of_systems = np.random.default_rng([seed, 1])
     values: dict[Statistic, list[Floats]] = {statistic: [] for statistic in statistics}
     for weights in seeded_draws(n_clusters, resamples, seed, n_systems**2):
         times = draws(of_systems, n_systems, weights.shape[1])
         for statistic, found in weighted_statistics(statistics, metric(weights), human(weights), times).items():
             values[statistic].append(found)
-    levels = interval_levels(CONFIDENCE, min(n_systems, n_clusters))
-    return {statistic: _ends(np.concatenate(found), levels) for statistic, found in values.items()}
+    return {statistic: np.concatenate(found) for statistic, found in values.items()}
+
+
+def system_interval(samples: Floats, n_systems: int, n_clusters: int) -> tuple[float, float]:
+    """The 95 % interval of float64[B] samples over systems and clusters; NaN without any.
+
+    The expanded percentile interval for the systems or the clusters, whichever are fewer. Resamples with fewer than
+    three different systems do not count.
+    """
+    if not len(samples):
+        return math.nan, math.nan
+    return _ends(samples, interval_levels(CONFIDENCE, min(n_systems, n_clusters)))
 
 
 def _ends(samples: Floats, levels: tuple[float, float]) -> tuple[float, float]:

@@ -55,21 +55,21 @@ class SystemOutputs:
         return f"{len(self.systems)} systems ({'+'.join(self.systems)}) on {segments}, {self.digest}"
 
 
-def outputs_of(segments: SegmentSet, systems: str | Sequence[str], key: str, *, ranked: bool = False) -> SystemOutputs:
+def outputs_of(segments: SegmentSet, systems: str | Sequence[str], *, ranked: bool = False) -> SystemOutputs:
     """The outputs of the chosen systems of a set.
 
-    systems: "all", "top:K" or "top:P%" by human score, or names. key: of the option, for messages. ranked: with their
-    order by human score.
+    systems: "all", "top:K" or "top:P%" by human score, or names. ranked: with their order by human score.
     Raises ConfigError for an unknown system, for systems that people did not score where the best are asked for or they
     are to be ranked, and where fewer than two systems are left. Warns of segments that fewer than two translated.
     """
     scores = _human(segments)
-    chosen = _chosen(segments, scores, systems, key)
+    chosen = _chosen(segments, scores, systems)
     if len(chosen) < 2:
         has = named(chosen) if chosen else "no named system"
         raise ConfigError(
-            f"{key}: it is fitted on the outputs of several systems for the same segments, and here there is {has} in "
-            f"{segments.dataset} {segments.language_pair}; take a data set with several systems, or more of them."
+            f"systems: the metric is fitted on the outputs of several systems for the same segments, and here there is "
+            f"{has} in {segments.dataset} {segments.language_pair}; take a data set with several systems, or more of "
+            "them."
         )
     at = {name: position for position, name in enumerate(chosen)}
     found: dict[tuple[str, str], tuple[list[str | None], list[str]]] = {}
@@ -82,13 +82,13 @@ def outputs_of(segments: SegmentSet, systems: str | Sequence[str], key: str, *, 
     few = sum(len(row) - row.count(None) < 2 for row, _ in found.values())
     if few:
         warnings.warn(
-            f"{key}: {few:,} of {counted(len(found), 'segment')} of {segments.dataset} {segments.language_pair} were "
-            "translated by fewer than two of the systems that it is fitted on; the difficulty of their tokens rests on "
-            "one output, or on none (then it is 1).",
+            f"{few:,} of {counted(len(found), 'segment')} of {segments.dataset} {segments.language_pair} were "
+            "translated by fewer than two of the systems that difficulty is fitted on; the difficulty of their tokens "
+            "rests on one output, or on none (then it is 1).",
             stacklevel=2,
         )
     rows = [(reference, tuple(row), tuple(sorted(others))) for (_, reference), (row, others) in found.items()]
-    best_first = tuple(at[name] for name in _best_first(segments, scores, chosen, key)) if ranked else ()
+    best_first = tuple(at[name] for name in _best_first(segments, scores, chosen)) if ranked else ()
     told = digest([chosen, best_first, sorted(rows, key=repr)])[:16]
     references, outputs, others_of = zip(*rows, strict=True)
     return SystemOutputs(tuple(chosen), references, outputs, others_of, best_first, told)
@@ -107,26 +107,26 @@ def _human(segments: SegmentSet) -> dict[str, float]:
     return {name: float(np.mean(of_system[name])) for name in segments.systems if name in of_system}
 
 
-def _chosen(segments: SegmentSet, scores: Mapping[str, float], systems: str | Sequence[str], key: str) -> list[str]:
+def _chosen(segments: SegmentSet, scores: Mapping[str, float], systems: str | Sequence[str]) -> list[str]:
     """The names of the systems, sorted."""
     if not isinstance(systems, str):
         for name in systems:
             if name not in segments.systems:
-                raise ConfigError(f"{key}.systems: {unknown('system', name, segments.systems)}")
+                raise ConfigError(f"systems: {unknown('system', name, segments.systems)}")
         return sorted(set(systems))
     if systems == "all":
         return sorted(segments.systems)
-    best = _best_first(segments, scores, segments.systems, key)
-    return sorted(best[: how_many(systems, len(best), f"{key}.systems")])
+    best = _best_first(segments, scores, segments.systems)
+    return sorted(best[: how_many(systems, len(best), "systems")])
 
 
-def _best_first(segments: SegmentSet, scores: Mapping[str, float], systems: Sequence[str], key: str) -> list[str]:
+def _best_first(segments: SegmentSet, scores: Mapping[str, float], systems: Sequence[str]) -> list[str]:
     """The systems from the best to the worst by human score; of equal ones that which the set has first."""
     lacking = [name for name in systems if name not in scores]
     if lacking:
         raise ConfigError(
-            f"{key}: people did not score {named(lacking)} in {segments.dataset} {segments.language_pair}, so that the "
-            f"best systems are not known; name those to be fitted on: {key}.systems=[A,B]."
+            f"systems: people did not score {named(lacking)} in {segments.dataset} {segments.language_pair}, so that "
+            "the best systems are not known; name those to be fitted on: systems=[A,B]."
         )
     return sorted((name for name in segments.systems if name in systems), key=lambda name: -scores[name])
 

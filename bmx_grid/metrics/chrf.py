@@ -27,7 +27,8 @@ class Chrf(Metric):
     """sacreBLEU's chrF of the hypothesis against one reference, divided by 100, bit for bit.
 
     char_order, word_order: longest n-grams of characters and of words (word_order=2 is chrF++; 0 = none of them, so
-    that char_order=0, word_order=1, beta=1 is the F1 of words).
+    that char_order=0, word_order=1, beta=1 is the F1 of words: `word_overlap`, which parts a punctuation mark from its
+    word; `words.WordMatch` does not).
     beta: how many times recall counts as much as precision.
     whitespace: count blanks as characters.
     eps_smoothing: smooth orders without n-grams as chrF++.py, NLTK and Moses do, instead of leaving them out.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from bmx_grid.datasets.best_systems import how_many
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity, runtime
 from bmx_grid.metrics._difficulty import Fit, Repeated, align, at_hypothesis, type_weights
@@ -23,7 +24,7 @@ from bmx_grid.perturbation import Item
 if TYPE_CHECKING:
     from bmx_grid.segments import SegmentSet
 
-KEY = "metric.difficulty_bertscore"
+MANY = 10_000  # systems, of which any share that is not 0 % is more than one
 _OWN = 4  # columns of statistics before those of further fits
 
 
@@ -66,11 +67,13 @@ class DifficultyBertScore(BertScore):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.ground_truth != "reference":
-            raise ConfigError(f"{KEY}.ground_truth={self.ground_truth}: it weighs tokens of references; leave it out.")
+            raise ConfigError(f"ground_truth={self.ground_truth}: it weighs tokens of references; leave it out.")
         if not self.baseline < 1:
-            raise ConfigError(f"{KEY}.baseline={self.baseline}: must be below 1, the cosine of equal tokens.")
+            raise ConfigError(f"baseline={self.baseline}: must be below 1, the cosine of equal tokens.")
         if not isinstance(self.systems, str):
             object.__setattr__(self, "systems", tuple(self.systems))
+        elif how_many(self.systems, MANY, "systems") < 2:  # refused once, not for each language pair
+            raise ConfigError(f"systems={self.systems}: difficulty is what several systems have; write top:2 at least.")
 
     @property
     def signature(self) -> str:
@@ -88,7 +91,7 @@ class DifficultyBertScore(BertScore):
 
         Raises ConfigError for unknown systems, fewer than two, or where the best are not known.
         """
-        return dataclasses.replace(self, outputs=outputs_of(segments, self.systems, KEY, ranked=self.best))
+        return dataclasses.replace(self, outputs=outputs_of(segments, self.systems, ranked=self.best))
 
     def score(self, items: Sequence[Item]) -> Floats:
         return self.combine(self._precisions_and_recalls(items, further=False))
@@ -126,10 +129,10 @@ class DifficultyBertScore(BertScore):
         """
         prepared = _prepared(self)
         if prepared is None:
-            raise ConfigError(f"{KEY}: it has not been fitted, so that nothing is known of difficulty.")
+            raise ConfigError("difficulty-aware BERTScore has not been fitted, so that nothing is known of difficulty.")
         strange = [one for one in references if not prepared.places.knows(one)]
         if strange:
-            raise ConfigError(f"{KEY}: it was not fitted on the reference {strange[0][:80]!r}.")
+            raise ConfigError(f"difficulty-aware BERTScore was not fitted on the reference {strange[0][:80]!r}.")
         where = [prepared.places.of(reference, "") for reference in references]
         known = self._matched([pair for rows in where for row in rows for pair in prepared.pairs(row)])
         found = []

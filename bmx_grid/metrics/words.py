@@ -95,7 +95,9 @@ class Wer(_OfWords):
 class WordMatch(_OfWords):
     """Precision, recall or F1 of words, each counted at most as often as the other side has it; order costs nothing.
 
-    Two empty texts match (1); a side without words against one with words scores 0.
+    Two empty texts match (1); a side without words against one with words scores 0. The metric `word_overlap` (`Chrf`
+    without characters) is the same F1 but for three things: as in chrF++ a punctuation mark at the end or the begin of
+    a word is a word of its own, two empty texts score 0, and it has a short cut for masks.
     """
 
     COUNTS: ClassVar[int] = 3

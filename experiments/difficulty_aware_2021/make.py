@@ -28,7 +28,7 @@ from bmx_grid.report.figures.palette import DASHES, LINES, MARKERS  # noqa: E402
 from bmx_grid.report.table import as_text  # noqa: E402
 
 SWEEP = "wmt19_difficulty"
-NEEDED, FURTHER = ("top_systems", "ranks"), ("difficulty", "difficult_words")
+NEEDED, FURTHER = ("top_systems", "ranks"), ("top_differences", "difficulty", "difficult_words")
 
 
 def main(arguments: list[str]) -> int:

@@ -14,7 +14,10 @@ import numpy as np
 from compare import Check
 
 from bmx_grid.analysis.table import GridTable
+from bmx_grid.measures.annotators import fleiss_kappa
+from bmx_grid.measures.cluster_means import sign_test as p_of_wins
 from bmx_grid.measures.correlation import correlate
+from bmx_grid.measures.system_scores import student_interval
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.metrics.words import Wer, WordMatch
 from bmx_grid.perturbation import Item
@@ -38,12 +41,12 @@ def examples(_: Sequence[GridTable], expected: Mapping[str, Any]) -> Iterator[Ch
 
 def sign_test(expected: Mapping[str, Any]) -> Iterator[Check]:
     """The fewest sentences that one system must win, two-sided; -1 where no number is enough."""
-    from scipy.stats import binomtest
-
     for n, row in expected["rows"].items():
         for level, published in zip(LEVELS, row, strict=True):
-            enough = [k for k in range(n // 2 + 1, n + 1) if binomtest(k, n).pvalue <= level]
-            ours = float(enough[0]) if enough else -1.0
+            won = (
+                k for k in range(n // 2 + 1, n + 1) if p_of_wins(np.repeat([1.0, -1.0], [k, n - k]), range(n)) <= level
+            )
+            ours = float(next(won, -1))
             name = f"sign test, n = {n}, p <= {level:g}"
             yield Check(name, expected["at"], float(published) if published is not None else -1.0, ours, 0)
 
@@ -94,15 +97,15 @@ def computed(texts: Mapping[str, Any]) -> dict[str, float]:
     references = [texts["reference"], *texts["further_references"]]
     known = {word for text in references for word in text.split()}
     found["multiple_words"] = float(sum(word in known for word in texts["system_a"].split()))
-    found |= {
-        f"kappa_{name}": (agreed - chance) / (1 - chance)
-        for name, agreed, chance in (("fluency", 0.4, 0.2), ("adequacy", 0.38, 0.2), ("ranking", 0.582, 0.333))
-    }
+    for name, agreed, categories in (("fluency", 400, 5), ("adequacy", 380, 5), ("ranking", 582, 3)):
+        ratings = np.stack([np.zeros(1000), np.arange(1000) >= agreed], axis=1)  # two annotators, chance 1 / categories
+        found[f"kappa_{name}"] = fleiss_kappa(ratings, chance="uniform", categories=categories, resamples=0).value
     for level in (99, 95, 90):
         found |= {f"t_{level}_{n}": float(t.ppf(0.5 + level / 200, n)) for n in (100, 300, 600)}
     sample = np.repeat([0.0, 1.0], [70, 30])
     found["variance"] = float(sample.var(ddof=1))
-    found["half_width"] = float(t.ppf(0.975, 99)) * math.sqrt(found["variance"] / 100)
+    interval = student_interval(sample)
+    found["half_width"] = (interval.high - interval.low) / 2
     return found
 
 

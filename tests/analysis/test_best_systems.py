@@ -119,3 +119,24 @@ def test_an_undefined_correlation_is_shown_as_such():
 
 def test_nothing_without_the_evaluations():
     assert asked() == []
+
+
+def test_differences_of_the_metric_that_is_fitted_on_the_systems():
+    def difference(metric, against, size, statistic, value, fitted="on these systems"):
+        names = {**PLACE, "metric": metric, "against": against, "systems": size, "statistic": statistic}
+        ends = {"low": value - 0.5, "high": value + 0.5}
+        return {**names, "fitted": fitted, "against_fitted": "as scored", "difference": value, **ends}
+
+    given = [
+        difference("da", against, size, statistic, size / 10)
+        for against in ("bleu", "ter")
+        for size in (3, 10)
+        for statistic in ("pearson", "kendall", "pairwise_accuracy")
+    ]
+    given.append(difference("bleu", "ter", 3, "pearson", 0.0, "as scored"))
+    (table,) = [one for one in asked(top_systems=rows(), top_differences=given) if "differences" in one.stem]
+    assert table.header == ("systems", "r less bleu's", "τ less bleu's", "r less ter's", "τ less ter's")
+    assert [[cell.shown for cell in row] for row in table.rows] == [
+        ["3", *["0.300 [-0.200, 0.800]"] * 4],
+        ["10", *["1.000 [0.500, 1.500]"] * 4],
+    ]

@@ -290,3 +290,42 @@ def test_the_option_takes_the_seed_of_the_sweep():
     node = composed("evaluation=[levels]", "seed=7")["evaluation"]["levels"]
     made = build(node, Evaluation, "evaluation.levels")
     assert (made.seed, made.resamples, made.system_score) == (7, 1000, "auto")
+
+
+def test_systems_are_ranked_by_the_metric_and_by_people():
+    """The best system of a clear order has range 1-1; systems that are the same but for noise share a cluster."""
+    _, systems = rows_of(translated(Chrf(), systems="abcdef"))
+    assert [row.rank for row in systems] == [1, 2, 3, 4, 5, 6]
+    assert [row.human_rank for row in systems] == [1, 2, 3, 4, 5, 6]
+    for row in systems:
+        assert 1 <= row.rank_low <= row.rank <= row.rank_high <= 6
+        assert 1 <= row.human_rank_low <= row.human_rank <= row.human_rank_high <= 6
+    assert systems[0].rank_cluster == systems[0].human_rank_cluster == 1
+    assert systems[-1].rank_cluster > 1
+
+
+def test_ranks_of_a_metric_whose_lower_scores_are_better():
+    _, systems = rows_of(translated(Ter()))
+    assert [row.rank for row in systems] == [1, 2, 3, 4, 5, 6]
+    assert systems[0].mean < systems[-1].mean
+
+
+@pytest.mark.parametrize(
+    ("settings", "evaluation"),
+    [
+        pytest.param({"judged": "systems"}, LEVELS, id="people scored whole systems: nothing to draw"),
+        pytest.param({}, LevelsEvaluation(resamples=0), id="no resamples"),
+        pytest.param({"n_items": 2}, LEVELS, id="two clusters"),
+    ],
+)
+def test_without_resamples_there_are_ranks_and_no_ranges(settings, evaluation):
+    by_system = settings == {"judged": "systems"}
+    if by_system:
+        human = {"mqm": dict(zip("abcdef", range(6), strict=True))}
+        settings = {"judged": Judgements({"mqm": np.full(120, np.nan)}, systems=human)}
+    _, systems = rows_of(translated(Chrf(), **settings), evaluation)
+    assert {row.human_rank_high for row in systems} == {row.human_rank_cluster for row in systems} == {0}
+    assert sorted(row.human_rank for row in systems) == [1, 2, 3, 4, 5, 6]
+    assert all((row.rank_high > 0) == by_system for row in systems), (
+        "the metric's scores come from segments all the same"
+    )

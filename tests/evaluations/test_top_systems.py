@@ -1,5 +1,6 @@
 """Agreement among the best systems, and the difficulty of tokens, from small settings."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -12,6 +13,8 @@ from bmx_grid.evaluations.difficulty import DifficultyEvaluation
 from bmx_grid.evaluations.top_systems import AS_SCORED, ON_THESE, TopSystemsEvaluation
 from bmx_grid.judgements import Judgements
 from bmx_grid.metrics.base import Metric
+from bmx_grid.metrics.bertscore import BertScore
+from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.metrics.ter import Ter
 from bmx_grid.segments import Segment, SegmentSet
@@ -121,8 +124,9 @@ def test_without_the_model_there_are_no_difficulties_and_it_is_said(tiny_model, 
         raise UnavailableError("the model is gone")
 
     monkeypatch.setattr(DifficultyBertScore, "check", absent)
-    found = DifficultyEvaluation().evaluate(setting)
-    assert not found.bins and not found.words and found.note == "the model is gone"
+    with pytest.warns(UserWarning, match="toy · de-en · m: no table of difficulty: the model is gone"):
+        found = DifficultyEvaluation().evaluate(setting)
+    assert not found.bins and not found.words
 
 
 def test_other_metrics_have_no_difficulties():
@@ -149,3 +153,73 @@ def test_undefined_where_all_scores_are_equal(tiny_model):
     made = Finished(setting.segments, "m", "none", setting.metric, None, setting.items, scores, setting.clusters)
     found = by_cell(TopSystemsEvaluation(resamples=0).evaluate(made))
     assert math.isnan(found[4, AS_SCORED, "pearson"].value)
+
+
+def noisy(
+    metric: Metric, name: str, seed: int, *, turned: bool = False, segments: SegmentSet | None = None
+) -> Finished:
+    """A setting of other scores: what people say of a system with noise, of 30 items and 7 systems."""
+    rng = np.random.default_rng(seed)
+    human = {f"s{at}": at / 7 for at in range(7)}
+    rows = tuple(Segment(str(item), "h", "s", f"r {item}", system) for system in human for item in range(30))
+    judged = Judgements({"da": np.full(len(rows), np.nan)}, systems={"da": human})
+    segments = segments or SegmentSet("toy", "de-en", rows, judged)
+    scores = np.array([human[segment.system] for segment in segments.segments])
+    scores = scores + (0.1 + seed) * rng.normal(size=len(segments))
+    kept = AttributionSet(-scores if turned else scores, {}, None)
+    clusters = [segment.id for segment in segments.segments]
+    return Finished(segments, name, "none", metric, None, segments.items(metric.reads), kept, clusters)
+
+
+def compared(*settings: Finished, resamples: int = 100) -> list:
+    evaluation = TopSystemsEvaluation(resamples=resamples, system_score="mean")
+    found = evaluation.together(settings, [evaluation.evaluate(setting) for setting in settings])
+    return [list(one.differences) for one in found]
+
+
+def test_metrics_are_compared_among_the_best_systems():
+    one, other, third = compared(*(noisy(Chrf(), name, seed) for seed, name in enumerate("abc")))
+    assert {row.against for row in one} == {"b", "c"} and {row.against for row in other} == {"c"} and not third
+    assert {(row.systems, row.statistic) for row in one} == {
+        (size, statistic)
+        for size in range(3, 8)
+        for statistic in ("pearson", "spearman", "kendall", "pairwise_accuracy")
+    }
+    for row in (*one, *other):
+        assert (row.low <= row.high) == (row.systems > 3), "three systems are hardly ever drawn all three"
+        assert (row.fitted, row.against_fitted) == (AS_SCORED, AS_SCORED)
+    values = [
+        by_cell(TopSystemsEvaluation(resamples=0, system_score="mean").evaluate(noisy(Chrf(), "m", seed)))
+        for seed in (0, 2)
+    ]
+    cell = 5, AS_SCORED, "pearson"
+    (row,) = [row for row in one if (row.against, row.systems, row.statistic) == ("c", 5, "pearson")]
+    assert row.difference == pytest.approx(values[0][cell].value - values[1][cell].value)
+    (seven,) = [row for row in one if (row.against, row.systems, row.statistic) == ("c", 7, "pearson")]
+    assert seven.low <= seven.difference <= seven.high
+
+
+def test_the_same_systems_and_segments_are_drawn_for_both():
+    """Equal metrics do not differ in any resample, also where the lower scores of one of them are better."""
+    (rows, _) = compared(noisy(Chrf(), "a", 1), noisy(Ter(), "b", 1, turned=True))
+    rows = [row for row in rows if row.systems > 3]
+    assert [(row.difference, row.low, row.high) for row in rows] == [pytest.approx((0, 0, 0), abs=1e-12)] * len(rows)
+
+
+def test_metrics_of_other_segments_have_a_difference_and_no_interval():
+    whole = noisy(Chrf(), "a", 1)
+    lacking = noisy(Chrf(), "b", 1)
+    scores = np.where(np.arange(len(whole.items)) == 3, np.nan, lacking.scores.base_scores)
+    lacking = dataclasses.replace(lacking, scores=AttributionSet(scores, {}, None))
+    (rows, _) = compared(whole, lacking)
+    among = [row for row in rows if row.systems == 7]
+    assert among and all(math.isfinite(row.difference) and math.isnan(row.low) for row in among)
+
+
+def test_a_metric_fitted_on_the_systems_is_the_one_compared(tiny_model):
+    settings = {"model": tiny_model("bert"), "layer": 2, "device": "cpu"}
+    plain, fitted = finished(BertScore(**settings)), finished(DifficultyBertScore(**settings, best=True))
+    plain, fitted = (dataclasses.replace(one, metric_name=name) for one, name in ((plain, "plain"), (fitted, "da")))
+    none, rows = compared(plain, fitted, resamples=50)
+    assert not none and {row.against for row in rows} == {"plain"}
+    assert {(row.fitted, row.against_fitted) for row in rows} == {(ON_THESE, AS_SCORED)}

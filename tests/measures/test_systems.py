@@ -11,7 +11,8 @@ from bmx_grid.measures.resampling import draws
 from bmx_grid.measures.systems import (
     Segments,
     spa_interval,
-    system_intervals,
+    system_interval,
+    system_samples,
     system_statistic,
     weighted_statistics,
 )
@@ -99,7 +100,7 @@ def test_a_system_without_a_drawn_segment_has_no_score():
 
 
 def interval_of(metric, human, n_systems, n_clusters, statistic="pearson", seed=0):
-    return system_intervals(
+    samples = system_samples(
         [statistic],
         lambda weights: np.tile(metric, (weights.shape[1], 1)),
         lambda weights: np.tile(human, (weights.shape[1], 1)),
@@ -108,6 +109,7 @@ def interval_of(metric, human, n_systems, n_clusters, statistic="pearson", seed=
         resamples=500,
         seed=seed,
     )[statistic]
+    return system_interval(samples, n_systems, n_clusters)
 
 
 def test_intervals_hold_the_value_and_come_from_the_seed():

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from bmx_grid.configure import build, load_option
 from bmx_grid.errors import ConfigError
+from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.words import Wer, WordMatch
 from bmx_grid.perturbation import Item
 
@@ -75,3 +77,28 @@ def test_edits_are_those_of_a_plain_loop():
 def test_an_unknown_measure_is_refused():
     with pytest.raises(ConfigError, match="Did you mean 'precision'"):
         WordMatch(measure="precison")
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "match", "overlap"),
+    [
+        pytest.param("the cat sat .", "a cat sat .", 3 / 4, 3 / 4, id="separate marks: the same"),
+        pytest.param("the cat", "the cat.", 1 / 2, 4 / 5, id="a mark at the end is a word to chrF++ only"),
+        pytest.param('"no" he said', "no he said", 2 / 3, 4 / 7, id='one mark comes off: "no and " are two words'),
+        pytest.param("", "", 1, 0, id="two empty texts"),
+    ],
+)
+def test_word_match_and_word_overlap_differ_in_punctuation_and_empty_texts(hypothesis, reference, match, overlap):
+    metrics = [build(load_option("metric", name), Metric, name) for name in ("word_match", "word_overlap")]
+    found = [metric.score([item(hypothesis, reference)])[0] for metric in metrics]
+    assert found == pytest.approx([match, overlap], abs=1e-15)
+
+
+def test_word_match_and_word_overlap_are_one_without_punctuation():
+    rng = np.random.default_rng(1)
+    items = [item(*(" ".join(rng.choice(list("abcdef"), rng.integers(1, 9))) for _ in range(2))) for _ in range(200)]
+    metrics = [build(load_option("metric", name), Metric, name) for name in ("word_match", "word_overlap")]
+    one, other = (metric.score(items) for metric in metrics)
+    assert one == pytest.approx(other, abs=1e-15)
+    one, other = (metric.combine(metric.statistics(items).sum(axis=0)) for metric in metrics)
+    assert one == pytest.approx(other, abs=1e-15)

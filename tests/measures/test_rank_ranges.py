@@ -1,0 +1,105 @@
+"""Rank ranges and clusters of systems, by hand and against a plain loop."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bmx_grid.measures.rank_ranges import rank_ranges
+
+NONE = float("nan")
+
+
+def listed(found):
+    return [part.tolist() for part in (found.rank, found.low, found.high, found.cluster)]
+
+
+@pytest.mark.parametrize(
+    ("scores", "samples", "expected"),
+    [
+        pytest.param(
+            [3, 2, 1],
+            [[3, 2, 1], [2, 3, 1]],
+            [[1, 2, 3], [1, 1, 3], [2, 2, 3], [1, 1, 2]],
+            id="two systems change places",
+        ),
+        pytest.param([1, 2, 3], [[1, 2, 3]], [[3, 2, 1], [3, 2, 1], [3, 2, 1], [3, 2, 1]], id="all apart"),
+        pytest.param(
+            [3, 2, 1],
+            [[3, 2, 1], [2, 3, 1], [3, 1, 2]],
+            [[1, 2, 3], [1, 1, 2], [2, 3, 3], [1, 1, 1]],
+            id="a chain of overlaps is one cluster",
+        ),
+        pytest.param(
+            [2, 2, 1], [[2, 2, 1]], [[1, 1, 3], [1, 1, 3], [2, 2, 3], [1, 1, 2]], id="equal systems share ranks"
+        ),
+        pytest.param(
+            [2, NONE, 1],
+            [[2, NONE, 1], [1, 9, 2]],
+            [[1, 0, 2], [1, 0, 1], [2, 0, 2], [1, 0, 1]],
+            id="no score: left out",
+        ),
+        pytest.param(
+            [2, 1],
+            [[2, 1], [NONE, 5]],
+            [[1, 2], [1, 2], [1, 2], [1, 2]],
+            id="a resample without a system does not count",
+        ),
+        pytest.param([2, 1], np.empty((0, 2)), [[1, 2], [0, 0], [0, 0], [0, 0]], id="no resamples: ranks only"),
+        pytest.param([NONE, NONE], [[NONE, NONE]], [[0, 0]] * 4, id="no scores"),
+        pytest.param([], np.empty((5, 0)), [[]] * 4, id="no systems"),
+    ],
+)
+def test_by_hand(scores, samples, expected):
+    found = rank_ranges(np.array(scores, dtype=float), np.array(samples, dtype=float))
+    assert listed(found) == expected
+
+
+def resampled(seed=0, systems=9, resamples=1000):
+    rng = np.random.default_rng(seed)
+    scores = np.sort(rng.normal(size=systems))[::-1]
+    return scores, scores + 0.2 * rng.normal(size=(resamples, systems))
+
+
+def test_25_of_1000_are_left_out_at_each_end():
+    """A plain loop over the description of Koehn (2012): sort the ranks of a system, leave out 25 at each end."""
+    scores, samples = resampled()
+    found = rank_ranges(scores, samples)
+    for system in range(len(scores)):
+        ranks = sorted(stats.rankdata(-row)[system] for row in samples)
+        assert (found.low[system], found.high[system]) == (ranks[25], ranks[-26])
+
+
+def test_clusters_do_not_overlap_and_cannot_be_split():
+    for seed in range(20):
+        scores, samples = resampled(seed)
+        found = rank_ranges(scores, samples)
+        numbers = range(1, found.cluster.max() + 1)
+        ends = [(found.low[found.cluster == one].min(), found.high[found.cluster == one].max()) for one in numbers]
+        assert all(before[1] < after[0] for before, after in itertools.pairwise(ends))
+        for one in numbers:
+            own = np.flatnonzero(found.cluster == one)
+            for cut in np.unique(found.low[own])[1:]:
+                assert found.high[own[found.low[own] < cut]].max() >= cut, "a cluster that could be two"
+
+
+def test_turning_the_signs_turns_the_ranks_round():
+    scores, samples = resampled()
+    samples = np.round(samples, 1)  # with ties
+    one, other = rank_ranges(scores, samples), rank_ranges(-scores, -samples)
+    count = len(scores) + 1
+    assert (one.low == count - other.high).all() and (one.high == count - other.low).all()
+
+
+def test_order_of_systems_is_nothing():
+    scores, samples = resampled()
+    order = np.random.default_rng(1).permutation(len(scores))
+    assert listed(rank_ranges(scores[order], samples[:, order])) == [
+        np.array(part)[order].tolist() for part in listed(rank_ranges(scores, samples))
+    ]
+
+
+def test_shapes_must_fit():
+    with pytest.raises(ValueError, match="shape"):
+        rank_ranges(np.zeros(3), np.zeros((5, 4)))

@@ -1,0 +1,85 @@
+"""experiments/mt_evaluation_lecture_2024/make.py: annotators of MLQE-PE and newstest2021."""
+
+import importlib.util
+import sys
+
+import numpy as np
+import pytest
+from fakes import ROOT
+
+from bmx_grid.configure import build, load_option
+from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.measures.annotators import krippendorff_alpha, standardised
+
+FOLDER = ROOT / "experiments" / "mt_evaluation_lecture_2024"
+
+
+@pytest.fixture(scope="module")
+def make():
+    """make.py as a module; its neighbours are importable as long as the tests of this file run."""
+    spec = importlib.util.spec_from_file_location("make_mt_evaluation_lecture_2024", FOLDER / "make.py")
+    module = importlib.util.module_from_spec(spec)
+    before = sys.path[:]
+    spec.loader.exec_module(module)
+    yield module
+    sys.path[:] = before
+
+
+def test_annotators_are_known_by_their_scales(make):
+    """Two columns of one annotator each, two from a pool of five, who rated other segments, too."""
+    rng = np.random.default_rng(0)
+    people = np.stack(
+        [np.zeros(200, int), np.ones(200, int), *(2 + rng.permuted(np.tile(np.arange(5), (200, 1)), axis=1)[:, :2].T)],
+        axis=1,
+    )
+    raw = rng.integers(0, 101, size=people.shape).astype(float)
+    mean, deviation = rng.uniform(40, 60, size=7), rng.uniform(10, 30, size=7)
+    z = (raw - mean[people]) / deviation[people]
+    found = make.by_their_scales(raw, z)
+    numbers = {(int(a), int(b)) for a, b in zip(people.ravel(), found.ravel(), strict=True)}
+    assert len(numbers) == 7 and {b for _, b in numbers} == set(range(7)), "each is one number, and all are found"
+    wide = make.of_annotators(raw, found)
+    assert np.isfinite(wide).sum() == raw.size and (np.isfinite(wide).sum(axis=1) == 4).all()
+
+
+def test_an_annotator_of_two_scores_is_unknown(make):
+    raw, z = np.array([[10.0, 50], [20, 60], [40, 30], [80, 20]]), np.array([[1.0, 5], [2, 6], [4, 9], [8, 1]])
+    assert make.by_their_scales(raw, z).tolist() == [[0, -1], [0, -1], [0, -1], [0, -1]]
+
+
+def read(data_dir, pair):
+    found = build(load_option("dataset", "mlqe_pe"), DatasetReader, "dataset.mlqe_pe").read(data_dir, pair)
+    return found.judgements.raters["mean"], found.judgements.raters["z_mean"]
+
+
+@pytest.mark.parametrize(("pair", "annotators", "reproduced"), [("en-de", 21, 3000), ("ru-en", 12, 0)])
+def test_published_z_scores_of_mlqe_pe(make, data_dir, pair, annotators, reproduced):
+    """Divided by the deviation of all ratings of the annotator; where some of these are not published they differ."""
+    raw, z = read(data_dir, pair)
+    who = make.by_their_scales(raw, z)
+    assert who.max() + 1 == annotators and (who >= 0).all()
+    people, published = make.of_annotators(raw, who), make.of_annotators(z, who)
+    apart = np.nanmax(np.abs(standardised(people) - published), axis=0)
+    assert np.isfinite(people)[:, apart < 1e-12].sum() == reproduced
+    assert (apart[apart > 1e-12] > 1e-3).all(), "reproduced or not: nothing between"
+
+
+def test_published_agreement_of_mlqe_pe(data_dir):
+    raw, z = read(data_dir, "en-zh")
+    values = [krippendorff_alpha(own, "interval", resamples=0).value for own in (raw, z, raw[:, :3], raw[:, 3:])]
+    assert values == pytest.approx([0.244, 0.350, 0.067, 0.823], abs=5e-4)
+
+
+def test_raters_of_mqm_meet_on_identical_translations(make, data_dir, monkeypatch, capsys):
+    monkeypatch.setenv("BMX_DATA_DIR", str(data_dir))
+    assert make.main(["mqm"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" | ")[:3] for line in lines if line.startswith(("| en", "| zh"))] == [
+        ["| en-de", "973", "13"],
+        ["| zh-en", "592", "9"],
+    ]
+
+
+def test_an_unknown_part_is_refused(make, capsys):
+    assert make.main(["score"]) == 2
+    assert "Did you mean 'scores'" in capsys.readouterr().err

@@ -1,0 +1,26 @@
+"""Ranks of the systems of newstest2021 by expert MQM: rank ranges over resampled segments, and clusters."""
+
+import numpy as np
+
+from bmx_grid.configure import build, load_option
+from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.measures.rank_ranges import rank_ranges
+from bmx_grid.measures.resampling import codes, seeded_draws
+from bmx_grid.measures.systems import Segments
+from bmx_grid.segments import clusters
+
+
+def test_zh_en_has_two_clusters_of_systems(data_dir):
+    """Twelve systems whose ranges overlap in a chain, and metricsystem5, last in every resample that counts."""
+    found = build(load_option("dataset", "mqm21"), DatasetReader, "dataset.mqm21").read(data_dir, "zh-en")
+    systems = codes([segment.system for segment in found.segments])
+    names = sorted(found.systems)
+    of = codes(clusters([found])[0])
+    segments = Segments(found.human_scores, systems, of, len(names), int(of.max()) + 1)
+    scores = segments.system_scores().mean
+    drawn = seeded_draws(segments.n_clusters, 1000, 0)
+    ranks = rank_ranges(scores, np.concatenate([segments.resampled(times, corpus=False) for times in drawn]))
+    by_name = {name: (int(ranks.low[at]), int(ranks.high[at]), int(ranks.cluster[at])) for at, name in enumerate(names)}
+    assert by_name["metricsystem5"] == (13, 13, 2)
+    assert by_name["metricsystem1"] == (1, 4, 1)
+    assert {cluster for name, (_, _, cluster) in by_name.items() if name != "metricsystem5"} == {1}
