@@ -37,7 +37,7 @@ def _quiet_library():
 
 
 def oracle(settings: dict, pairs) -> list[float]:
-    made = SentenceBleu(**settings).settings()
+    made = SentenceBleu(**settings).library_settings()
     made["use_effective_order"] = made.pop("effective_order")
     return [sacrebleu.sentence_bleu(hypothesis, [reference], **made).score / 100 for reference, hypothesis in pairs]
 
@@ -178,6 +178,6 @@ def test_the_score_of_a_system_is_sacrebleus_corpus_score(settings):
     pairs = [param.values for param in PAIRS] + [(random_text(rng, 12), random_text(rng, 12)) for _ in range(40)]
     references, hypotheses = zip(*pairs, strict=True)
     metric = SentenceBleu(**settings)
-    bleu = sacrebleu.BLEU(**metric.settings())
+    bleu = sacrebleu.BLEU(**metric.library_settings())
     expected = bleu.corpus_score(list(hypotheses), [list(references)]).score / 100
     assert float(metric.combine(metric.statistics(items(pairs)).sum(axis=0))) == pytest.approx(expected, abs=1e-15)
