@@ -59,21 +59,25 @@ class Meteor(OfReferences):
 
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, 23]: words and function words of hypothesis and reference; for each kind of match the content and
-        function words on both sides; chunks, and matched words on both sides."""
+        function words on both sides; chunks, and matched words on both sides.
+
+        A hypothesis that is a reference has 0 chunks, as where the program sums counts.
+        """
         if not items:
             return np.empty((0, _NUMBERS))
         self.check()
         program = _program(str(_java()), str(_jar()), self.memory, os.getpid())
         rows = [program.counts(self.references_of(item), item.text("hypothesis")) for item in items]
-        return np.array(rows, dtype=np.float64)
+        found = np.array(rows, dtype=np.float64)
+        found[(found[:, 0:2] == found[:, -2:]).all(axis=1) & (found[:, -3] == 1), -3] = 0
+        return found
 
     def combine(self, sums: Floats) -> Floats:
         """The program's score of summed counts; 0 where nothing matches."""
         sums = np.asarray(sums, dtype=np.float64)
         lengths, functions = sums[..., 0:2], sums[..., 2:4]
         kinds = sums[..., 4:-3].reshape(*sums.shape[:-1], len(_WEIGHTS), 2, 2)  # kind, content or function, side
-        chunks, matched = sums[..., -3], sums[..., -2:]
-        words = matched.sum(axis=-1) / 2
+        chunks, words = sums[..., -3], sums[..., -2:].sum(axis=-1) / 2
         matches = ((_DELTA * kinds[..., 0, :] + (1 - _DELTA) * kinds[..., 1, :]) * _WEIGHTS[:, None]).sum(axis=-2)
         weighted = _DELTA * (lengths - functions) + (1 - _DELTA) * functions
         share = np.divide(matches, weighted, out=np.zeros(matches.shape), where=weighted > 0)
@@ -81,9 +85,7 @@ class Meteor(OfReferences):
         below = (1 - _ALPHA) * recall + _ALPHA * precision
         mean = np.divide(precision * recall, below, out=np.zeros(below.shape), where=below > 0)
         broken = np.divide(chunks, words, out=np.zeros(words.shape), where=words > 0)
-        whole = (matched == lengths).all(axis=-1) & (chunks == 1)
-        penalty = np.where(whole, 0.0, _GAMMA * broken**_BETA)
-        return np.asarray(np.maximum(mean * (1 - penalty), 0.0))
+        return np.asarray(np.maximum(mean * (1 - _GAMMA * broken**_BETA), 0.0))
 
 
 def _jar() -> Path:

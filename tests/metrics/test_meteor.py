@@ -92,6 +92,13 @@ def test_the_program_is_asked_with_all_references_that_are_read(program):
     assert asked.read_text().splitlines() == ["SCORE ||| a b ||| x y", "SCORE ||| a b ||| c d ||| x y"]
 
 
+def test_a_hypothesis_that_is_the_reference_scores_one_and_adds_no_chunk(program):
+    program("4 4 2 2 2 2 2 2 0 0 0 0 0 0 0 0 0 0 0 0 1 4 4")
+    item = Item(reference="the cat of it", hypothesis="the cat of it")
+    assert Meteor().score([item]).tolist() == [1.0]
+    assert Meteor().statistics([item])[0, -3:].tolist() == [0, 4, 4]
+
+
 @pytest.mark.parametrize(
     ("answer", "message"),
     [pytest.param("no memory", "answered 'no memory", id="words"), pytest.param("1 2 3", "answered '1 2 3", id="few")],
