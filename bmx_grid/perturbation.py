@@ -23,12 +23,14 @@ ROLES: tuple[Role, ...] = ("source", "reference", "hypothesis")  # the order of 
 class Item(NamedTuple):
     """The texts of one segment that a metric reads, by role; None for a role that it does not read.
 
-    The ground truth is every text except the hypothesis.
+    The ground truth is every text except the hypothesis. further_references: beside the reference, for metrics that
+    read them all; they are compared with, and never perturbed.
     """
 
     source: str | None = None
     reference: str | None = None
     hypothesis: str | None = None
+    further_references: tuple[str, ...] = ()
 
     def text(self, role: Role) -> str:
         """The text of a role. Raises ValueError when the item lacks it."""
@@ -39,11 +41,12 @@ class Item(NamedTuple):
 
     def texts(self) -> dict[Role, str]:
         """The texts that are not None, by role, in the order of ROLES."""
-        return {role: text for role, text in zip(ROLES, self, strict=True) if text is not None}
+        return {role: text for role, text in zip(ROLES, self[:3], strict=True) if text is not None}
 
     def with_text(self, role: Role, text: str) -> Item:
         """The same item with another text in one role."""
-        return self._replace(**{role: text})
+        changed: dict[str, Any] = {role: text}
+        return self._replace(**changed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,10 +118,19 @@ class SegmentSet:
             raise DataError(f"{self.dataset} {self.language_pair}: segment '{first}' has no {role}.")
         return found
 
-    def items(self, reads: Sequence[Role]) -> tuple[Item, ...]:
-        """The N items of a metric that reads these roles. Raises DataError as `texts` does."""
+    def items(self, reads: Sequence[Role], *, all_references: bool = False) -> tuple[Item, ...]:
+        """The N items of a metric that reads these roles. Raises DataError as `texts` does.
+
+        all_references: with the further references of each segment.
+        """
         texts = {role: self.texts(role) for role in reads}
-        return tuple(Item(**dict(zip(texts, row, strict=True))) for row in zip(*texts.values(), strict=True))
+        found = tuple(Item(**dict(zip(texts, row, strict=True))) for row in zip(*texts.values(), strict=True))
+        if not all_references:
+            return found
+        return tuple(
+            item._replace(further_references=segment.further_references)
+            for item, segment in zip(found, self.segments, strict=True)
+        )
 
     def empty_texts(self) -> list[str]:
         """Names of segments with an empty source, reference or hypothesis: kept and scored, but worth a warning."""

@@ -72,6 +72,10 @@ class BoostedMetric(Metric):
         return self.metric.cost
 
     @property
+    def reads_all_references(self) -> bool:
+        return self.metric.reads_all_references
+
+    @property
     def signature(self) -> str:
         return (
             f"boosted|metric:({self.metric.signature})|explainer:({self.explainer.signature})"

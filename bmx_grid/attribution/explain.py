@@ -58,7 +58,8 @@ def explanation_identity(
 
 def item_key(item: Item) -> str:
     """32 hexadecimal digits naming the texts that an explanation depends on."""
-    return digest(list(item.texts().values()))[:32]
+    texts = list(item.texts().values())
+    return digest([texts, item.further_references] if item.further_references else texts)[:32]
 
 
 def _generator(seed: int, explainer: str, item: Item, role: Role) -> np.random.Generator:

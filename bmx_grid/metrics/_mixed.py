@@ -66,8 +66,9 @@ class Mixed(Metric):
 
     def fitted(self, segments: SegmentSet) -> Self:
         found = cast(Self, super().fitted(segments))
-        items = tuple(segments.items(self.reads))
-        name = digest([list(item.texts().values()) for item in items])[:16] if self.looks_at_a_set else ""
+        items = tuple(segments.items(self.reads, all_references=self.reads_all_references))
+        texts = [[*item.texts().values(), *item.further_references] for item in items]
+        name = digest(texts)[:16] if self.looks_at_a_set else ""
         return dataclasses.replace(found, set=name, fitted_on=items)
 
     def agreement(self) -> Agreement:

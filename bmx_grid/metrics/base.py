@@ -62,6 +62,11 @@ class Metric(Component):
         return True
 
     @property
+    def reads_all_references(self) -> bool:
+        """Whether its items carry the further references of their segment; else it reads the first one alone."""
+        return False
+
+    @property
     def has_statistics(self) -> bool:
         """Whether `statistics` and `combine` are the metric's own; then `score` is `combine` of each row."""
         return type(self).statistics is not Metric.statistics

@@ -12,7 +12,8 @@ import numpy as np
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
-from bmx_grid.metrics.base import Floats, Metric, reads_one
+from bmx_grid.metrics._references import OfReferences, best
+from bmx_grid.metrics.base import Floats, reads_one
 from bmx_grid.metrics.ngrams.counts import count_ngrams, ngrams_of
 from bmx_grid.metrics.ngrams.masked_side import MaskedSide, Tokenizer, sides_of_items, sides_of_request
 from bmx_grid.perturbation import Item, Request, Role
@@ -23,8 +24,8 @@ _MOST_BETA = 1_000  # beyond, the score is the recall to six digits
 
 
 @dataclass(frozen=True)
-class Chrf(Metric):
-    """sacreBLEU's chrF of the hypothesis against one reference, divided by 100, bit for bit.
+class Chrf(OfReferences):
+    """sacreBLEU's chrF of the hypothesis, divided by 100, bit for bit; of several references the best one counts.
 
     char_order, word_order: longest n-grams of characters and of words (word_order=2 is chrF++; 0 = none of them, so
     that char_order=0, word_order=1, beta=1 is the F1 of words: `word_overlap`, which parts a punctuation mark from its
@@ -62,16 +63,20 @@ class Chrf(Metric):
     def signature(self) -> str:
         from sacrebleu import CHRF
 
-        chrf = CHRF(**self.settings())
+        chrf = CHRF(**self.library_settings())
         name = chrf.corpus_score(["a"], [["a"]]).name  # sacreBLEU signs only after it has seen a reference
-        return f"{name}|{chrf.get_signature().format()}"
+        return self.signed(f"{name}|{chrf.get_signature().format()}")
 
     def score(self, items: Sequence[Item]) -> Floats:
         return self.combine(self.statistics(items))
 
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, 3 * orders]: matches, n-grams of the reference and of the hypothesis, order by order."""
-        return self._statistics(functools.partial(sides_of_items, items))
+        if not self.reads_several(items):
+            return self._statistics(functools.partial(sides_of_items, items))
+        single, starts = self.one_by_one(items)
+        found = self._statistics(functools.partial(sides_of_items, single))
+        return found[best(self.combine(found), starts)]
 
     def combine(self, sums: Floats) -> Floats:
         """sacrebleu.CHRF's corpus score of summed statistics, by its floating-point operations in their order."""
@@ -90,7 +95,7 @@ class Chrf(Metric):
         return 100 * self._f_score(mean_precision, mean_recall, otherwise=0.0) / 100
 
     def score_masked(self, requests: Sequence[Request]) -> list[Floats] | None:
-        if self.whitespace:
+        if self.whitespace or self.reads_several(request.item for request in requests):
             return None
 
         def sides(tokenizer: Tokenizer) -> Iterator[MaskedSide]:

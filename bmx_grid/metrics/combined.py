@@ -66,6 +66,10 @@ class Combined(Mixed):
         return "model" if any(metric.cost == "model" for _, metric in self.metrics) else "light"
 
     @property
+    def reads_all_references(self) -> bool:
+        return any(metric.reads_all_references for _, metric in self.metrics)
+
+    @property
     def signature(self) -> str:
         inner = ", ".join(f"{name}=({metric.signature})" for name, metric in self.metrics)
         fitted = f"|set:{self.set}" if self.set else ""
@@ -143,7 +147,7 @@ class Combined(Mixed):
 
     def _scores_of(self, metric: Metric, items: Sequence[Item]) -> Floats:
         read = [_read(item, metric) for item in items]
-        keys = [key_of(*item.texts().values()) for item in read]
+        keys = [key_of(*item.texts().values(), *item.further_references) for item in read]
         whole = frozenset(self.fitted_on)
         keep = {key for key, item in zip(keys, items, strict=True) if item in whole}
 
@@ -170,7 +174,8 @@ class _Given(GivenScores):
 
 def _read(item: Item, metric: Metric) -> Item:
     """The item with only the texts that a metric reads."""
-    return Item(**{role: item.text(role) for role in metric.reads})
+    further = item.further_references if metric.reads_all_references else ()
+    return Item(**{role: item.text(role) for role in metric.reads}, further_references=further)
 
 
 def _member(given: Any, row: int, seed: int) -> Member:

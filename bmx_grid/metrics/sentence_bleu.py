@@ -6,16 +6,17 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError, UnavailableError
 from bmx_grid.identity import identity
-from bmx_grid.metrics.base import Floats, Metric, reads_one
+from bmx_grid.metrics._references import OfReferences
+from bmx_grid.metrics.base import Floats, reads_one
 from bmx_grid.metrics.ngrams.bits import count_masked
-from bmx_grid.metrics.ngrams.counts import NgramCounts, count_ngrams, ngrams_of
+from bmx_grid.metrics.ngrams.counts import NgramCounts, count_against_all, count_ngrams, ngrams_of
 from bmx_grid.metrics.ngrams.masked_side import Tokenizer, sides_of_items
 from bmx_grid.perturbation import Item, Request, Role
 
@@ -30,11 +31,16 @@ _BY_WORD = ("13a", "none", "char")
 
 
 @dataclass(frozen=True)
-class SentenceBleu(Metric):
-    """sacreBLEU's sentence BLEU of the hypothesis against one reference, divided by 100, bit for bit.
+class SentenceBleu(OfReferences):
+    """sacreBLEU's sentence BLEU of the hypothesis, divided by 100, bit for bit.
+
+    Of several references each n-gram counts as often as the one that has it most, and the length is that of the
+    reference nearest in length, the shorter of two (Papineni et al., 2002).
 
     The defaults are the paper's SentenceBLEU: 13a tokens, orders 2 to 4 smoothed by adding 1.
     smooth_value: None means the default of the method (1 for add-k, 0.1 for floor).
+    brevity: the penalty of a hypothesis of c tokens that is shorter than its reference of r: standard, exp(1 - r / c),
+        or linear, c / r, which is not sacreBLEU's.
     effective_order: leave out orders that are longer than the hypothesis, as sacrebleu.sentence_bleu does.
     An empty hypothesis or reference scores 0.
     """
@@ -44,6 +50,9 @@ class SentenceBleu(Metric):
     smooth_value: float | None = identity(None)
     lowercase: bool = identity(False)
     effective_order: bool = identity(True)
+    brevity: Literal["standard", "linear"] = identity("standard")
+
+    LATER: ClassVar[dict[str, Any]] = OfReferences.LATER | {"brevity": "standard"}
 
     def __post_init__(self) -> None:
         default = _SMOOTH_VALUES.get(self.smooth_method)
@@ -70,9 +79,10 @@ class SentenceBleu(Metric):
         from sacrebleu import BLEU
 
         self.check()
-        bleu = BLEU(**self.settings())
+        bleu = BLEU(**self.library_settings())
         name = bleu.corpus_score(["a"], [["a"]]).name  # sacreBLEU signs only after it has seen a reference
-        return f"{name}|{bleu.get_signature().format()}"
+        signature = self.signed(f"{name}|{bleu.get_signature().format()}")
+        return signature.replace("|version:", "|bp:linear|version:") if self.brevity == "linear" else signature
 
     def check(self) -> None:
         _library_tokenizer(self.tokenize)
@@ -90,7 +100,7 @@ class SentenceBleu(Metric):
         return self._bleu(sums.reshape(-1, sums.shape[-1])).reshape(sums.shape[:-1])
 
     def score_masked(self, requests: Sequence[Request]) -> list[Floats] | None:
-        if self.tokenize not in _BY_WORD:
+        if self.tokenize not in _BY_WORD or self.reads_several(request.item for request in requests):
             return None
         tokenizer = _tokenizer(self.tokenize, self.lowercase)
         counts, rows = count_masked(requests, tokenizer, _ORDERS)
@@ -98,7 +108,14 @@ class SentenceBleu(Metric):
         return [scores[place] for place in rows]
 
     def _counts(self, items: Sequence[Item]) -> NgramCounts:
-        return count_ngrams(sides_of_items(items, _tokenizer(self.tokenize, self.lowercase)), _ORDERS)
+        tokenizer = _tokenizer(self.tokenize, self.lowercase)
+        if self.reads_several(items):
+            return count_against_all(
+                [tokenizer.text(item.text("hypothesis")) for item in items],
+                [[tokenizer.text(text) for text in self.references_of(item)] for item in items],
+                _ORDERS,
+            )
+        return count_ngrams(sides_of_items(items, tokenizer), _ORDERS)
 
     def _scores(self, counts: NgramCounts) -> Floats:
         """float64[P] scores; texts of equal counts are scored once."""
@@ -132,8 +149,11 @@ class SentenceBleu(Metric):
         logs[np.arange(_ORDERS) >= orders[:, None]] = 0.0
         added = _each(sum, zip(*(column.tolist() for column in logs.T), strict=True), len(logs))
         short = (hypothesis > 0) & (hypothesis < reference)
-        ratio = np.divide(reference, hypothesis, out=np.ones(len(logs)), where=short)
-        brevity = _each_distinct(math.exp, 1 - ratio)
+        if self.brevity == "linear":
+            brevity = np.divide(hypothesis, reference, out=np.ones(len(logs)), where=short)
+        else:
+            ratio = np.divide(reference, hypothesis, out=np.ones(len(logs)), where=short)
+            brevity = _each_distinct(math.exp, 1 - ratio)
         scores = brevity * _each(math.exp, (added / orders).tolist(), len(logs))
         scores[~matched] = 0.0
         return np.asarray(scores / 100, dtype=np.float64)

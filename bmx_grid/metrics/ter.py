@@ -9,13 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmx_grid.identity import identity
-from bmx_grid.metrics.base import Floats, Metric, pairs_of, reads_one
+from bmx_grid.metrics._references import OfReferences
+from bmx_grid.metrics.base import Floats, reads_one
 from bmx_grid.perturbation import Item, Role
 
 
 @dataclass(frozen=True)
-class Ter(Metric):
-    """sacreBLEU's TER of the hypothesis against one reference, divided by 100, bit for bit; 0 is best.
+class Ter(OfReferences):
+    """sacreBLEU's TER of the hypothesis, divided by 100, bit for bit; 0 is best.
+
+    Of several references: the fewest edits, per word of their mean length (Snover et al., 2006).
 
     normalized: split punctuation off as Tercom does. no_punct: remove punctuation. asian_support: both for Chinese and
     Japanese characters, too. case_sensitive: do not lowercase.
@@ -40,9 +43,9 @@ class Ter(Metric):
     def signature(self) -> str:
         from sacrebleu import TER
 
-        ter = TER(**self.settings())
+        ter = TER(**self.library_settings())
         name = ter.corpus_score(["a"], [["a"]]).name  # sacreBLEU signs only after it has seen a reference
-        return f"{name}|{ter.get_signature().format()}"
+        return self.signed(f"{name}|{ter.get_signature().format()}")
 
     def score(self, items: Sequence[Item]) -> Floats:
         return self.combine(self.statistics(items))
@@ -51,9 +54,12 @@ class Ter(Metric):
         """float64[n, 2]: edits, and words of the reference."""
         from sacrebleu.metrics.lib_ter import translation_edit_rate
 
-        words = _words(*self.settings().values())
-        pairs = pairs_of(items, "reference")
-        found = [translation_edit_rate(words(hypothesis), words(truth)) for truth, hypothesis in pairs]
+        words = _words(**self.library_settings())
+        found = []
+        for item in items:
+            hypothesis = words(item.text("hypothesis"))
+            each = [translation_edit_rate(hypothesis, words(truth)) for truth in self.references_of(item)]
+            found.append((min(edits for edits, _ in each), sum(length for _, length in each) / len(each)))
         return np.array(found, dtype=np.float64).reshape(-1, 2)
 
     def combine(self, sums: Floats) -> Floats:

@@ -15,15 +15,18 @@ import numpy as np
 
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.identity import identity
-from bmx_grid.metrics.base import Floats, Metric, pairs_of, reads_one
+from bmx_grid.metrics._references import OfReferences, best
+from bmx_grid.metrics.base import Floats, pairs_of, reads_one
 from bmx_grid.perturbation import Item, Role
 
 Measure = Literal["precision", "recall", "f1"]
 
 
 @dataclass(frozen=True)
-class _OfWords(Metric):
-    """Counts of the words, separated by white space, of a hypothesis and one reference; what they sum to is scored.
+class _OfWords(OfReferences):
+    """Counts of the words, separated by white space, of a hypothesis and a reference; what they sum to is scored.
+
+    Of several references, the one with the best score counts.
 
     lowercase: case does not count.
     """
@@ -41,11 +44,13 @@ class _OfWords(Metric):
 
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, k] counts."""
+        single, starts = self.one_by_one(items)
         rows = [
             self._counts(self._words(hypothesis), self._words(truth))
-            for truth, hypothesis in pairs_of(items, "reference")
+            for truth, hypothesis in pairs_of(single, "reference")
         ]
-        return np.array(rows, dtype=np.float64).reshape(-1, self.COUNTS)
+        found = np.array(rows, dtype=np.float64).reshape(-1, self.COUNTS)
+        return found[best(self.combine(found), starts, higher=self.higher_is_better)]
 
     def _words(self, text: str) -> list[str]:
         return (text.lower() if self.lowercase else text).split()
@@ -75,7 +80,9 @@ class Wer(_OfWords):
     @property
     def signature(self) -> str:
         case = "lc" if self.lowercase else "mixed"
-        return f"{'WER' if self.ordered else 'PER'}|nrefs:1|case:{case}|tok:white space|version:{self.VERSION}"
+        return (
+            f"{'WER' if self.ordered else 'PER'}|nrefs:{self.nrefs}|case:{case}|tok:white space|version:{self.VERSION}"
+        )
 
     def combine(self, sums: Floats) -> Floats:
         """Edits per reference word, from summed counts (edits, reference words)."""
@@ -111,7 +118,7 @@ class WordMatch(_OfWords):
     @property
     def signature(self) -> str:
         case = "lc" if self.lowercase else "mixed"
-        return f"words {self.measure}|nrefs:1|case:{case}|tok:white space|version:{self.VERSION}"
+        return f"words {self.measure}|nrefs:{self.nrefs}|case:{case}|tok:white space|version:{self.VERSION}"
 
     def combine(self, sums: Floats) -> Floats:
         """From summed counts (shared words, hypothesis words, reference words)."""

@@ -1,12 +1,12 @@
 """How likely a translation model finds a given target: teacher-forced log-probabilities, in batches.
 
-The hidden states of a batch go through the output layer, by far the widest (128,112 columns in M2M-100), without
-their padding and a few at a time, so that the token budget bounds the memory here as well.
+Sources are encoded first, then targets decoded, each in batches of like lengths; the states at the targets' tokens wait
+until there are enough of them for the output layer (`models.output_layer`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from bmx_grid.models.encoding import Ints, TokenIds, in_batches, padded, tokenize
 from bmx_grid.models.languages import Languages, use
 from bmx_grid.models.loading import LoadedModel
+from bmx_grid.models.output_layer import STATES_AT_ONCE, likelihoods
 from bmx_grid.ragged import Ragged
 
 Floats = NDArray[np.float64]
-_OUTPUTS = 2**26  # numbers of the output layer at once: 256 MiB, so that its weights are read for many tokens
+_HELD = 2**26  # numbers of the encoder's states that are held at once: 256 MiB of float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,36 +69,169 @@ def forced(
     """Score n targets given n sources. The same in any batch, up to the rounding of the model's precision.
 
     max_length: the most tokens per text, special tokens included; None for the model's own limit. Truncated texts
-    are counted (`models.truncation`). with_entropies: else they are NaN, and not computed. Pairs are sorted by length;
-    a source that several pairs of a batch share is encoded once.
+    are counted (`models.truncation`). with_entropies: else they are NaN, and not computed.
+
+    Each source is encoded once. Targets of a source that begin alike ask the same question at their common tokens,
+    which goes through the output layer once; a target that is another's beginning goes through nothing.
     """
-    distinct: dict[str, int] = {}
-    source_of = np.array([distinct.setdefault(text, len(distinct)) for text in sources], dtype=np.int64)
-    source_ids = source_tokens(loaded, list(distinct), languages, max_length)
+    numbers: dict[str, int] = {}
+    source_of = np.array([numbers.setdefault(text, len(numbers)) for text in sources], dtype=np.int64)
+    source_ids = source_tokens(loaded, list(numbers), languages, max_length)
     use(loaded.tokenizer, languages)
     labels = tokenize(loaded, targets, max_length, target=True)
+    flat = np.concatenate([*labels, np.empty(0, dtype=np.int32)]).astype(np.int64)
+    questions = _Questions(loaded, source_of, labels, flat, with_entropies)
     lengths = np.array([len(one) for one in labels], dtype=np.int64)
     source_lengths = np.array([len(one) for one in source_ids], dtype=np.int64)
-    found = [np.empty(0)] * len(labels)
-    entropies = [np.empty(0)] * len(labels)
-    count = np.zeros(2, dtype=np.int64)
+    decoded, encoded = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    for window in _windows(source_lengths, _HELD // loaded.network.config.d_model):
+        held = _Encoded(loaded, [source_ids[one] for one in window], batch_tokens)
+        place = np.full(len(source_ids), -1)
+        place[window] = np.arange(len(window))
+        chosen = questions.rows[place[source_of[questions.rows]] >= 0]
 
-    def score(batch: Ints) -> None:
-        own, place = np.unique(source_of[batch], return_inverse=True)
-        likely, entropy, wide = _score(
-            loaded, [source_ids[one] for one in own], place, [labels[row] for row in batch], with_entropies
-        )
-        parts = np.cumsum(lengths[batch])[:-1]
-        for row, one, other in zip(batch, np.split(likely, parts), np.split(entropy, parts), strict=True):
-            found[row], entropies[row] = one, other
-        real = int(lengths[batch].sum() + source_lengths[own].sum())
-        count[:] += real, wide - real
+        def answer(batch: Ints, held: _Encoded = held, place: Ints = place, chosen: Ints = chosen) -> None:
+            rows = chosen[batch]
+            states, width = held.decoded(place[source_of[rows]], [questions.entered[row] for row in rows])
+            decoded[:] += lengths[rows].sum(), len(rows) * width - lengths[rows].sum()
+            questions.take(rows, states)
 
-    if len(labels):
-        in_batches(score, lengths + source_lengths[source_of], loaded, batch_tokens)
-    flat = np.concatenate([*labels, np.empty(0, dtype=np.int32)])
+        # a source's token costs a decoder two of the sixteen matrices that a target's token costs
+        in_batches(answer, (lengths + source_lengths[source_of] // 8)[chosen], loaded, batch_tokens)
+        questions.answer()
+        encoded += held.count
     is_code = np.zeros(len(flat), dtype=np.bool_) if languages.code is None else flat == languages.code
-    return Forced(Ragged.from_rows(found), Ragged.from_rows(entropies), is_code, int(count[0]), int(count[1]))
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    tokens, padding = (encoded + decoded).tolist()
+    likely, entropies = questions.likely, questions.entropies[questions.of_token]
+    return Forced(Ragged(likely, offsets), Ragged(entropies, offsets), is_code, tokens, padding)
+
+
+class _Questions:
+    """What the decoder is asked: the token that follows a source and the first tokens of a target; Q distinct ones.
+
+    entered: what the decoder reads of each target. rows: int64[n], the targets that together ask all questions.
+    of_token: int64[T], the question of each target token, flat.
+    likely: float64[T], entropies: float64[Q]: the answers.
+    """
+
+    def __init__(
+        self, loaded: LoadedModel, source_of: Ints, labels: TokenIds, wanted: Ints, with_entropies: bool
+    ) -> None:
+        self.entered = [[decoder_start(loaded, one.tolist()), *one[:-1].tolist()] for one in labels]
+        numbers: dict[tuple[int, int], int] = {}  # of (question before, token), the first before which is a source
+        found = []
+        for source, tokens in zip(source_of.tolist(), self.entered, strict=True):
+            at = -1 - source
+            for token in tokens:
+                at = numbers.setdefault((at, token), len(numbers))
+                found.append(at)
+        leaf = np.ones(len(numbers), dtype=np.bool_)  # no longer target asks it, too
+        leaf[[before for before, _ in numbers if before >= 0]] = False
+        self.of_token = np.array(found, dtype=np.int64)
+        self.likely, self.entropies = np.full(len(found), np.nan), np.full(len(numbers), np.nan)
+        self._network, self._wanted, self._with_entropies = loaded.network, wanted, with_entropies
+        self._starts = np.cumsum([0, *(len(one) for one in labels)])
+        last, first = np.unique(self.of_token[self._starts[1:] - 1], return_index=True)
+        self.rows = np.sort(first[leaf[last]])
+        self._seen = np.zeros(len(numbers), dtype=np.bool_)
+        self._waiting: list[tuple[Ints, Any]] = []  # questions, and the decoder's states at them
+
+    def take(self, rows: Ints, states: Any) -> None:
+        """The decoder's states at the tokens of these targets, flat. Answers when there are enough of them."""
+        import torch
+
+        asked, first = np.unique(np.concatenate([self._of(row) for row in rows]), return_index=True)
+        new = ~self._seen[asked]
+        self._waiting.append((asked[new], states[torch.from_numpy(first[new]).to(states.device)]))
+        self._seen[asked] = True
+        if sum(len(one) for one, _ in self._waiting) >= STATES_AT_ONCE:
+            self.answer()
+
+    def answer(self) -> None:
+        """Put the states that wait through the output layer."""
+        import torch
+
+        if not self._waiting:
+            return
+        asked = np.concatenate([one for one, _ in self._waiting])
+        place = np.full(len(self._seen), -1)
+        place[asked] = np.arange(len(asked))
+        tokens = np.flatnonzero(place[self.of_token] >= 0)
+        with torch.inference_mode():
+            self.likely[tokens], self.entropies[asked] = likelihoods(
+                self._network,
+                torch.cat([states for _, states in self._waiting]),
+                place[self.of_token[tokens]],
+                self._wanted[tokens],
+                entropies=self._with_entropies,
+            )
+        self._waiting = []
+
+    def _of(self, row: int) -> Ints:
+        return self.of_token[self._starts[row] : self._starts[row + 1]]
+
+
+class _Encoded:
+    """The encoder's states of some sources, one after the other in one tensor.
+
+    count: int64[2], the tokens that went through the encoder, and the padding that went with them.
+    """
+
+    def __init__(self, loaded: LoadedModel, ids: TokenIds, batch_tokens: int | None) -> None:
+        import torch
+
+        self._loaded, self._ids = loaded, ids
+        self._lengths = np.array([len(one) for one in ids], dtype=np.int64)
+        self._starts = np.cumsum(self._lengths) - self._lengths
+        shape = (int(self._lengths.sum()), loaded.network.config.d_model)
+        self._flat = torch.empty(shape, dtype=loaded.network.dtype, device=loaded.device)
+        self.count = np.array([shape[0], 0], dtype=np.int64)
+        in_batches(self._encode, self._lengths, loaded, batch_tokens)
+
+    def _encode(self, batch: Ints) -> None:
+        import torch
+
+        rows, mask = padded([self._ids[row] for row in batch], self._loaded.tokenizer.pad_token_id)
+        tokens, there = (torch.from_numpy(one).to(self._loaded.device) for one in (rows, mask))
+        with torch.inference_mode():
+            states = self._loaded.network.base_model.encoder(input_ids=tokens, attention_mask=there.long())[0]
+            places, _ = self._places(batch)
+            self._flat[places[there]] = states[there]
+        self.count[1] += rows.size - mask.sum()
+
+    def _places(self, rows: Ints) -> tuple[Any, Any]:
+        """int64[B, L], bool[B, L]: where the tokens of these sources are in the tensor, and whether there is one."""
+        import torch
+
+        columns = np.arange(max(int(self._lengths[rows].max()), 1))
+        there = columns < self._lengths[rows][:, None]
+        places = np.where(there, self._starts[rows][:, None] + columns, 0)
+        device = self._loaded.device
+        return torch.from_numpy(places).to(device), torch.from_numpy(there).to(device)
+
+    def decoded(self, sources: Ints, entered: Sequence[Sequence[int]]) -> tuple[Any, int]:
+        """The decoder's states [T, D] at the tokens of targets, flat, and how long these were padded to."""
+        import torch
+
+        places, there = self._places(sources)
+        rows, mask = padded(entered, self._loaded.tokenizer.pad_token_id)
+        with torch.inference_mode():
+            states = self._loaded.network.base_model.decoder(
+                input_ids=torch.from_numpy(rows).to(self._loaded.device),
+                encoder_hidden_states=self._flat[places],
+                encoder_attention_mask=there.long(),
+                use_cache=False,
+            )[0][torch.from_numpy(mask).to(self._loaded.device)]
+        return states, rows.shape[1]
+
+
+def _windows(lengths: Ints, limit: int) -> Iterator[Ints]:
+    """Positions of sources, the longest first: of `limit` tokens together, or one source more."""
+    order = np.argsort(-lengths, kind="stable")
+    window = (np.cumsum(lengths[order]) - 1) // max(limit, 1)
+    for number in np.unique(window):
+        yield order[window == number]
 
 
 def source_tokens(loaded: LoadedModel, texts: Sequence[str], languages: Languages, max_length: int | None) -> TokenIds:
@@ -113,68 +247,3 @@ def decoder_start(loaded: LoadedModel, labels: Sequence[int]) -> int:
     """
     config = loaded.network.config
     return int(labels[-1] if config.model_type == "mbart" else config.decoder_start_token_id)
-
-
-def _score(
-    loaded: LoadedModel, sources: TokenIds, place: Ints, labels: TokenIds, entropies: bool
-) -> tuple[Floats, Floats, int]:
-    """Log-probabilities and entropies of the labels of a batch, flat, and how many tokens were computed.
-
-    place: int64[B] which of the sources belongs to each target.
-    """
-    import torch
-
-    network, device = loaded.network, loaded.device
-    pad = loaded.tokenizer.pad_token_id
-    encoded, encoded_mask = (torch.from_numpy(one).to(device) for one in padded([one.tolist() for one in sources], pad))
-    entered = [[decoder_start(loaded, one.tolist()), *one[:-1].tolist()] for one in labels]
-    rows, mask = padded(entered, pad)
-    wanted = torch.from_numpy(np.concatenate(labels).astype(np.int64)).to(device)
-    with torch.inference_mode():
-        body = network.base_model
-        memory = body.encoder(input_ids=encoded, attention_mask=encoded_mask.long())[0]
-        of_each = torch.from_numpy(place).to(device)
-        states = body.decoder(
-            input_ids=torch.from_numpy(rows).to(device),
-            encoder_hidden_states=memory[of_each],
-            encoder_attention_mask=encoded_mask[of_each].long(),
-            use_cache=False,
-        )[0][torch.from_numpy(mask).to(device)]  # tokens only, in the order of the labels
-        parts = [_likely(network, *part, entropies) for part in _parts(states, wanted, network.config.vocab_size)]
-    likely, entropy = (np.concatenate(side) for side in zip(*parts, strict=True))
-    return likely, entropy, encoded.numel() + rows.size
-
-
-def _parts(states: Any, wanted: Any, vocabulary: int) -> list[tuple[Any, Any]]:
-    size = max(_OUTPUTS // vocabulary, 1)
-    return list(zip(states.split(size), wanted.split(size), strict=True))
-
-
-def _likely(network: Any, states: Any, wanted: Any, entropies: bool) -> tuple[Floats, Floats]:
-    """float64[T] log-probabilities of the wanted tokens, and float64[T] entropies of the distributions, or NaN.
-
-    Sums over the vocabulary are in float64, of float32 numbers: an eighth of the time that float64 numbers take.
-    """
-
-    logits = network.lm_head(states).float()
-    bias = getattr(network, "final_logits_bias", None)
-    if bias is not None:
-        logits += bias
-    logits -= logits.amax(dim=1, keepdim=True)
-    chosen = logits.gather(1, wanted[:, None])[:, 0].cpu().double()
-    shares = logits.exp()
-    total = _row_sums(shares)
-    likely = (chosen - total.log()).numpy()
-    if not entropies:
-        return likely, np.full(len(likely), np.nan)
-    shares *= logits.clamp_(min=-1e30)  # 0 * -inf is 0: a token that never comes
-    return likely, (total.log() - _row_sums(shares) / total).numpy()
-
-
-def _row_sums(values: Any) -> Any:
-    """float64 sums of the rows of a float32 tensor, on the CPU; a device without float64 sums in float32."""
-    import torch
-
-    if values.device.type == "mps":
-        return values.sum(dim=1).cpu().double()
-    return values.sum(dim=1, dtype=torch.float64).cpu()

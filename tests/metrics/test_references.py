@@ -1,0 +1,271 @@
+"""Several references: sacreBLEU and bert-score as oracles, and the way from a table's columns to a signature."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import sacrebleu
+
+from bmx_grid.attribution.explain import explain_items, item_key
+from bmx_grid.configure import load_option
+from bmx_grid.errors import ConfigError
+from bmx_grid.explainers.erasure import Erasure
+from bmx_grid.identity import digest
+from bmx_grid.judgements import Judgements
+from bmx_grid.metrics._references import best
+from bmx_grid.metrics.bertscore import BertScore
+from bmx_grid.metrics.chrf import Chrf
+from bmx_grid.metrics.combined import Combined
+from bmx_grid.metrics.sentence_bleu import SentenceBleu
+from bmx_grid.metrics.sentence_embedding import SentenceEmbedding
+from bmx_grid.metrics.ter import Ter
+from bmx_grid.metrics.words import Wer, WordMatch
+from bmx_grid.perturbation import Item
+from bmx_grid.segments import Segment, SegmentSet
+
+WORDS = ["a", "b", "c", "d", "ab", "abc", "the", "cat", "sat", ".", ",", "mat"]
+COUNTS = [1, 2, 3, 4]
+LIGHT = [
+    SentenceBleu(references="all"),
+    Chrf(references="all"),
+    Chrf(references="all", word_order=2),
+    Ter(references="all"),
+    Wer(references="all"),
+    Wer(references="all", ordered=False),
+    WordMatch(references="all"),
+    WordMatch(references="all", measure="recall"),
+]
+
+
+def drawn(seed: int, count: int) -> list[Item]:
+    """40 items with `count` references each, some of which the hypothesis repeats, some empty."""
+    rng = np.random.default_rng(seed)
+
+    def text() -> str:
+        return " ".join(rng.choice(WORDS, size=rng.integers(1, 12)))
+
+    found = []
+    for row in range(40):
+        references = [text() for _ in range(count)]
+        hypothesis = " ".join([*references[-1].split()[:3], text()])
+        if count > 1 and row % 8 == 0:
+            references[1] = ""
+        found.append(Item(reference=references[0], hypothesis=hypothesis, further_references=tuple(references[1:])))
+    return found
+
+
+def oracle(name: str, **settings):
+    return {"bleu": sacrebleu.BLEU, "chrf": sacrebleu.CHRF, "ter": sacrebleu.TER}[name](**settings)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize(
+    ("metric", "sentence", "corpus"),
+    [
+        pytest.param(
+            SentenceBleu(references="all"),
+            oracle("bleu", effective_order=True, smooth_method="add-k", smooth_value=1),
+            oracle("bleu", effective_order=True, smooth_method="add-k", smooth_value=1),
+            id="bleu",
+        ),
+        pytest.param(
+            SentenceBleu(references="all", smooth_method="exp", tokenize="intl", effective_order=False),
+            oracle("bleu", tokenize="intl"),
+            oracle("bleu", tokenize="intl"),
+            id="bleu-exp-intl",
+        ),
+        pytest.param(Chrf(references="all"), oracle("chrf"), oracle("chrf"), id="chrf"),
+        pytest.param(
+            Chrf(references="all", word_order=2, lowercase=True),
+            oracle("chrf", word_order=2, lowercase=True),
+            oracle("chrf", word_order=2, lowercase=True),
+            id="chrf++",
+        ),
+        pytest.param(Ter(references="all"), oracle("ter"), oracle("ter"), id="ter"),
+    ],
+)
+def test_equal_to_sacrebleu_for_sentences_and_corpora(metric, sentence, corpus, count):
+    items = drawn(count, count)
+    given = [[item.reference, *item.further_references] for item in items]
+    expected = [
+        sentence.sentence_score(item.hypothesis, own).score / 100 for item, own in zip(items, given, strict=True)
+    ]
+    assert metric.score(items).tolist() == expected
+    whole = corpus.corpus_score([item.hypothesis for item in items], [list(one) for one in zip(*given, strict=True)])
+    assert metric.combine(metric.statistics(items).sum(axis=0)) == pytest.approx(whole.score / 100, abs=1e-14)
+
+
+@pytest.mark.parametrize("metric", LIGHT, ids=lambda metric: metric.signature.partition("|")[0])
+def test_one_reference_is_what_it_was(metric):
+    items = drawn(7, 1)
+    single = dataclasses.replace(metric, references="first")
+    assert metric.score(items).tobytes() == single.score(items).tobytes()
+    assert metric.statistics(items).tobytes() == single.statistics(items).tobytes()
+
+
+@pytest.mark.parametrize("metric", LIGHT, ids=lambda metric: metric.signature.partition("|")[0])
+def test_alone_in_any_batch_and_in_any_order_of_references(metric):
+    items = drawn(3, 3)
+    together = metric.score(items)
+    assert together.tolist() == [metric.score([item])[0] for item in items]
+    turned = [
+        item._replace(
+            reference=item.further_references[-1] or item.reference,
+            further_references=(*item.further_references[:-1], item.reference),
+        )
+        for item in items
+    ]
+    assert metric.score(turned).tolist() == pytest.approx(together.tolist(), abs=1e-15)
+    mixed = [items[0], items[1]._replace(further_references=())]
+    assert metric.score(mixed)[1] == metric.score(mixed[1:])[0]
+
+
+@pytest.mark.parametrize(
+    ("metric", "reference", "further", "hypothesis", "expected"),
+    [
+        pytest.param(Wer(), "a b c d", ("a x",), "a b", 0.5, id="wer-first-of-equal-rates"),
+        pytest.param(Wer(), "a b c d", ("a b c",), "a b", 1 / 3, id="wer-lowest-rate"),
+        pytest.param(Wer(ordered=False), "c b a x", ("b a",), "a b", 0.0, id="per"),
+        pytest.param(WordMatch(), "x y", ("a b c",), "a b", 0.8, id="f1-of-the-best"),
+        pytest.param(WordMatch(measure="recall"), "a b c d", ("x", "a"), "a b", 1.0, id="recall-of-the-best"),
+    ],
+)
+def test_by_hand(metric, reference, further, hypothesis, expected):
+    item = Item(reference=reference, hypothesis=hypothesis, further_references=further)
+    assert dataclasses.replace(metric, references="all").score([item])[0] == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize("metric", LIGHT, ids=lambda metric: metric.signature.partition("|")[0])
+def test_a_metric_of_the_first_reference_does_not_see_the_others(metric):
+    items = drawn(9, 3)
+    single = dataclasses.replace(metric, references="first")
+    alone = [item._replace(further_references=()) for item in items]
+    assert single.score(items).tolist() == single.score(alone).tolist() == metric.score(alone).tolist()
+    assert metric.score(items).tolist() != single.score(items).tolist()
+
+
+def test_best_takes_the_first_of_equal_scores():
+    scores = np.array([0.1, 0.5, 0.5, 0.3, 0.2, 0.2])
+    starts = np.array([0, 3, 4])
+    assert best(scores, starts).tolist() == [1, 3, 4]
+    assert best(scores, starts, higher=False).tolist() == [0, 3, 4]
+    assert best(np.empty(0), np.empty(0, dtype=np.int64)).tolist() == []
+
+
+@pytest.mark.parametrize("explained", [SentenceBleu, Chrf], ids=lambda kind: kind.__name__)
+def test_explainers_perturb_the_first_reference_and_the_hypothesis_against_all(explained):
+    metric = explained(references="all")
+    item = Item(reference="the cat sat", hypothesis="a cat sat here", further_references=("a cat is here", "b c"))
+    (found,) = explain_items(metric, Erasure(), [item], 0)
+    base = metric.score([item])[0]
+    assert found.base_score == base
+    erasure = Erasure()
+    for role in ("hypothesis", "reference"):
+        plan = erasure.plan(tuple(item.text(role).split()), np.random.default_rng(0))
+        scores = metric.score([item.with_text(role, text) for text in plan.render()])
+        assert found.attributions[role].tolist() == erasure.attribute(plan, scores).tolist()
+    (single,) = explain_items(explained(), Erasure(), [item._replace(further_references=())], 0)
+    assert found.attributions["hypothesis"].tolist() != single.attributions["hypothesis"].tolist()
+
+
+def segments(*further: tuple[str, ...]) -> SegmentSet:
+    rows = tuple(Segment(str(row), "the cat", "s", "a cat", further_references=own) for row, own in enumerate(further))
+    return SegmentSet("toy", "de-en", rows, Judgements({"da": np.zeros(len(rows))}))
+
+
+@pytest.mark.parametrize(
+    ("further", "nrefs"),
+    [
+        pytest.param([("b",), ("c",)], "2", id="two-each"),
+        pytest.param([("b",), ("c", "d")], "var", id="different-numbers"),
+        pytest.param([(), ("c",)], "var", id="some-have-one"),
+        pytest.param([(), ()], "1", id="none-further"),
+    ],
+)
+@pytest.mark.parametrize("metric", LIGHT, ids=lambda metric: metric.signature.partition("|")[0])
+def test_the_signature_says_how_many(metric, further, nrefs):
+    found = metric.fitted(segments(*further))
+    assert f"|nrefs:{nrefs}|" in found.signature
+    single = dataclasses.replace(metric, references="first")
+    assert (found.fingerprint() == single.fingerprint()) == (nrefs == "1")
+    assert single.fitted(segments(*further)) == single
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_sacrebleu_signs_alike(count):
+    bleu = sacrebleu.BLEU(effective_order=True, smooth_method="add-k", smooth_value=1)
+    bleu.corpus_score(["a"], [["b"]] * count)
+    found = SentenceBleu(references="all").fitted(segments(("b",) * (count - 1)))
+    assert found.signature == f"BLEU|{bleu.get_signature().format()}"
+
+
+def test_items_carry_further_references_only_to_metrics_that_read_them():
+    given = segments(("b",), ("c", "d"))
+    assert given.items(("reference", "hypothesis")) == (Item(None, "a cat", "the cat"),) * 2
+    found = given.items(("reference", "hypothesis"), all_references=True)
+    assert [item.further_references for item in found] == [("b",), ("c", "d")]
+    assert [Chrf().reads_all_references, Chrf(references="all").reads_all_references] == [False, True]
+
+
+def test_keys_of_explanations_know_further_references():
+    item = Item(reference="a", hypothesis="b")
+    assert item_key(item) == digest(["a", "b"])[:32], "as stored before there were further ones"
+    keys = {item_key(item._replace(further_references=one)) for one in [(), ("c",), ("c", "d"), ("c d",)]}
+    assert len(keys) == 4
+
+
+@pytest.mark.parametrize("metric", ["sentence_bleu", "chrf", "ter", "wer", "word_match", "minilm_bertscore"])
+def test_the_first_reference_is_the_default_and_no_part_of_the_identity(metric):
+    from bmx_grid.configure import build
+    from bmx_grid.metrics.base import Metric
+
+    made = build(load_option("metric", metric), Metric, metric)
+    assert not made.reads_all_references
+    assert not {"references", "nrefs", "brevity"} & made.fingerprint().keys()
+
+
+@pytest.mark.parametrize("kind", [BertScore, SentenceEmbedding])
+def test_metrics_on_the_source_refuse_further_references(kind):
+    layer = {"layer": 1} if kind is BertScore else {}
+    with pytest.raises(ConfigError, match="references=all, but it reads source and hypothesis"):
+        kind(model="m", ground_truth="source", references="all", **layer)
+
+
+@pytest.mark.parametrize("kind", [BertScore, SentenceEmbedding])
+def test_metrics_on_embeddings_take_the_best_reference(tiny_model, kind):
+    layer = {"layer": 2} if kind is BertScore else {}
+    metric = kind(model=tiny_model("bert"), ground_truth="reference", references="all", **layer)
+    items = [
+        Item(reference="cat", hypothesis="The cat sat .", further_references=("The dog sat .", "Prices rose again")),
+        Item(reference="The cat sat .", hypothesis="The cat sat .", further_references=("cat",)),
+        Item(reference="He paid", hypothesis="a dog"),
+    ]
+    single, starts = metric.one_by_one(items)
+    each = np.split(metric.score(single), starts[1:])
+    assert metric.score(items).tolist() == pytest.approx([own.max() for own in each], abs=1e-6)
+    assert metric.fitted(segments(("b",))).signature.endswith("|nrefs:2")
+
+
+def test_bert_score_itself_takes_the_best_reference():
+    bert_score = pytest.importorskip("bert_score")
+    from neural import MINILM, MINILM_FOLDER
+
+    metric = BertScore(model=MINILM, layer=6, ground_truth="reference", references="all")
+    items = [
+        Item(reference="A dog", hypothesis="The cat sat .", further_references=("The dog sat .", "Prices rose")),
+        Item(reference="The mat", hypothesis="a mat", further_references=("one mat", "a dog")),
+    ]
+    given = [[item.reference, *item.further_references] for item in items]
+    (_, _, expected) = bert_score.score(
+        [item.hypothesis for item in items], given, model_type=MINILM_FOLDER, num_layers=6, batch_size=1
+    )
+    assert metric.score(items).tolist() == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+def test_a_combination_gives_them_to_those_that_read_them():
+    items = drawn(5, 2)
+    parts = ({"chrf": {"references": "all"}}, "ter")
+    metric = Combined(metrics=parts, weights="equal", scale="raw")
+    expected = (Chrf(references="all").score(items) - Ter().score(items)) / 2
+    assert metric.reads_all_references
+    assert metric.score(items).tolist() == pytest.approx(expected.tolist(), abs=1e-15)
