@@ -23,11 +23,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import numpy as np  # noqa: E402
-from some_results import make_result  # noqa: E402
+from some_results import GRID, make_result  # noqa: E402
 
 from bmx_grid.measures.grid import GridSpec  # noqa: E402
 from bmx_grid.report.figures.grid import draw_setting  # noqa: E402
-from bmx_grid.sweep.results import grid_table, write_parquet  # noqa: E402
+from bmx_grid.sweep.results import evaluation_tables, write_parquet  # noqa: E402
 from bmx_grid.sweep.tracking.mlflow import MlflowTracker  # noqa: E402
 
 ALL_SETTINGS = 430
@@ -56,7 +56,7 @@ def main() -> None:
         figure, table = out / "figure.png", out / "table.parquet"
         draws = [seconds(lambda result=result: draw_setting(result, figure)) for result in results]
         print(f"figure, median               {statistics.median(draws) * 1000:8.0f} ms (first {draws[0]:.2f} s)")
-        write_parquet(grid_table(results[:1]), table)
+        write_parquet(evaluation_tables(GRID, results[:1])["grid"], table)
         config = f"seed: {time.time_ns()}"
         tracker = MlflowTracker(uri=given.server)
         print(f"open a new store             {seconds(lambda: tracker.start('benchmark', config, out)):8.2f} s")

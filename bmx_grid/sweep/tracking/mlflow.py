@@ -14,7 +14,7 @@ import shlex
 import socket
 import sqlite3
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from bmx_grid._version import __version__
 from bmx_grid.errors import ConfigError, StoreError
 from bmx_grid.identity import runtime
 from bmx_grid.masking import masked_address
+from bmx_grid.segments import SegmentSet
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.tracking.attendant import Attendant, Unanswered
@@ -111,7 +112,7 @@ class MlflowTracker(Tracker):
                 runs.client.get_experiment_by_name(self.experiment)  # MLflow opens the store: no waiting for the lock
                 opened.append(runs)
                 with held(address):
-                    runs.open(self.experiment, artifacts, name, config)
+                    runs.open(self.experiment, artifacts, name, config, output_dir.name)
 
             attendant.run(work, seconds)
             self._runs = opened[0]
@@ -133,11 +134,15 @@ class MlflowTracker(Tracker):
             if self._runs is None:
                 attendant.dismiss()
 
+    def reads(self, sets: Iterable[SegmentSet]) -> None:
+        """Data sets as inputs of the parent, and later each setting's own."""
+        self._try(lambda runs: runs.read(sets), self.timeout)
+
     def wants_artifacts(self, result: SettingResult) -> bool:
         """Whether the setting's run is still to be made or completed."""
         return self._runs is not None and not self._runs.has(result)
 
-    def log(self, result: SettingResult, files: Sequence[Path]) -> None:
+    def log(self, result: SettingResult, files: Mapping[str, Path]) -> None:
         """Make or complete the setting's run; nothing when it is complete."""
         n_calls = len(result.p) * len(result.w) // METRICS_AT_ONCE
         self._try(lambda runs: runs.log(result, files), self.timeout + SECONDS_PER_CALL * n_calls)
