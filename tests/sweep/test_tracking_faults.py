@@ -82,7 +82,7 @@ def test_a_server_that_never_answers_is_given_up_with_one_warning(tmp_path, answ
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert not tracker.wants_artifacts(make_result())
-            tracker.log(make_result(), [])
+            tracker.log(make_result(), {})
             tracker.headline({"a": 1.0}, "", [])
             tracker.analysis({"a": 1.0}, [])
             tracker.finish("finished", [])
@@ -173,7 +173,7 @@ def test_a_large_grid_has_more_time_than_a_small_one(folder, monkeypatch):
     tracker = started(folder)
     monkeypatch.setattr(tracker._attendant, "run", lambda work, seconds: waited.append(seconds))
     for n_points_of_p in (60, 60_000):
-        tracker.log(make_result(p=tuple(range(n_points_of_p))), [])
+        tracker.log(make_result(p=tuple(range(n_points_of_p))), {})
     assert waited == [30.0, 30.0 + 180.0]
 
 

@@ -58,8 +58,8 @@ def points(result: SettingResult) -> tuple[list[tuple[str, float, int]], int]:
     than tenths of p have names of their own, so that no chart draws two scales on one axis. The numbers about the grid
     are logged at step 0 and have no `/` in their names: MLflow's page of a run's metrics shows groups before single
     numbers, so the curves come first there. They are sent first: lists of metrics and comparisons begin with the gain,
-    where a curve would stand for its last point, that of the largest p. The fixed point is left out, uncounted, where the explainer has none; without a grid there is
-    only the correlation of the metric alone.
+    where a curve would stand for its last point, that of the largest p. The fixed point is left out, uncounted, where
+    the explainer has none; without a grid there is only the correlation of the metric alone.
     """
     kind, grid = result.correlation, _grid(result)
     numbers: dict[str, float] = {}
