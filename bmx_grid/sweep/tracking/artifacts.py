@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-WIDEST = 660  # pixels of the copy of an image that pages of charts show
-CAN_IMAGES = re.compile(r"[^a-zA-Z0-9_\-./ ]")  # what MLflow refuses in the name of an image
+WIDEST = 480  # pixels of the copy of an image that pages of charts show
+REFUSED = re.compile(r"[^a-zA-Z0-9_\-./ ]")  # what MLflow refuses in the name of an image
 
 
 @contextmanager
@@ -56,5 +56,5 @@ def add_image(folder: Path, image: Path, key: str, run_id: str, when: int) -> bo
 
 def image_stem(key: str, run_id: str, when: int) -> str:
     """The name of an image file, without suffix, from which MLflow's pages read key, step and time."""
-    plain = CAN_IMAGES.sub("_", key).replace("/", "~")
+    plain = REFUSED.sub("_", key).replace("/", "~")
     return f"{plain}+step+0+timestamp+{when}+{uuid.uuid5(uuid.NAMESPACE_OID, run_id + key)}"

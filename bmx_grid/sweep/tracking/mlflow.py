@@ -40,7 +40,7 @@ from bmx_grid.sweep.tracking.database import (
     shown,
 )
 from bmx_grid.sweep.tracking.entries import sweep_identity
-from bmx_grid.sweep.tracking.runs import METRICS_AT_ONCE, SweepRuns
+from bmx_grid.sweep.tracking.runs import ALL_AT_ONCE, SweepRuns
 
 KILLED_SECONDS = 3.0  # to close the runs after an interrupt
 SECONDS_PER_CALL = 1.0  # more for each full call of a large grid; a server was measured at .3 s
@@ -144,7 +144,7 @@ class MlflowTracker(Tracker):
 
     def log(self, result: SettingResult, files: Mapping[str, Path]) -> None:
         """Make or complete the setting's run; nothing when it is complete."""
-        n_calls = len(result.p) * len(result.w) // METRICS_AT_ONCE
+        n_calls = len(result.p) * len(result.w) // ALL_AT_ONCE
         self._try(lambda runs: runs.log(result, files), self.timeout + SECONDS_PER_CALL * n_calls)
 
     def headline(self, numbers: Mapping[str, float], note: str, files: Sequence[Path] = ()) -> None:

@@ -6,7 +6,7 @@ A repeated sweep finds its runs by their tags and completes what is missing, so 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +36,7 @@ from bmx_grid.sweep.tracking.source import source
 from bmx_grid.sweep.tracking.views import MADE, views
 from bmx_grid.wording import counted
 
-METRICS_AT_ONCE, OTHERS_AT_ONCE = 1000, 100  # metrics, and parameters or tags, per call: MLflow's limits
+ALL_AT_ONCE, OTHERS_AT_ONCE = 1000, 100  # entries of a call, and of these parameters or tags: MLflow's limits
 LONGEST_TAG = 8000  # characters: MLflow's limit
 FOLDERS = ("figures", "tables", "recipes")  # kept as folders of artifacts
 
@@ -134,7 +134,9 @@ class SweepRuns:
         self.note = note
         known = self.parent.data.metrics
         news = {name: value for name, value in finite(numbers).items() if known.get(name) != value}
-        self._send_metrics(self.parent.info.run_id, [(name, value, 0) for name, value in news.items()], _now())
+        self._send_batches(
+            self.parent.info.run_id, _metrics([(name, value, 0) for name, value in news.items()], _now())
+        )
         with laid_out(_in_folders(files)) as folder:
             self._send(self.parent.info.run_id, folder)
 
@@ -217,9 +219,7 @@ class SweepRuns:
         run_id = run.info.run_id
         new = [Param(key, value) for key, value in params.items() if key not in run.data.params]
         marks = [RunTag(key, str(value)) for key, value in tags.items()]
-        for part in _parts(new, OTHERS_AT_ONCE) if new else [[]] if marks else ():
-            self.client.log_batch(run_id, params=part, tags=marks)
-        self._send_metrics(run_id, entries, run.info.start_time)
+        self._send_batches(run_id, _metrics(entries, run.info.start_time), new, marks)
         with laid_out(files) as folder:
             if (folder / HEAT_MAP).exists():
                 add_image(folder, folder / HEAT_MAP, image, run_id, run.info.start_time)
@@ -228,16 +228,16 @@ class SweepRuns:
         self.client.set_tag(run_id, "complete", "true")
         run.data.tags["complete"] = "true"
 
-    def _send_metrics(self, run_id: str, entries: Sequence[tuple[str, float, int]], when: int) -> None:
-        """Points are a millisecond apart per step: MLflow's page of a metric draws over time until it is told to draw
-        over steps, and would show a curve whose points share one time as a vertical line.
-        """
-        from mlflow.entities import Metric
-
-        first = min((step for _, _, step in entries), default=0)
-        metrics = [Metric(key, value, when + step - first, step) for key, value, step in entries]
-        for part in _parts(metrics, METRICS_AT_ONCE):
-            self.client.log_batch(run_id, metrics=part)
+    def _send_batches(
+        self, run_id: str, metrics: Sequence[Any], params: Sequence[Any] = (), tags: Sequence[Any] = ()
+    ) -> None:
+        """All of these in as few calls as MLflow allows."""
+        while metrics or params or tags:
+            some, params = params[:OTHERS_AT_ONCE], params[OTHERS_AT_ONCE:]
+            marks, tags = tags[:OTHERS_AT_ONCE], tags[OTHERS_AT_ONCE:]
+            room = ALL_AT_ONCE - len(some) - len(marks)
+            now, metrics = metrics[:room], metrics[room:]
+            self.client.log_batch(run_id, metrics=now, params=some, tags=marks)
 
     def _send(self, run_id: str, folder: Path) -> None:
         if any(folder.iterdir()):
@@ -254,8 +254,15 @@ def _is_complete(run: Any) -> bool:
     return run is not None and run.data.tags.get("complete") == "true" and files_are_there(run.info.artifact_uri)
 
 
-def _parts(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    return (items[first : first + size] for first in range(0, len(items), size))
+def _metrics(entries: Sequence[tuple[str, float, int]], when: int) -> list[Any]:
+    """Points a millisecond apart per step, the first of them at `when`.
+
+    MLflow's page of a metric draws over time until it is set to steps: points of one time are a vertical line there.
+    """
+    from mlflow.entities import Metric
+
+    first = min((step for _, _, step in entries), default=0)
+    return [Metric(key, value, when + step - first, step) for key, value, step in entries]
 
 
 def _now() -> int:
