@@ -192,6 +192,8 @@ class MlflowTracker(Tracker):
         except Exception as error:  # the sweep must not end with its tracker, whatever happens to that
             if _is_silence(error):
                 self._give_up(f"MLflow's store {self._shown()} did not answer within {seconds:g} s")
+            elif (unreachable := _unreachable(error)) is not None:
+                self._give_up(f"MLflow's server {self._shown()} can no longer be reached ({unreachable})")
             else:
                 self._give_up(f"MLflow's store {self._shown()} was lost: {_reason(error)}")
 
