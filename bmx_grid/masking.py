@@ -16,6 +16,11 @@ _TOKEN = re.compile(r"(https?://)[^\s:@/]+@", re.IGNORECASE)  # https://token@ho
 _SECRETS = frozenset({"password", "passwd", "pwd", "token", "secret", "api_key", "apikey", "access_key"})
 _QUERY = re.compile(rf"([?&](?:{'|'.join(sorted(_SECRETS))})=)[^&#\s'\"]+", re.IGNORECASE)
 
+# KEY=VALUE of a command line, or KEY: VALUE in a mapping there; the rest of the word may belong to the secret.
+_VALUE = re.compile(
+    rf"((?:^|[\s.{{,+~-])(?:{'|'.join(sorted(_SECRETS))})['\"]?\s*[=:]\s*).+", re.IGNORECASE | re.DOTALL
+)
+
 
 def masked_address(text: str) -> str:
     """`text` with the secrets of all addresses in it replaced by ***.
@@ -31,6 +36,15 @@ def masked_address(text: str) -> str:
     text = _USER.sub(rf"\1:{MASK}@", text)
     text = _TOKEN.sub(rf"\1{MASK}@", text)
     return _QUERY.sub(rf"\1{MASK}", text)
+
+
+def masked_argument(argument: str) -> str:
+    """An argument of a command line without its secrets: those in addresses, and what is given to keys such as `token`.
+
+    >>> masked_argument("tracking.password=secret")
+    'tracking.password=***'
+    """
+    return _VALUE.sub(rf"\1{MASK}", masked_address(argument))
 
 
 def masked(config: Any) -> Any:

@@ -2,6 +2,11 @@
 
 import sqlite3
 
+import numpy as np
+
+from bmx_grid.judgements import Judgements
+from bmx_grid.segments import Segment, SegmentSet
+from bmx_grid.sweep.tracking.base import CURVES, GRID, HEAT_MAP
 from bmx_grid.sweep.tracking.mlflow import MlflowTracker
 
 CONFIG = "name: s\ndataset: {toy: {}}\nmetric: {chrf: {}, bleu: {}}\nseed: 0\nexecutor: {n_jobs: 2}\noutput_dir: here\n"
@@ -10,8 +15,16 @@ HEADLINE = 1  # numbers of the parent run, as `track` gives them
 
 
 def files_of(folder):
-    """The files of a setting."""
-    return folder / "figure.png", folder / "setting.parquet"
+    """The files of a setting, by their names in the store."""
+    return {CURVES: folder / "figure.png", HEAT_MAP: folder / "heat.png", GRID: folder / "setting.parquet"}
+
+
+def segments(language_pair="de-en", n=3, origin=""):
+    """A small set of segments with a human score each, the last of them unrated."""
+    rows = tuple(Segment(str(row), f"hypothesis {row}", f"source {row}", f"reference {row}") for row in range(n))
+    scores = np.arange(n, dtype=np.float64)
+    scores[-1] = np.nan
+    return SegmentSet("toy", language_pair, rows, Judgements({"da": scores}), origin)
 
 
 def started(folder, config=CONFIG, name="s", **options):
@@ -24,6 +37,7 @@ def started(folder, config=CONFIG, name="s", **options):
 def track(folder, results, failed=(), config=CONFIG, name="s", **options):
     """One run of a sweep with these results."""
     tracker = started(folder, config, name, **options)
+    tracker.reads([segments()])
     for result in results:
         tracker.log(result, files_of(folder))
     tracker.headline({"settings": len(results)}, "All is well.", [folder / "grid.parquet"])
@@ -49,6 +63,16 @@ def runs_of(folder):
 def analyses_of(folder):
     """The runs of analyses, oldest first."""
     return [run for run in runs_of(folder)[1] if run.data.tags["kind"] == "analysis"]
+
+
+def artifacts_of(folder, run):
+    """The names of all files of a run, those of folders with their folder."""
+
+    def below(path):
+        for one in client(folder).list_artifacts(run.info.run_id, path):
+            yield from below(one.path) if one.is_dir else [one.path]
+
+    return sorted(below(None))
 
 
 def history(folder, run, key):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,11 @@ from bmx_grid.analysis.run import Analysis
 from bmx_grid.errors import ConfigError
 
 Plain = dict[str, Any]
-SELECTION = ("n_settings", "medians", "strict_medians", "fixed", "ridge", "gain_baseline_pearson", "leave_one_out")
+# What a tracking server gets as numbers, to compare sweeps by; all of the rest is in analysis.json.
+WHOLE = ("medians", "ridge", "gain_baseline_pearson")
+OF_FIXED = ("n", "better", "worse", "undefined", "mean_gain", "mean_low", "mean_high")  # by explainer
+OF_TESTS = ("n_tested", "survive", "beyond_length", "split_half_gain", "elsewhere")  # likewise
+OF_MEAN = ("mean", "low", "high")
 
 
 def to_json(analysis: Analysis) -> str:
@@ -53,9 +57,23 @@ def headline_numbers(analysis: Analysis) -> dict[str, float]:
 
 
 def numbers(analysis: Analysis) -> dict[str, float]:
-    """The selection, its evaluation and the regression as flat names and numbers, for a tracking server."""
+    """Medians, gains at the fixed points, tests and the regression as flat names and numbers, for a tracking server.
+
+    Tests are, by explainer, how many gains were tested and survive the correction, and mean gains with their intervals
+    beyond length, chosen on the other half of the clusters and elsewhere.
+    """
     whole = plain(analysis)
-    return dict(_leaves("", {name: whole[name] for name in SELECTION if name in whole}))
+    found: Plain = {name: whole[name] for name in WHOLE if name in whole}
+    found["fixed"] = {name: _only(OF_FIXED, one) for name, one in whole.get("fixed", {}).items()}
+    found["tests"] = {
+        name: {key: _only(OF_MEAN, of) if isinstance(of, dict) else of for key, of in _only(OF_TESTS, one).items()}
+        for name, one in whole.get("established", {}).items()
+    }
+    return dict(_leaves("", found))
+
+
+def _only(keys: Sequence[str], of: Plain) -> Plain:
+    return {key: of[key] for key in keys if key in of}
 
 
 def as_plain(value: Any) -> Any:

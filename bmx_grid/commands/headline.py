@@ -16,6 +16,15 @@ from bmx_grid.sweep.results import SettingResult
 from bmx_grid.wording import counted, number, setting_label, with_interval
 
 FEW = "(no interval: fewer than 3 language pairs)"
+READING = (
+    "**How to read it.** A setting is a data set, a language pair, a metric and an explainer. Gain is the correlation "
+    "of the boosted metric with human scores minus that of the metric alone. The best of a grid is chosen on the "
+    "segments it is judged on, so that its gain is optimistic. An interval that holds 0 establishes no gain, and "
+    "settings of one language pair share its segments: many better settings may be one finding.",
+    "",
+    "The runs below this one are its settings, each with its curves, heat map and grid, and `analysis`: medians, "
+    "regression and tests as numbers, and everything on one page in `report.html` among its artifacts.",
+)
 EXPLAINERS = 4  # with separate numbers; all of them are in the summary
 
 
@@ -37,10 +46,10 @@ def headline(
     whole = _gains(declared)
     by = {name: _gains([one for one in declared if one.explainer == name]) for name in _explainers(declared)}
     numbers = {
+        "mean gain": whole.mean_gain,  # first: comparisons of runs begin with it
+        f"mean baseline {kind}": alone.mean,
         "settings": float(len(results)),
         "settings failed": float(len(failed)),
-        f"mean baseline {kind}": alone.mean,
-        "mean gain": whole.mean_gain,
         "settings better": float(whole.better),
         "settings worse": float(whole.worse),
         "settings undefined": float(whole.undefined),
@@ -62,18 +71,20 @@ def _note(
     lines = [f"**{counted(n_settings, 'setting')}**, {n_failed} failed."]
     if np.isfinite(alone.mean):
         lines[0] += f" Mean {kind} of the metrics alone: {with_interval(alone.mean, alone.low, alone.high, '.4f')}."
-    lines += [line for sentence in established for line in ("", markdown(sentence))]
     if by:
         lines += [
+            "",
+            "| explainer | settings | better | worse | mean gain | 95 % interval, by language pair |",
+            "|---|---:|---:|---:|---:|---:|",
+            *(f"| {name} | {one.n} | {one.better} | {one.worse} | {_cells(one)} |" for name, one in by.items()),
             "",
             f"At the declared point of each explainer, {whole.better} of {whole.n} settings get better (gain above "
             f"{NO_CHANGE:g}) and {whole.worse} do not (gain of 0 or less); {whole.undefined} are undefined. "
             f"Mean gain: {with_interval(whole.mean_gain, whole.mean_low, whole.mean_high, without=FEW)}.",
             "",
-            "| explainer | settings | better | worse | mean gain | 95 % interval, by language pair |",
-            "|---|---:|---:|---:|---:|---:|",
-            *(f"| {name} | {one.n} | {one.better} | {one.worse} | {_cells(one)} |" for name, one in by.items()),
+            *READING,
         ]
+    lines += [line for sentence in established for line in ("", markdown(sentence))]
     return "\n".join(lines)
 
 

@@ -74,5 +74,6 @@ def planned_files(sweep: Sweep) -> list[str]:
     explained = dict.fromkeys(one.setting.names[2:] for one in sweep.plan.settings if one.setting.explainer is not None)
     boosts = dict.fromkeys(name for one in sweep.evaluations.values() for name in one.chooses)
     recipes = [f"{FOLDER}/{recipe_name(*names, boost)}.json" for names in explained for boost in boosts]
-    files = [*(f"figures/{stem}.png" for stem in stems), *(f"settings/{stem}.parquet" for stem in stems), *tables]
+    files = [f"figures/{stem}.png" for stem in stems]
+    files += [*(f"settings/{stem}.{suffix}" for stem in stems for suffix in ("parquet", "png")), *tables]
     return [*files, *recipes]

@@ -162,6 +162,7 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     from bmx_grid.progress import Progress
     from bmx_grid.report.analysis_files import analyse_sweep
     from bmx_grid.report.figures.grid import draw_setting, is_current
+    from bmx_grid.report.figures.heat import draw_heat_map
     from bmx_grid.report.running import setting_line
     from bmx_grid.report.terminal import in_words, sweep_table
     from bmx_grid.sweep.complete import complete
@@ -169,7 +170,7 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     from bmx_grid.sweep.plan import Refused
     from bmx_grid.sweep.results import evaluation_tables, write_parquet
     from bmx_grid.sweep.runner import run_plan
-    from bmx_grid.sweep.tracking.base import ending
+    from bmx_grid.sweep.tracking.base import CURVES, GRID, HEAT_MAP, ending
 
     plan, settings, tracker, grid = sweep.plan, sweep.settings, sweep.tracker, sweep.grid
     out = settings.output_dir
@@ -182,6 +183,7 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     written: list[Path] = []
     try:
         tracker.start(settings.name, sweep.config, out)
+        tracker.reads(planned.setting.segments for planned in plan.settings)
         with sweep.executor.kept() as executor:
             with Progress(plan.n_texts) as progress:
                 for outcome in run_plan(
@@ -199,13 +201,15 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
                         continue
                     figure = out / "figures" / f"{result.file_stem}.png"
                     table = out / "settings" / f"{result.file_stem}.parquet"
+                    heat_map = out / "settings" / f"{result.file_stem}.png"
                     if result.has_grid:
                         if not is_current(figure, result.fingerprint):
                             draw_setting(result, figure)
                         if grid is not None and tracker.wants_artifacts(result):
                             write_parquet(evaluation_tables(grid, [result])["grid"], table)
-                        written += [figure, table]
-                    tracker.log(result, (figure, table))
+                            draw_heat_map(result, heat_map)
+                        written += [figure, table, heat_map]
+                    tracker.log(result, {CURVES: figure, HEAT_MAP: heat_map, GRID: table})
                 repeats = _run_repeats(sweep, executor, outcomes, progress)
             results, incomplete = complete(outcomes, sweep.evaluations, executor)
         again = [outcome for _, outcome in repeats]

@@ -1,5 +1,6 @@
 """Fixtures for tests of sweeps and of tracking: a small sweep, a store made once, and outputs beside a copy of it."""
 
+import io
 import os
 import shutil
 
@@ -45,11 +46,25 @@ def template(tmp_path_factory):
     return folder / "mlflow.db"
 
 
+@pytest.fixture(scope="session")
+def picture():
+    """The bytes of a PNG file of 33 x 23 pixels."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(0.33, 0.23), dpi=100)
+    FigureCanvasAgg(figure)
+    held = io.BytesIO()
+    figure.savefig(held, format="png")
+    return held.getvalue()
+
+
 @pytest.fixture
-def folder(template, tmp_path):
+def folder(template, picture, tmp_path):
     """An output folder with a store beside it, and a figure and a table to log."""
     shutil.copy(template, tmp_path / "mlflow.db")
     (tmp_path / "out").mkdir()
     for name in ("grid.parquet", "figure.png", "setting.parquet"):
         (tmp_path / "out" / name).write_bytes(b"content of " + name.encode())
+    (tmp_path / "out" / "heat.png").write_bytes(picture)
     return tmp_path / "out"

@@ -1,5 +1,6 @@
 """Stores that refuse, hang, vanish or are not there: one sentence, one warning, and the sweep goes on."""
 
+import errno
 import functools
 import json
 import os
@@ -18,7 +19,7 @@ from pathlib import Path
 import pytest
 from fakes import ROOT, composed
 from some_results import P, W, make_result
-from tracked import CONFIG, HEADLINE, SCALARS, files_of, n_points, started, track
+from tracked import CONFIG, HEADLINE, SCALARS, files_of, n_points, segments, started, track
 
 from bmx_grid.commands.sweep import run
 from bmx_grid.errors import ConfigError, StoreError
@@ -82,7 +83,7 @@ def test_a_server_that_never_answers_is_given_up_with_one_warning(tmp_path, answ
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert not tracker.wants_artifacts(make_result())
-            tracker.log(make_result(), [])
+            tracker.log(make_result(), {})
             tracker.headline({"a": 1.0}, "", [])
             tracker.analysis({"a": 1.0}, [])
             tracker.finish("finished", [])
@@ -173,7 +174,7 @@ def test_a_large_grid_has_more_time_than_a_small_one(folder, monkeypatch):
     tracker = started(folder)
     monkeypatch.setattr(tracker._attendant, "run", lambda work, seconds: waited.append(seconds))
     for n_points_of_p in (60, 60_000):
-        tracker.log(make_result(p=tuple(range(n_points_of_p))), [])
+        tracker.log(make_result(p=tuple(range(n_points_of_p))), {})
     assert waited == [30.0, 30.0 + 180.0]
 
 
@@ -333,6 +334,56 @@ def test_a_store_lost_in_mid_sweep_is_warned_of_once_and_loses_nothing_else(fold
     monkeypatch.undo()
     track(folder, results)
     assert n_points(folder) == 3 * (len(P) * len(W) + SCALARS) + HEADLINE
+
+
+def _refused(*_given, **_options):
+    from mlflow.exceptions import MlflowException
+
+    long = "API request failed with exception HTTPConnectionPool(host='127.0.0.1', port=5000): Max retries exceeded"
+    raise MlflowException(long) from ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+
+
+def _full_store(*_given, **_options):
+    from mlflow.exceptions import MlflowException
+
+    raise MlflowException("(sqlite3.OperationalError) database or disk is full\n[SQL: INSERT INTO metrics ...]")
+
+
+def _full_disk(*_given, **_options):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("where", "fault", "said"),
+    [
+        pytest.param("mlflow.MlflowClient.log_batch", _refused, "reached (Connection refused)", id="server ended"),
+        pytest.param(
+            "mlflow.MlflowClient.log_inputs", _refused, "reached (Connection refused)", id="before its points"
+        ),
+        pytest.param("mlflow.MlflowClient.log_batch", _full_store, "database or disk is full", id="store full"),
+        pytest.param("mlflow.MlflowClient.log_artifacts", _full_disk, "No space left", id="disk of the files full"),
+        pytest.param(
+            "bmx_grid.sweep.tracking.artifacts.shutil.copyfile", _full_disk, "No space left", id="own disk full"
+        ),
+    ],
+)
+def test_a_fault_in_mid_sweep_is_one_short_warning_and_the_same_command_completes(
+    folder, monkeypatch, where, fault, said
+):
+    tracker = started(folder)
+    tracker.reads([segments()])
+    with monkeypatch.context() as patch:
+        patch.setattr(where, fault)
+        with pytest.warns(UserWarning, match=re.escape(said)) as caught:
+            tracker.log(make_result(), files_of(folder))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            tracker.log(make_result(metric="bleu"), files_of(folder))
+            tracker.finish("finished", [])
+    (warning,) = caught
+    assert "\n" not in str(warning.message) and "HTTPConnectionPool" not in str(warning.message)
+    assert track(folder, [make_result(), make_result(metric="bleu")]).failure is None
+    assert n_points(folder) == 2 * (len(P) * len(W) + SCALARS) + HEADLINE
 
 
 START = """

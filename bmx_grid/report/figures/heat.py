@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.measures.best import NO_CHANGE
-from bmx_grid.report.figures.canvas import COLUMN, DPI, empty
-from bmx_grid.report.figures.grid import Curves
+from bmx_grid.report.figures.canvas import COLUMN, DPI, empty, save, style
+from bmx_grid.report.figures.grid import Curves, curves_of_result
 from bmx_grid.report.figures.palette import INK, QUIET
 from bmx_grid.report.names import correlation_in_words, setting_in_words
+from bmx_grid.sweep.results import SettingResult
+from bmx_grid.wording import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,6 +25,14 @@ HEIGHT = 2.3  # inches
 REACH = 1.5  # the end of the colours, in largest gains
 LEAST = 0.005  # the end where nothing gains more
 TICKS = 7
+
+
+def draw_heat_map(result: SettingResult, path: Path) -> None:
+    """Write the p x w plane of a result that has a grid as a PNG in one step. Raises StoreError."""
+    curves = curves_of_result(result)
+    with style():
+        title = f"{setting_in_words(curves.names)}: gain over p and w"
+        save(heat_map(curves), [path], title=title, caption=visible(curves.words), stamp=result.fingerprint)
 
 
 def heat_map(curves: Curves) -> Figure:

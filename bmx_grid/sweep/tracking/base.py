@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from bmx_grid.segments import SegmentSet
     from bmx_grid.sweep.plan import Refused
     from bmx_grid.sweep.results import SettingResult
 
 Status = Literal["finished", "failed", "killed"]
+CURVES, HEAT_MAP, GRID = "curves.png", "heat_map.png", "grid.parquet"  # of a setting
 
 
 class Tracker:
-    """Watches a sweep: start, then log for every result, then headline and analysis, then finish.
+    """Watches a sweep: start, reads, then log for every result, then headline and analysis, then finish.
 
     This one tracks nothing. After `start` no method raises for a store that is lost or does not answer: it warns
     once, in one line, keeps the reason in `failure`, and lets the sweep go on.
@@ -41,12 +43,18 @@ class Tracker:
         cannot be reached, or does not answer in time, is given up with a warning instead.
         """
 
+    def reads(self, sets: Iterable[SegmentSet]) -> None:
+        """The segments that the sweep reads, of each language pair of each data set; repeated ones are one."""
+
     def wants_artifacts(self, result: SettingResult) -> bool:
         """Whether `log` needs this result's files: False when it has them already."""
         return False
 
-    def log(self, result: SettingResult, files: Sequence[Path]) -> None:
-        """Record a result with its files: its figure, and its grid as Parquet."""
+    def log(self, result: SettingResult, files: Mapping[str, Path]) -> None:
+        """Record a result with its files, by the names they have in the store, the same for all results.
+
+        Names are CURVES, HEAT_MAP and GRID. Files that do not exist are left out.
+        """
 
     def headline(self, numbers: Mapping[str, float], note: str, files: Sequence[Path] = ()) -> None:
         """About ten numbers about the whole sweep, a summary in Markdown for a person, and the sweep's own files.

@@ -14,7 +14,7 @@ import shlex
 import socket
 import sqlite3
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from bmx_grid._version import __version__
 from bmx_grid.errors import ConfigError, StoreError
 from bmx_grid.identity import runtime
 from bmx_grid.masking import masked_address
+from bmx_grid.segments import SegmentSet
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.tracking.attendant import Attendant, Unanswered
@@ -39,7 +40,7 @@ from bmx_grid.sweep.tracking.database import (
     shown,
 )
 from bmx_grid.sweep.tracking.entries import sweep_identity
-from bmx_grid.sweep.tracking.runs import METRICS_AT_ONCE, SweepRuns
+from bmx_grid.sweep.tracking.runs import ALL_AT_ONCE, SweepRuns
 
 KILLED_SECONDS = 3.0  # to close the runs after an interrupt
 SECONDS_PER_CALL = 1.0  # more for each full call of a large grid; a server was measured at .3 s
@@ -111,7 +112,7 @@ class MlflowTracker(Tracker):
                 runs.client.get_experiment_by_name(self.experiment)  # MLflow opens the store: no waiting for the lock
                 opened.append(runs)
                 with held(address):
-                    runs.open(self.experiment, artifacts, name, config)
+                    runs.open(self.experiment, artifacts, name, config, output_dir.name)
 
             attendant.run(work, seconds)
             self._runs = opened[0]
@@ -133,13 +134,17 @@ class MlflowTracker(Tracker):
             if self._runs is None:
                 attendant.dismiss()
 
+    def reads(self, sets: Iterable[SegmentSet]) -> None:
+        """Data sets as inputs of the parent, and later each setting's own."""
+        self._try(lambda runs: runs.read(sets), self.timeout)
+
     def wants_artifacts(self, result: SettingResult) -> bool:
         """Whether the setting's run is still to be made or completed."""
         return self._runs is not None and not self._runs.has(result)
 
-    def log(self, result: SettingResult, files: Sequence[Path]) -> None:
+    def log(self, result: SettingResult, files: Mapping[str, Path]) -> None:
         """Make or complete the setting's run; nothing when it is complete."""
-        n_calls = len(result.p) * len(result.w) // METRICS_AT_ONCE
+        n_calls = len(result.p) * len(result.w) // ALL_AT_ONCE
         self._try(lambda runs: runs.log(result, files), self.timeout + SECONDS_PER_CALL * n_calls)
 
     def headline(self, numbers: Mapping[str, float], note: str, files: Sequence[Path] = ()) -> None:
@@ -187,6 +192,8 @@ class MlflowTracker(Tracker):
         except Exception as error:  # the sweep must not end with its tracker, whatever happens to that
             if _is_silence(error):
                 self._give_up(f"MLflow's store {self._shown()} did not answer within {seconds:g} s")
+            elif (unreachable := _unreachable(error)) is not None:
+                self._give_up(f"MLflow's server {self._shown()} can no longer be reached ({unreachable})")
             else:
                 self._give_up(f"MLflow's store {self._shown()} was lost: {_reason(error)}")
 

@@ -5,10 +5,8 @@ A repeated sweep finds its runs by their tags and completes what is missing, so 
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,15 +15,28 @@ from typing import Any
 from bmx_grid._version import __version__
 from bmx_grid.errors import StoreError
 from bmx_grid.identity import digest
-from bmx_grid.masking import masked_address
+from bmx_grid.segments import SegmentSet
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
-from bmx_grid.sweep.tracking.base import Status
+from bmx_grid.sweep.tracking.artifacts import add_image, laid_out
+from bmx_grid.sweep.tracking.base import HEAT_MAP, Status
 from bmx_grid.sweep.tracking.database import NO_ANALYSIS, files_are_there, held
-from bmx_grid.sweep.tracking.entries import finite, names, parameters, points, step_scale, sweep_identity
+from bmx_grid.sweep.tracking.entries import (
+    curves_name,
+    finite,
+    parameters,
+    points,
+    step_scale,
+    sweep_identity,
+    sweep_title,
+)
+from bmx_grid.sweep.tracking.inputs import inputs_of
+from bmx_grid.sweep.tracking.notes import setting_note
+from bmx_grid.sweep.tracking.source import source
+from bmx_grid.sweep.tracking.views import MADE, views
 from bmx_grid.wording import counted
 
-METRICS_AT_ONCE, OTHERS_AT_ONCE = 1000, 100  # metrics, and parameters or tags, per call: MLflow's limits
+ALL_AT_ONCE, OTHERS_AT_ONCE = 1000, 100  # entries of a call, and of these parameters or tags: MLflow's limits
 LONGEST_TAG = 8000  # characters: MLflow's limit
 FOLDERS = ("figures", "tables", "recipes")  # kept as folders of artifacts
 
@@ -35,6 +46,7 @@ class SweepRuns:
     """The runs of a sweep; `open` comes first. `lock_seconds`: for another process to let go of the store.
 
     settings: the runs of settings, by label and fingerprint; analyses: those of analyses, by fingerprint.
+    inputs: by data set and language pair.
     """
 
     client: Any
@@ -48,17 +60,19 @@ class SweepRuns:
     note: str = ""
     analysis_run: str = NO_ANALYSIS
     source: dict[str, str] = field(default_factory=dict)
+    inputs: dict[tuple[str, str], Any] = field(default_factory=dict)
 
-    def open(self, experiment: str, artifacts: str | None, name: str, config: str) -> None:
+    def open(self, experiment: str, artifacts: str | None, name: str, config: str, folder: str = "") -> None:
         """Find or make the parent; one search gives it and all children of an earlier run of the same sweep.
 
-        artifacts: where the files of a new experiment go; None for where the server keeps them.
+        artifacts: where the files of a new experiment go; None for where the server keeps them. folder: the name of
+        the sweep's own folder.
         """
         from mlflow.entities import Param, RunTag
 
-        self.source = _source()
-        self.experiment_id = _experiment(self.client, experiment, artifacts)
+        self.source = source()
         self.fingerprint, params = sweep_identity(name, config)
+        self.experiment_id = _experiment(self.client, experiment, artifacts, params.get("correlation", "pearson"))
         runs = self.client.search_runs([self.experiment_id], f"tags.sweep = '{self.fingerprint}'", max_results=10_000)
         for run in runs:
             tags = run.data.tags
@@ -70,21 +84,28 @@ class SweepRuns:
                 self.parent = run
         if self.parent is None:
             tags = {"sweep": self.fingerprint, "sweep_name": name, "kind": "sweep"}
-            self.parent = self.client.create_run(self.experiment_id, run_name=name, tags=tags)
+            title = sweep_title(name, params, folder)
+            self.parent = self.client.create_run(self.experiment_id, run_name=title, tags=tags)
         run_id = self.parent.info.run_id
         self.client.update_run(run_id, status="RUNNING")
-        told = {"version": __version__, "command": masked_address(" ".join(sys.argv[1:]))[:LONGEST_TAG], **self.source}
+        told = {"version": __version__, **self.source}
         self.client.log_batch(
             run_id,
             params=[Param(*item) for item in params.items() if item[0] not in self.parent.data.params],
             tags=[RunTag(*item) for item in told.items()],
         )
 
+    def read(self, sets: Iterable[SegmentSet]) -> None:
+        """Log the segments as inputs of the parent; those that it has already are not there twice."""
+        self.inputs = inputs_of(sets)
+        if self.inputs:
+            self.client.log_inputs(self.parent.info.run_id, datasets=list(self.inputs.values()))
+
     def has(self, result: SettingResult) -> bool:
         """Whether the setting's run is there with everything in it."""
         return _is_complete(self.settings.get((result.label, result.fingerprint)))
 
-    def log(self, result: SettingResult, files: Sequence[Path]) -> None:
+    def log(self, result: SettingResult, files: Mapping[str, Path]) -> None:
         """Make the setting's run, or complete one that was interrupted: what is repeated is an exact duplicate."""
         key = (result.label, result.fingerprint)
         if key not in self.settings:
@@ -93,24 +114,31 @@ class SweepRuns:
                 "fingerprint": result.fingerprint,
                 "signature": result.signature[:LONGEST_TAG],
                 "step": f"{step_scale(result)} x p",
-                **names(result),
+                "mlflow.note.content": setting_note(result)[:LONGEST_TAG],
             }
             self.settings[key] = self._child("setting", result.label, tags)
         run = self.settings[key]
         self._supersede([other for (label, _), other in self.settings.items() if label == result.label], run)
         if _is_complete(run):
             return
+        if (read := self.inputs.get(result.names[:2])) is not None:
+            self.client.log_inputs(run.info.run_id, datasets=[read])
         entries, n_left_out = points(result)
         spent = {"seconds": f"{result.seconds:.3f}", "texts": result.n_texts, "texts_truncated": result.n_truncated}
-        self._fill(run, entries, parameters(result), {"non_finite": n_left_out, **spent}, files)
+        drawn = {"mlflow.loggedImages": "True"} if HEAT_MAP in files else {}  # the pages look for images only then
+        found = {"non_finite": n_left_out, **spent, **drawn}
+        self._fill(run, entries, parameters(result), found, files, f"{curves_name(result)}/heat map")
 
     def headline(self, numbers: Mapping[str, float], note: str, files: Sequence[Path]) -> None:
         """Numbers, note, tables and recipes of the parent. Numbers that are there already are not sent again."""
         self.note = note
         known = self.parent.data.metrics
         news = {name: value for name, value in finite(numbers).items() if known.get(name) != value}
-        self._send_metrics(self.parent.info.run_id, [(name, value, 0) for name, value in news.items()], _now())
-        self._send_files(self.parent.info.run_id, files)
+        self._send_batches(
+            self.parent.info.run_id, _metrics([(name, value, 0) for name, value in news.items()], _now())
+        )
+        with laid_out(_in_folders(files)) as folder:
+            self._send(self.parent.info.run_id, folder)
 
     def analysis(self, numbers: Mapping[str, float], files: Sequence[Path]) -> None:
         """A separate run, made again when the numbers or a JSON file among the files differ from those it has.
@@ -125,7 +153,7 @@ class SweepRuns:
         run = self.analyses[fingerprint]
         self._supersede(self.analyses.values(), run)
         if not _is_complete(run):
-            self._fill(run, [(name, value, 0) for name, value in sent.items()], {}, {}, files)
+            self._fill(run, [(name, value, 0) for name, value in sent.items()], {}, {}, _in_folders(files))
         self.analysis_run = run.info.run_id
 
     def finish(self, status: Status, failed: Sequence[Refused]) -> None:
@@ -178,36 +206,47 @@ class SweepRuns:
         entries: Sequence[tuple[str, float, int]],
         params: Mapping[str, str],
         tags: Mapping[str, object],
-        files: Sequence[Path],
+        files: Mapping[str, Path],
+        image: str = "",
     ) -> None:
-        """Everything of a child, then the mark that it is complete. All times are the run's: repeats are duplicates."""
+        """Everything of a child, then the mark that it is complete.
+
+        Times follow from the run's, so that what is repeated is an exact duplicate.
+        image: the name of the chart that shows the heat map.
+        """
         from mlflow.entities import Param, RunTag
 
         run_id = run.info.run_id
         new = [Param(key, value) for key, value in params.items() if key not in run.data.params]
-        for part in _parts(new, OTHERS_AT_ONCE):
-            self.client.log_batch(run_id, params=part)
         marks = [RunTag(key, str(value)) for key, value in tags.items()]
-        if marks:
-            self.client.log_batch(run_id, tags=marks)
-        self._send_metrics(run_id, entries, run.info.start_time)
-        self._send_files(run_id, files)
+        self._send_batches(run_id, _metrics(entries, run.info.start_time), new, marks)
+        with laid_out(files) as folder:
+            if (folder / HEAT_MAP).exists():
+                add_image(folder, folder / HEAT_MAP, image, run_id, run.info.start_time)
+            self._send(run_id, folder)
         self.client.set_terminated(run_id)
         self.client.set_tag(run_id, "complete", "true")
         run.data.tags["complete"] = "true"
 
-    def _send_metrics(self, run_id: str, entries: Sequence[tuple[str, float, int]], when: int) -> None:
-        from mlflow.entities import Metric
+    def _send_batches(
+        self, run_id: str, metrics: Sequence[Any], params: Sequence[Any] = (), tags: Sequence[Any] = ()
+    ) -> None:
+        """All of these in as few calls as MLflow allows."""
+        while metrics or params or tags:
+            some, params = params[:OTHERS_AT_ONCE], params[OTHERS_AT_ONCE:]
+            marks, tags = tags[:OTHERS_AT_ONCE], tags[OTHERS_AT_ONCE:]
+            room = ALL_AT_ONCE - len(some) - len(marks)
+            now, metrics = metrics[:room], metrics[room:]
+            self.client.log_batch(run_id, metrics=now, params=some, tags=marks)
 
-        metrics = [Metric(key, value, when, step) for key, value, step in entries]
-        for part in _parts(metrics, METRICS_AT_ONCE):
-            self.client.log_batch(run_id, metrics=part)
+    def _send(self, run_id: str, folder: Path) -> None:
+        if any(folder.iterdir()):
+            self.client.log_artifacts(run_id, str(folder))
 
-    def _send_files(self, run_id: str, files: Sequence[Path]) -> None:
-        for path in files:
-            if path.is_file():
-                folder = path.parent.name if path.parent.name in FOLDERS else None
-                self.client.log_artifact(run_id, str(path), folder)
+
+def _in_folders(files: Sequence[Path]) -> dict[str, Path]:
+    """Files of a sweep by their names in the store: as on disk, those of FOLDERS below their folder."""
+    return {f"{path.parent.name}/{path.name}" if path.parent.name in FOLDERS else path.name: path for path in files}
 
 
 def _is_complete(run: Any) -> bool:
@@ -215,39 +254,40 @@ def _is_complete(run: Any) -> bool:
     return run is not None and run.data.tags.get("complete") == "true" and files_are_there(run.info.artifact_uri)
 
 
-def _parts(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    return (items[first : first + size] for first in range(0, len(items), size))
+def _metrics(entries: Sequence[tuple[str, float, int]], when: int) -> list[Any]:
+    """Points a millisecond apart per step, the first of them at `when`.
+
+    MLflow's page of a metric draws over time until it is set to steps: points of one time are a vertical line there.
+    """
+    from mlflow.entities import Metric
+
+    first = min((step for _, _, step in entries), default=0)
+    return [Metric(key, value, when + step - first, step) for key, value, step in entries]
 
 
 def _now() -> int:
     return int(time.time() * 1000)
 
 
-def _source() -> dict[str, str]:
-    """Where the code comes from, under MLflow's names; its commit only if the package is in its own checkout."""
-    package = Path(__file__).resolve().parents[2]
-    found = {"mlflow.source.name": package.name, "mlflow.source.type": "LOCAL"}
-    with suppress(OSError, subprocess.SubprocessError):
-        command = ["git", "-C", str(package.parent), "rev-parse", "--show-toplevel", "HEAD"]
-        told = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.split("\n")
-        if Path(told[0]) == package.parent:
-            found["mlflow.source.git.commit"] = told[1]
-    return found
+def _experiment(client: Any, name: str, artifacts: str | None, kind: str) -> str:
+    """The experiment's id; created when there is none, which another machine may do at the same time.
 
-
-def _experiment(client: Any, name: str, artifacts: str | None) -> str:
-    """The experiment's id; created when there is none, which another machine may do at the same time."""
+    Its views show settings with the correlation `kind`, that of the first sweep.
+    """
     from mlflow.exceptions import MlflowException
 
     found = client.get_experiment_by_name(name)
     if found is None:
         with suppress(MlflowException):  # "already exists": the next line finds it, or says what is wrong
-            kind = {"mlflow.experimentKind": "custom_model_development"}
-            return str(client.create_experiment(name, artifact_location=artifacts, tags=kind))
+            tags = {"mlflow.experimentKind": "custom_model_development", **views(kind, _now())}
+            return str(client.create_experiment(name, artifact_location=artifacts, tags=tags))
         found = client.get_experiment_by_name(name)
     if found is None or found.lifecycle_stage != "active":
         raise StoreError(
             f"MLflow experiment {name!a} cannot be created or was deleted: restore it (mlflow experiments restore) "
             "or choose another name (tracking.experiment=NAME)."
         )
+    if MADE not in found.tags:  # an experiment of an earlier version, or of a person
+        for key, value in views(kind, _now()).items():
+            client.set_experiment_tag(found.experiment_id, key, value)
     return str(found.experiment_id)
