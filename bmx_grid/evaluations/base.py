@@ -119,7 +119,7 @@ class Finished:
             return known
         attributed = self.scores.ground_truth, self.scores.hypothesis
         found = grid_inputs(spec, self.scores.base_scores, *attributed, self.segments.human_scores)
-        if found.means.size <= KEPT:
+        if found.columns.size <= KEPT:
             self._inputs[spec] = found
         return found
 
