@@ -73,7 +73,7 @@ class GridMeans:
         if not isinstance(columns, slice):
             if self._packed is None:
                 return np.asarray(self._made[rows, columns])
-            return self._of(slice(columns, columns + 1))[rows, 0]
+            return np.asarray(self._of(slice(columns, columns + 1))[rows, 0])
         first, last, _ = columns.indices(self.shape[1])
         if first < self._range.start or last > self._range.stop:
             width = next(self.blocks()).stop
