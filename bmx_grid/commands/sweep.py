@@ -17,6 +17,7 @@ from bmx_grid.errors import ConfigError
 from bmx_grid.files import remove_abandoned, write_text
 from bmx_grid.identity import digest
 from bmx_grid.masking import masked
+from bmx_grid.storage import check as check_cache
 from bmx_grid.terminal import say
 from bmx_grid.wording import counted
 
@@ -85,6 +86,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
         )
     executor = build(chosen_option(config, "executor"), Executor, "executor")
     tracker = build(chosen_option(config, "tracking"), Tracker, "tracking")
+    check_cache(settings.cache_dir, writes=not settings.dry_run)
     plan = make_plan(
         datasets,
         metrics,

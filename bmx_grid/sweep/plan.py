@@ -21,6 +21,7 @@ from bmx_grid.perturbation import Item, Role
 from bmx_grid.segmentation import WHITESPACE, PairWords
 from bmx_grid.segmentation import Name as WordsName
 from bmx_grid.segments import SegmentSet, check_name, clusters
+from bmx_grid.storage import Place
 from bmx_grid.tags import Rows
 from bmx_grid.wording import counted, setting_label
 
@@ -162,7 +163,7 @@ def make_plan(
     explainers: Mapping[str, Explainer],
     *,
     data_dir: Path,
-    cache_dir: Path,
+    cache_dir: Place,
     limit: int | None,
     seed: int,
     seeds: Sequence[int] = (),
@@ -421,7 +422,7 @@ def _repeat(planned: PlannedSetting, place: Slot) -> PlannedSetting:
 
 
 def _slot(
-    cache_dir: Path,
+    cache_dir: Place,
     metric: Metric,
     kept: tuple[str, str, Explainer | None],
     words: PairWords,
