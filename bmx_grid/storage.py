@@ -23,7 +23,7 @@ from bmx_grid.masking import masked_address
 ANSWERS_WITHIN = 30.0  # seconds that a store has for its first answer
 CONNECTS_WITHIN, READS_WITHIN = 10, 60  # seconds per request of S3
 _S3 = ("s3", "s3a")
-_EXTRAS = {"s3": "s3", "s3a": "s3"}  # protocol -> extra of this package
+_ONE_PIECE = 2**26  # bytes up to which an object is sent from memory
 _MARK = "bmx_grid.txt"
 _WAY_OUT = "Check the address, the network and the credentials, or choose another cache_dir."
 T = TypeVar("T")
@@ -71,7 +71,10 @@ def place(text: str) -> Place:
     """A folder's path, `~` expanded, or an address; file:// is a path."""
     if text.lower().startswith("file://"):
         return Path(text[len("file://") :])
-    return Address(text.rstrip("/")) if "://" in text else Path(text).expanduser()
+    if "://" not in text:
+        return Path(text).expanduser()
+    protocol, _, rest = text.partition("://")
+    return Address(f"{protocol}://{rest.rstrip('/')}")
 
 
 def check(where: Place, *, writes: bool) -> None:
@@ -84,14 +87,13 @@ def check(where: Place, *, writes: bool) -> None:
     fs, path = _file_system(where)
 
     def ask() -> None:
-        with suppress(FileNotFoundError):  # nothing has been written there yet
+        try:
             fs.ls(path, detail=False)
-            if not writes:
-                return
+        except FileNotFoundError:  # of S3 also where nothing has been written yet
+            if not writes and where.protocol in _S3 and not fs.exists(path.split("/")[0]):
+                raise FileNotFoundError(2, "there is no such bucket") from None
         if writes:
             fs.pipe_file(f"{path}/{_MARK}", b"The cache of bmx_grid.\n")
-        elif where.protocol in _S3 and not fs.exists(path.split("/")[0]):
-            raise FileNotFoundError(2, "there is no such bucket")
 
     found: list[BaseException | None] = []
 
@@ -155,8 +157,14 @@ def replacing(file: Place) -> Iterator[Path]:
     fs, path = _file_system(file)
     with tempfile.TemporaryDirectory(prefix="bmx_grid-") as folder:
         part = Path(folder) / "object"
-        yield part
-        _asked(file, "write", lambda: fs.put_file(str(part), path))
+        try:
+            yield part
+        except OSError as error:
+            raise StoreError(f"cannot write {file}: {error.strerror or error}. Free some space in {folder}.") from error
+        if part.stat().st_size <= _ONE_PIECE:
+            _asked(file, "write", lambda: fs.pipe_file(path, part.read_bytes()))
+        else:
+            _asked(file, "write", lambda: fs.put_file(str(part), path))
 
 
 def remove(file: Place) -> None:
@@ -186,7 +194,11 @@ def locked(file: Place) -> Iterator[None]:
 
 def _file_system(where: Address) -> tuple[Any, str]:
     """The file system of an address and the path in it. Raises ConfigError for a protocol that is not there."""
-    extra = _EXTRAS.get(where.protocol)
+    if not where.url.partition("://")[2].strip("/") or set("?#") & set(where.url):
+        raise ConfigError(
+            f"cache_dir: {where} names no folder of an object store; write an address such as s3://BUCKET/PREFIX, "
+            "and leave what follows ? or # to the settings of its package."
+        )
     try:
         import fsspec
 
@@ -195,15 +207,13 @@ def _file_system(where: Address) -> tuple[Any, str]:
             options["config_kwargs"] = {"connect_timeout": CONNECTS_WITHIN, "read_timeout": READS_WITHIN}
         fs, path = fsspec.core.url_to_fs(where.url, **options)
     except ImportError as error:
-        way_out = f'pip install "bmx-grid[{extra}]"' if extra else f"pip install fsspec and what it asks for ({error})"
+        way_out = 'pip install "bmx-grid[s3]"' if where.protocol in _S3 else _reason(error)
         raise ConfigError(f"cache_dir: {where} needs a package that is not installed: {way_out}.") from error
     except ValueError as error:
         raise ConfigError(
             f"cache_dir: {where} cannot be used: {_reason(error)}. Name a folder, or an address such as "
             "s3://BUCKET/PREFIX."
         ) from error
-    if not path.strip("/"):
-        raise ConfigError(f"cache_dir: {where} names no bucket; write an address such as s3://BUCKET/PREFIX.")
     return fs, path
 
 
