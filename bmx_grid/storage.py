@@ -8,6 +8,7 @@ fsspec and the package of a protocol are imported for addresses only.
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -117,12 +118,26 @@ def listed(folder: Place, suffix: str) -> list[Place]:
     """The files of a folder whose names end so, sorted; none where there is no such folder. Raises StoreError."""
     if isinstance(folder, Path):
         return list[Place](sorted(folder.glob(f"*{suffix}")))
+    return [folder / name for name in sorted(names_in(folder)) if name.endswith(suffix)]
+
+
+def names_in(folder: Place) -> frozenset[str]:
+    """The names of all that is in a folder; none where there is no such folder. Raises StoreError."""
+    if isinstance(folder, Path):
+        try:
+            return frozenset(os.listdir(folder))
+        except FileNotFoundError:
+            return frozenset()
+        except OSError as error:
+            raise StoreError(
+                f"cannot read {folder}: {error.strerror}. Fix its permissions or choose another cache_dir."
+            ) from error
     fs, path = _file_system(folder)
     try:
-        names = _asked(folder, "list", lambda: fs.ls(path, detail=False))
+        found = _asked(folder, "list", lambda: fs.ls(path, detail=False))
     except FileNotFoundError:
-        return []
-    return [folder / name for name in sorted(one.rsplit("/", 1)[-1] for one in names) if name.endswith(suffix)]
+        return frozenset()
+    return frozenset(one.rstrip("/").rsplit("/", 1)[-1] for one in found)
 
 
 @contextmanager

@@ -260,9 +260,13 @@ def slot(
 
     reads: the roles that the metric reads. An identity whose explainer is None keeps base scores only.
     """
-    folder = f"{names[0]}-{names[1]}-{digest(identity)[:12]}"
-    path = cache_dir / "attributions" / folder / f"{dataset}.{language_pair}.parquet"
+    path = cache_dir / "attributions" / folder_name(names, identity) / f"{dataset}.{language_pair}.parquet"
     return Slot(path, canonical_json(identity), reads, identity["explainer"] is not None)
+
+
+def folder_name(names: tuple[str, str], identity: Mapping[str, Any]) -> str:
+    """The folder of a (metric, explainer) pair of `names` and `identity`."""
+    return f"{names[0]}-{names[1]}-{digest(identity)[:12]}"
 
 
 def _among(asked: NDArray[np.bytes_], keys: NDArray[np.bytes_]) -> NDArray[np.bool_]:
