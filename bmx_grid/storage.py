@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bmx_grid.errors import ConfigError, StoreError
+from bmx_grid.errors import BmxError, ConfigError, StoreError
 from bmx_grid.files import replacing as replacing_file
 from bmx_grid.masking import masked_address
 
@@ -85,9 +85,9 @@ def check(where: Place, *, writes: bool) -> None:
     """
     if not isinstance(where, Address):
         return
-    fs, path = _file_system(where)
 
     def ask() -> None:
+        fs, path = _file_system(where)  # some file systems connect when they are made
         try:
             fs.ls(path, detail=False)
         except FileNotFoundError:  # of S3 also where nothing has been written yet
@@ -110,6 +110,8 @@ def check(where: Place, *, writes: bool) -> None:
     thread.join(ANSWERS_WITHIN)
     if not found:
         raise StoreError(f"cache_dir: {where} does not answer within {ANSWERS_WITHIN:.0f} seconds. {_WAY_OUT}")
+    if isinstance(found[0], BmxError):
+        raise found[0]
     if found[0] is not None:
         raise StoreError(f"cache_dir: {where} cannot be used: {_reason(found[0])}. {_WAY_OUT}") from found[0]
 
@@ -201,14 +203,18 @@ def locked(file: Place) -> Iterator[None]:
         file.parent.mkdir(parents=True, exist_ok=True)
         beside = file.with_suffix(".lock")
     else:
-        name = hashlib.sha256(file.url.encode()).hexdigest()[:24]
+        # the folder is shared by all users of a machine, whose lock files are their own
+        name = hashlib.sha256(f"{Path.home()}\0{file.url}".encode()).hexdigest()[:24]
         beside = Path(tempfile.gettempdir()) / f"bmx_grid-{name}.lock"
     with FileLock(beside):
         yield
 
 
 def _file_system(where: Address) -> tuple[Any, str]:
-    """The file system of an address and the path in it. Raises ConfigError for a protocol that is not there."""
+    """The file system of an address and the path in it.
+
+    Raises ConfigError for a protocol that is not there, StoreError where its file system cannot be made.
+    """
     if not where.url.partition("://")[2].strip("/") or set("?#") & set(where.url):
         raise ConfigError(
             f"cache_dir: {where} names no folder of an object store; write an address such as s3://BUCKET/PREFIX, "
@@ -229,6 +235,8 @@ def _file_system(where: Address) -> tuple[Any, str]:
             f"cache_dir: {where} cannot be used: {_reason(error)}. Name a folder, or an address such as "
             "s3://BUCKET/PREFIX."
         ) from error
+    except Exception as error:  # packages of protocols raise errors of their own
+        raise StoreError(f"cache_dir: {where} cannot be used: {_reason(error)}. {_WAY_OUT}") from error
     return fs, path
 
 

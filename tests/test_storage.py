@@ -99,6 +99,13 @@ def test_an_error_of_a_store_is_one_sentence(error, said, monkeypatch):
     assert "\n" not in str(caught.value) and "geheim" not in str(caught.value)
 
 
+def test_a_file_system_that_cannot_be_made_is_one_sentence(monkeypatch):
+    """Some connect when they are made."""
+    monkeypatch.setattr(fsspec.core, "url_to_fs", lambda *_, **__: raising(RuntimeError("no route to host"))())
+    with pytest.raises(StoreError, match=r"sftp://me:\*\*\*@host/x cannot be used: no route to host\. Check"):
+        check(Address("sftp://me:geheim@host/x"), writes=True)
+
+
 def test_a_store_that_never_answers_is_given_up(monkeypatch):
     ended = threading.Event()
     monkeypatch.setattr(storage, "ANSWERS_WITHIN", 0.05)

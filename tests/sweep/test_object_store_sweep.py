@@ -32,7 +32,9 @@ sys.exit(command(lambda: run(config), 'Interrupted.'))
 @pytest.fixture(scope="module")
 def s3():
     """The environment of a process that talks to a server with an empty bucket named `bucket`."""
-    moto = pytest.importorskip("moto.server", reason='needs a local S3 server: pip install "moto[s3]" s3fs flask flask-cors')
+    moto = pytest.importorskip(
+        "moto.server", reason='needs a local S3 server: pip install "moto[s3]" s3fs flask flask-cors'
+    )
     pytest.importorskip("s3fs", reason="needs s3fs")
     import boto3
 
