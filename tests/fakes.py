@@ -8,6 +8,7 @@ import hashlib
 import itertools
 import os
 import signal
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +59,15 @@ class SlowMetric(HashMetric):
     @property
     def cost(self) -> Cost:
         return "model"
+
+
+@dataclass(frozen=True)
+class WaitingMetric(HashMetric):
+    """Takes a millisecond for each text, so that there is a middle to be killed in."""
+
+    def score(self, items: Sequence[Item]) -> np.ndarray:
+        time.sleep(0.001 * len(items))
+        return super().score(items)
 
 
 @dataclass(frozen=True)

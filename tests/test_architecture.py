@@ -13,6 +13,7 @@ FLOORS = [
     {"errors", "identity", "masking", "text", "ragged", "stopping", "devices", "wording", "_version"},
     {"tags"},
     {"files", "terminal", "configure", "judgements", "perturbation", "measures", "alignment"},
+    {"storage"},
     {"models", "segments", "segmentation", "progress", "boosts"},
     {"datasets"},
     {"explainers", "metrics"},  # a metric may be a file of scores

@@ -148,16 +148,28 @@ def refusal(metric: Metric, explainer: Explainer | None, item: Item, words: Pair
 
 
 def count_texts(
-    metric: Metric, explainer: Explainer | None, item: Item, copies: int = 1, words: PairWords = WHITESPACE
+    metric: Metric,
+    explainer: Explainer | None,
+    item: Item,
+    copies: int = 1,
+    words: PairWords = WHITESPACE,
+    sizes: Sequence[int] | None = None,
 ) -> int:
     """The most texts for explaining `copies` versions of an item: each version, and the plans of its texts.
 
+    sizes: the number of words of each text, where it is known (`word_counts`).
     Raises ExplainError when the explainer cannot explain the item or the metric refuses that many texts.
     """
     if explainer is None:
         return metric.count_texts(item, copies)
-    sizes = [len(words.words(role, text)) for role, text in item.texts().items()]
+    if sizes is None:
+        sizes = word_counts(item, words)
     return metric.count_texts(item, copies * (1 + sum(explainer.count_texts(size) for size in sizes if size > 0)))
+
+
+def word_counts(item: Item, words: PairWords = WHITESPACE) -> tuple[int, ...]:
+    """The number of words of each text of an item."""
+    return tuple(len(words.words(role, text)) for role, text in item.texts().items())
 
 
 def attributed_roles(metric: Metric, explainer: Explainer | None) -> tuple[Role, ...]:

@@ -6,21 +6,22 @@
 
 A key is the content of an item, so files do not depend on the order of segments, on chunks or on
 workers, a subset finds its rows in the file of the whole, and the whole goes on where a subset
-stopped. Every file carries a digest of its rows and settings in its schema; a file that does not
-agree with its digest counts as missing, and is replaced when its rows have been computed again.
+stopped. Every file carries digests of its rows and settings; rows that do not agree with their digest count as
+missing, and the file is replaced when they have been computed again.
+
+In an object store there is no file of the whole, because there is no lock that all machines share: all objects are in
+the folder of the parts, and are never changed. An object is named by the keys of its rows, so that who writes the same
+rows writes the same object, and it is removed only after another one with all of its rows has been written: whatever
+processes do meanwhile, no row is lost.
 
 For each role that the metric reads, a file has one column of texts and one of attributions; for a metric that has
-statistics of its own, one column of these. Files of version 1, from when metrics read exactly one ground truth, and of
-version 2, without statistics, are read as they are, and written in this version with the next rows.
+statistics of its own, one column of these (`stored_tables`).
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
-import json
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,16 +30,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.attribution import stored_tables
 from bmx_grid.attribution.explain import Explanation
+from bmx_grid.attribution.stored_tables import (
+    STATISTICS,
+    as_keys,
+    in_order,
+    keys_of,
+    list_of,
+    numbers,
+    ragged,
+    table_of,
+)
 from bmx_grid.errors import StoreError
-from bmx_grid.files import remove_abandoned, replacing
+from bmx_grid.files import remove_abandoned
 from bmx_grid.identity import canonical_json, digest
 from bmx_grid.perturbation import Role
 from bmx_grid.ragged import Ragged, concatenate_rows
+from bmx_grid.storage import Address, Place, listed, locked, remove
 
-VERSION = 3
-_OLD_TRUTH = "ground_truth"  # the column of version 1 for whichever ground truth the metric reads
-_STATISTICS = "statistics"
+ATTEMPTS = 100  # listings of a folder whose objects other processes replace meanwhile
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,94 +83,173 @@ class AttributionSet:
 class Slot:
     """The place of one setting's explanations: one file, and the chunks to be merged into it.
 
+    path: of the file; in an object store there is none, only chunks, some of them large.
     reads: the roles whose texts are kept; explained: whether they have attributions.
     """
 
-    path: Path
+    path: Place
     identity: str
     reads: tuple[Role, ...]
     explained: bool
 
     @property
-    def parts(self) -> Path:
+    def parts(self) -> Place:
         """The folder of finished chunks."""
         return self.path.with_suffix(".parts")
 
     def missing(self, keys: Sequence[str]) -> list[int]:
         """Positions of the distinct `keys` that are neither in the file nor in a finished chunk."""
-        # Chunks before the file: what another process moves meanwhile is then seen in one of the two.
-        known = {key for path in [*self._part_files(), self.path] for key in _keys(self._read(path))}
-        positions = []
-        for position, key in enumerate(keys):
-            if key not in known:
-                known.add(key)
-                positions.append(position)
-        return positions
+        asked, first = np.unique(as_keys(keys), return_index=True)
+        known = np.zeros(len(asked), dtype=np.bool_)
+        for table in self._tables():
+            known |= _among(asked, keys_of(table))
+        return [int(position) for position in np.sort(first[~known])]
 
     def add(self, explanations: Sequence[Explanation]) -> None:
         """Write one finished chunk. Raises StoreError."""
         rows = sorted(explanations, key=lambda one: one.key)
-        name = digest([row.key for row in rows])[:24]
-        self._write(self.parts / f"{name}.parquet", _table(rows, self.reads, self.explained))
+        self._write(self._chunk([row.key for row in rows]), [table_of(rows, self.reads, self.explained)])
 
     def merge(self) -> None:
-        """Move all finished chunks into the file. Safe while other processes do the same. Raises StoreError."""
+        """Make one file of all finished chunks. Safe while other processes do the same. Raises StoreError."""
+        if isinstance(self.path, Address):
+            self._merge_objects()
+            return
+        assert isinstance(self.parts, Path)
         if not self.parts.is_dir():
             return
         try:
-            self._merge()
+            self._merge(self.path, self.parts)
         except OSError as error:
             raise StoreError(
                 f"cannot merge {self.parts} into {self.path}: {error.strerror or error}. Fix the folder's "
                 "permissions, or choose another cache_dir."
             ) from error
 
-    def _merge(self) -> None:
-        from filelock import FileLock
-
-        with FileLock(self.path.with_suffix(".lock")):
-            taken = self._part_files()
-            tables = [table for path in [self.path, *taken] if (table := self._read(path)) is not None]
+    def _merge(self, path: Path, parts: Path) -> None:
+        """Move the chunks into the file."""
+        with locked(path):
+            taken = listed(parts, ".parquet")
+            tables = [table for one in [path, *taken] for table in self._read(one)]
             if taken and tables:
-                self._write(self.path, _union(tables))
-            for path in taken:
-                path.unlink(missing_ok=True)
-            for folder in (self.parts, self.path.parent):
+                self._write(path, in_order(tables))
+            for one in taken:
+                remove(one)
+            for folder in (parts, path.parent):
                 remove_abandoned(folder)
             # Another process may be writing its next chunk here: then the folder stays.
             with suppress(OSError):
-                self.parts.rmdir()
+                parts.rmdir()
+
+    def _merge_objects(self) -> None:
+        """Write an object with the rows of all, then remove these."""
+        taken = listed(self.parts, ".parquet")
+        if len(taken) < 2:
+            return
+        tables = [table for one in taken for table in self._read(one)]
+        if not tables:
+            return
+        keys = np.unique(np.concatenate([keys_of(table) for table in tables]))
+        whole = self._chunk(np.char.decode(keys, "ascii").tolist())
+        self._write(whole, in_order(tables))
+        for one in taken:
+            if one != whole:
+                remove(one)
 
     def load(self, keys: Sequence[str]) -> AttributionSet:
         """The explanations of `keys`, in that order (a key may repeat).
 
         Raises StoreError when one is missing; ask `missing` and `merge` first.
         """
-        table = self._read(self.path)
-        stored = np.array(_keys(table), dtype=object)
-        place = {key: row for row, key in enumerate(stored)}
-        absent = [key for key in keys if key not in place]
-        if absent or table is None:
-            raise StoreError(f"{self.path} lacks {len(absent)} of {len(keys)} explanations; run the command again.")
-        rows = np.array([place[key] for key in keys], dtype=np.intp)
-        base = _numbers(table.column("base_score").combine_chunks())[rows]
-        roles = self.reads if self.explained else ()
-        by_role = {role: _gather(_ragged(table, _list_of(role)), rows) for role in roles}
-        statistics = _statistics(_ragged(table, _STATISTICS)) if _STATISTICS in table.column_names else None
-        return AttributionSet(base, by_role, None if statistics is None else statistics[rows])
+        found = _Columns(keys, self.reads if self.explained else ())
+        for table in self._tables():
+            found.take(table)
+        if found.absent:
+            raise StoreError(f"{self.path} lacks {found.absent} of {len(keys)} explanations; run the command again.")
+        return found.in_order()
 
-    def _part_files(self) -> list[Path]:
-        return sorted(self.parts.glob("*.parquet"))
+    def _chunk(self, keys: Sequence[str]) -> Place:
+        """The chunk of these keys, which are sorted."""
+        return self.parts / f"{digest(list(keys))[:24]}.parquet"
 
-    def _read(self, path: Path) -> Any:
-        return _read(path, self.identity, self.reads)
+    def _tables(self) -> Iterator[Any]:
+        """All rows that are kept, in tables; some may be there twice."""
+        if isinstance(self.path, Path):
+            # Chunks before the file: what another process moves meanwhile is then seen in one of the two.
+            for one in [*listed(self.parts, ".parquet"), self.path]:
+                yield from self._read(one)
+            return
+        seen: set[Place] = set()
+        for _ in range(ATTEMPTS):
+            new = [one for one in listed(self.parts, ".parquet") if one not in seen]
+            gone = 0
+            for one in new:
+                try:
+                    yield from stored_tables.read(one, self.identity, self.reads)
+                    seen.add(one)
+                except FileNotFoundError:  # another process has made one of it and others: listed next time
+                    gone += 1
+            if not gone:
+                return
+        raise StoreError(f"{self.parts}: its objects change faster than they are read; run the command again.")
 
-    def _write(self, path: Path, table: Any) -> None:
-        _write(path, table, self.identity)
+    def _read(self, path: Place) -> Iterator[Any]:
+        """The tables of a file; none where there is none."""
+        with suppress(FileNotFoundError):
+            yield from stored_tables.read(path, self.identity, self.reads)
+
+    def _write(self, path: Place, tables: Any) -> None:
+        stored_tables.write(path, tables, self.identity)
+
+
+class _Columns:
+    """The numbers of the rows that are asked for, gathered from one table after the other."""
+
+    def __init__(self, keys: Sequence[str], roles: Sequence[Role]) -> None:
+        self._distinct, self._place = np.unique(as_keys(keys), return_inverse=True)
+        self._row = np.full(len(self._distinct), -1, dtype=np.int64)  # of each distinct key, among those gathered
+        self._rows = 0
+        self._roles = roles
+        self._base: list[NDArray[np.float64]] = []
+        self._lists: dict[str, list[Ragged]] = {role: [] for role in roles}
+        self._statistics: list[Ragged | int] = []  # or the number of rows without
+
+    @property
+    def absent(self) -> int:
+        """How many of the keys have no row."""
+        return int((self._row[self._place] < 0).sum())
+
+    def take(self, table: Any) -> None:
+        """Take the rows that are asked for and not there yet."""
+        keys = keys_of(table)
+        at = np.searchsorted(self._distinct, keys)
+        wanted = at < len(self._distinct)
+        wanted[wanted] = (self._distinct[at[wanted]] == keys[wanted]) & (self._row[at[wanted]] < 0)
+        rows = np.flatnonzero(wanted)
+        if not len(rows):
+            return
+        self._row[at[rows]] = np.arange(self._rows, self._rows + len(rows))
+        self._rows += len(rows)
+        self._base.append(numbers(table.column("base_score").combine_chunks())[rows])
+        for role in self._roles:
+            self._lists[role].append(_gather(ragged(table, list_of(role)), rows))
+        own = _gather(ragged(table, STATISTICS), rows) if STATISTICS in table.column_names else len(rows)
+        self._statistics.append(own)
+
+    def in_order(self) -> AttributionSet:
+        """All that was asked for, in its order; lets go of what was gathered."""
+        rows = self._row[self._place]
+        base = np.concatenate([*self._base, np.empty(0)])[rows]
+        by_role = {role: _gather(_joined(self._lists.pop(role)), rows) for role in self._roles}
+        width = max((int(one.lengths.max(initial=0)) for one in self._statistics if isinstance(one, Ragged)), default=0)
+        if all(isinstance(one, int) for one in self._statistics):
+            return AttributionSet(base, by_role)
+        parts = [_statistics(one, width) for one in self._statistics]
+        return AttributionSet(base, by_role, np.concatenate(parts)[rows])
 
 
 def slot(
-    cache_dir: Path,
+    cache_dir: Place,
     names: tuple[str, str],
     identity: Mapping[str, Any],
     dataset: str,
@@ -170,68 +260,41 @@ def slot(
 
     reads: the roles that the metric reads. An identity whose explainer is None keeps base scores only.
     """
-    folder = f"{names[0]}-{names[1]}-{digest(identity)[:12]}"
-    path = cache_dir / "attributions" / folder / f"{dataset}.{language_pair}.parquet"
+    path = cache_dir / "attributions" / folder_name(names, identity) / f"{dataset}.{language_pair}.parquet"
     return Slot(path, canonical_json(identity), reads, identity["explainer"] is not None)
 
 
-def _list_of(role: str) -> str:
-    """The column that holds the attributions of a role."""
-    return f"{role}_attributions"
+def folder_name(names: tuple[str, str], identity: Mapping[str, Any]) -> str:
+    """The folder of a (metric, explainer) pair of `names` and `identity`."""
+    return f"{names[0]}-{names[1]}-{digest(identity)[:12]}"
 
 
-def _table(rows: Sequence[Explanation], reads: Sequence[Role], explained: bool) -> Any:
-    import pyarrow as pa
+def _among(asked: NDArray[np.bytes_], keys: NDArray[np.bytes_]) -> NDArray[np.bool_]:
+    """bool[N] which of the ascending `asked` are among `keys`."""
+    found = np.zeros(len(asked), dtype=np.bool_)
+    if len(asked):
+        at = np.searchsorted(asked, keys).clip(max=len(asked) - 1)
+        found[at[asked[at] == keys]] = True
+    return found
 
-    own = [row.statistics for row in rows if row.statistics is not None]
 
-    def lists(arrays: list[NDArray[np.float64]]) -> Any:
-        packed = Ragged.from_rows(arrays)
-        return pa.ListArray.from_arrays(pa.array(packed.offsets, pa.int32()), pa.array(packed.values, pa.float64()))
-
-    return pa.table(
-        {
-            "key": pa.array([row.key for row in rows], pa.string()),
-            "base_score": pa.array([row.base_score for row in rows], pa.float64()),
-            **{role: pa.array([row.item.text(role) for row in rows], pa.string()) for role in reads},
-            **(
-                {_list_of(role): lists([row.attributions[role] for row in rows]) for role in reads} if explained else {}
-            ),
-            **({_STATISTICS: lists(own)} if own else {}),
-        }
+def _joined(parts: list[Ragged]) -> Ragged:
+    """The rows of several ragged arrays, whose values begin at 0."""
+    if len(parts) == 1:
+        return parts[0]
+    ends = np.cumsum([len(one.values) for one in parts])
+    offsets = [one.offsets[1:] + end - len(one.values) for one, end in zip(parts, ends, strict=True)]
+    return Ragged(
+        np.concatenate([np.empty(0), *(one.values for one in parts)]),
+        np.concatenate([np.zeros(1, dtype=np.int64), *offsets]),
     )
 
 
-def _union(tables: Sequence[Any]) -> Any:
-    import pyarrow as pa
-
-    whole = pa.concat_tables(tables, promote_options="default").combine_chunks()  # null where there are no statistics
-    keys = np.array(whole.column("key").to_pylist(), dtype=object)
-    _, first = np.unique(keys, return_index=True)
-    return whole.take(pa.array(first))
-
-
-def _keys(table: Any) -> list[str]:
-    return [] if table is None else list(table.column("key").to_pylist())
-
-
-def _ragged(table: Any, name: str) -> Ragged:
-    column = table.column(name).combine_chunks()
-    return Ragged(_numbers(column.values), _numbers(column.offsets).astype(np.int64))
-
-
-def _numbers(array: Any) -> NDArray[Any]:
-    """An Arrow array as one of NumPy, nulls as NaN."""
-    if array.null_count:
-        return np.asarray(array.to_numpy(zero_copy_only=False))
-    # `to_numpy` and `read_table` import pandas, which takes a worker as long as all else that it needs to start.
-    return np.from_dlpack(array)
-
-
-def _statistics(rows: Ragged) -> NDArray[np.float64]:
-    """float64[N, k], NaN for rows without."""
-    found = np.full((len(rows), int(rows.lengths.max(initial=0))), np.nan)
-    found[rows.lengths > 0] = rows.values[rows.offsets[0] : rows.offsets[-1]].reshape(-1, found.shape[1] or 1)
+def _statistics(rows: Ragged | int, width: int) -> NDArray[np.float64]:
+    """float64[N, width], NaN for rows without."""
+    found = np.full((rows if isinstance(rows, int) else len(rows), width), np.nan)
+    if isinstance(rows, Ragged):
+        found[rows.lengths > 0] = rows.values[rows.offsets[0] : rows.offsets[-1]].reshape(-1, width or 1)
     return found
 
 
@@ -241,87 +304,3 @@ def _gather(rows: Ragged, order: NDArray[np.intp]) -> Ragged:
     np.cumsum(lengths, out=offsets[1:])
     index = np.arange(offsets[-1]) + np.repeat(rows.offsets[:-1][order] - offsets[:-1], lengths)
     return Ragged(rows.values[index], offsets)
-
-
-def _content_digest(table: Any, identity: str, version: int = VERSION) -> str:
-    """SHA-256 of all values of a table, independent of how Arrow lays them out in memory."""
-    sha = hashlib.sha256(f"{version}\n{identity}\n{table.num_rows}\n".encode())
-    lists = _lists(table)
-    for name in [one for one in table.column_names if one not in ("base_score", *lists)]:
-        sha.update("\0".join(table.column(name).to_pylist()).encode("utf-8", "surrogatepass"))
-        sha.update(b"\1")
-    sha.update(_numbers(table.column("base_score").combine_chunks()).tobytes())
-    for name in lists:
-        rows = _ragged(table, name)
-        sha.update(rows.lengths.tobytes())
-        sha.update(rows.values[rows.offsets[0] : rows.offsets[-1]].tobytes())
-    return sha.hexdigest()
-
-
-def _lists(table: Any) -> list[str]:
-    return [name for name in table.column_names if name.endswith("_attributions") or name == _STATISTICS]
-
-
-def _write(path: Path, table: Any, identity: str) -> None:
-    import pyarrow.parquet as pq
-
-    header = {"version": VERSION, "identity": json.loads(identity), "digest": _content_digest(table, identity)}
-    marked = table.replace_schema_metadata({"bmx_grid": canonical_json(header)})
-    with replacing(path) as part:
-        pq.write_table(
-            marked,
-            part,
-            compression="zstd",
-            use_dictionary=False,
-            column_encoding={f"{name}.list.element": "BYTE_STREAM_SPLIT" for name in _lists(table)},
-            write_page_checksum=True,
-        )
-
-
-def _read(path: Path, identity: str, reads: Sequence[Role]) -> Any:
-    """The table in `path`, in today's columns; None when there is none, or (with a warning) when it is damaged.
-
-    Raises StoreError when a newer version wrote it, or when it cannot be opened at all.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        if path.is_dir():
-            raise StoreError(f"{path} is a folder where a file should be; remove it, or choose another cache_dir.")
-        # Opened once: given a path, pyarrow asks for the size first, and another process may replace the file then.
-        with pa.OSFile(str(path)) as opened:
-            table = pq.ParquetFile(opened, page_checksum_verification=True).read().combine_chunks()
-        header = json.loads((table.schema.metadata or {})[b"bmx_grid"])
-        version = int(header["version"])
-        if version <= VERSION:
-            if header["digest"] != _content_digest(table, identity, version):
-                raise ValueError("its rows do not agree with their digest")
-            return _in_columns(table, reads).replace_schema_metadata(None)
-    except FileNotFoundError:
-        return None
-    except PermissionError as error:
-        raise StoreError(
-            f"cannot read {path}: {error.strerror}. Fix its permissions or choose another cache_dir."
-        ) from error
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        warnings.warn(f"{path} is damaged ({reason}); its rows are computed again and the file replaced.", stacklevel=2)
-        return None
-    raise StoreError(
-        f"{path} was written by a newer bmx_grid (store version {version}, this one reads {VERSION}). "
-        "Update bmx_grid, or choose another cache_dir."
-    )
-
-
-def _in_columns(table: Any, reads: Sequence[Role]) -> Any:
-    """A table in the columns of this version. Raises ValueError for other columns, whose names no digest covers.
-
-    Version 1 stores the ground truth under that name, this one under the role that the metric reads.
-    """
-    found = table.rename_columns([name.replace(_OLD_TRUTH, reads[0]) for name in table.column_names])
-    plain = ["key", "base_score", *reads]
-    names = [name for name in found.column_names if name != _STATISTICS]
-    if names not in (plain, [*plain, *map(_list_of, reads)]):
-        raise ValueError(f"it has the columns {', '.join(table.column_names)}")
-    return found

@@ -11,6 +11,7 @@ from bmx_grid.configure import convert, folder_path
 from bmx_grid.errors import ConfigError
 from bmx_grid.segmentation import Name as WordsName
 from bmx_grid.segments import check_name
+from bmx_grid.storage import Place, place
 
 MAX_SEEDS = 100
 
@@ -21,7 +22,7 @@ class Settings:
 
     name: str
     data_dir: Path
-    cache_dir: Path
+    cache_dir: Place
     output_dir: Path
     limit: int | None
     leave_out: tuple[str, ...]
@@ -42,7 +43,8 @@ class Settings:
         seed = convert(config["seed"], int, "seed")
         if seed < 0:
             raise ConfigError(f"seed must be 0 or more, got {seed}.")
-        folders = {key: folder_path(config[key], key) for key in ("data_dir", "cache_dir", "output_dir")}
+        cache = convert(config["cache_dir"], str, "cache_dir")
+        cache_dir = place(cache) if "://" in cache else folder_path(cache, "cache_dir")
         name = convert(config["name"], str, "name")
         if "/" in name or not name.strip(". ") or not name.isprintable():
             raise ConfigError(
@@ -51,7 +53,9 @@ class Settings:
             )
         return cls(
             name=name,
-            **folders,
+            data_dir=folder_path(config["data_dir"], "data_dir"),
+            cache_dir=cache_dir,
+            output_dir=folder_path(config["output_dir"], "output_dir"),
             limit=limit,
             leave_out=convert(config["leave_out"], tuple[str, ...], "leave_out"),
             words=convert(config["words"], WordsName, "words"),

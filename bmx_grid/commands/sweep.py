@@ -17,6 +17,7 @@ from bmx_grid.errors import ConfigError
 from bmx_grid.files import remove_abandoned, write_text
 from bmx_grid.identity import digest
 from bmx_grid.masking import masked
+from bmx_grid.storage import check as check_cache
 from bmx_grid.terminal import say
 from bmx_grid.wording import counted
 
@@ -58,7 +59,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     from bmx_grid.evaluations.grid import GridEvaluation
     from bmx_grid.explainers.base import Explainer
     from bmx_grid.metrics.base import Metric
-    from bmx_grid.report.running import plan_table
+    from bmx_grid.report.running import MOST_LINES, plan_lines, plan_table
     from bmx_grid.sweep.executors.base import Executor
     from bmx_grid.sweep.output import RUNTIME_KEYS
     from bmx_grid.sweep.plan import make_plan
@@ -85,6 +86,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
         )
     executor = build(chosen_option(config, "executor"), Executor, "executor")
     tracker = build(chosen_option(config, "tracking"), Tracker, "tracking")
+    check_cache(settings.cache_dir, writes=not settings.dry_run)
     plan = make_plan(
         datasets,
         metrics,
@@ -110,6 +112,10 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
         spec = None if sweep.grid is None else sweep.grid.spec
         points = (0, 0) if spec is None else (len(spec.p) * len(spec.w), len(spec.p) * sum(w != 1 for w in spec.w))
         say(plan_table(plan, evaluations, *points))
+        if len(plan.settings) > MOST_LINES:
+            whole = settings.output_dir / "plan.txt"
+            write_text(whole, "\n".join([*plan_lines(plan), ""]))
+            say(f"all settings, one per line: {whole}")
         return Ended(len(plan.failed))
     return _run(sweep)
 

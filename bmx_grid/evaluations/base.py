@@ -85,6 +85,13 @@ class Finished:
             return self.attributed[role]
         return tuple(self.segmented.words(role, item.text(role)) for item in self.items)
 
+    def word_counts(self, role: Role) -> NDArray[np.int64]:
+        """int64[N] the number of words of each row of `words_of`, without holding the words."""
+        if role in self.attributed:
+            return np.array([len(row) for row in self.attributed[role]], dtype=np.int64)
+        counts = (len(self.segmented.words(role, item.text(role))) for item in self.items)
+        return np.fromiter(counts, dtype=np.int64, count=len(self.items))
+
     @property
     def statistics(self) -> Floats | None:
         """float64[N, k] statistics of a metric that has its own; made up for where an older cache lacks them.
@@ -119,7 +126,7 @@ class Finished:
             return known
         attributed = self.scores.ground_truth, self.scores.hypothesis
         found = grid_inputs(spec, self.scores.base_scores, *attributed, self.segments.human_scores)
-        if found.means.size <= KEPT:
+        if found.columns.size <= KEPT:
             self._inputs[spec] = found
         return found
 

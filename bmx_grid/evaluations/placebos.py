@@ -195,7 +195,7 @@ class PlaceboEvaluation(Evaluation):
         if not many:
             inputs = partial(_itself, own)
         make = partial(self._means, setting, inputs, placebo, draw)
-        kept = make if many and own.means.size > KEPT else cache(make)
+        kept = make if many and own.columns.size > KEPT else cache(make)
         return replace(plain, make=kept, before=log_words(truth, hypothesis)[used] if placebo == BEYOND else None)
 
     def _means(self, setting: Finished, inputs: Callable[[], GridInputs], placebo: str, draw: int) -> Floats:

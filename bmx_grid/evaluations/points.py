@@ -94,7 +94,7 @@ def cross_fitting_folds(spec: GridSpec, setting: Finished, seed: int) -> NDArray
 
 def _sample(spec: GridSpec, setting: Finished, inputs: GridInputs) -> Sample:
     labels = np.asarray(setting.clusters, dtype=np.str_)[inputs.used]
-    return Sample.of(inputs.means, inputs.base, inputs.human, np.array(spec.w), labels, kind=spec.correlation)
+    return Sample.of(inputs.columns, inputs.base, inputs.human, np.array(spec.w), labels, kind=spec.correlation)
 
 
 def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> list[Declared | None]:

@@ -166,7 +166,7 @@ class SignificanceEvaluation(Evaluation):
         labels = np.asarray(setting.clusters, dtype=np.str_)[used.used]
 
         def sample(w: Sequence[float]) -> Sample:
-            return Sample.of(used.means, used.base, used.human, w, labels, kind=spec.correlation)
+            return Sample.of(used.columns, used.base, used.human, w, labels, kind=spec.correlation)
 
         whole = sample(spec.w)
         best = selection_adjusted(whole, resamples, self.seed)

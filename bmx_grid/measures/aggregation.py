@@ -37,19 +37,30 @@ class Aggregation(Component):
         p = np.asarray(p, dtype=np.float64)
         if np.isnan(p).any():
             raise ValueError("p is NaN; every p must be a number")
+        return self.of_packed(self.packed(values), len(values), p)
+
+    def packed(self, values: Ragged) -> Packed:
+        """The rows as `of_packed` reads them. Raises DataError when a value is not a finite number above zero."""
         _check_positive(values)
+        return Packed.of(values)
+
+    def of_packed(self, packed: Packed, n: int, p: Floats) -> Floats:
+        """float64[n, P] `aggregate` of n rows that are packed already: for several ranges of p, one after the other."""
         ascending = np.argsort(p, kind="stable")
-        means = self._ascending(values, p[ascending])
+        means = self._ascending(packed, n, p[ascending])
         if not (ascending[:-1] < ascending[1:]).all():
             means = means[:, np.argsort(ascending, kind="stable")]
         return means
 
-    def _ascending(self, values: Ragged, p: Floats) -> Floats:
-        """`aggregate` for p in ascending order."""
-        packed, step = Packed.of(values), even_step(p[np.isfinite(p)])
+    def _ascending(self, packed: Packed, n: int, p: Floats) -> Floats:
+        """`of_packed` for p in ascending order."""
+        step = even_step(p[np.isfinite(p)])
         low, high = int((p == -np.inf).sum()), int((p < np.inf).sum())
-        means = np.empty((len(values), len(p)))
-        means[values.lengths == 0] = np.nan
+        means = np.empty((n, len(p)))
+        if len(packed.order) < n:
+            without = np.ones(n, dtype=np.bool_)
+            without[packed.order] = False
+            means[without] = np.nan
         for first, last in packed.blocks():
             rows, lengths = packed.order[first:last], packed.lengths[first:last]
             ends = packed.offsets[first : last + 1] - packed.offsets[first]

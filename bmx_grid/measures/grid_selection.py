@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.measures.best import TIE, first_within_rounding
-from bmx_grid.measures.correlation import correlate, correlate_grid
+from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.resampling import bounds, swaps
 from bmx_grid.measures.weighted_grids import BLEND_CELLS, Sample
 
@@ -145,7 +145,7 @@ def _one_by_one(sample: Sample, signs: Floats) -> Floats:
         flipped -= (base @ flipped) * base
         flipped *= math.sqrt(float(error @ error) / float(flipped @ flipped))
         score = along * base + flipped
-        grid = correlate_grid(sample.kind, sample.means, sample.base, score, sample.w, sample.precision)
+        grid = sample.correlation_with(score)
         gains = grid - correlate(sample.kind, sample.base, score)
         largest[place] = max(float(np.nanmax(gains[:, sample.w != 1], initial=0.0)), 0.0)
     return largest

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.correlation import Kind, check_kind, correlate, correlate_grid
+from bmx_grid.measures.grid_means import GridMeans
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes
 
 Floats = NDArray[np.float64]
@@ -34,12 +36,13 @@ WEIGHT_CELLS = 2**27  # resamples x clusters handled at a time: 1 GiB; moments a
 class Sample:
     """The used segments of one setting. Made by `of`, which checks what is given.
 
-    means: float64[N, P] aggregated attributions; base, human: float64[N]; w: float64[W + 1 or W] weights of the base
-    score, ascending, with 1 ("do not boost") among them; given: which of them the caller named; cluster: int[N] codes;
+    means: float64[N, P] aggregated attributions, perhaps made as they are read (`GridMeans`); base, human: float64[N];
+    w: float64[W + 1 or W] weights of the base score, ascending, with 1 ("do not boost") among them; given: which of
+    them the caller named; cluster: int[N] codes;
     clusters: their number. precision: the relative error of the means.
     """
 
-    means: Floats
+    means: Floats | GridMeans
     base: Floats
     human: Floats
     w: Floats
@@ -52,7 +55,7 @@ class Sample:
     @classmethod
     def of(
         cls,
-        means: ArrayLike,
+        means: ArrayLike | GridMeans,
         base: ArrayLike,
         human: ArrayLike,
         w: ArrayLike,
@@ -67,15 +70,17 @@ class Sample:
         [0, 1], and ConfigError for an unknown kind.
         """
         check_kind(kind)
-        means, base, human, w = (np.asarray(a, dtype=np.float64) for a in (means, base, human, w))
+        means = means if isinstance(means, GridMeans) else np.asarray(means, dtype=np.float64)
+        base, human, w = (np.asarray(a, dtype=np.float64) for a in (base, human, w))
         labels = np.asarray(cluster)
-        fit = means.ndim == 2 and means.shape[1] > 0 and base.shape == human.shape == labels.shape == (len(means),)
-        if not fit:
-            shapes = ", ".join(str(a.shape) for a in (means, base, human, labels))
+        fit = len(means.shape) == 2 and means.shape[1] > 0 and base.shape == human.shape == labels.shape
+        if not fit or base.shape != means.shape[:1]:
+            shapes = ", ".join(str(shape) for shape in (means.shape, base.shape, human.shape, labels.shape))
             raise ValueError(
                 f"means [N, P] of at least one p, base [N], human [N] and clusters [N] are needed, not shapes {shapes}"
             )
-        if not (np.isfinite(base).all() and np.isfinite(human).all() and np.isfinite(means.sum(axis=0)).all()):
+        finite = isinstance(means, GridMeans) or np.isfinite(means.sum(axis=0)).all()  # means of positive numbers are
+        if not (np.isfinite(base).all() and np.isfinite(human).all() and finite):
             raise ValueError("only segments with finite scores, judgements and means can be resampled")
         if w.ndim != 1 or not len(w) or not (np.diff(w) > 0).all() or w[0] < 0 or w[-1] > 1:
             raise ValueError(f"w must be ascending numbers in [0, 1], not {w.tolist()}")
@@ -88,7 +93,20 @@ class Sample:
     @cached_property
     def correlation(self) -> Floats:
         """float64[P, W] the grid of all segments, w = 1 included."""
-        return correlate_grid(self.kind, self.means, self.base, self.human, self.w, self.precision)
+        return self.correlation_with(self.human)
+
+    def correlation_with(self, human: Floats, rows: Ints | None = None) -> Floats:
+        """float64[P, W] the grid with other human scores float64[N]; rows: of these segments, a segment may repeat."""
+        which: Any = slice(None) if rows is None else rows
+        found = [
+            correlate_grid(self.kind, self.means[which, block], self.base[which], human[which], self.w, self.precision)
+            for block in self.blocks()
+        ]
+        return np.concatenate(found)
+
+    def blocks(self) -> Iterator[slice]:
+        """Ranges of p whose means are there together."""
+        return self.means.blocks() if isinstance(self.means, GridMeans) else iter((slice(0, self.means.shape[1]),))
 
     @cached_property
     def baseline(self) -> float:
@@ -123,7 +141,8 @@ class Sample:
 
     def part(self, columns: slice) -> Sample:
         """The same segments with some of the p."""
-        return replace(self, means=self.means[:, columns])
+        means = self.means.part(columns) if isinstance(self.means, GridMeans) else self.means[:, columns]
+        return replace(self, means=means)
 
     @property
     def column_blocks(self) -> Iterator[slice]:
@@ -301,7 +320,7 @@ def _grids_one_by_one(sample: Sample, weights: Floats) -> tuple[Floats, Floats]:
     for resample, row in enumerate(weights):
         rows = _rows(sample, row)
         given = sample.base[rows], sample.human[rows]
-        result[:, :, resample] = correlate_grid(sample.kind, sample.means[rows], *given, sample.w, sample.precision).T
+        result[:, :, resample] = sample.correlation_with(sample.human, rows).T
         baseline[resample] = correlate(sample.kind, *given)
     return result, baseline
 

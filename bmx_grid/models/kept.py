@@ -2,6 +2,9 @@
 
 In a file of the cache folder, which all processes share, else in this process only. What is missing is made under a
 lock, so that workers that need the same do not make it twice, and is written in parts, so that a killed run goes on.
+
+In an object store every part is an object of its own that is never changed, named by its keys and their values; the
+lock holds on one machine only, so that two machines may make the same twice, and keep both.
 """
 
 from __future__ import annotations
@@ -11,12 +14,11 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 from bmx_grid.errors import StoreError
-from bmx_grid.files import replacing
 from bmx_grid.identity import canonical_json, digest
+from bmx_grid.storage import Address, Place, listed, locked, opened, place, replacing
 
 Value = str | tuple[float, ...]
 Make = Callable[[list[str]], Iterator[Mapping[str, Value]]]  # what is missing -> parts, as they are made
@@ -26,12 +28,14 @@ _WRITE_EVERY_S = 30.0
 
 
 class Kept:
-    """Values by key. path: None for this process only."""
+    """Values by key. path: None for this process only; of an address, the objects are in the folder beside it."""
 
-    def __init__(self, path: Path | None, identity: str) -> None:
+    def __init__(self, path: Place | None, identity: str) -> None:
         self.path, self.identity = path, identity
         self._values: dict[str, Value] = {}
         self._read_at: tuple[int, ...] | None = None
+        self._read: set[Place] = set()  # objects
+        self._new: dict[str, Value] = {}  # not written yet
 
     def known(self, keys: Sequence[str]) -> dict[str, Value]:
         """Those of the values that are there."""
@@ -47,11 +51,8 @@ class Kept:
         if self.path is None:
             self._make(keys, make)
         else:
-            from filelock import FileLock
-
             try:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                with FileLock(self.path.with_suffix(".lock")):
+                with locked(self.path):
                     self._load()
                     self._make(keys, make)
             except OSError as error:
@@ -62,50 +63,58 @@ class Kept:
 
     def _make(self, keys: Sequence[str], make: Make) -> None:
         missing = [key for key in dict.fromkeys(keys) if key not in self._values]
-        last, unwritten = time.monotonic(), False
+        last = time.monotonic()
         try:
             for part in make(missing) if missing else ():
                 self._values.update(part)
-                unwritten = True
+                self._new.update(part)
                 if time.monotonic() - last > _WRITE_EVERY_S:
                     self._write()
-                    last, unwritten = time.monotonic(), False
+                    last = time.monotonic()
         finally:  # also of what was made before an error or an interrupt
-            if unwritten:
+            if self._new:
                 self._write()
 
     def _load(self) -> None:
-        """Read the file again if it has changed; a damaged one counts as empty, with a warning."""
-        if self.path is None:
-            return
+        """Read the file again if it has changed, or new objects; a damaged one counts as empty, with a warning."""
+        if isinstance(self.path, Address):
+            for one in listed(self.path.with_suffix(".parts"), ".parquet"):
+                if one not in self._read:
+                    self._values.update(self._content(one))
+                    self._read.add(one)
+        elif self.path is not None:
+            try:
+                state = self.path.stat()
+            except FileNotFoundError:
+                return
+            except PermissionError as error:
+                raise StoreError(_unreadable(self.path, error)) from error
+            version = (state.st_mtime_ns, state.st_size, state.st_ino)
+            if version != self._read_at:
+                self._values.update(self._content(self.path))
+                self._read_at = version
+
+    def _content(self, file: Place) -> dict[str, Value]:
+        """The values in a file; none where it is gone, or damaged. Raises StoreError where it cannot be opened."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         try:
-            state = self.path.stat()
-            version = (state.st_mtime_ns, state.st_size, state.st_ino)
-            if version == self._read_at:
-                return
-            with pa.OSFile(str(self.path)) as opened:
-                table = pq.read_table(opened, page_checksum_verification=True, partitioning=None)
+            with opened(file) as source:
+                table = pq.read_table(source, page_checksum_verification=True, partitioning=None)
             header = json.loads((table.schema.metadata or {})[b"bmx_grid"])
             keys, values = table.column("key").to_pylist(), table.column("value").to_pylist()
             if header != self._header(keys, values):
                 raise ValueError("its rows do not agree with their digest")
         except FileNotFoundError:
-            return
+            return {}
         except PermissionError as error:
-            raise StoreError(
-                f"cannot read {self.path}: {error.strerror}. Fix its permissions or choose another cache_dir."
-            ) from error
+            raise StoreError(_unreadable(file, error)) from error
         except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            warnings.warn(f"{self.path} is damaged ({reason}); what it held is made again.", stacklevel=2)
-            return
-        self._read_at = version
-        self._values.update(
-            (key, one if isinstance(one, str) else tuple(one)) for key, one in zip(keys, values, strict=True)
-        )
+            warnings.warn(f"{file} is damaged ({reason}); what it held is made again.", stacklevel=2)
+            return {}
+        return {key: one if isinstance(one, str) else tuple(one) for key, one in zip(keys, values, strict=True)}
 
     def _header(self, keys: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
         shown = [one if isinstance(one, str) else [repr(number) for number in one] for one in values]
@@ -113,17 +122,30 @@ class Kept:
         return {"version": VERSION, "identity": json.loads(self.identity), "digest": digest(rows)}
 
     def _write(self) -> None:
+        """Write all values to the file, or the new ones to an object."""
         if self.path is None:
+            self._new.clear()
             return
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        keys, values = list(self._values), list(self._values.values())
+        written = self._new if isinstance(self.path, Address) else self._values
+        keys, values = list(written), list(written.values())
         kind = pa.string() if values and isinstance(values[0], str) else pa.list_(pa.float64())
         table = pa.table({"key": pa.array(keys, pa.string()), "value": pa.array(values, kind)})
-        marked = table.replace_schema_metadata({"bmx_grid": canonical_json(self._header(keys, values))})
-        with replacing(self.path) as part:
+        header = self._header(keys, values)
+        marked = table.replace_schema_metadata({"bmx_grid": canonical_json(header)})
+        file = self.path
+        if isinstance(file, Address):
+            file = file.with_suffix(".parts") / f"{header['digest'][:24]}.parquet"
+            self._read.add(file)
+        with replacing(file) as part:
             pq.write_table(marked, part, compression="zstd", use_dictionary=False, write_page_checksum=True)
+        self._new.clear()
+
+
+def _unreadable(file: Place, error: PermissionError) -> str:
+    return f"cannot read {file}: {error.strerror}. Fix its permissions or choose another cache_dir."
 
 
 def made_or_kept(
@@ -160,11 +182,7 @@ def kept(cache_dir: str | None, kind: str, identity: Mapping[str, Any]) -> Kept:
 
 @functools.lru_cache(maxsize=128)
 def _kept(cache_dir: str | None, kind: str, identity: str) -> Kept:
-    path = (
-        None
-        if cache_dir is None
-        else Path(cache_dir).expanduser() / kind / f"{digest(json.loads(identity))[:24]}.parquet"
-    )
+    path = None if cache_dir is None else place(cache_dir) / kind / f"{digest(json.loads(identity))[:24]}.parquet"
     return Kept(path, identity)
 
 

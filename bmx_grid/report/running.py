@@ -16,6 +16,8 @@ from bmx_grid.sweep.plan import SweepPlan
 from bmx_grid.wording import counted, number, point_in_words, setting_label
 
 FEWEST_WORDS = 3  # per text, on average
+MOST_LINES = 500  # of one list of a plan; the sweep of the largest paper has 430 settings
+SHOWN = 20  # lines of a longer one
 
 
 def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> str:
@@ -98,6 +100,13 @@ def _few_words(plan: SweepPlan) -> list[str]:
     return [f"warning: words per text: {_some(few)}; attributions to fewer than {FEWEST_WORDS} say little{way_out}."]
 
 
+def _beginning(lines: list[str], what: str, how: str = "") -> list[str]:
+    """All lines, or of very many the first ones and how many follow."""
+    if len(lines) <= MOST_LINES:
+        return lines
+    return [*lines[:SHOWN], f"… and {counted(len(lines) - SHOWN, f'other {what}')}{f' {how}' if how else ''}"]
+
+
 def _some(told: Sequence[str]) -> str:
     more = f", and {counted(len(told) - 5, 'other')} likewise" if len(told) > 5 else ""
     return f"{', '.join(told[:5])}{more}"
@@ -120,16 +129,25 @@ def _few_rated(plan: SweepPlan) -> list[str]:
     ]
 
 
+def plan_lines(plan: SweepPlan) -> list[str]:
+    """One line per planned setting, below a heading."""
+    lines = [f"{'segments':>8}  {'rated':>6}  {'to score':>11}  setting"]
+    rated: dict[int, int] = {}
+    for planned in plan.settings:
+        segments = planned.setting.segments
+        if id(segments) not in rated:
+            rated[id(segments)] = segments.rated
+        cost = "cached" if planned.cached else f"{planned.n_texts:,}"
+        lines.append(f"{len(segments):>8,}  {rated[id(segments)]:>6,}  {cost:>11}  {planned.setting.label}")
+    return lines
+
+
 def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], n_points: int, n_boosted: int) -> str:
-    """The plan in words: every setting, what it costs, what is left out and why.
+    """The plan in words: settings, what they cost, what is left out and why; of long lists the beginning.
 
     n_points: grid points per setting; n_boosted: those with w other than 1.
     """
-    lines = [f"{'segments':>8}  {'rated':>6}  {'to score':>11}  setting"]
-    for planned in plan.settings:
-        segments = planned.setting.segments
-        cost = "cached" if planned.cached else f"{planned.n_texts:,}"
-        lines.append(f"{len(segments):>8,}  {segments.rated:>6,}  {cost:>11}  {planned.setting.label}")
+    lines = _beginning(plan_lines(plan), "setting")
     for seed, settings in plan.repeats.items():
         cached = sum(planned.cached for planned in settings)
         texts = sum(planned.n_texts for planned in settings)
@@ -140,8 +158,9 @@ def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], n_points:
     for planned in plan.everything:
         name = planned.setting.metric_name
         by_metric[name] = by_metric.get(name, 0) + planned.n_texts
-    lines += ["", *cautions(plan), *(f"left out: {one.label}: {one.reason}" for one in plan.left_out)]
-    lines += [f"failed: {one.label}: {one.reason}" for one in plan.failed]
+    lines += ["", *cautions(plan)]
+    lines += _beginning([f"left out: {one.label}: {one.reason}" for one in plan.left_out], "part", "left out")
+    lines += _beginning([f"failed: {one.label}: {one.reason}" for one in plan.failed], "part", "failed")
     lines += [f"unavailable: {name}: {reason}" for name, reason in plan.unavailable.items()]
     lines += [f"texts to score with {name}: {texts:,}" for name, texts in by_metric.items()]
     sizes = [len(planned.setting.segments) for planned in plan.settings]

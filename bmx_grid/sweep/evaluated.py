@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bmx_grid.errors import BmxError
 from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import canonical_json, digest
 from bmx_grid.sweep.plan import PlannedSetting, Refused, Setting, SweepPlan
 from bmx_grid.sweep.results import SettingResult
-from bmx_grid.tags import Rows
 
 VERSION = 3  # of what is reported of a setting besides its evaluations; part of a result's fingerprint
 Evaluations = Mapping[str, Evaluation]
@@ -115,15 +117,15 @@ def evaluate(
         n_texts=spent.n_texts,
         n_truncated=spent.n_truncated,
         n_unexplained=len(planned.refused),
-        words={role: mean_words(finished.words_of(role)) for role in finished.worded},
+        words={role: _mean(finished.word_counts(role)) for role in finished.worded},
         cached=state is None,
     )
     return result, finished
 
 
-def mean_words(rows: Rows) -> float:
+def _mean(counts: NDArray[np.int64]) -> float:
     """The mean number of words per text; NaN without texts."""
-    return sum(map(len, rows)) / len(rows) if rows else math.nan
+    return int(counts.sum()) / len(counts) if len(counts) else math.nan
 
 
 def in_turn(evaluations: Evaluations) -> list[Evaluation]:

@@ -6,13 +6,14 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
 from bmx_grid.attribution.boosted import LOWER
-from bmx_grid.attribution.explain import count_texts, explanation_identity, item_key
-from bmx_grid.attribution.store import AttributionSet, Slot, slot
+from bmx_grid.attribution.explain import count_texts, explanation_identity, item_key, word_counts
+from bmx_grid.attribution.places import Places, distinct
+from bmx_grid.attribution.store import AttributionSet, Slot
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.errors import BmxError, ConfigError, DataMissingError, ExplainError
 from bmx_grid.explainers.base import Explainer, GivenWords
@@ -21,6 +22,7 @@ from bmx_grid.perturbation import Item, Role
 from bmx_grid.segmentation import WHITESPACE, PairWords
 from bmx_grid.segmentation import Name as WordsName
 from bmx_grid.segments import SegmentSet, check_name, clusters
+from bmx_grid.storage import Place
 from bmx_grid.tags import Rows
 from bmx_grid.wording import counted, setting_label
 
@@ -162,7 +164,7 @@ def make_plan(
     explainers: Mapping[str, Explainer],
     *,
     data_dir: Path,
-    cache_dir: Path,
+    cache_dir: Place,
     limit: int | None,
     seed: int,
     seeds: Sequence[int] = (),
@@ -198,6 +200,8 @@ def make_plan(
     explainers = _members("explainer", explainers, sets)
     segmented = {one.language_pair: PairWords.of_pair(words, one.language_pair) for one in sets}
     read = _Explanations(segmented)
+    places = Places(cache_dir)
+    texts_of: dict[tuple[int, tuple[Role, ...], bool], _Texts] = {}
     planned: list[PlannedSetting] = []
     repeats: dict[int, list[PlannedSetting]] = {}
     unavailable = _unavailable(metrics) | _unavailable(explainers)
@@ -221,8 +225,12 @@ def make_plan(
             except BmxError as error:
                 failed.append(Refused(setting_label(segments.dataset, segments.language_pair, metric_name), str(error)))
                 continue
-            items = segments.items(metric.reads, all_references=fitted.reads_all_references)
-            keys = tuple(map(item_key, items))
+            of_pair = segmented[segments.language_pair]
+            of = id(segments), metric.reads, fitted.reads_all_references
+            if of not in texts_of:
+                items = segments.items(metric.reads, all_references=fitted.reads_all_references)
+                texts_of[of] = _Texts(items, of_pair)
+            texts = texts_of[of]
             for explainer_name, explainer in of_metric.items():
                 names = (metric_name, explainer_name)
                 if explainer is not None and not metric.higher_is_better:
@@ -255,18 +263,18 @@ def make_plan(
                     why = "has scores from a file, which no explainer can ask for other texts; write explainer=[]"
                     left_out.append(Refused(setting_label(segments.dataset, segments.language_pair, *names), why))
                     continue
-                of_pair = segmented[segments.language_pair]
                 where_kept = segments.dataset, segments.language_pair, metric.reads
                 # Explanations that exist already are not kept: the metric's scores are those of the metric alone.
                 kept = (metric_name, ALONE, None) if imported is not None else (*names, explainer)
-                slot_of = partial(_slot, cache_dir, fitted, kept, of_pair, where_kept)
+                slot_of = partial(places.slot, fitted, kept, of_pair, where_kept)
+                read_as = texts.items, texts.keys
                 setting = Setting(
-                    segments, *names, fitted, explainer, items, keys, slot_of(seed), given, imported, of_pair
+                    segments, *names, fitted, explainer, *read_as, slot_of(seed), given, imported, of_pair
                 )
                 again = [other for other in seeds if other != seed and explainer is not None and explainer.stochastic]
                 try:
-                    one = _plan_setting(setting)
-                    others = [_repeat(one, slot_of(other)) for other in again]
+                    one = _plan_setting(setting, places, texts)
+                    others = [_repeat(one, slot_of(other), places, texts) for other in again]
                 except BmxError as error:
                     failed.append(Refused(setting.label, str(error)))
                     continue
@@ -397,43 +405,45 @@ def _read(
     return found, [Refused(setting_label(name, pair), str(error)) for pair, error in errors.items()]
 
 
-def _plan_setting(setting: Setting) -> PlannedSetting:
+class _Texts:
+    """What settings that read the same texts share. items: N; keys: of each; distinct: `places.distinct`."""
+
+    def __init__(self, items: tuple[Item, ...], words: PairWords) -> None:
+        self.items, self._words = items, words
+        self.keys = tuple(map(item_key, items))
+        self.distinct = distinct(self.keys)
+
+    @cached_property
+    def sizes(self) -> list[tuple[int, ...]]:
+        """The number of words of each text of the N items, equal ones once."""
+        known: dict[tuple[int, ...], tuple[int, ...]] = {}
+        counts = (word_counts(item, self._words) for item in self.items)
+        return [known.setdefault(one, one) for one in counts]
+
+
+def _plan_setting(setting: Setting, places: Places, texts: _Texts) -> PlannedSetting:
     """Raises StoreError for the cache."""
     refused: dict[int, str] = {} if setting.imported is None else dict(setting.imported.refused)
     if setting.given is not None:
         return PlannedSetting(setting, (), (), refused)
-    sizes: list[int] = []
-    for position, item in enumerate(setting.items):
+    found: list[int] = []
+    known = texts.sizes if setting.asked is not None else [()] * len(setting.items)
+    for position, (item, sizes) in enumerate(zip(setting.items, known, strict=True)):
         try:
-            sizes.append(count_texts(setting.metric, setting.asked, item, words=setting.words))
+            found.append(count_texts(setting.metric, setting.asked, item, words=setting.words, sizes=sizes))
         except ExplainError as error:
             if setting.asked is None:  # the metric itself refuses: there is no score either
                 raise
-            sizes.append(1)  # its own text, for the metric's score
+            found.append(1)  # its own text, for the metric's score
             refused[position] = str(error)
-    return PlannedSetting(setting, tuple(setting.slot.missing(setting.keys)), tuple(sizes), refused)
+    missing = places.missing(setting.slot, setting.keys, texts.distinct)
+    return PlannedSetting(setting, missing, tuple(found), refused)
 
 
-def _repeat(planned: PlannedSetting, place: Slot) -> PlannedSetting:
+def _repeat(planned: PlannedSetting, place: Slot, places: Places, texts: _Texts) -> PlannedSetting:
     """The same setting with other draws, kept in another place. Raises StoreError for the cache."""
     setting = replace(planned.setting, slot=place)
-    return replace(planned, setting=setting, missing=tuple(place.missing(setting.keys)))
-
-
-def _slot(
-    cache_dir: Path,
-    metric: Metric,
-    kept: tuple[str, str, Explainer | None],
-    words: PairWords,
-    where: tuple[str, str, tuple[Role, ...]],
-    seed: int,
-) -> Slot:
-    """The place of a setting's explanations with a seed.
-
-    kept: names of metric and explainer, and the explainer. where: data set, language pair and the roles that are read.
-    """
-    *names, explainer = kept
-    return slot(cache_dir, (names[0], names[1]), explanation_identity(metric, explainer, seed, words), *where)
+    return replace(planned, setting=setting, missing=places.missing(place, setting.keys, texts.distinct))
 
 
 def _refusals(planned: PlannedSetting) -> str:

@@ -33,8 +33,7 @@ def segment_rows(setting: Finished, evaluated: Iterable[Columns]) -> dict[str, A
     }
     for role in ROLES:
         known = role in setting.worded
-        n_words = [len(row) for row in setting.words_of(role)] if known else [None] * len(setting.items)
-        columns[f"words_{role}"] = n_words
+        columns[f"words_{role}"] = setting.word_counts(role) if known else [None] * len(setting.items)
     for found in evaluated:
         columns |= found
     return columns

@@ -7,7 +7,6 @@ scores of WMT24 English-Japanese agree, with intervals.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

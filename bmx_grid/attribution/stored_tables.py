@@ -1,0 +1,221 @@
+"""Explanations as Arrow tables and Parquet files in row groups, every one of them with a digest.
+
+Files of up to GROUP_ROWS rows are written in version 3, with one digest in the schema; larger ones in version 4, with a
+digest per row group, so that no more than one of them has to be in memory, and damage costs its row group alone. Files
+of version 1, from when metrics read exactly one ground truth, and of version 2, without statistics, are read as they
+are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.attribution.explain import Explanation
+from bmx_grid.errors import StoreError
+from bmx_grid.identity import canonical_json
+from bmx_grid.perturbation import Role
+from bmx_grid.ragged import Ragged
+from bmx_grid.storage import Place, opened, replacing
+
+VERSION = 4  # the newest that is read
+_ONE_GROUP = 3  # the version of files with one digest
+GROUP_ROWS = 2**16
+STATISTICS = "statistics"
+_OLD_TRUTH = "ground_truth"  # the column of version 1 for whichever ground truth the metric reads
+
+
+def table_of(rows: Sequence[Explanation], reads: Sequence[Role], explained: bool) -> Any:
+    """The table of explanations, in their order."""
+    import pyarrow as pa
+
+    own = [row.statistics for row in rows if row.statistics is not None]
+
+    def lists(arrays: list[NDArray[np.float64]]) -> Any:
+        packed = Ragged.from_rows(arrays)
+        return pa.ListArray.from_arrays(pa.array(packed.offsets, pa.int32()), pa.array(packed.values, pa.float64()))
+
+    return pa.table(
+        {
+            "key": pa.array([row.key for row in rows], pa.string()),
+            "base_score": pa.array([row.base_score for row in rows], pa.float64()),
+            **{role: pa.array([row.item.text(role) for row in rows], pa.string()) for role in reads},
+            **({list_of(role): lists([row.attributions[role] for row in rows]) for role in reads} if explained else {}),
+            **({STATISTICS: lists(own)} if own else {}),
+        }
+    )
+
+
+def list_of(role: str) -> str:
+    """The column that holds the attributions of a role."""
+    return f"{role}_attributions"
+
+
+def in_order(tables: list[Any]) -> Iterator[Any]:
+    """The distinct rows of tables by ascending key, in tables of GROUP_ROWS rows; empties the list of tables.
+
+    Column by column, so that no more than one column is in memory twice.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    chunked = pa.concat_tables(tables, promote_options="default")  # null where there are no statistics
+    tables.clear()
+    columns = {}
+    for name in chunked.column_names:
+        columns[name] = chunked.column(name).combine_chunks()
+        chunked = chunked.drop_columns([name])
+    whole = pa.table(columns)
+    columns.clear()
+    order = pc.sort_indices(whole.column("key")).to_numpy()  # stable: of equal keys the first stays
+    keys = keys_of(whole)[order]
+    order = order[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(order) else order
+    for first in range(0, len(order), GROUP_ROWS):
+        yield whole.take(pa.array(order[first : first + GROUP_ROWS])).combine_chunks()
+
+
+def keys_of(table: Any) -> NDArray[np.bytes_]:
+    """The keys of a table, as an array of bytes."""
+    return as_keys(table.column("key").to_pylist())
+
+
+def as_keys(keys: Sequence[str]) -> NDArray[np.bytes_]:
+    """Keys as an array of bytes: 32 for each instead of an object's 81."""
+    return np.array(keys, dtype="S") if len(keys) else np.empty(0, dtype="S1")
+
+
+def ragged(table: Any, name: str) -> Ragged:
+    """A column of lists."""
+    column = table.column(name).combine_chunks()
+    return Ragged(numbers(column.values), numbers(column.offsets).astype(np.int64))
+
+
+def numbers(array: Any) -> NDArray[Any]:
+    """An Arrow array as one of NumPy, nulls as NaN."""
+    if array.null_count:
+        return np.asarray(array.to_numpy(zero_copy_only=False))
+    # `to_numpy` and `read_table` import pandas, which takes a worker as long as all else that it needs to start.
+    return np.from_dlpack(array)
+
+
+def write(path: Place, tables: Iterable[Any], identity: str) -> None:
+    """Write tables of at most GROUP_ROWS rows as the row groups of one file, in one step. Raises StoreError."""
+    import pyarrow.parquet as pq
+
+    rest = iter(tables)
+    first = next(rest)
+    second = next(rest, None)
+    how: dict[str, Any] = {
+        "compression": "zstd",
+        "use_dictionary": False,
+        "column_encoding": {f"{name}.list.element": "BYTE_STREAM_SPLIT" for name in _lists(first)},
+        "write_page_checksum": True,
+    }
+    with replacing(path) as part:
+        if second is None:
+            header = {"version": _ONE_GROUP, "digest": content_digest(first, identity, _ONE_GROUP)}
+            pq.write_table(first.replace_schema_metadata(_marked(header, identity)), part, **how)
+            return
+        digests = []
+        with pq.ParquetWriter(part, first.schema.remove_metadata(), **how) as writer:
+            for table in chain((first, second), rest):
+                writer.write_table(table, row_group_size=GROUP_ROWS)
+                digests.append(content_digest(table, identity, VERSION))
+            writer.add_key_value_metadata(_marked({"version": VERSION, "digests": digests}, identity))
+
+
+def _marked(header: dict[str, Any], identity: str) -> dict[str, str]:
+    return {"bmx_grid": canonical_json({**header, "identity": json.loads(identity)})}
+
+
+def read(path: Place, identity: str, reads: Sequence[Role]) -> Iterator[Any]:
+    """The tables of a file, one per row group, in today's columns; damaged ones are left out with a warning.
+
+    Raises FileNotFoundError when there is none, and StoreError when a newer version wrote it, or when it cannot be
+    opened at all.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if isinstance(path, Path) and path.is_dir():
+            raise StoreError(f"{path} is a folder where a file should be; remove it, or choose another cache_dir.")
+        with opened(path) as source:
+            file = pq.ParquetFile(source, page_checksum_verification=True)
+            header = json.loads((file.metadata.metadata or {})[b"bmx_grid"])
+            version = int(header["version"])
+            if version > VERSION:
+                raise StoreError(
+                    f"{path} was written by a newer bmx_grid (store version {version}, this one reads {VERSION}). "
+                    "Update bmx_grid, or choose another cache_dir."
+                )
+            if version <= _ONE_GROUP:
+                yield _checked(file.read().combine_chunks(), header["digest"], identity, version, reads)
+                return
+            if len(header["digests"]) != file.num_row_groups:
+                raise ValueError(f"it has {file.num_row_groups} of {len(header['digests'])} row groups")
+            for group, digest in enumerate(header["digests"]):
+                try:
+                    yield _checked(file.read_row_group(group).combine_chunks(), digest, identity, version, reads)
+                except (OSError, ValueError, pa.ArrowException) as error:
+                    _warn(f"row group {group + 1} of {path}", error)
+    except FileNotFoundError:
+        raise
+    except PermissionError as error:
+        raise StoreError(
+            f"cannot read {path}: {error.strerror}. Fix its permissions or choose another cache_dir."
+        ) from error
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        _warn(str(path), error)
+
+
+def _warn(what: str, error: Exception) -> None:
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    warnings.warn(f"{what} is damaged ({reason}); its rows are computed again and the file replaced.", stacklevel=4)
+
+
+def _checked(table: Any, digest: str, identity: str, version: int, reads: Sequence[Role]) -> Any:
+    """A table in the columns of this version. Raises ValueError for other rows than those the digest is of."""
+    if digest != content_digest(table, identity, version):
+        raise ValueError("its rows do not agree with their digest")
+    return _in_columns(table, reads).replace_schema_metadata(None)
+
+
+def _in_columns(table: Any, reads: Sequence[Role]) -> Any:
+    """A table in the columns of this version. Raises ValueError for other columns, whose names no digest covers.
+
+    Version 1 stores the ground truth under that name, this one under the role that the metric reads.
+    """
+    found = table.rename_columns([name.replace(_OLD_TRUTH, reads[0]) for name in table.column_names])
+    plain = ["key", "base_score", *reads]
+    names = [name for name in found.column_names if name != STATISTICS]
+    if names not in (plain, [*plain, *map(list_of, reads)]):
+        raise ValueError(f"it has the columns {', '.join(table.column_names)}")
+    return found
+
+
+def content_digest(table: Any, identity: str, version: int) -> str:
+    """SHA-256 of all values of a table, independent of how Arrow lays them out in memory."""
+    sha = hashlib.sha256(f"{version}\n{identity}\n{table.num_rows}\n".encode())
+    lists = _lists(table)
+    for name in [one for one in table.column_names if one not in ("base_score", *lists)]:
+        sha.update("\0".join(table.column(name).to_pylist()).encode("utf-8", "surrogatepass"))
+        sha.update(b"\1")
+    sha.update(numbers(table.column("base_score").combine_chunks()).tobytes())
+    for name in lists:
+        rows = ragged(table, name)
+        sha.update(rows.lengths.tobytes())
+        sha.update(rows.values[rows.offsets[0] : rows.offsets[-1]].tobytes())
+    return sha.hexdigest()
+
+
+def _lists(table: Any) -> list[str]:
+    return [name for name in table.column_names if name.endswith("_attributions") or name == STATISTICS]

@@ -1,0 +1,259 @@
+"""Where what was computed is kept: a folder of this machine, or an address in an object store.
+
+A place is a `Path`, or an `Address` such as s3://bucket/prefix. Files of both appear in one step, complete or not at
+all: on a file system by renaming, in an object store because an upload is visible when it has ended, not before.
+fsspec and the package of a protocol are imported for addresses only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bmx_grid.errors import BmxError, ConfigError, StoreError
+from bmx_grid.files import replacing as replacing_file
+from bmx_grid.masking import masked_address
+
+ANSWERS_WITHIN = 30.0  # seconds that a store has for its first answer
+CONNECTS_WITHIN, READS_WITHIN = 10, 60  # seconds per request of S3
+_S3 = ("s3", "s3a")
+_ONE_PIECE = 2**26  # bytes up to which an object is sent from memory
+_MARK = "bmx_grid.txt"
+_WAY_OUT = "Check the address, the network and the credentials, or choose another cache_dir."
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, repr=False)
+class Address:
+    """A place in an object store. As text its secrets are masked: only `url` has them."""
+
+    url: str
+
+    def __truediv__(self, name: str) -> Address:
+        return Address(f"{self.url.rstrip('/')}/{name}")
+
+    def __str__(self) -> str:
+        return masked_address(self.url)
+
+    def __repr__(self) -> str:
+        return f"Address({str(self)!r})"
+
+    @property
+    def name(self) -> str:
+        """What follows the last slash."""
+        return self.url.rsplit("/", 1)[-1]
+
+    @property
+    def parent(self) -> Address:
+        """What precedes it."""
+        return Address(self.url.rsplit("/", 1)[0])
+
+    def with_suffix(self, suffix: str) -> Address:
+        """The same with another ending of its name, as of a Path."""
+        return self.parent / (Path(self.name).stem + suffix)
+
+    @property
+    def protocol(self) -> str:
+        """What precedes ://."""
+        return self.url.split("://", 1)[0].lower()
+
+
+Place = Path | Address
+
+
+def place(text: str) -> Place:
+    """A folder's path, `~` expanded, or an address; file:// is a path."""
+    if text.lower().startswith("file://"):
+        return Path(text[len("file://") :])
+    if "://" not in text:
+        return Path(text).expanduser()
+    protocol, _, rest = text.partition("://")
+    return Address(f"{protocol}://{rest.rstrip('/')}")
+
+
+def check(where: Place, *, writes: bool) -> None:
+    """Raise ConfigError or StoreError, within half a minute, where an address cannot be used; a path is not looked at.
+
+    writes: whether to try that, too, with a small object that is always the same.
+    """
+    if not isinstance(where, Address):
+        return
+
+    def ask() -> None:
+        fs, path = _file_system(where)  # some file systems connect when they are made
+        try:
+            fs.ls(path, detail=False)
+        except FileNotFoundError:  # of S3 also where nothing has been written yet
+            if not writes and where.protocol in _S3 and not fs.exists(path.split("/")[0]):
+                raise FileNotFoundError(2, "there is no such bucket") from None
+        if writes:
+            fs.pipe_file(f"{path}/{_MARK}", b"The cache of bmx_grid.\n")
+
+    found: list[BaseException | None] = []
+
+    def answered() -> None:
+        try:
+            ask()
+            found.append(None)
+        except BaseException as error:  # handed to the thread that waits
+            found.append(error)
+
+    thread = threading.Thread(target=answered, daemon=True)
+    thread.start()
+    thread.join(ANSWERS_WITHIN)
+    if not found:
+        raise StoreError(f"cache_dir: {where} does not answer within {ANSWERS_WITHIN:.0f} seconds. {_WAY_OUT}")
+    if isinstance(found[0], BmxError):
+        raise found[0]
+    if found[0] is not None:
+        raise StoreError(f"cache_dir: {where} cannot be used: {_reason(found[0])}. {_WAY_OUT}") from found[0]
+
+
+def listed(folder: Place, suffix: str) -> list[Place]:
+    """The files of a folder whose names end so, sorted; none where there is no such folder. Raises StoreError."""
+    if isinstance(folder, Path):
+        return list[Place](sorted(folder.glob(f"*{suffix}")))
+    return [folder / name for name in sorted(names_in(folder)) if name.endswith(suffix)]
+
+
+def names_in(folder: Place) -> frozenset[str]:
+    """The names of all that is in a folder; none where there is no such folder. Raises StoreError."""
+    if isinstance(folder, Path):
+        try:
+            return frozenset(os.listdir(folder))
+        except FileNotFoundError:
+            return frozenset()
+        except OSError as error:
+            raise StoreError(
+                f"cannot read {folder}: {error.strerror}. Fix its permissions or choose another cache_dir."
+            ) from error
+    fs, path = _file_system(folder)
+    try:
+        found = _asked(folder, "list", lambda: fs.ls(path, detail=False))
+    except FileNotFoundError:
+        return frozenset()
+    return frozenset(one.rstrip("/").rsplit("/", 1)[-1] for one in found)
+
+
+@contextmanager
+def opened(file: Place) -> Iterator[Any]:
+    """A file that Arrow reads. Raises FileNotFoundError; other errors of an object store as StoreError.
+
+    A local file is opened once: given a path, pyarrow asks for the size first, and another process may replace the file
+    then. An object is read at once.
+    """
+    import pyarrow as pa
+
+    if isinstance(file, Path):
+        with pa.OSFile(str(file)) as source:
+            yield source
+        return
+    fs, path = _file_system(file)
+    content = _asked(file, "read", lambda: fs.cat_file(path))
+    with pa.BufferReader(content) as source:
+        yield source
+
+
+@contextmanager
+def replacing(file: Place) -> Iterator[Path]:
+    """Yield a local path to write to; when the block succeeds its content becomes `file` in one step.
+
+    Raises StoreError naming the file when it cannot be written.
+    """
+    if isinstance(file, Path):
+        with replacing_file(file) as part:
+            yield part
+        return
+    fs, path = _file_system(file)
+    with tempfile.TemporaryDirectory(prefix="bmx_grid-") as folder:
+        part = Path(folder) / "object"
+        try:
+            yield part
+        except OSError as error:
+            raise StoreError(f"cannot write {file}: {error.strerror or error}. Free some space in {folder}.") from error
+        if part.stat().st_size <= _ONE_PIECE:
+            _asked(file, "write", lambda: fs.pipe_file(path, part.read_bytes()))
+        else:
+            _asked(file, "write", lambda: fs.put_file(str(part), path))
+
+
+def remove(file: Place) -> None:
+    """Delete a file; not an error where it is gone already. Raises StoreError."""
+    if isinstance(file, Path):
+        file.unlink(missing_ok=True)
+        return
+    fs, path = _file_system(file)
+    with suppress(FileNotFoundError):
+        _asked(file, "remove", lambda: fs.rm_file(path))
+
+
+@contextmanager
+def locked(file: Place) -> Iterator[None]:
+    """Hold the lock of a file among all processes that share its folder; of an address among those of this machine."""
+    from filelock import FileLock
+
+    if isinstance(file, Path):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        beside = file.with_suffix(".lock")
+    else:
+        # the folder is shared by all users of a machine, whose lock files are their own
+        name = hashlib.sha256(f"{Path.home()}\0{file.url}".encode()).hexdigest()[:24]
+        beside = Path(tempfile.gettempdir()) / f"bmx_grid-{name}.lock"
+    with FileLock(beside):
+        yield
+
+
+def _file_system(where: Address) -> tuple[Any, str]:
+    """The file system of an address and the path in it.
+
+    Raises ConfigError for a protocol that is not there, StoreError where its file system cannot be made.
+    """
+    if not where.url.partition("://")[2].strip("/") or set("?#") & set(where.url):
+        raise ConfigError(
+            f"cache_dir: {where} names no folder of an object store; write an address such as s3://BUCKET/PREFIX, "
+            "and leave what follows ? or # to the settings of its package."
+        )
+    try:
+        import fsspec
+
+        options: dict[str, Any] = {"use_listings_cache": False}
+        if where.protocol in _S3:
+            options["config_kwargs"] = {"connect_timeout": CONNECTS_WITHIN, "read_timeout": READS_WITHIN}
+        fs, path = fsspec.core.url_to_fs(where.url, **options)
+    except ImportError as error:
+        way_out = 'pip install "bmx-grid[s3]"' if where.protocol in _S3 else _reason(error)
+        raise ConfigError(f"cache_dir: {where} needs a package that is not installed: {way_out}.") from error
+    except ValueError as error:
+        raise ConfigError(
+            f"cache_dir: {where} cannot be used: {_reason(error)}. Name a folder, or an address such as "
+            "s3://BUCKET/PREFIX."
+        ) from error
+    except Exception as error:  # packages of protocols raise errors of their own
+        raise StoreError(f"cache_dir: {where} cannot be used: {_reason(error)}. {_WAY_OUT}") from error
+    return fs, path
+
+
+def _asked(where: Address, act: str, ask: Callable[[], T]) -> T:
+    """What a store answers. Raises FileNotFoundError, and StoreError for all else that goes wrong."""
+    try:
+        return ask()
+    except FileNotFoundError:
+        if act == "write":
+            raise StoreError(f"cannot write {where}: there is no such bucket. {_WAY_OUT}") from None
+        raise
+    except Exception as error:  # packages of protocols raise errors of their own
+        raise StoreError(f"cannot {act} {where}: {_reason(error)}. {_WAY_OUT}") from error
+
+
+def _reason(error: BaseException) -> str:
+    """What went wrong, in one line without secrets."""
+    text = str(error.strerror if isinstance(error, OSError) and error.strerror else error)
+    line = " ".join(text.split()).rstrip(".")[:300]
+    return masked_address(line) or type(error).__name__
