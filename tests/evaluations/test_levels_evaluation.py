@@ -308,6 +308,8 @@ def test_ranks_of_a_metric_whose_lower_scores_are_better():
     _, systems = rows_of(translated(Ter()))
     assert [row.rank for row in systems] == [1, 2, 3, 4, 5, 6]
     assert systems[0].mean < systems[-1].mean
+    assert all(row.rank_low <= row.rank <= row.rank_high for row in systems), "resamples are turned as well"
+    assert systems[0].rank_cluster == 1 < systems[-1].rank_cluster
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,12 @@ def listed(found):
             id="a chain of overlaps is one cluster",
         ),
         pytest.param(
+            [4, 3, 2, 1],
+            [[4, 3, 2, 1], [2, 3, 4, 1], [4, 3, 1, 2]],
+            [[1, 2, 3, 4], [1, 2, 1, 3], [3, 2, 4, 4], [1, 1, 1, 1]],
+            id="a narrow range between wide ones ends no cluster",
+        ),
+        pytest.param(
             [2, 2, 1], [[2, 2, 1]], [[1, 1, 3], [1, 1, 3], [2, 2, 3], [1, 1, 2]], id="equal systems share ranks"
         ),
         pytest.param(
