@@ -25,7 +25,7 @@ NAME_BYTES = 50
 class Segment:
     """One translation of one segment, known by (id, system): several systems may translate the same id.
 
-    source, reference: None where the data set has none. further_references: beside the first one.
+    source, reference: None where the data set has none. further_references: beside the first, where metrics read all.
     Human scores are kept apart, so that no judgement can enter an explanation.
     """
 

@@ -31,7 +31,8 @@ class Lengths(Metric):
         return f"lengths|power:{self.power}"
 
     def score(self, items):
-        sizes = np.array([[len(text) for text in item] for item in items], dtype=np.float64).reshape(-1, 3)
+        sizes = [[len(text) for text in item.texts().values()] for item in items]
+        sizes = np.array(sizes, dtype=np.float64).reshape(-1, 3)
         return -np.ptp(sizes, axis=1) ** self.power
 ''',
     "evaluation": '''

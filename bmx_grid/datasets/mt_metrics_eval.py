@@ -52,7 +52,7 @@ class MtMetricsEval(DatasetReader):
     language_pairs: none meaning all that have human scores.
     reference: the name of the reference that metrics read, or pair -> name; null is the standard one of test sets up
         to WMT23, else the one called refA or ref, or the only one, and a warning names the choice. The others are
-        further references: they count where segments that share a reference are one cluster.
+        further references: metrics that ask for all read them, and segments that share one are one cluster.
     human: the human score that is the primary one; null is the standard one. All that there are become aspects.
     human_systems: whether human translations among the system outputs are judged as systems; the reference that
         metrics read never is.

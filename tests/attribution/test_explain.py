@@ -154,7 +154,7 @@ class Trio(HashMetric):
         return ("source", "reference", "hypothesis")
 
     def score(self, items):
-        return np.array([float(len("|".join(item))) for item in items])
+        return np.array([float(len("|".join(item.texts().values()))) for item in items])
 
 
 def test_every_text_that_a_metric_reads_gets_attributions():
