@@ -126,6 +126,23 @@ def test_no_row_is_lost_whatever_another_process_does_in_the_middle_of_a_merge(p
     assert len(objects(place)) == 1 and place.missing(KEYS[:32]) == []
 
 
+@pytest.mark.parametrize("at", range(1, 11))
+def test_no_row_is_lost_when_a_merge_is_killed(place, at, monkeypatch):
+    for first in range(0, 32, 8):
+        add(place, range(first, first + 8))
+
+    def kill() -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patched:
+        Interleaved(patched, at, kill)
+        with pytest.raises(SystemExit):
+            place.merge()
+    assert place.missing(KEYS[:32]) == []
+    place.merge()
+    assert len(objects(place)) == 1 and place.missing(KEYS[:32]) == []
+
+
 @pytest.mark.parametrize("at", range(1, 10))
 def test_no_row_is_missed_whatever_another_process_merges_while_it_is_read(place, at, monkeypatch):
     for first in range(0, 40, 10):
