@@ -174,15 +174,9 @@ def compare(
         _check_scores(frame, (*roles["score"], *names))
         _check_groups(roles, by, level)
         texts = written.with_texts(roles)
-        for role in ("id", "system"):  # scores find their segments by these
-            if role in roles:
-                texts.setdefault(role, roles[role])
-        files = {name: str(written.path) for name in names}
-        columns_of = {role: (names_of[0] if names_of else None) for role, names_of in roles.items()}
         told = {
             **written.dataset(texts, language_pair),
-            "metric.imported.files": files,
-            **{f"metric.imported.columns.{role}": columns_of.get(role) for role in ("id", "system")},
+            "metric.imported.files": {name: str(written.scores(name, texts)) for name in names},
             **{f"evaluation.{name}.resamples": resamples for name in ("levels", "significance")},
             "evaluation.significance.statistics": [statistic],
             "seed": seed,

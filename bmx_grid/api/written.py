@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 PAIR = "source-target"  # of a frame that does not say which languages it is of
 NAME = "frame"
+FOUND_BY = ("id", "system", "language_pair")  # the segment that a score is of
 CALLED = {"dataset.tabular.columns.": "columns: ", "evaluation.levels.resamples": "resamples"}  # keys of a sweep
 
 
@@ -56,8 +58,19 @@ class Written:
         self.frame = self.frame.assign(**made)
         return found
 
+    def scores(self, metric: str, roles: Mapping[str, tuple[str, ...]]) -> Path:
+        """A file of a metric's scores and what they are found by, whatever the frame calls its columns."""
+        import pandas as pd
+
+        found = {"score": self.frame[metric]}
+        found |= {role: self.frame[roles[role][0]] for role in FOUND_BY if role in roles}
+        path = self.path.with_name(f"metric-{len(list(self.path.parent.iterdir()))}.parquet")
+        _write(pd.DataFrame(found), path)
+        return path
+
     def dataset(self, roles: Mapping[str, tuple[str, ...]], language_pair: str | None) -> dict[str, Any]:
         """The keys of the data set."""
+        self._used = list(dict.fromkeys(name for own in roles.values() for name in own))
         keys: dict[str, Any] = {
             "dataset.tabular.name": NAME,
             "dataset.tabular.path": str(self.path),
@@ -76,15 +89,8 @@ class Written:
         return keys
 
     def run(self, told: Mapping[str, Any], given: Mapping[str, Any], quiet: bool) -> Run:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            pq.write_table(pa.Table.from_pandas(self.frame, preserve_index=False), self.path)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise DataError(
-                f"the frame cannot be used ({' '.join(str(error).split())[:200]}); give each column values of one type."
-            ) from error
+        # Other columns would be taken for roles by their names, and may hold what no file can.
+        _write(self.frame[self._used], self.path)
         out = Path(self.folder.name) / "out" if self.output_dir is None else Path(self.output_dir)
         if self.output_dir is None:  # nobody looks for a page there, and it takes twice as long as the rest
             given = {"analysis": False, **given}
@@ -103,9 +109,21 @@ class Written:
 
     def _in_words(self, text: str) -> str:
         """Messages of a sweep, in words of this call."""
-        for there, here in {str(self.path): "the frame", **CALLED}.items():
+        for there, here in CALLED.items():
             text = text.replace(there, here)
-        return text
+        return re.sub(re.escape(self.folder.name) + r"/[\w-]+\.parquet", "the frame", text)
+
+
+def _write(frame: pd.DataFrame, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), path)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise DataError(
+            f"the frame cannot be used ({' '.join(str(error).split())[:200]}); give each column values of one type."
+        ) from error
 
 
 class _Saying(io.TextIOBase):

@@ -61,6 +61,21 @@ def test_correlations_are_those_of_the_columns(judged):
     assert (found.tests["clusters"] == ITEMS).all(), "segments of one id are one cluster"
 
 
+@pytest.mark.parametrize(
+    "names", [("score", "b", "c"), ("h", "score", "c"), ("h", "id", "score"), ("lp", "b", "system")]
+)
+def test_a_metric_is_its_column_whatever_the_others_are_called(names):
+    """A column called score is the human one, a metric, or neither; it is never read in place of another."""
+    rng = np.random.default_rng(3)
+    human, one, two = rng.normal(size=(3, 40))
+    frame = pd.DataFrame(dict(zip(names, (human, one, two), strict=True)))
+    frame["number"] = range(40)
+    found = bmx.compare(frame, list(names[1:]), human=names[0], columns={"id": "number"}, resamples=50)
+    r = found.correlations.query("statistic == 'pearson'").set_index("metric")["value"]
+    for name in names[1:]:
+        assert r[name] == pytest.approx(scipy.stats.pearsonr(frame[name], human)[0], abs=1e-12)
+
+
 @pytest.mark.parametrize("by", ["item", "system"])
 def test_grouped_tests_compare_the_grouped_correlations(judged, by):
     found = bmx.compare(judged, ["good one", "poor, (v2) ü"], human="mqm", by=by, statistic="kendall", resamples=50)
