@@ -47,6 +47,8 @@ def grid(
     Attributions are kept in cache_dir as those of any sweep. Nothing is logged to MLflow unless tracking="mlflow".
     Raises DataError for rows that cannot be used, and as `run`.
     """
+    check_frame(frame)
+    frame = frame.rename(columns=str)
     with Written(frame, output_dir) as written:
         roles = assigned(frame, columns or {}, ("hypothesis", "score"))
         _check_scores(frame, roles["score"])
@@ -158,7 +160,8 @@ def compare(
     if statistic not in KINDS:
         raise ConfigError("statistic: " + unknown("statistic", str(statistic), KINDS))
     check_frame(frame)
-    names = _listed(metrics)
+    frame = frame.rename(columns=str)
+    names = [str(name) for name in _listed(metrics)]
     if not names:
         raise ConfigError("metrics: name at least one column of scores, as in compare(frame, ['comet', 'chrf']).")
     for name in names:

@@ -22,7 +22,6 @@ def assigned(
     taken: columns that play another part. Raises ConfigError for a role or column that there is not, DataError for
     needed roles without a column, all in one sentence.
     """
-    check_frame(frame)
     names = [str(name) for name in frame.columns if str(name) not in taken]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

@@ -42,6 +42,7 @@ def run(
     sweep: str | None = None,
     *overrides: str,
     settings: Mapping[str, Any] | None = None,
+    config_dir: str | Path | None = None,
     quiet: bool = False,
     **keys: Any,
 ) -> Run:
@@ -54,6 +55,7 @@ def run(
         line takes them ("+grid.fixed.lime.w=0.5"). keys: groups and keys at the top of the configuration, as in
         metric=["chrf"], explainer=[], limit=50, data_dir="DIR", output_dir="DIR". settings: keys with dots, as in
         {"explainer.lime.num_samples": 500}.
+    config_dir: a folder of options of your own, config_dir/metric/mine.yaml for metric=["mine"].
     quiet: without the summary on standard output.
     Raises BmxError for every mistake, before anything runs. Settings that fail do not raise: `Run.n_failed` counts
     them, and the summary says why.
@@ -65,7 +67,7 @@ def run(
     given = {**keys, **(settings or {})}
     mappings = {key: value for key, value in given.items() if isinstance(value, Mapping)}
     plain = [f"{key}={override_value(value)}" for key, value in given.items() if key not in mappings]
-    config = composed([*named, *plain, *overrides])
+    config = composed([*named, *plain, *overrides], config_dir)
     for key, value in mappings.items():
         place(config, key, value)
     if config["dry_run"]:
