@@ -109,7 +109,8 @@ class Compared:
         pairs = [name for name in of_several(found, ("dataset", "language_pair", "metric")) if name != "metric"]
         grouped = ["n_systems", "n_groups"] if self.level == "system" or self.grouping != "none" else []
         columns = [*pairs, "metric", "value", "low", "high", "n_segments", *grouped]
-        shown = paragraphs(f"{self.statistic} with {self._human}, {self.level} level, grouping {self.grouping}")
+        by = "" if self.grouping == "none" else f", by {self.grouping}"
+        shown = paragraphs(f"{self.statistic} with {self._human}, {self.level} level{by}, and 95 % interval")
         shown += table_html(of_columns(found, columns))
         if not len(tests):
             return shown

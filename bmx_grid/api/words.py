@@ -156,7 +156,7 @@ def _article(one: _Explained) -> str:
     for side, strong in zip(one.sides, strengths(one.sides), strict=True):
         words = zip(side.words, side.attributions.tolist(), strong.tolist(), strict=True)
         shown = " ".join(_word(word, value, strength) for word, value, strength in words)
-        parts.append(f"<p dir='auto' style='line-height:2.6'><small>{html.escape(side.name)}</small> {shown}</p>")
+        parts.append(f"<p dir='auto' style='line-height:2.2'><small>{html.escape(side.name)}</small><br>{shown}</p>")
     return "".join(parts)
 
 

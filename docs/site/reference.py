@@ -169,7 +169,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
             there = f"{there}/README.md"
         place = placed().get(there) or (there.removeprefix("docs/") if there.startswith("docs/") else None)
         if place is None:  # a file that is no page
-            return f"{text.strip('![]')} (`{there}`)"
+            return f"`{there}`" if text == f"[{there}]" else f"{text.strip('![]')} (`{there}`)"
+        place = re.sub(r"\.ipynb$", ".md", place)
         near = posixpath.relpath(place, posixpath.dirname(own) or ".")
         return f"{text}({near}{'#' + anchor if anchor else ''})"
 
