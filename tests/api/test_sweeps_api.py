@@ -189,3 +189,17 @@ def test_a_damaged_table_is_named(sweep, tmp_path):
     (tmp_path / "grid.parquet").write_bytes(b"PAR1 no table")
     with pytest.raises(DataError, match="grid.parquet: not a readable Parquet file"):
         bmx.Run(tmp_path).grid  # noqa: B018
+
+
+def test_a_notebook_shows_a_mistake_as_its_sentence(capsys):
+    """IPython's own way to show an exception, which prints the frames of every other one."""
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell()
+    try:
+        shell.run_cell("import bmx_grid\nbmx_grid.run('quickstartt')")
+        said = capsys.readouterr().out
+        assert said.startswith("ConfigError: unknown sweep 'quickstartt'. Did you mean 'quickstart'?")
+        assert "Traceback" not in said and len(said.strip().splitlines()) == 1
+    finally:
+        shell.history_manager.end_session()
