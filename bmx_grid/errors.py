@@ -21,6 +21,10 @@ from collections.abc import Iterable
 class BmxError(Exception):
     """Base of every error that the user can fix."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in place of a traceback: the message, as on the command line."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class ConfigError(BmxError):
     """An option, key or value of the configuration cannot be used."""

@@ -1,7 +1,8 @@
-"""Progress of long work: a bar on a terminal, a line every half minute elsewhere, both on standard error."""
+"""Progress of long work on standard error: a bar on a terminal and in notebooks, elsewhere a line every half minute."""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import time
 from types import TracebackType
@@ -10,6 +11,7 @@ from typing import Any, Self
 from bmx_grid.terminal import say
 
 LINE_EVERY_S = 30.0  # between progress lines where standard error is no terminal
+NOTEBOOK_DELAY_S = 1.0  # shorter work shows no bar, which would leave an empty line
 BYTES = "B"  # the unit that is written with a prefix: 12.3 MB
 
 
@@ -25,16 +27,16 @@ class Progress:
         self._total, self._label, self._unit, self._done = total, label, unit, start
         self._last, self._last_done = time.monotonic(), start
         self._bar: Any = None
-        if total != 0 and sys.stderr.isatty():
-            from tqdm import tqdm
-
-            self._bar = tqdm(
+        notebook = in_notebook()
+        if total != 0 and (notebook or sys.stderr.isatty()):
+            self._bar = _bar(notebook)(
                 total=total,
                 initial=start,
                 unit=unit if unit == BYTES else f" {unit}",
                 unit_scale=True,
                 desc=label,
                 dynamic_ncols=True,
+                **({"leave": False, "delay": NOTEBOOK_DELAY_S} if notebook else {}),
             )
 
     def __enter__(self) -> Self:
@@ -85,6 +87,24 @@ class Progress:
         if rate >= 1:
             return f"{rate:,.0f} {self._unit}/s"
         return f"{rate * 60:.2g} {self._unit}/min"
+
+
+def in_notebook() -> bool:
+    """Whether a notebook shows what is written: IPython with a kernel, whose standard error is no terminal."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None
+
+
+def _bar(notebook: bool) -> Any:
+    """tqdm's bar; in a notebook with ipywidgets the one that is a widget."""
+    if notebook and importlib.util.find_spec("ipywidgets") is not None:
+        from tqdm.notebook import tqdm as widget
+
+        return widget
+    from tqdm import tqdm
+
+    return tqdm
 
 
 def _duration(seconds: float) -> str:

@@ -1,27 +1,81 @@
-"""The documentation: its Python runs as it stands there, its site builds, and every key is explained."""
+"""The documentation: its Python runs as it stands there, its notebook runs, its site builds, every key is explained."""
 
 import inspect
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 from fakes import ROOT
 
 from bmx_grid.configure import CONFIGS, groups, options
 
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+
+def text_of(page: str) -> str:
+    return (ROOT / "docs" / page).read_text(encoding="utf-8")
 
 
-def test_the_blocks_of_the_page_on_python_run(tmp_path, monkeypatch):
+@pytest.fixture
+def run_blocks(tmp_path, monkeypatch):
+    """Runs the Python of a page in an empty folder, block after block; what is then known by name."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BMX_CACHE_DIR", str(tmp_path / "cache"))
-    known: dict[str, object] = {}
-    for number, block in enumerate(BLOCKS, start=1):
-        exec(compile(block, f"docs/python.md, block {number}", "exec"), known)
+
+    def run(page: str) -> dict[str, object]:
+        known: dict[str, object] = {}
+        blocks = re.findall(r"```python\n(.*?)```", text_of(page), flags=re.DOTALL)
+        assert blocks
+        for number, block in enumerate(blocks, start=1):
+            exec(compile(block, f"docs/{page}, block {number}", "exec"), known)
+        return known
+
+    return run
+
+
+def test_the_blocks_of_the_page_on_python_run(run_blocks, tmp_path):
+    known = run_blocks("python.md")
     assert (tmp_path / "heat.png").stat().st_size > 10_000
     assert len(known["beside"]) >= 4 * 4 and len(known["found"].settings) == 1
+
+
+def test_the_concepts_are_what_the_code_does(run_blocks):
+    """The page's own assertions are about power means, the shift, selection and undefined correlations."""
+    known = run_blocks("concepts.md")
+    shared = known["scored"].explanations[0].attributions["hypothesis"]
+    assert shared[1] < 0 and shared[1] == shared.min(), "dog, without which chrF rises"
+
+
+def test_the_page_on_own_parts_is_a_folder_that_runs(run_blocks, tmp_path, monkeypatch):
+    """Files as the page names them, the command as it stands there, then its Python."""
+    for name, text in re.findall(r'```\w+ title="(.*?)"\n(.*?)```', text_of("own_parts.md"), flags=re.DOTALL):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (command,) = re.findall(r"```bash\n(.*?)```", text_of("own_parts.md"), flags=re.DOTALL)
+    own = shlex.split(command.replace("\\\n", " ").replace("PYTHONPATH=.", f"PYTHONPATH={ROOT}{os.pathsep}."))
+    given = dict(one.split("=", 1) for one in own[:2])
+    done = subprocess.run(
+        [sys.executable, *own[3:], "executor=sequential", "analysis=false", "dataset.sample.language_pairs=[de-en]"],
+        cwd=tmp_path, capture_output=True, text=True, env={**os.environ, **given},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    settings = pd.read_csv(next(tmp_path.glob("outputs/*/settings.csv"))).set_index(["metric", "explainer"])
+    assert set(settings.index) == {(one, by) for one in ("bigrams", "chrf") for by in ("alone", "erasure")}
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("BMX_ALLOWED_PACKAGES", "")
+    known = run_blocks("own_parts.md")
+    again = known["run"].settings.iloc[0]
+    assert again["baseline"] == settings.loc[("bigrams", "alone"), "baseline"]
+
+
+def test_notebooks_are_committed_without_outputs():
+    """What they show is what this version computes; the site has it."""
+    for path in (ROOT / "docs").glob("*.ipynb"):
+        cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+        assert cells and all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
 
 
 def test_every_page_made_from_code_has_every_option_and_column():
@@ -63,3 +117,8 @@ def test_the_site_builds_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
     assert (tmp_path / "reference" / "api" / "index.html").is_file()
     assert "fonts.googleapis" not in (tmp_path / "index.html").read_text(encoding="utf-8")
+    shown = (tmp_path / "tutorial" / "index.html").read_text(encoding="utf-8")
+    assert all((tmp_path / name).stat().st_size > 10_000 for name in ("tutorial-1.png", "tutorial-2.png"))
+    assert "verdict at this point" in shown and "underline wavy" in shown and ">sentence_bleu</td>" in shown
+    assert ">beyond length</td>" not in shown, "the text says that nothing is established on the sample"
+    assert str(tmp_path.parent) not in shown and "/tmp" not in shown, "nothing of this machine"

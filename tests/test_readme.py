@@ -1,4 +1,4 @@
-"""The README's commands work: each one is run, on a few segments, or checked against what it names."""
+"""The commands of README and docs work: those of the README are run on a few segments, the others are planned."""
 
 import os
 import re
@@ -11,13 +11,30 @@ from pathlib import Path
 import pytest
 from fakes import ROOT, composed
 
+from bmx_grid.commands import compose
+from bmx_grid.commands.sweep import run_sweep
 from bmx_grid.configure import options
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
-COMMANDS = [line.split("  #")[0].strip() for block in BLOCKS for line in block.splitlines() if line.strip()]
+PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))
+PYTHON = "python -m bmx_grid "
 OTHERS = ("data", "score", "analyse")
-SWEEPS = [one for one in COMMANDS if one.startswith("python -m bmx_grid ") and one.split()[3] not in OTHERS]
+
+
+def commands(page: str) -> list[str]:
+    """The commands of a page, each in one line."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = "".join(re.findall(r"```bash\n(.*?)```", text, flags=re.DOTALL)).replace("\\\n", " ")
+    return [line.split("  #")[0].strip() for line in blocks.splitlines() if line.strip()]
+
+
+def is_sweep(command: str) -> bool:
+    return command.startswith(PYTHON) and command.split()[3] not in OTHERS
+
+
+COMMANDS = list(dict.fromkeys(one for page in ("README.md", *PAGES) for one in commands(page)))
+SWEEPS = ["python -m bmx_grid +sweep=quickstart", "python -m bmx_grid --help"]  # of the README, as text and in a block
+PLANNED = [one for one in COMMANDS if is_sweep(one) and one not in SWEEPS]
 SMALL = ["limit=3", "tracking=none", "executor=sequential", "analysis=false"]
 
 
@@ -28,7 +45,7 @@ def run(arguments: list[str], cwd: Path, **environment: str) -> subprocess.Compl
 
 @pytest.fixture
 def folder(tmp_path):
-    """An empty folder with the table that the README calls my.tsv, of one language pair."""
+    """An empty folder with the table that the docs call my.tsv, of one language pair."""
     head, *rows = (ROOT / "bmx_grid" / "datasets" / "sample.tsv").read_text(encoding="utf-8").splitlines()
     pair = head.split("\t").index("language_pair")
     kept = [row for row in rows if row.split("\t")[pair] == rows[0].split("\t")[pair]]
@@ -53,12 +70,9 @@ def small(arguments: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("command", SWEEPS)
-def test_a_sweep_of_the_readme_runs(command, folder, request):
+def test_a_sweep_of_the_readme_runs(command, folder):
+    assert f"`{command}`" in README or command in README
     arguments = shlex.split(command)[1:]
-    if "DIR" in command or "sweep=paper" in command:
-        data = str(request.getfixturevalue("data_dir").resolve())
-        arguments = [one.replace("DIR", data) for one in arguments]
-        arguments += [] if "data_dir" in command else [f"data_dir={data}"]
     if "--help" not in arguments:
         arguments += small(arguments[2:])
     done = run(arguments, folder)
@@ -66,8 +80,18 @@ def test_a_sweep_of_the_readme_runs(command, folder, request):
     assert done.stdout
 
 
-@pytest.mark.parametrize("command", [one for one in COMMANDS if one not in SWEEPS])
-def test_every_other_command_names_what_exists(command, tmp_path):
+@pytest.mark.parametrize("command", PLANNED)
+def test_a_sweep_of_the_docs_can_be_planned(command, folder, monkeypatch, capsys):
+    """Every group, option, key and value is there and fits; the data are those of whoever types it."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("BMX_CACHE_DIR", str(folder / "cache"))
+    arguments = [os.path.expandvars(one) for one in shlex.split(command)[3:]]
+    run_sweep(compose.composed([*arguments, *([] if "dry_run=true" in arguments else ["dry_run=true"])]))
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [one for one in COMMANDS if not is_sweep(one)])
+def test_every_other_command_names_what_exists(command, folder, tmp_path):
     words = shlex.split(command)
     if words[0] == "make":
         assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
@@ -75,27 +99,37 @@ def test_every_other_command_names_what_exists(command, tmp_path):
         project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
         for extra in re.findall(r"\[(.*?)\]", command):
             assert extra in project["optional-dependencies"]
+    elif words[:5] == ["python", "-m", "bmx_grid", "data", "download"]:  # needs a network
+        assert words[5] in options("dataset")
     elif words[:4] == ["python", "-m", "bmx_grid", "data"]:
-        done = run([*words[1:4], words[4], "--help"], tmp_path)
+        done = run(words[1:], folder)
         assert done.returncode == 0, done.stderr
+        assert done.stdout
     elif words[:4] == ["python", "-m", "bmx_grid", "score"]:
-        for name, text in (("R.txt", "a reference\n"), ("H.txt", "a hypothesis\n")):
-            (tmp_path / name).write_text(text)
+        for name, text in (("R.txt", "a reference\n"), ("H.txt", "a hypothesis\n"), ("A.txt", "a\n"), ("B.txt", "b\n")):
+            (tmp_path / name).write_text(text * 3)
         done = run(words[1:], tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.startswith("signature: chrF2|")
+        if any(one.startswith("outputs/") for one in words):  # a recipe that a sweep of the reader's wrote
+            assert "there is no recipe" in done.stderr or "no such file" in done.stderr.lower(), done.stderr
+        else:
+            assert done.returncode == 0, done.stderr
+            assert done.stdout.startswith("signature: ") or words[4:] == ["--recipe", "list"]
     elif words[:4] == ["python", "-m", "bmx_grid", "analyse"]:
         sweep = ["+sweep=quickstart", "metric=[chrf]", "explainer=[erasure,lime]"]
         assert run(["-m", "bmx_grid", *sweep, *small(sweep)], tmp_path).returncode == 0
         done = run(words[1:], tmp_path)
         assert done.returncode == 0, done.stderr
         assert (tmp_path / "analysis" / "report.html").is_file()
+    elif words[0] == "python" and words[1].startswith("experiments/"):
+        assert (ROOT / words[1]).is_file()
+    elif words[0].startswith("PYTHONPATH="):
+        assert command in commands("docs/own_parts.md"), "tests/test_docs.py runs it"
     elif words[0] == "mlflow":
         assert words[1:3] == ["ui", "--backend-store-uri"]
     elif words[:3] == ["python3", "-m", "venv"]:
         pass
     else:
-        pytest.fail(f"the README's command is not checked: {command}")
+        pytest.fail(f"a command that is not checked: {command}")
 
 
 DOCUMENTED = [*options("sweep"), *options("dataset"), "share_shifted", "plateau", "length_control", "n_undefined"]

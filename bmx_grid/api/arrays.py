@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.errors import ConfigError, DataError
+from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import PAPER_W, GridResult, GridSpec, boosted_scores, compute_grid, p_values
 from bmx_grid.ragged import Ragged
+from bmx_grid.wording import counted, number, point_in_words, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Rows = Sequence[ArrayLike]
 SIDES = ("ground_truth", "hypothesis")
-LEAST_RATED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +77,29 @@ class Boosted:
         p = pd.Index(p_values(-30, 30, 0.1), name="p")
         return pd.DataFrame(self.result.correlation, index=p, columns=pd.Index(PAPER_W, name="w"))
 
+    def __repr__(self) -> str:
+        rated = "no human scores" if self.human is None else f"{int(np.isfinite(self.human).sum()):,} rated"
+        at = "without a point" if self.p is None or self.w is None else f"at {point_in_words(self.w, self.p)}"
+        return f"Boosted({counted(len(self.base), 'segment')} {at}, {rated})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the gain at the point with its interval, or the best of the grid."""
+        from bmx_grid.api.shown import paragraphs
+
+        if self.human is None:
+            return paragraphs(repr(self))
+        if self.scores is not None:
+            gain, kind = self.gain, self._how["correlation"]
+            told = with_interval(gain.difference, gain.low, gain.high, "+.4f")
+            alone = f"{kind} {number(gain.x, '.4f')}, the metric alone {number(gain.y, '.4f')}"
+            return paragraphs(repr(self), f"{alone}; gain {told}, p {number(gain.p, '.3g')}")
+        best = self.result
+        return paragraphs(
+            repr(self),
+            f"metric alone {number(best.baseline, '.4f')}; best of the grid {number(best.best, '.4f')} at "
+            f"{point_in_words(best.best_w, best.best_p)}, chosen on these segments",
+        )
+
     def _rated(self) -> Floats:
         if self.human is None:
             raise ConfigError("gain and grid need human scores: boost(scores, attributions, human, …).")
@@ -112,7 +136,9 @@ def boost(
     w outside [0, 1].
     """
     from bmx_grid.measures.aggregation import PowerMean
+    from bmx_grid.measures.correlation import check_kind
 
+    check_kind(correlation)
     base = _floats(scores, "scores")
     sides = dict(attributions) if isinstance(attributions, Mapping) else {"hypothesis": attributions}
     for name in sides:
@@ -124,8 +150,11 @@ def boost(
     none = Ragged(np.empty(0), np.zeros(len(base) + 1, dtype=np.int64))
     truth = _rows(sides["ground_truth"], "ground_truth", len(base)) if "ground_truth" in sides else none
     judged = None if human is None else _floats(human, "human", len(base))
-    if judged is not None and np.isfinite(judged).sum() < LEAST_RATED:
-        raise DataError(f"human: {int(np.isfinite(judged).sum())} rated segments; a correlation needs {LEAST_RATED}.")
+    if judged is not None and np.isfinite(judged).sum() < FEWEST:
+        raise DataError(f"human: {int(np.isfinite(judged).sum())} rated segments; a correlation needs {FEWEST}.")
+    for name, value in (("p", p), ("w", w)):
+        if value is not None and not isinstance(value, int | float | np.number):
+            raise ConfigError(f"{name}: expected a number, got {value!r:.60}.")
     if (p is None) != (w is None):
         raise ConfigError("p and w: give both, or neither for the whole grid.")
     if p is None and judged is None:
@@ -155,18 +184,18 @@ def _floats(values: ArrayLike, what: str, count: int | None = None) -> Floats:
 
 
 def _rows(rows: Rows, side: str, count: int) -> Ragged:
+    if not isinstance(rows, Sequence | np.ndarray):
+        raise DataError(f"attributions of the {side}: expected a list of rows, got a {type(rows).__name__}.")
     if len(rows) != count:
         raise DataError(f"attributions of the {side}: {len(rows)} rows for {count} scores.")
     found = []
-    for number, row in enumerate(rows):
+    for place, row in enumerate(rows):
         try:
             values = np.asarray(row, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise DataError(f"attributions of the {side}, row {number}: {_short(error)}; give numbers.") from error
+            raise DataError(f"attributions of the {side}, row {place}: {_short(error)}; give numbers.") from error
         if values.ndim != 1:
-            raise DataError(
-                f"attributions of the {side}, row {number}: shape {values.shape}; give one number per word."
-            )
+            raise DataError(f"attributions of the {side}, row {place}: shape {values.shape}; give one number per word.")
         found.append(values)
     return Ragged.from_rows(found)
 

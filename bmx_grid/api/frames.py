@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import functools
-import itertools
-import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bmx_grid.api.sweeps import Run, run
-from bmx_grid.datasets.columns import ROLES, SEVERAL, usual_columns
-from bmx_grid.errors import BmxError, ConfigError, DataError, unknown
+from bmx_grid.api.grouped import grouped_tests
+from bmx_grid.api.roles import Columns, assigned, check_frame, check_numbers
+from bmx_grid.api.sweeps import Run
+from bmx_grid.api.written import Written
+from bmx_grid.errors import ConfigError, DataError, unknown
+from bmx_grid.measures.correlation import FEWEST, KINDS, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pandas as pd
 
-    from bmx_grid.measures.correlation import Kind
-
-PAIR = "source-target"  # of a frame that does not say which languages it is of
-NAME = "frame"
 GROUPINGS = {None: "none", "none": "none", "item": "item", "system": "system"}
-Columns = Mapping[str, str | Sequence[str]]
 
 
 def grid(
@@ -49,12 +42,16 @@ def grid(
         source or reference; id, system, document and language_pair where there are. Usual names (src, ref, mt, DA, …)
         are recognised; columns: role -> column, for others. language_pair: of a frame without such a column.
     metric, explainer: names of options, one or several. settings, keys: as `run` takes them.
-    output_dir: where the sweep is written; without one, a temporary folder that lives as long as the result.
+    output_dir: where the sweep is written, with its page and figures; without one, a temporary folder that lives as
+        long as the result and has the tables only.
     Attributions are kept in cache_dir as those of any sweep. Nothing is logged to MLflow unless tracking="mlflow".
     Raises DataError for rows that cannot be used, and as `run`.
     """
-    with _Written(frame, output_dir) as written:
+    check_frame(frame)
+    frame = frame.rename(columns=str)
+    with Written(frame, output_dir) as written:
         roles = assigned(frame, columns or {}, ("hypothesis", "score"))
+        _check_scores(frame, roles["score"])
         given = {"metric": _listed(metric), "explainer": _listed(explainer), "tracking": "none", **keys}
         told = {**written.dataset(roles, language_pair), **(settings or {})}
         return written.run(told, given, quiet)
@@ -98,9 +95,34 @@ class Compared:
         table = self.run.table("ranking")
         return table[table["level"] == self.level].reset_index(drop=True)
 
+    def __repr__(self) -> str:
+        metrics = ", ".join(dict.fromkeys(self.correlations["metric"]))
+        return f"Compared({metrics}: {self.level} level, grouping {self.grouping}, {self.statistic})"
+
     def _repr_html_(self) -> str:
-        shown: str = self.correlations.to_html(index=False, max_rows=20, float_format="{:.4f}".format, escape=True)
-        return shown
+        """What a notebook shows: agreement with people, the best metric first, then the tests of each pair."""
+        from bmx_grid.analysis.tested import PREFERRED
+        from bmx_grid.api.shown import of_columns, of_several, paragraphs, table_html
+
+        found, tests = self.correlations, self.tests
+        found = found[found["statistic"] == self.statistic].sort_values("value", ascending=False, kind="stable")
+        pairs = [name for name in of_several(found, ("dataset", "language_pair", "metric")) if name != "metric"]
+        grouped = ["n_systems", "n_groups"] if self.level == "system" or self.grouping != "none" else []
+        columns = [*pairs, "metric", "value", "low", "high", "n_segments", *grouped]
+        by = "" if self.grouping == "none" else f", by {self.grouping}"
+        shown = paragraphs(f"{self.statistic} with {self._human}, {self.level} level{by}, and 95 % interval")
+        shown += table_html(of_columns(found, columns))
+        if not len(tests):
+            return shown
+        test = next((name for name in PREFERRED if (tests["test"] == name).any()), tests["test"].iloc[0])
+        tests = tests[tests["test"] == test]
+        columns = [*pairs, "compared", "against", "difference", "low", "high", "p", "p_holm"]
+        return shown + paragraphs(f"differences, tested by {test}") + table_html(of_columns(tests, columns))
+
+    @property
+    def _human(self) -> str:
+        found = self.correlations
+        return str(found["human"].iloc[0]) if "human" in found and len(found) else "human scores"
 
 
 def compare(
@@ -136,27 +158,29 @@ def compare(
         raise ConfigError("by: " + unknown("grouping", str(by), ("item", "system", "none")))
     if level not in ("segment", "system"):
         raise ConfigError("level: " + unknown("level", str(level), ("segment", "system")))
-    names = _listed(metrics)
+    if statistic not in KINDS:
+        raise ConfigError("statistic: " + unknown("statistic", str(statistic), KINDS))
+    check_frame(frame)
+    frame = frame.rename(columns=str)
+    names = [str(name) for name in _listed(metrics)]
+    if not names:
+        raise ConfigError("metrics: name at least one column of scores, as in compare(frame, ['comet', 'chrf']).")
     for name in names:
         if name not in frame.columns:
             raise ConfigError("metrics: " + unknown("column", name, [str(one) for one in frame.columns]))
     given_columns = {**(columns or {}), **({} if human is None else {"score": human})}
-    with _Written(frame, output_dir) as written:
+    with Written(frame, output_dir) as written:
         roles = assigned(frame, given_columns, ("score",), taken=names)
         if roles["score"][0] in names:
             raise ConfigError(
                 f"human: the column {roles['score'][0]!r} is one of the metrics; name another with human."
             )
+        _check_scores(frame, (*roles["score"], *names))
+        _check_groups(roles, by, level)
         texts = written.with_texts(roles)
-        for role in ("id", "system"):  # scores find their segments by these
-            if role in roles:
-                texts.setdefault(role, roles[role])
-        files = {name: str(written.path) for name in names}
-        columns_of = {role: (names_of[0] if names_of else None) for role, names_of in roles.items()}
         told = {
             **written.dataset(texts, language_pair),
-            "metric.imported.files": files,
-            **{f"metric.imported.columns.{role}": columns_of.get(role) for role in ("id", "system")},
+            "metric.imported.files": {name: str(written.scores(name, texts)) for name in names},
             **{f"evaluation.{name}.resamples": resamples for name in ("levels", "significance")},
             "evaluation.significance.statistics": [statistic],
             "seed": seed,
@@ -172,173 +196,24 @@ def compare(
         return Compared(written.run(told, given, quiet), level, GROUPINGS[by], statistic, resamples, seed)
 
 
-def grouped_tests(scores: pd.DataFrame, grouping: str, statistic: Kind, resamples: int, seed: int) -> pd.DataFrame:
-    """Tests of every pair of metrics of a table of scores by their agreement within items or within systems.
-
-    One row per language pair and pair of metrics; segments count that both metrics scored. p_holm, p_bh: over all rows.
-    """
-    import numpy as np
-    import pandas as pd
-
-    from bmx_grid.measures.levels import within_groups
-    from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
-    from bmx_grid.measures.resampling import codes
-    from bmx_grid.measures.significance import compare as compared
-    from bmx_grid.measures.significance import compare_means
-
-    rows: list[dict[str, Any]] = []
-    for (dataset, pair), own in scores.groupby(["dataset", "language_pair"], sort=False):
-        of = {name: part.reset_index(drop=True) for name, part in own.groupby("metric", sort=True)}
-        for left, right in itertools.combinations(of, 2):
-            one = of[left]
-            x, y, human = (np.asarray(part, float) for part in (one["base"], of[right]["base"], one["human"]))
-            known = one["system"].notna().to_numpy()
-            x = np.where(known, x, np.nan)
-            groups = codes(one["id" if grouping == "item" else "system"].astype(str))
-            cluster = one["cluster"].to_numpy()
-
-            def within(s: Any, h: Any, systems: Any, _: Any) -> float:
-                return float(np.nanmean(within_groups(statistic, s[:, None], h, systems)))
-
-            if grouping == "item":
-                both = within_groups(statistic, np.stack([x, y], axis=1), human, groups)
-                first = np.full(len(both.T), 0)
-                first[groups[::-1]] = np.arange(len(groups))[::-1]
-                found = compare_means(both[0], both[1], cluster[first], resamples=resamples, seed=seed)
-            else:
-                found = compared(x, y, human, cluster, system=groups, statistic=within, resamples=resamples, seed=seed)
-            rows.append(
-                {
-                    **{"dataset": dataset, "language_pair": pair, "compared": left, "against": right},
-                    **{"level": "segment", "grouping": grouping, "statistic": statistic},
-                    **{"difference": found.difference, "low": found.low, "high": found.high},
-                    **{"test": "perm_inputs", "alternative": "two-sided", "p": found.p},
-                    **{"n": found.n, "clusters": found.clusters, "resamples": resamples, "seed": seed},
-                }
-            )
-    table = pd.DataFrame(rows)
-    if len(table):
-        at = table.columns.get_loc("p")
-        for place, (name, adjust) in enumerate((("p_holm", holm), ("p_bh", benjamini_hochberg)), start=1):
-            table.insert(int(at) + place, name, adjust(table["p"].to_numpy()))  # type: ignore[arg-type]
-    return table
+def _check_scores(frame: pd.DataFrame, columns: Sequence[str]) -> None:
+    if not len(frame):
+        raise DataError("the frame has no rows.")
+    for column in columns:
+        check_numbers(frame, column, FEWEST)
 
 
-def assigned(
-    frame: pd.DataFrame, columns: Columns, needed: Sequence[str], taken: Sequence[str] = ()
-) -> dict[str, tuple[str, ...]]:
-    """Role -> its columns: those given, else the one of the role's own or of a usual name.
-
-    taken: columns that play another part. Raises ConfigError for a role or column that there is not, DataError for
-    needed roles without a column, all in one sentence.
-    """
-    names = [str(name) for name in frame.columns if str(name) not in taken]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"the frame has two columns '{twice}'; give each a name of its own.")
-    found: dict[str, tuple[str, ...]] = {}
-    for role, own in columns.items():
-        if role not in ROLES:
-            raise ConfigError("columns: " + unknown("role", role, ROLES))
-        found[role] = (own,) if isinstance(own, str) else tuple(own)
-        if len(found[role]) != 1 and role not in SEVERAL:
-            raise ConfigError(f"columns: only {' and '.join(SEVERAL)} may have several columns, not {role}.")
-        for name in found[role]:
-            if name not in names:
-                raise ConfigError(f"columns: {role}: " + unknown("column", name, names))
-    found |= {role: (name,) for role, name in usual_columns(names, found).items()}
-    missing = [role for role in needed if role not in found]
-    if "hypothesis" in needed and not {"source", "reference"} & found.keys():
-        missing.append("source or reference")
+def _check_groups(roles: Mapping[str, object], by: str | None, level: str) -> None:
+    """Raise DataError where a grouping or level needs columns that the frame has not."""
+    needs = {"item": ("id", "system"), "system": ("system",)}
+    asked, value = ("level", level) if level == "system" else ("by", str(by))
+    missing = [role for role in needs.get(value, ()) if role not in roles]
     if missing:
         raise DataError(
-            f"the frame has no column for {', '.join(missing)}; its columns are {', '.join(names) or 'none'}. Name "
-            f"them: columns={{'{missing[0].split()[0]}': 'COLUMN'}}."
+            f"{asked}={value!r} compares systems, and the frame has no column for {' and '.join(missing)}; name it: "
+            f"columns={{'{missing[0]}': 'COLUMN'}}."
         )
-    return found
 
 
 def _listed(names: str | Sequence[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
-
-
-class _Written:
-    """A frame as a file, for the length of a block; messages then speak of the frame."""
-
-    def __init__(self, frame: pd.DataFrame, output_dir: str | Path | None) -> None:
-        self.frame, self.output_dir = frame, output_dir
-
-    def __enter__(self) -> _Written:
-        self.folder = tempfile.TemporaryDirectory(prefix="bmx_grid-")
-        self.path = Path(self.folder.name) / "frame.parquet"
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.output_dir is not None:
-            self.folder.cleanup()
-        else:
-            self.path.unlink(missing_ok=True)
-
-    def with_texts(self, roles: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        """These roles, with a hypothesis and a source for a frame that has none: scores need no texts.
-
-        A source made up is the id, so that segments of one id are one cluster.
-        """
-        found = dict(roles)
-        made: dict[str, Any] = {}
-        number = [str(row) for row in range(1, len(self.frame) + 1)]
-        ids = self.frame[roles["id"][0]].astype(str) if "id" in roles else number
-        if "id" not in roles:
-            made["id"], found["id"] = number, ("id",)
-        if "hypothesis" not in roles:
-            made[" hypothesis"], found["hypothesis"] = number, (" hypothesis",)
-        if not {"source", "reference"} & found.keys():
-            made[" source"], found["source"] = ids, (" source",)
-        self.frame = self.frame.assign(**made)
-        return found
-
-    def dataset(self, roles: Mapping[str, tuple[str, ...]], language_pair: str | None) -> dict[str, Any]:
-        """The keys of the data set."""
-        keys: dict[str, Any] = {
-            "dataset.tabular.name": NAME,
-            "dataset.tabular.path": str(self.path),
-            **{
-                f"dataset.tabular.columns.{role}": (list(own) if len(own) > 1 else own[0])
-                for role, own in roles.items()
-            },
-        }
-        if "language_pair" not in roles:
-            keys["dataset.tabular.language_pairs"] = [language_pair or PAIR]
-        elif language_pair is not None:
-            raise ConfigError(
-                f"language_pair={language_pair!r}: the frame has a column for it, "
-                f"{roles['language_pair'][0]!r}; leave one out."
-            )
-        return keys
-
-    def run(self, told: Mapping[str, Any], given: Mapping[str, Any], quiet: bool) -> Run:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        if not len(self.frame):
-            raise DataError("the frame has no rows.")
-        try:
-            pq.write_table(pa.Table.from_pandas(self.frame, preserve_index=False), self.path)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise DataError(
-                f"the frame cannot be used ({' '.join(str(error).split())[:200]}); give each column values of one type."
-            ) from error
-        out = Path(self.folder.name) / "out" if self.output_dir is None else Path(self.output_dir)
-        with self._told():
-            found = run(
-                None, settings={"name": NAME, "dataset": ["tabular"], **told}, quiet=quiet, output_dir=out, **given
-            )
-        return Run(found.folder, found.n_failed, self.folder if self.output_dir is None else None)
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        try:
-            yield
-        except BmxError as error:
-            text = str(error).replace(str(self.path), "the frame").replace("dataset.tabular.columns.", "columns: ")
-            raise type(error)(text) from error

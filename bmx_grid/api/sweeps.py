@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import io
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from bmx_grid.errors import ConfigError, DataError, DataMissingError, unknown
-from bmx_grid.wording import setting_label
+from bmx_grid.api.overrides import override_value, place
+from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError, unknown
+from bmx_grid.terminal import plain_warnings
+from bmx_grid.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
     from bmx_grid.analysis.run import Analysis
+    from bmx_grid.api.plots import Picture
+    from bmx_grid.api.words import Words
     from bmx_grid.measures.correlation import Kind
 
 WRITES = {  # table -> the evaluation that writes it
@@ -32,14 +36,13 @@ WRITES = {  # table -> the evaluation that writes it
     "boosts": "boosts",
     "boost_verdicts": "boosts",
 }
-ORDER = ("dataset", "language_pair", "metric", "explainer")
-Picture = Literal["curves", "heat"]
 
 
 def run(
     sweep: str | None = None,
     *overrides: str,
     settings: Mapping[str, Any] | None = None,
+    config_dir: str | Path | None = None,
     quiet: bool = False,
     **keys: Any,
 ) -> Run:
@@ -52,6 +55,7 @@ def run(
         line takes them ("+grid.fixed.lime.w=0.5"). keys: groups and keys at the top of the configuration, as in
         metric=["chrf"], explainer=[], limit=50, data_dir="DIR", output_dir="DIR". settings: keys with dots, as in
         {"explainer.lime.num_samples": 500}.
+    config_dir: a folder of options of your own, config_dir/metric/mine.yaml for metric=["mine"].
     quiet: without the summary on standard output.
     Raises BmxError for every mistake, before anything runs. Settings that fail do not raise: `Run.n_failed` counts
     them, and the summary says why.
@@ -63,12 +67,12 @@ def run(
     given = {**keys, **(settings or {})}
     mappings = {key: value for key, value in given.items() if isinstance(value, Mapping)}
     plain = [f"{key}={override_value(value)}" for key, value in given.items() if key not in mappings]
-    config = composed([*named, *plain, *overrides])
+    config = composed([*named, *plain, *overrides], config_dir)
     for key, value in mappings.items():
-        _place(config, key, value)
+        place(config, key, value)
     if config["dry_run"]:
         raise ConfigError("dry_run: a plan has no tables; see it with python -m bmx_grid … dry_run=true.")
-    with redirect_stdout(io.StringIO()) if quiet else nullcontext():
+    with redirect_stdout(io.StringIO()) if quiet else nullcontext(), plain_warnings():
         ended = run_sweep(config)
     if not ended.n_done:
         reasons = "; ".join(f"{one.label}: {one.reason}" for one in ended.failed[:3])
@@ -155,7 +159,7 @@ class Run:
         """What is established for each metric and explainer."""
         return self.table("verdicts")
 
-    @property
+    @functools.cached_property
     def analysis(self) -> Analysis:
         """The analysis of the grid; `analysis.data_frames()` has each of its tables."""
         from bmx_grid.analysis.frames import frames_beside
@@ -176,55 +180,80 @@ class Run:
     ) -> Figure:
         """The grid of one setting: "curves", correlation over p with a line per w, or "heat", the p x w plane.
 
-        Names may be left out where they leave no choice. Raises ConfigError for a name that there is not, and where
-        several settings fit.
+        A matplotlib figure, `.axes` and all; a notebook shows it. Names may be left out where they leave no choice.
+        Raises ConfigError for a name that there is not, and where several settings fit.
         """
-        from bmx_grid.analysis.basis import basis_beside
-        from bmx_grid.report.figures.canvas import style
-        from bmx_grid.report.figures.grid import correlation_over_p, curves_of_row
-        from bmx_grid.report.figures.heat import heat_map
+        from bmx_grid.api.plots import drawn
 
-        if kind not in ("curves", "heat"):
-            raise ConfigError("kind: " + unknown("kind", kind, ("curves", "heat")))
-        analysis = self.analysis
-        wanted = dict(zip(ORDER, (dataset, language_pair, metric, explainer), strict=True))
-        for factor, name in wanted.items():
-            levels = analysis.table.factor_levels(factor)
-            if name is not None and name not in levels:
-                raise ConfigError(f"{factor}: " + unknown(factor.replace("_", " "), name, levels))
-        rows = [
-            row
-            for row, setting in enumerate(analysis.table.settings)
-            if all(name is None or getattr(setting, factor) == name for factor, name in wanted.items())
-        ]
-        if len(rows) != 1:
-            some = "; ".join(setting_label(*analysis.table.settings[row]) for row in rows[:4])
-            raise ConfigError(
-                f"{len(rows)} settings fit"
-                + (f" ({some}{'; …' if len(rows) > 4 else ''}); name one: " if rows else "; there are ")
-                + "plot(language_pair, metric, explainer, dataset)."
-            )
-        curves = curves_of_row(analysis, rows[0], basis_beside(analysis.table))
-        with style():
-            return correlation_over_p(curves) if kind == "curves" else heat_map(curves)
+        return drawn(self.analysis, (dataset, language_pair, metric, explainer), kind)
+
+    def words(
+        self,
+        language_pair: str | None = None,
+        metric: str | None = None,
+        explainer: str | None = None,
+        dataset: str | None = None,
+        *,
+        ids: Sequence[str] | None = None,
+    ) -> Words:
+        """What each word contributes, in one setting: `frame` has a row per word, a notebook shows coloured words.
+
+        ids: of segments; all without. The attributions are those in the cache of the sweep: DataMissingError says where
+        they, or the sweep's data, are gone. Names as for `plot`.
+        """
+        from bmx_grid.api.words import words_of
+
+        return words_of(self.folder, (dataset, language_pair, metric, explainer), ids)
 
     def __repr__(self) -> str:
         failed = f", {self.n_failed} failed" if self.n_failed else ""
         return f"Run({str(self.folder)!r}{failed}: {', '.join(self.names) or 'no tables'})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the settings, or else the correlations, with the sentence of what is established."""
-        import html
+        """What a notebook shows: what is established, and the gain of every setting; of metrics alone, correlations."""
+        from bmx_grid.api.shown import paragraphs, table_html
 
-        head = html.escape(repr(self))
+        failed = f", {counted(self.n_failed, 'failure')}" if self.n_failed else ""
+        head = f"Tables: {', '.join(self.names) or 'none'}{failed}."
+        if self._keeps is None:  # nobody looks into a temporary folder
+            head = f"{self.folder}. {head}"
         try:
-            shown = self.settings[["dataset", "language_pair", "metric", "explainer", "baseline", "fixed_gain"]]
-        except DataMissingError:
-            if "correlations" not in self.names:
-                return f"<p>{head}</p>"
-            shown = self.correlations
-        table: str = shown.to_html(index=False, max_rows=20, float_format="{:.4f}".format, escape=True)
-        return f"<p>{head}</p>{table}"
+            sentences, table = self._found()
+        except BmxError as error:
+            return paragraphs(head, str(error))
+        return paragraphs(head, *sentences) + ("" if table is None else table_html(table))
+
+    def _found(self) -> tuple[Sequence[str], pd.DataFrame | None]:
+        from bmx_grid.analysis import headline
+        from bmx_grid.api.plots import ORDER
+        from bmx_grid.api.shown import of_columns, of_several
+
+        if "grid" in self.names:
+            table = self.settings.merge(self._intervals(), on=list(ORDER), how="left")
+            at = "fixed_gain" if table["fixed_gain"].notna().any() else "gain"
+            columns = {"n_used": "segments", "baseline": "metric alone", at: "gain", "low": "low", "high": "high"}
+            columns |= {} if at == "fixed_gain" else {"gain": "gain of the best point (in-sample)"}
+            names = {name: name.replace("_", " ") for name in of_several(table, ORDER)}
+            return self.analysis.ask(headline.compute).leads, of_columns(table, names | columns)
+        if "correlations" in self.names:
+            table = self.correlations
+            names = {name: name.replace("_", " ") for name in of_several(table, [*ORDER[:3], "level", "grouping"])}
+            return (), of_columns(
+                table, {**names, "statistic": "statistic", "value": "value", "low": "low", "high": "high"}
+            )
+        return (), None
+
+    def _intervals(self) -> pd.DataFrame:
+        """The 95 % interval of each setting's gain at its published point."""
+        import pandas as pd
+
+        from bmx_grid.analysis.frames import frames_beside
+        from bmx_grid.analysis.tested import gains_with_intervals
+        from bmx_grid.api.plots import ORDER
+
+        found = gains_with_intervals(frames_beside(self.analysis.table))
+        rows = [(*names, one.low, one.high) for names, one in found.items()]
+        return pd.DataFrame(rows, columns=[*ORDER, "low", "high"])
 
 
 def analyse(
@@ -237,33 +266,7 @@ def analyse(
     """
     from bmx_grid.analysis.side_by_side import side_by_side
 
+    if isinstance(runs, Run | str | Path) or len(runs) < 2:
+        raise ConfigError("runs: give two or more finished sweeps, or their folders, as a list: analyse([one, other]).")
     folders = [one.folder if isinstance(one, Run) else Path(one).expanduser() for one in runs]
     return side_by_side(folders, correlation=correlation, resamples=resamples, seed=seed).frame
-
-
-def override_value(value: Any) -> str:
-    """A value as an override writes it. Raises ConfigError for one that no configuration can hold."""
-    if hasattr(value, "item"):  # a number of numpy
-        value = value.item()
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, str | Path):  # of its backslashes Hydra removes those before a quotation mark only
-        return "'" + re.sub(r"(\\*)('|$)", lambda at: at[1] * 2 + ("\\'" if at[2] else ""), str(value)) + "'"
-    if isinstance(value, Sequence | set | frozenset):
-        return "[" + ",".join(map(override_value, value)) + "]"
-    raise ConfigError(f"{value!r:.60} is no value of a configuration; give text, numbers, true, false, None or lists.")
-
-
-def _place(config: dict[str, Any], key: str, value: Mapping[str, Any]) -> None:
-    """Put a mapping, whose keys may be of any letters, where a configuration has one. Raises ConfigError."""
-    *parents, last = key.split(".")
-    place: Any = config
-    for parent in parents:
-        place = place.get(parent) if isinstance(place, dict) else None
-    if not isinstance(place, dict) or last not in place:
-        raise ConfigError(f"{key}: " + unknown("key", last, place if isinstance(place, dict) else ()))
-    place[last] = dict(value)

@@ -67,14 +67,15 @@ def compose_and_run(arguments: Sequence[str]) -> int:
         return _run(hydra, given.config_name, given.overrides, given.multirun)
 
 
-def composed(overrides: Sequence[str]) -> dict[str, Any]:
+def composed(overrides: Sequence[str], folder: str | Path | None = None) -> dict[str, Any]:
     """The configuration of a sweep as these overrides compose it, resolved and checked; Hydra's own part left out.
 
+    folder: options of the user's own, as --config-dir names them.
     For callers from other programs, which may use Hydra themselves: its state is as before. Raises ConfigError.
     """
     from hydra.types import RunMode
 
-    with _Hydra(None) as hydra, hydra_mistakes():
+    with _Hydra(config_dir(None if folder is None else str(folder))) as hydra, hydra_mistakes():
         loader: CheckedLoader = hydra.config_loader  # type: ignore[assignment]
         config = loader.load_configuration("config", list(overrides), RunMode.RUN)
         refuse_leaks(config)

@@ -1,7 +1,7 @@
 """Pages of the documentation that are made from the code, so that they cannot differ from it, and links between pages.
 
-Used by MkDocs (mkdocs.yml): `on_files` adds the pages, `on_page_markdown` turns links of the repository into links of
-the site. README, experiments and the guide for contributors are pages of the site as well.
+Used by MkDocs (mkdocs.yml): `on_files` adds the pages, and runs the notebooks; `on_page_markdown` turns links of the
+repository into links of the site. README, experiments and the guide for contributors are pages of the site as well.
 """
 
 from __future__ import annotations
@@ -133,7 +133,22 @@ def on_files(files: Any, config: Any) -> Any:
         files.append(File.generated(config, place, content=text))
     for source, place in placed().items():
         files.append(File.generated(config, place, abs_src_path=str(ROOT / source)))
+    for path in sorted((ROOT / "docs").glob("*.ipynb")):
+        text, pictures = run_notebook().page(path, ROOT)
+        files.append(File.generated(config, f"{path.stem}.md", content=text))
+        for name, picture in pictures.items():
+            files.append(File.generated(config, name, content=picture))
     return files
+
+
+def run_notebook() -> Any:
+    """The module beside this file, which no package holds."""
+    here = str(Path(__file__).parent)
+    sys.path.insert(0, here)
+    try:
+        return importlib.import_module("run_notebook")
+    finally:
+        sys.path.remove(here)
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
@@ -154,7 +169,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
             there = f"{there}/README.md"
         place = placed().get(there) or (there.removeprefix("docs/") if there.startswith("docs/") else None)
         if place is None:  # a file that is no page
-            return f"{text.strip('![]')} (`{there}`)"
+            return f"`{there}`" if text == f"[{there}]" else f"{text.strip('![]')} (`{there}`)"
+        place = re.sub(r"\.ipynb$", ".md", place)
         near = posixpath.relpath(place, posixpath.dirname(own) or ".")
         return f"{text}({near}{'#' + anchor if anchor else ''})"
 

@@ -6,6 +6,7 @@ import scipy.stats
 
 import bmx_grid as bmx
 from bmx_grid.errors import BmxError, ConfigError
+from bmx_grid.wording import number
 
 RNG = np.random.default_rng(0)
 N = 30
@@ -66,7 +67,9 @@ def test_an_undefined_attribution_is_nan_and_left_out():
         (lambda: bmx.boost(BASE, {"target": ROWS}, p=1, w=0.5), "hypothesis"),
         (lambda: bmx.boost(BASE, {"ground_truth": TRUTH}, p=1, w=0.5), "hypothesis are missing"),
         (lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, clusters=[1, 2]), "30 labels"),
-        (lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, correlation="perason").gain, "pearson"),
+        (lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, correlation="perason"), "Did you mean 'pearson'"),
+        (lambda: bmx.boost(BASE, 5, p=1, w=0.5), "expected a list of rows, got a int"),
+        (lambda: bmx.boost(BASE, ROWS, p="1", w=0.5), "p: expected a number, got '1'"),
     ],
 )
 def test_what_does_not_fit_is_said(ask, said):
@@ -77,3 +80,20 @@ def test_what_does_not_fit_is_said(ask, said):
 def test_what_needs_human_scores_says_so():
     with pytest.raises(ConfigError, match="need human scores"):
         bmx.boost(BASE, ROWS, p=1, w=0.5).gain  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("keys", "named", "shown"),
+    [
+        ({"p": 1, "w": 0.4}, "Boosted(30 segments at w 0.4, p 1, no human scores)", ()),
+        ({"p": 1, "w": 0.4, "human": HUMAN}, "Boosted(30 segments at w 0.4, p 1, 30 rated)", ("difference", "low")),
+        ({"human": HUMAN}, "Boosted(30 segments without a point, 30 rated)", ()),
+    ],
+    ids=["a point", "a point, judged", "the grid"],
+)
+def test_a_boost_is_one_line_and_its_gain_in_a_notebook(keys, named, shown):
+    found = bmx.boost(BASE, ROWS, **keys)
+    assert repr(found) == named
+    page = found._repr_html_()
+    assert all(number(getattr(found.gain, name), "+.4f") in page for name in shown)
+    assert ("chosen on these segments" in page) == (named.count("without") == 1)

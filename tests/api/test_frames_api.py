@@ -6,9 +6,11 @@ import pytest
 import scipy.stats
 
 import bmx_grid as bmx
-from bmx_grid.api.frames import assigned, grouped_tests
+from bmx_grid.api.grouped import grouped_tests
+from bmx_grid.api.roles import assigned
 from bmx_grid.errors import BmxError
 from bmx_grid.measures.significance import compare as compared
+from bmx_grid.wording import number
 
 ITEMS, SYSTEMS = 12, ("A", "B", "C", "D")
 QUICK = {"executor": "sequential", "settings": {"grid.p.step": 5}}
@@ -57,6 +59,21 @@ def test_correlations_are_those_of_the_columns(judged):
         assert r[name] == pytest.approx(scipy.stats.pearsonr(judged[name], judged["mqm"])[0], abs=1e-12)
     assert found.ranking.set_index("metric")["rank"]["good one"] == 1
     assert (found.tests["clusters"] == ITEMS).all(), "segments of one id are one cluster"
+
+
+@pytest.mark.parametrize(
+    "names", [("score", "b", "c"), ("h", "score", "c"), ("h", "id", "score"), ("lp", "b", "system")]
+)
+def test_a_metric_is_its_column_whatever_the_others_are_called(names):
+    """A column called score is the human one, a metric, or neither; it is never read in place of another."""
+    rng = np.random.default_rng(3)
+    human, one, two = rng.normal(size=(3, 40))
+    frame = pd.DataFrame(dict(zip(names, (human, one, two), strict=True)))
+    frame["number"] = range(40)
+    found = bmx.compare(frame, list(names[1:]), human=names[0], columns={"id": "number"}, resamples=50)
+    r = found.correlations.query("statistic == 'pearson'").set_index("metric")["value"]
+    for name in names[1:]:
+        assert r[name] == pytest.approx(scipy.stats.pearsonr(frame[name], human)[0], abs=1e-12)
 
 
 @pytest.mark.parametrize("by", ["item", "system"])
@@ -121,6 +138,19 @@ def test_usual_names_play_their_role(columns, roles):
         (lambda f, j: bmx.grid(f.drop(columns="ref")), "no column for source or reference"),
         (lambda f, j: bmx.grid(f.iloc[:0]), "no rows"),
         (lambda f, j: bmx.grid(f.assign(DA="x")), "the frame, row 1.*'x'.*number"),
+        (lambda f, j: bmx.grid(f.assign(DA=np.inf)), "the frame, row 1.*inf.*number"),
+        (lambda f, j: bmx.grid(f.assign(DA=[1, 2, *[np.nan] * 8])), "'DA' of the frame has 2 numbers in 10 rows"),
+        (lambda f, j: bmx.grid(f.to_dict()), "expected a pandas DataFrame, got a dict"),
+        (lambda f, j: bmx.compare(j.to_numpy(), ["a"]), "expected a pandas DataFrame, got a ndarray"),
+        (lambda f, j: bmx.compare(j, [], human="mqm"), "at least one column"),
+        (lambda f, j: bmx.compare(j.assign(**{"good one": np.nan}), ["good one"], human="mqm"), "0 numbers in 48 rows"),
+        (lambda f, j: bmx.compare(j, ["good one"], human="mqm", statistic="tau"), "statistic: unknown"),
+        (lambda f, j: bmx.compare(j, ["good one"], human="mqm", resamples="x"), "^resamples: expected a whole"),
+        (lambda f, j: bmx.compare(j.drop(columns="sys"), ["good one"], human="mqm", by="item"), "no column for system"),
+        (
+            lambda f, j: bmx.compare(j.drop(columns="sys"), ["good one"], human="mqm", level="system"),
+            "compares systems",
+        ),
         (lambda f, j: bmx.grid(f.assign(mt=[1, "a", *f["mt"][2:]])), "the frame cannot be used"),
         (lambda f, j: bmx.grid(f, columns={"scor": "DA"}), "unknown role 'scor'"),
         (lambda f, j: bmx.grid(f, columns={"score": "DAA"}), "Did you mean 'DA'"),
@@ -138,3 +168,27 @@ def test_mistakes_name_the_frame_and_the_way_out(texts, judged, ask, said):
     with pytest.raises(BmxError, match=said) as caught:
         ask(texts, judged)
     assert "bmx_grid-" not in str(caught.value), "no temporary path"
+
+
+def test_what_the_sweep_says_on_the_way_speaks_of_the_frame(judged, capsys):
+    """A metric that scored some segments is a warning, not a mistake; its file is nothing that the user wrote."""
+    some = judged.assign(**{"good one": judged["good one"].where(judged.index >= 20)})
+    bmx.compare(some, ["good one"], human="mqm", resamples=50)
+    assert "warning: the frame: 20 of 48 segments have no score" in capsys.readouterr().err
+
+
+def test_a_notebook_shows_the_best_metric_first_and_the_difference_with_its_interval(judged):
+    found = bmx.compare(judged, ["poor, (v2) ü", "good one"], human="mqm", by="item", resamples=50)
+    shown = found._repr_html_()
+    assert shown.index("good one") < shown.index("poor, (v2) ü") and "with mqm" in shown
+    assert all(number(found.tests.iloc[0][name], "+.4f") in shown for name in ("difference", "low", "high"))
+    assert repr(found) == "Compared(good one, poor, (v2) ü: segment level, grouping item, pearson)"
+
+
+def test_a_temporary_result_has_tables_and_words_but_no_page(texts, tmp_path):
+    found = bmx.grid(texts, cache_dir=tmp_path / "cache", **QUICK)
+    assert not (found.folder / "report.html").exists() and "verdicts" in found.names
+    assert str(found.folder) not in found._repr_html_()
+    assert found.words().frame["word"].tolist()[:7] == texts["ref"][0].split()
+    kept = bmx.grid(texts, cache_dir=tmp_path / "cache", output_dir=tmp_path / "kept", **QUICK)
+    assert (kept.folder / "report.html").is_file()

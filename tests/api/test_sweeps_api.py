@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,10 @@ import pandas as pd
 import pytest
 
 import bmx_grid as bmx
-from bmx_grid.api.sweeps import override_value
+from bmx_grid.api.overrides import override_value
 from bmx_grid.commands.compose import composed
 from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError
+from bmx_grid.wording import number
 
 SMALL = {"metric": ["chrf"], "explainer": ["erasure"], "limit": 6, "tracking": "none", "executor": "sequential"}
 STEP = {"grid.p.step": 5}
@@ -48,13 +50,48 @@ def test_tables_are_data_frames(sweep):
     assert {"low", "high", "p_holm"} <= set(sweep.tests)
     assert set(sweep.correlations["level"]) >= {"segment"}
     assert "settings" in sweep.analysis.data_frames()
-    assert "baseline" in sweep._repr_html_() and str(sweep.n_failed) == "0"
+    assert sweep.n_failed == 0
+
+
+def test_a_notebook_shows_what_is_established_and_every_gain_with_its_interval(sweep):
+    shown = sweep._repr_html_()
+    assert "verdict at this point" in shown
+    row = sweep.settings.set_index("language_pair").loc["de-en"]
+    assert all(number(row[name], form) in shown for name, form in (("baseline", ".4f"), ("fixed_gain", "+.4f")))
+    test = sweep.tests.query("language_pair == 'de-en' and test == 'perm_inputs' and point == 'published'").iloc[0]
+    assert number(test["low"], "+.4f") in shown and number(test["high"], "+.4f") in shown
+
+
+def test_a_notebook_shows_a_sweep_without_results_as_its_sentence(tmp_path):
+    assert bmx.Run(tmp_path)._repr_html_().endswith("Tables: none.</p>")
+
+
+@pytest.mark.parametrize("side", ["reference", "hypothesis"])
+def test_the_words_of_a_segment_are_those_that_the_scorer_explains(sweep, side):
+    found = sweep.words("de-en", ids=["de-en-001"])
+    own = found.frame.query("side == @side")
+    sample = resources.files("bmx_grid.datasets").joinpath("sample.tsv").read_text(encoding="utf-8")
+    names, _, row = (line.split("\t") for line in sample.splitlines()[:1] + sample.splitlines()[:2])
+    texts = dict(zip(names, row, strict=True))
+    scored = bmx.load("chrf", "erasure").explain([texts["reference"]], [texts["hypothesis"]])
+    assert own["word"].tolist() == texts[side].split(" ")
+    assert own["attribution"].tolist() == scored.explanations[0].attributions[side].tolist()
+    assert own["score"].unique().tolist() == scored.base.tolist()
+
+
+def test_a_notebook_shows_words_in_two_colours_and_two_lines(sweep):
+    found = sweep.words("de-en")
+    shown = found._repr_html_()
+    signs = {("solid" if value > 0 else "wavy") for value in found.frame["attribution"] if value}
+    assert signs == {"solid", "wavy"} and all(f"underline {sign}" in shown for sign in signs)
+    assert shown.count("metric alone") == 5 and "1 more segment" in shown
 
 
 @pytest.mark.parametrize("kind", ["curves", "heat"])
 def test_a_setting_is_drawn(sweep, kind):
     figure = sweep.plot("de-en", kind=kind)
     assert figure.axes and "de-en" in figure.texts[0].get_text()
+    assert figure._repr_png_().startswith(b"\x89PNG"), "a notebook shows figures that pyplot did not make only so"
 
 
 @pytest.mark.parametrize(
@@ -65,12 +102,28 @@ def test_a_setting_is_drawn(sweep, kind):
         (lambda run: run.plot(), ConfigError, "4 settings fit .*name one"),
         (lambda run: run.plot("de-eb"), ConfigError, "Did you mean 'de-en'"),
         (lambda run: run.plot("de-en", kind="bars"), ConfigError, "unknown kind 'bars'"),
+        (lambda run: run.words(), ConfigError, "4 settings fit .*name one: words"),
+        (lambda run: run.words("de-en", "chrff"), ConfigError, "Did you mean 'chrf'"),
+        (lambda run: run.words("de-en", ids=["de-en-01"]), ConfigError, "Did you mean 'de-en-001'"),
+        (lambda run: bmx.analyse([run]), ConfigError, "two or more"),
+        (lambda run: bmx.analyse(run), ConfigError, "as a list"),
         (lambda run: bmx.Run(run.folder / "elsewhere"), DataMissingError, "there is no folder"),
     ],
 )
 def test_what_is_not_there_is_said(sweep, ask, error, said):
     with pytest.raises(error, match=said):
         ask(sweep)
+
+
+def test_words_need_their_cache(sweep, tmp_path):
+    (tmp_path / "config.yaml").write_text(
+        (sweep.folder / "config.yaml").read_text().replace(str(sweep.folder.parent / "cache"), str(tmp_path / "none"))
+    )
+    with pytest.raises(DataMissingError, match="not in the cache"):
+        bmx.Run(tmp_path).words("de-en")
+    (tmp_path / "config.yaml").unlink()
+    with pytest.raises(DataMissingError, match=r"no config\.yaml"):
+        bmx.Run(tmp_path).words("de-en")
 
 
 @pytest.mark.parametrize(
@@ -136,3 +189,17 @@ def test_a_damaged_table_is_named(sweep, tmp_path):
     (tmp_path / "grid.parquet").write_bytes(b"PAR1 no table")
     with pytest.raises(DataError, match="grid.parquet: not a readable Parquet file"):
         bmx.Run(tmp_path).grid  # noqa: B018
+
+
+def test_a_notebook_shows_a_mistake_as_its_sentence(capsys):
+    """IPython's own way to show an exception, which prints the frames of every other one."""
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell()
+    try:
+        shell.run_cell("import bmx_grid\nbmx_grid.run('quickstartt')")
+        said = capsys.readouterr().out
+        assert said.startswith("ConfigError: unknown sweep 'quickstartt'. Did you mean 'quickstart'?")
+        assert "Traceback" not in said and len(said.strip().splitlines()) == 1
+    finally:
+        shell.history_manager.end_session()

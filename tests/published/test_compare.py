@@ -2,6 +2,7 @@
 
 import fnmatch
 import importlib.util
+import re
 import sys
 
 import pyarrow.parquet as pq
@@ -26,9 +27,22 @@ def script(name):
     return module
 
 
+def reproduced(told: str) -> list[str]:
+    """The rows of a README's table of published and computed numbers, from what compare.py prints."""
+    lines = [re.split(r" {2,}", line) for line in told.splitlines() if line.endswith("  agrees")]
+    return [f"| {' | '.join(line[:5])} |" for line in lines]
+
+
+def shown(paper: str) -> list[str]:
+    """These rows as they stand in the README."""
+    text = (ROOT / "experiments" / paper / "README.md").read_text(encoding="utf-8")
+    return text.split("| value | where | published | here | difference |\n|---|---|---:|---:|---:|\n")[1].splitlines()
+
+
 def test_the_published_grid_agrees_with_every_number_of_the_paper(compare, authors_grid, capsys):
     assert compare.main(["bmx_2022", str(authors_grid)]) == 0
     told = capsys.readouterr().out
+    assert reproduced(told) == shown("bmx_2022")
     assert told.splitlines()[-1] == "57 agree, 0 differ, 4 not here"
     assert "needs the grid.parquet of +sweep=wmt22" in told
 

@@ -1,11 +1,13 @@
 """Every worked example of the lecture, as experiments/compare.py recomputes it."""
 
-from test_compare import script
+from test_compare import reproduced, script, shown
 
 
 def test_every_worked_example_of_the_lecture_agrees(capsys):
     assert script("compare").main(["mt_evaluation_lecture_2024"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "46 agree, 0 differ"
+    told = capsys.readouterr().out
+    assert told.splitlines()[-1] == "46 agree, 0 differ"
+    assert reproduced(told) == shown("mt_evaluation_lecture_2024")
 
 
 def test_ranks_are_printed_with_intervals(capsys):

@@ -1,0 +1,169 @@
+"""What each word of a setting's segments contributes: a table of words, and coloured words in a notebook."""
+
+from __future__ import annotations
+
+import functools
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bmx_grid.api.plots import Names, the_one
+from bmx_grid.api.shown import paragraphs
+from bmx_grid.errors import ConfigError, DataMissingError, unknown
+from bmx_grid.wording import counted, number, setting_label, visible
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bmx_grid.analysis.examples import Side
+    from bmx_grid.segments import Segment
+    from bmx_grid.sweep.plan import SweepPlan
+
+MOST_SHOWN, MOST_NAMED = 5, 10  # segments in a notebook, ids in a message
+BLUE, ORANGE = "0,114,178", "213,94,0"  # raises, lowers the score; the underline says the same without colour
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """The attributions of one setting's segments.
+
+    names: data set, language pair, metric, explainer.
+    """
+
+    names: tuple[str, str, str, str]
+    _explained: Sequence[_Explained]
+
+    @functools.cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row per word: id, system, score of the segment by the metric alone, side, position (from 0), word,
+        attribution (NaN where a segment could not be explained)."""
+        import pandas as pd
+
+        rows = [
+            (one.segment.id, one.segment.system, one.score, side.name, position, word, value)
+            for one in self._explained
+            for side in one.sides
+            for position, (word, value) in enumerate(zip(side.words, side.attributions.tolist(), strict=True))
+        ]
+        return pd.DataFrame(rows, columns=["id", "system", "score", "side", "position", "word", "attribution"])
+
+    def __repr__(self) -> str:
+        return f"Words({setting_label(*self.names)}: {counted(len(self._explained), 'segment')})"
+
+    def _repr_html_(self) -> str:
+        more = len(self._explained) - MOST_SHOWN
+        head = f"{setting_label(*self.names)}. Blue, solid line: raises the score; orange, wavy line: lowers it."
+        rest = paragraphs(f"… and {counted(more, 'more segment')}: words(…, ids=[ID]).") if more > 0 else ""
+        return paragraphs(head) + "".join(map(_article, self._explained[:MOST_SHOWN])) + rest
+
+
+@dataclass(frozen=True, eq=False)
+class _Explained:
+    segment: Segment
+    score: float
+    sides: Sequence[Side]
+
+
+def words_of(folder: Path, names: Names, ids: Sequence[str] | None) -> Words:
+    """The words of the one setting of the sweep in `folder` that fits `names`.
+
+    Raises ConfigError where none or several settings fit or an id is unknown, DataMissingError where the configuration,
+    data or attributions of the sweep are gone.
+    """
+    from bmx_grid.analysis.examples import sides_of
+
+    plan = _plan(folder, names)
+    explained = [one for one in plan.settings if one.setting.explainer is not None]
+    if not explained:
+        why = "; ".join(f"{one.label}: {one.reason}" for one in plan.failed[:2])
+        raise DataMissingError(f"{folder}: no setting with an explainer can be read again. {why or 'There is none.'}")
+    planned = explained[the_one([one.setting.names for one in explained], names, "words")]
+    setting = planned.setting
+    if planned.missing:
+        raise DataMissingError(
+            f"{setting.label}: the attributions of {len(planned.missing)} segments are not in the cache; run the sweep "
+            "again with the same cache_dir."
+        )
+    stored, texts = setting.explanations(), setting.attributed()
+    segments = setting.segments.segments
+    wanted = None if ids is None else _known(ids, {one.id for one in segments})
+    found = [
+        _Explained(one, float(stored.base_scores[row]), sides_of(setting, stored, texts, row))
+        for row, one in enumerate(segments)
+        if wanted is None or one.id in wanted
+    ]
+    return Words(setting.names, found)
+
+
+def _plan(folder: Path, names: Names) -> SweepPlan:
+    """The part of the folder's sweep that has the settings of these names, planned again. Scores nothing."""
+    import yaml
+
+    from bmx_grid.commands.settings import Settings, chosen_options
+    from bmx_grid.configure import build
+    from bmx_grid.datasets.base import DatasetReader
+    from bmx_grid.explainers.base import Explainer
+    from bmx_grid.metrics.base import Metric
+    from bmx_grid.sweep.plan import make_plan
+
+    path = folder / "config.yaml"
+    if not path.is_file():
+        raise DataMissingError(f"{folder} has no config.yaml, which says where its data and attributions are.")
+    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    settings = Settings.from_config(config)
+    dataset, pair, metric, _ = names
+    readers = {name: build(node, DatasetReader, f"dataset.{name}") for name, node in chosen_options(config, "dataset")}
+    known = {one.name for one in readers.values()}
+    if dataset is not None and dataset not in known:
+        raise ConfigError("dataset: " + unknown("data set", dataset, known))
+    metrics = dict(chosen_options(config, "metric"))
+    explainers = dict(chosen_options(config, "explainer", least=0))
+    return make_plan(
+        {
+            name: replace(one, language_pairs=(pair,)) if pair in one.language_pairs else one
+            for name, one in readers.items()
+            if dataset in (None, one.name)
+        },
+        # A name that is no option may be one of the names in an option's files.
+        {
+            name: build(node, Metric, f"metric.{name}")
+            for name, node in metrics.items()
+            if metric not in metrics or metric == name
+        },
+        {name: build(node, Explainer, f"explainer.{name}") for name, node in explainers.items()},
+        data_dir=settings.data_dir,
+        cache_dir=settings.cache_dir,
+        limit=settings.limit,
+        seed=settings.seed,
+        words=settings.words,
+    )
+
+
+def _known(ids: Sequence[str], known: set[str]) -> set[str]:
+    wanted = {str(one) for one in ([ids] if isinstance(ids, str) else ids)}
+    for one in sorted(wanted - known):
+        raise ConfigError("ids: " + unknown("segment", one, sorted(known)[:MOST_NAMED]))
+    return wanted
+
+
+def _article(one: _Explained) -> str:
+    """A segment as HTML: below each word its attribution, the stronger the colour, the larger it is in the segment."""
+    from bmx_grid.analysis.examples import strengths
+
+    parts = [f"<p><b>{html.escape(visible(one.segment.name))}</b>: metric alone {number(one.score, '.4f')}</p>"]
+    for side, strong in zip(one.sides, strengths(one.sides), strict=True):
+        words = zip(side.words, side.attributions.tolist(), strong.tolist(), strict=True)
+        shown = " ".join(_word(word, value, strength) for word, value, strength in words)
+        parts.append(f"<p dir='auto' style='line-height:2.2'><small>{html.escape(side.name)}</small><br>{shown}</p>")
+    return "".join(parts)
+
+
+def _word(word: str, value: float, strength: float) -> str:
+    colour, line = (BLUE, "solid 2px") if value > 0 else (ORANGE, "wavy 1.5px")
+    style = f"background:rgba({colour},{strength / 2:.2f});text-decoration:underline {line}" if value else ""
+    return (
+        f"<span style='display:inline-block;text-align:center;line-height:1.2'><span style='{style}'>"
+        f"{html.escape(visible(word))}</span><br><small>{number(value, '+.2g')}</small></span>"
+    )
