@@ -156,7 +156,7 @@ def compare(
         told = {
             **written.dataset(texts, language_pair),
             "metric.imported.files": files,
-            **{f"metric.imported.columns.{role}": columns_of.get(role) for role in ("id", "system")},
+            **{f"metric.imported.columns.{role}": columns_of.get(role) for role in ("id", "system", "language_pair")},
             **{f"evaluation.{name}.resamples": resamples for name in ("levels", "significance")},
             "evaluation.significance.statistics": [statistic],
             "seed": seed,

@@ -21,30 +21,41 @@ from bmx_grid.report.summary import WIDEST, summary
 from bmx_grid.terminal import command
 from bmx_grid.wording import visible
 
-HELP = """usage: python -m bmx_grid analyse results=PATH [KEY=VALUE …]
+HELP = """usage: bmx-grid analyse results=PATH [KEY=VALUE ...]
 
-Selection of (p, w), evaluation, regression and densities of a results table: the grid.parquet of a sweep, or any
-Parquet or CSV file of the columns dataset, language_pair, metric, explainer, side, w, p, correlation. What the sweep
-tested (tests.parquet, selection.parquet, placebos.parquet, …) is read from beside its grid.parquet.
+Selection of (p, w), evaluation, regression and densities of a results table:
+the grid.parquet of a sweep, or any Parquet or CSV file of the columns dataset,
+language_pair, metric, explainer, side, w, p, correlation. What the sweep tested
+(tests.parquet, selection.parquet, ...) is read from beside its grid.parquet.
 
-  results=PATH            the table, or the output folder of a sweep; [PATH,PATH,…]: the output folders of several
-                          sweeps, set beside each other: gains of both, and their difference with its interval
-  output_dir=DIR          where analysis.json, tables/, figures/ and report.html are written (default: the
-                          folder of the table)
-  figures=true|false      draw the figures (default: true)
-  report=true|false       write report.html, one page with everything, to be opened in a browser (default: true)
-  tie=first|mildest       how ties between best points are broken: the first, p ascending and w fastest (the paper's
-                          rule), or of those within 1e-5 the one with the largest w, then p nearest 1; with mildest,
-                          settings that nothing improves are left out (default: first)
-  select.from=PATH        evaluate at the medians of another table, which shares no setting with this one
-  fixed.EXPLAINER.w=W     evaluate an explainer at this point, the nearest of the grid; both w and p are needed
-  fixed.EXPLAINER.p=P
-  questions=MODULE,…      further questions: modules with `compute` and `tables`, of packages that the environment
-                          variable BMX_ALLOWED_PACKAGES names
-  side=both|hypothesis    which side, if the table holds both
-  tracking=none           the only value: this command writes to output_dir only, sweeps track their own analysis
+  results=PATH          the table, or the output folder of a sweep, or of a
+                        multirun, whose sweeps are set beside each other;
+                        [PATH,PATH,...]: several sweeps beside each other: gains
+                        of both, and their difference with its interval
+  output_dir=DIR        where analysis.json, tables/, figures/ and report.html
+                        are written (default: the folder of the table)
+  figures=true|false    draw the figures (default: true)
+  report=true|false     write report.html, one page with everything (default:
+                        true)
+  tie=first|mildest     how ties between best points are broken: the first, p
+                        ascending and w fastest (the paper's rule, the default),
+                        or of those within 1e-5 the one with the largest w, then
+                        p nearest 1; with mildest, settings that nothing
+                        improves are left out
+  select.from=PATH      evaluate at the medians of another table, which shares
+                        no setting with this one
+  fixed.EXPLAINER.w=W   evaluate an explainer at this point, the nearest of the
+  fixed.EXPLAINER.p=P   grid; both w and p are needed
+  questions=MODULE,...  further questions: modules with `compute` and `tables`,
+                        of packages that BMX_ALLOWED_PACKAGES names
+  side=both|hypothesis  which side, if the table holds both
+  tracking=none         the only value: sweeps track their own analysis
 
-exit status: 0 done; 2 a mistake in the command or in the table."""
+exit status: 0 done; 2 a mistake in the command or in the table.
+
+examples:
+  bmx-grid analyse results=outputs/quickstart output_dir=analysis
+  bmx-grid analyse results=[outputs/a,outputs/b]"""
 
 POINT = ("fixed.EXPLAINER.w", "fixed.EXPLAINER.p")
 KEYS = ("results", "output_dir", "figures", "report", "tie", "select.from", *POINT, "questions", "side", "tracking")

@@ -24,19 +24,19 @@ from bmx_grid.terminal import RESUMES, command
 from bmx_grid.wording import counted
 
 EPILOG = """settings:
-  data_dir=DIR           the folder of the data sets (default: $BMX_DATA_DIR, or data)
+  data_dir=DIR           the folder of the data sets (default: $BMX_DATA_DIR, or
+                         data)
   language_pair=LP[,LP]  only these language pairs
   limit=N                show: how many segments of each pair (default 3)
-  KEY=VALUE              any other key of the data set's YAML file, e.g. path=my.tsv, columns.score=da
+  KEY=VALUE              any other key of the data set's YAML file: path=my.tsv,
+                         columns.score=da
+
+exit status: 0 done; 1 something is missing, differs or could not be fetched;
+  2 a mistake in the command or its file.
 
 examples:
-  python -m bmx_grid data list data_dir=data
-  python -m bmx_grid data download wmt17 data_dir=data
-  python -m bmx_grid data verify all data_dir=data
-  python -m bmx_grid data show mlqe_pe language_pair=ro-en limit=5
-  python -m bmx_grid data show tabular path=my.tsv
-
-exit status: 0 done; 1 something is missing, differs or could not be fetched; 2 a mistake in the command or its file."""
+  bmx-grid data download wmt17 data_dir=data
+  bmx-grid data show tabular path=my.tsv"""
 
 
 class Settings:
@@ -197,7 +197,7 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status (see EPILOG)."""
     parser = argparse.ArgumentParser(
-        prog="python -m bmx_grid data",
+        prog="bmx-grid data",
         description="List, download, verify and show data sets.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -117,7 +117,7 @@ def test_what_is_missing_or_unknown_is_found_while_composing(argument, message):
 def test_a_command_that_does_not_exist_is_answered_with_those_that_do(given, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["bmx-grid", given])
     assert answered(lambda: _run(given)) == 2
-    assert "Available: analyse, data, score" in capsys.readouterr().err
+    assert "Available: analyse, compare, data, run, score" in capsys.readouterr().err
 
 
 def test_one_segment_too_long_for_shap_leaves_the_others_explained(tmp_path):
