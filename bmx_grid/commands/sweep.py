@@ -163,7 +163,7 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     from bmx_grid.report.analysis_files import analyse_sweep
     from bmx_grid.report.figures.grid import draw_setting, is_current
     from bmx_grid.report.running import setting_line
-    from bmx_grid.report.terminal import in_words, sweep_table
+    from bmx_grid.report.terminal import fitted, in_words, sweep_table
     from bmx_grid.sweep.complete import complete
     from bmx_grid.sweep.evaluated import refused
     from bmx_grid.sweep.plan import Refused
@@ -237,10 +237,10 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     tracker.finish("finished", failed)
     of_settings = sweep_table(results, failed, tested=gains_with_intervals(frames_of(tables, ("points", "tests"))))
     shown = "\n".join(part for part in (*in_words(sentences, _advice(tables)), of_settings, note) if part)
-    say(shown)
+    say(f"\n{shown}\n")
     scored = sum(one.result.n_texts for one in (*outcomes, *again) if one.result is not None)
     say(f"{counted(scored, 'text')} scored in {time.perf_counter() - start:.1f} s; written to {out}/:")
-    say(f"  {', '.join(listed(out, written))}{tracker.where()}")
+    say(fitted(f"  {', '.join(listed(out, written))}{tracker.where()}"))
     if moved:
         say(f"{counted(len(moved), 'file')} of an earlier run moved to {out}/previous/")
     if tracker.failure is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -10,16 +11,22 @@ import numpy as np
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.measures.cluster_means import FEWEST_CLUSTERS
 from bmx_grid.measures.correlation import FEWEST
+from bmx_grid.report.table import columns_of
 from bmx_grid.segments import SegmentSet
 from bmx_grid.sweep.evaluated import Outcome
 from bmx_grid.sweep.plan import SweepPlan
-from bmx_grid.wording import counted, number, point_in_words, setting_label
+from bmx_grid.wording import counted, number, setting_label
 
 FEWEST_WORDS = 3  # per text, on average
 
 
-def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> str:
-    """One line for one finished setting. A reason that is already in `said` is not said again; a new one is added."""
+def setting_line(outcome: Outcome, place: int, total: int, said: set[str], width: int | None = None) -> str:
+    """One line for one finished setting: the metric alone, its gain at the declared point, and what it took.
+
+    A reason that is already in `said` is not said again; a new one is added. width: characters per line, as wide as the
+    terminal for None: what has no room is left out, from the end. Reasons are never shortened.
+    """
+    width = shutil.get_terminal_size((80, 24)).columns if width is None else width
     head = f"[{place:>{len(str(total))}}/{total}] {outcome.label}: "
     result = outcome.result
     if result is None:
@@ -29,14 +36,15 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> st
     parts = []
     if math.isfinite(result.baseline):
         parts.append(f"baseline {number(result.baseline, '.4f')}")
-    if result.has_grid:
-        at = point_in_words(result.grid.best_w, result.grid.best_p)
-        parts.append(f"best {number(result.grid.best, '.4f')} at {at}")
+    if result.has_grid and math.isfinite(result.fixed_gain):
+        parts.append(f"gain {number(result.fixed_gain, '+.4f')}")
     if result.n_unexplained > 0:
         parts.append(f"{counted(result.n_unexplained, 'segment')} not explained")
-    truncated = f", {result.n_truncated:,} truncated" if result.n_truncated > 0 else ""
-    spent = f"{counted(result.n_texts, 'text')}{truncated}, {result.seconds:.1f} s"
-    parts.append("cached" if outcome.status == "cached" else spent)
+    parts += [f"{result.n_truncated:,} truncated"] if result.n_truncated > 0 else []
+    spent = [f"{result.seconds:.1f} s", counted(result.n_texts, "text")]
+    parts += ["cached"] if outcome.status == "cached" else spent
+    while len(parts) > 1 and columns_of(head + ", ".join(parts)) > width:
+        parts.pop()
     return head + ", ".join(parts)
 
 
