@@ -23,8 +23,8 @@ from bmx_grid.wording import counted
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bmx_grid.commands.watched import Watched
     from bmx_grid.evaluations.base import Evaluation
-    from bmx_grid.progress import Progress
     from bmx_grid.sweep.evaluated import Outcome
     from bmx_grid.sweep.executors.base import Executor
     from bmx_grid.sweep.output import OutputFolder
@@ -159,7 +159,7 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     from bmx_grid.analysis.frames import frames_of
     from bmx_grid.analysis.tested import gains_with_intervals
     from bmx_grid.commands.headline import headline
-    from bmx_grid.progress import Progress
+    from bmx_grid.commands.watched import Watched
     from bmx_grid.report.analysis_files import analyse_sweep
     from bmx_grid.report.figures.grid import draw_setting, is_current
     from bmx_grid.report.running import setting_line
@@ -183,16 +183,17 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     try:
         tracker.start(settings.name, sweep.config, out)
         with sweep.executor.kept() as executor:
-            with Progress(plan.n_texts) as progress:
+            with Watched(plan, sweep.evaluations, len(executor.workers())) as progress:
                 for outcome in run_plan(
                     plan,
                     sweep.evaluations,
                     executor=executor,
                     seed=settings.seed,
                     stop_on_error=settings.on_error == "stop",
-                    progress=progress.advance,
+                    progress=progress.scored,
                 ):
                     outcomes.append(outcome)
+                    progress.ended(outcome)
                     progress.say(setting_line(outcome, len(outcomes), len(plan.settings), said))
                     result = outcome.result
                     if result is None:
@@ -261,7 +262,7 @@ def _advice(tables: Mapping[str, pa.Table]) -> list[str]:
 
 
 def _run_repeats(
-    sweep: Sweep, executor: Executor, outcomes: Sequence[Outcome], progress: Progress
+    sweep: Sweep, executor: Executor, outcomes: Sequence[Outcome], progress: Watched
 ) -> list[tuple[int, Outcome]]:
     """Run the settings of further seeds, unless the sweep stops at a failure; their outcomes with their seed."""
     from bmx_grid.report.running import setting_line
@@ -274,7 +275,7 @@ def _run_repeats(
     found: list[tuple[int, Outcome]] = []
     total, said = len(plan.everything) - len(plan.settings), set[str]()
     for seed, outcome in run_repeats(
-        plan, done, sweep.grid, executor=executor, stop_on_error=stops, progress=progress.advance
+        plan, done, sweep.grid, executor=executor, stop_on_error=stops, progress=progress.scored
     ):
         found.append((seed, outcome))
         progress.say(setting_line(outcome, len(found), total, said))

@@ -24,7 +24,7 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str], width
     """One line for one finished setting: the metric alone, its gain at the declared point, and what it took.
 
     A reason that is already in `said` is not said again; a new one is added. width: characters per line, as wide as the
-    terminal for None: what has no room is left out, from the end. Reasons are never shortened.
+    terminal for None: what has no room is left out, from the end, but no reason and nothing that was not explained.
     """
     width = shutil.get_terminal_size((80, 24)).columns if width is None else width
     head = f"[{place:>{len(str(total))}}/{total}] {outcome.label}: "
@@ -34,16 +34,17 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str], width
         said.add(outcome.reason)
         return f"{head}failed: {reason}"
     parts = []
+    if result.n_unexplained > 0:
+        parts.append(f"{counted(result.n_unexplained, 'segment')} not explained")
+    parts += [f"{result.n_truncated:,} truncated"] if result.n_truncated > 0 else []
+    needed = len(parts) + 1
     if math.isfinite(result.baseline):
         parts.append(f"baseline {number(result.baseline, '.4f')}")
     if result.has_grid and math.isfinite(result.fixed_gain):
         parts.append(f"gain {number(result.fixed_gain, '+.4f')}")
-    if result.n_unexplained > 0:
-        parts.append(f"{counted(result.n_unexplained, 'segment')} not explained")
-    parts += [f"{result.n_truncated:,} truncated"] if result.n_truncated > 0 else []
     spent = [f"{result.seconds:.1f} s", counted(result.n_texts, "text")]
     parts += ["cached"] if outcome.status == "cached" else spent
-    while len(parts) > 1 and columns_of(head + ", ".join(parts)) > width:
+    while len(parts) > needed and columns_of(head + ", ".join(parts)) > width:
         parts.pop()
     return head + ", ".join(parts)
 
