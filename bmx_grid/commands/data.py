@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.commands.own_table import is_table, own_table
 from bmx_grid.commands.user_yaml import parse_yaml
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.download.command import check, download
+from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.errors import BmxError, ConfigError, unknown
 from bmx_grid.perturbation import ROLES
 from bmx_grid.segments import SegmentSet, clusters
@@ -36,7 +38,7 @@ exit status: 0 done; 1 something is missing, differs or could not be fetched;
 
 examples:
   bmx-grid data download wmt17 data_dir=data
-  bmx-grid data show tabular path=my.tsv"""
+  bmx-grid data show my.tsv"""
 
 
 class Settings:
@@ -63,6 +65,8 @@ class Settings:
         return [self._reader(name) for name in names]
 
     def _reader(self, name: str) -> DatasetReader:
+        if is_table(name):
+            self.others, name = {**self.others, "path": name}, "tabular"
         if name not in options("dataset"):
             raise ConfigError(unknown("data set", name, [*options("dataset"), "all"]))
         node = load_option("dataset", name)
@@ -132,6 +136,10 @@ def _download(settings: Settings) -> int:
 
 def _show(settings: Settings) -> int:
     for reader in settings.readers():
+        table = own_table(reader) if isinstance(reader, Tabular) else None
+        if table is not None:
+            reader = table.reader
+            print("\n".join(table.lines()))
         sets = [reader.read(settings.data_dir, pair) for pair in reader.pairs(settings.data_dir)]
         labels = clusters(sets)
         for found, own in zip(sets, labels, strict=True):
@@ -142,6 +150,8 @@ def _show(settings: Settings) -> int:
                 f"{reader.name}: {len(several):,} clusters of segments that share a source or a reference, "
                 f"{sum(count > 1 for count in several.values()):,} of them in several language pairs"
             )
+        if table is not None:
+            print(f"\nto run it:\n{table.command()}")
     return 0
 
 
@@ -190,7 +200,10 @@ COMMANDS = {
     "list": (_list, "each data set, its language pairs, and whether its files are present"),
     "download": (_download, "fetch the files from their publishers, checked against their SHA-256"),
     "verify": (_verify, "compare the files with their SHA-256"),
-    "show": (_show, "counts, and the first segments of each language pair"),
+    "show": (
+        _show,
+        "counts, and the first segments of each language pair; of a table of yours also what its columns are taken for",
+    ),
 }
 
 
@@ -205,7 +218,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "command", choices=COMMANDS, help="; ".join(f"{name}: {text}" for name, (_, text) in COMMANDS.items())
     )
-    parser.add_argument("settings", nargs="*", metavar="NAME | KEY=VALUE", help="data sets, and settings (below)")
+    parser.add_argument(
+        "settings", nargs="*", metavar="NAME | KEY=VALUE", help="data sets (show: or a file), and settings (below)"
+    )
     parsed = parser.parse_args(arguments)
 
     def work() -> int:

@@ -28,7 +28,7 @@ exit status: 0 done; 1 something failed; 2 a mistake in the command; 130 Ctrl-C
 
 examples:
   bmx-grid run +sweep=quickstart       the embedded sample: no download, minutes
-  bmx-grid data show tabular path=my.tsv        what is recognised in your table"""
+  bmx-grid data show my.tsv            what is recognised in a table of yours"""
 HEAD = """usage: bmx-grid run [+sweep=NAME] [KEY=VALUE ...]      (run may be left out)
 
 Each setting (data set x language pair x metric x explainer) is scored and
