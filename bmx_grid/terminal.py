@@ -71,7 +71,7 @@ def plain_warnings() -> Iterator[None]:
     before, stream = warnings.showwarning, sys.stderr
     warnings.showwarning = _show_warning
     if stream is not None and stream.isatty() and not isinstance(stream, _WholeLines):
-        sys.stderr = _WholeLines(stream)  # type: ignore[assignment]
+        sys.stderr = _WholeLines(stream)
     try:
         yield
     finally:

@@ -15,7 +15,7 @@ from bmx_grid.analysis.load import load_table
 from bmx_grid.analysis.questions import Questions, with_others
 from bmx_grid.analysis.run import analyse
 from bmx_grid.configure import convert
-from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.errors import ConfigError, DataError, unknown
 from bmx_grid.report.analysis_files import write_analysis
 from bmx_grid.report.summary import WIDEST, summary
 from bmx_grid.terminal import command
@@ -158,22 +158,42 @@ def _main(given: list[str]) -> int:
 
 
 def _several(given: Sequence[str]) -> int | None:
-    """Set sweeps beside each other, where several are given; None where there is one."""
+    """Set sweeps beside each other, where several are given, or a multirun; None where there is one."""
     results = next((one.partition("=")[2] for one in given if one.startswith("results=")), "")
-    if not (results.startswith("[") and results.endswith("]")):
+    from bmx_grid.commands.gathered import as_shown, gathered_table, read_gathered
+
+    listed = results.startswith("[") and results.endswith("]")
+    path = Path(results).expanduser()
+    jobs = None if listed or not results else read_gathered(path)
+    if not listed and jobs is None:
         return None
     from bmx_grid.analysis.side_by_side import side_by_side
     from bmx_grid.report.table import as_text, write_tables
 
     folders = [Path(name.strip()).expanduser() for name in results[1:-1].split(",") if name.strip()]
+    folders = folders if jobs is None else [job.folder for job in jobs]
     others = [one for one in given if not one.startswith(("results=", "output_dir="))]
     if others:
         raise ConfigError(f"{others[0]}: sweeps beside each other take results=[A,B] and output_dir=DIR only.")
     out = next((Path(one.partition("=")[2]).expanduser() for one in given if one.startswith("output_dir=")), None)
-    table = side_by_side(folders).table()
-    print(as_text(table, shutil.get_terminal_size((WIDEST, 24)).columns), end="")
+    width = shutil.get_terminal_size((WIDEST, 24)).columns
+    tables = []
+    if jobs is not None:
+        tables.append(gathered_table(jobs, path if path.is_dir() else path.parent))
+        print(as_text(as_shown(tables[0]), width), end="")
+    if jobs is None or (out is not None and len(jobs) > 1):
+        try:
+            tables.append(side_by_side(folders).table())
+        except (ConfigError, DataError) as error:
+            if jobs is None:
+                raise
+            print(f"\nnot set beside each other: {error}")  # jobs may differ in metric or data
+    if jobs is None:
+        print(as_text(tables[0], width), end="")
+    elif out is None:
+        print("\neach pair of sweeps, setting by setting: add output_dir=DIR")
     if out is not None:
-        files = write_tables([table], out)
+        files = write_tables(tables, out)
         print("\nwritten: " + ", ".join(visible(str(path)) for path in files))
     return 0
 

@@ -237,11 +237,13 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
         raise
     tracker.finish("finished", failed)
     of_settings = sweep_table(results, failed, tested=gains_with_intervals(frames_of(tables, ("points", "tests"))))
-    shown = "\n".join(part for part in (*in_words(sentences, _advice(tables)), of_settings, note) if part)
+    words = "\n".join(in_words(sentences, _advice(tables)))
+    shown = "\n".join(part for part in (words, of_settings, note) if part)
     say(f"\n{shown}\n")
     scored = sum(one.result.n_texts for one in (*outcomes, *again) if one.result is not None)
     say(f"{counted(scored, 'text')} scored in {time.perf_counter() - start:.1f} s; written to {out}/:")
-    say(fitted(f"  {', '.join(listed(out, written))}{tracker.where()}"))
+    files = ", ".join(listed(out, written))
+    say(f"{fitted(f'  {files}')}{tracker.where()}")
     if moved:
         say(f"{counted(len(moved), 'file')} of an earlier run moved to {out}/previous/")
     if tracker.failure is not None:

@@ -12,6 +12,7 @@ from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.measures.cluster_means import FEWEST_CLUSTERS
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.report.table import columns_of
+from bmx_grid.report.terminal import fitted
 from bmx_grid.segments import SegmentSet
 from bmx_grid.sweep.evaluated import Outcome
 from bmx_grid.sweep.plan import SweepPlan
@@ -36,7 +37,8 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str], width
     parts = []
     if result.n_unexplained > 0:
         parts.append(f"{counted(result.n_unexplained, 'segment')} not explained")
-    parts += [f"{result.n_truncated:,} truncated"] if result.n_truncated > 0 else []
+    if result.n_truncated > 0:
+        parts.append(f"{result.n_truncated:,} of {counted(result.n_texts, 'text')} truncated")
     needed = len(parts) + 1
     if math.isfinite(result.baseline):
         parts.append(f"baseline {number(result.baseline, '.4f')}")
@@ -145,6 +147,7 @@ def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], n_points:
         lines.append(
             f"again with seed {seed}: {counted(len(settings), 'setting')} ({cached} cached), {texts:,} texts to score"
         )
+    n_rows = len(lines)  # what follows are sentences
     by_metric: dict[str, int] = {}
     for planned in plan.everything:
         name = planned.setting.metric_name
@@ -164,4 +167,4 @@ def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], n_points:
         f"{count * n_boosted:,} of them with w other than 1; at most {counted(plan.n_texts, 'text')} to score before "
         "repeats are taken out"
     )
-    return "\n".join(lines)
+    return "\n".join([*lines[:n_rows], *map(fitted, lines[n_rows:])])

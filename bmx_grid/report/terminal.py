@@ -76,8 +76,7 @@ def sweep_table(
     fixed points, and whether they survive the correction.
     """
     tested = {} if tested is None else tested
-    wide = shutil.get_terminal_size((80, 24)).columns if width is None else width
-    wide = max(min(wide, WIDEST), NARROWEST)
+    wide = terminal_width(width)
     ordered = sorted(results, key=lambda one: (one.dataset, one.metric, one.explainer, one.language_pair))
     parts = _rows(ordered, wide, tested) if len(ordered) <= MOST_ROWS else _summed_up(ordered, wide, tested)
     if failed:
@@ -86,16 +85,20 @@ def sweep_table(
     return "\n\n".join(parts) or ("" if ordered else "no setting was run")
 
 
+def terminal_width(width: int | None = None) -> int:
+    """Characters per line: `width`, or those of the terminal, but not too few and not too many to be read."""
+    wide = shutil.get_terminal_size((80, 24)).columns if width is None else width
+    return max(min(wide, WIDEST), NARROWEST)
+
+
 def fitted(text: str, width: int | None = None) -> str:
     """A sentence in lines that fit the terminal."""
-    wide = shutil.get_terminal_size((80, 24)).columns if width is None else width
-    return wrapped(text, max(min(wide, WIDEST), NARROWEST), "  ")
+    return wrapped(text, terminal_width(width), "  ")
 
 
 def in_words(sentences: Sequence[str], advice: Sequence[str] = (), width: int | None = None) -> list[str]:
     """What is established, then advice, in lines that fit the terminal, each with an empty line behind."""
-    wide = shutil.get_terminal_size((80, 24)).columns if width is None else width
-    wide = max(min(wide, WIDEST), NARROWEST)
+    wide = terminal_width(width)
     found: list[str] = []
     for heading, own in (("What is established", sentences), ("Advice", advice)):
         found += [heading, *(wrapped(one, wide, "  ") for one in own), ""] if own else []
@@ -228,8 +231,7 @@ def _fitting(
     if ends:
         columns = [one for one in columns if one.name in ("baseline", "fixed gain" if at_fixed else "gain")]
     if tested:
-        names = [one.name for one in columns]
-        at = names.index("shifted") if "shifted" in names else len(names)
+        at = next((place for place, one in enumerate(columns) if one.name == "shifted"), len(columns))
         columns.insert(at, _Column(INTERVAL, lambda one: _tested(tested.get(one.names)), 1, "tests.parquet"))
     every = list(columns)
     names = [_widest([name, *own]) for name, own in _names(results, first_name)]
