@@ -242,8 +242,8 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     say(f"\n{shown}\n")
     scored = sum(one.result.n_texts for one in (*outcomes, *again) if one.result is not None)
     say(f"{counted(scored, 'text')} scored in {time.perf_counter() - start:.1f} s; written to {out}/:")
-    files = ", ".join(listed(out, written))
-    say(f"{fitted(f'  {files}')}{tracker.where()}")
+    names = ", ".join(listed(out, written))
+    say(f"{fitted(f'  {names}')}{tracker.where()}")
     if moved:
         say(f"{counted(len(moved), 'file')} of an earlier run moved to {out}/previous/")
     if tracker.failure is not None:
