@@ -18,7 +18,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 COMMANDS = ("", "run", "score", "compare", "analyse", "data")
-COMPLETION = """## Completion
+COMPLETION = r"""## Completion
 
 Commands, flags, options, keys and sweeps are completed by the shell. In a file that it reads at its start:
 
@@ -28,7 +28,8 @@ Commands, flags, options, keys and sweeps are completed by the shell. In a file 
 | zsh | `~/.zshrc` | `eval "$(bmx-grid -sc install=zsh)"` |
 | fish | `~/.config/fish/config.fish` | `bmx-grid -sc install=fish \| source` |
 
-`-sc uninstall=SHELL` takes it out of a running shell. It works for the installed command, not for `python -m bmx_grid`."""
+`-sc uninstall=SHELL` takes it out of a running shell. It works for the installed command, not for
+`python -m bmx_grid`."""
 PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 LINK = re.compile(r"(!?\[[^\]]*\])\(([^)\s]+)\)")
 
