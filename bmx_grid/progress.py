@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from bmx_grid.terminal import say
+from bmx_grid.terminal import CLEAR, say
 
 LINE_EVERY_S = 30.0  # between progress lines where standard error is no terminal; a bar shows the rate of as long
 BYTES = "B"  # the unit that is written with a prefix: 12.3 MB
@@ -172,6 +173,19 @@ class Progress:
         if rate >= 1:
             return f"{rate:,.0f} {self._unit}/s"
         return f"{rate * 60:.2g} {self._unit}/min"
+
+
+@contextmanager
+def working(label: str) -> Iterator[None]:
+    """Say on a terminal what is being done, in a line that goes when it is done: for what cannot be counted."""
+    shown = sys.stderr.isatty()
+    if shown:
+        print(f"\r{label} …", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if shown:
+            print(CLEAR, end="", file=sys.stderr, flush=True)
 
 
 def _share(done: float, total: float) -> str:

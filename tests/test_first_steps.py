@@ -38,6 +38,7 @@ def test_the_transcript_runs_as_it_stands(tmp_path, monkeypatch, capsys):
         status = _run(words[1])
         out = capsys.readouterr().out
         assert status == 0, block
+        assert "\x1b" not in out, "no colours and no control sequences where there is no terminal"
         lines = [line.rstrip() for line in shown.splitlines() if line != "…"]
         if words[1] in SHOWN or dry:
             assert [line for line in lines if line not in out.splitlines()] == []

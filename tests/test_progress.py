@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from bmx_grid import progress as module
-from bmx_grid.progress import BYTES, LINE_EVERY_S, PRIOR_S, Progress, TimeLeft
+from bmx_grid.progress import BYTES, LINE_EVERY_S, PRIOR_S, Progress, TimeLeft, working
 from bmx_grid.terminal import plain_warnings
 
 
@@ -146,6 +146,21 @@ def rendered(text):
             lines[-1] = lines[-1][:at] + sign + lines[-1][at + 1 :]
             at += 1
     return [line.rstrip() for line in lines]
+
+
+def test_what_cannot_be_counted_is_said_on_a_terminal_and_goes(monkeypatch, capsys):
+    with working("analysis"):
+        pass
+    assert capsys.readouterr() == ("", "")
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with working("analysis"):
+        assert rendered(sys.stderr.getvalue()) == ["analysis …"]
+    assert rendered(sys.stderr.getvalue()) == [""]
 
 
 def test_no_warning_stands_in_the_line_of_a_bar(monkeypatch):

@@ -160,6 +160,7 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     from bmx_grid.analysis.tested import gains_with_intervals
     from bmx_grid.commands.headline import headline
     from bmx_grid.commands.watched import Watched
+    from bmx_grid.progress import working
     from bmx_grid.report.analysis_files import analyse_sweep
     from bmx_grid.report.figures.grid import draw_setting, is_current
     from bmx_grid.report.running import setting_line
@@ -208,7 +209,8 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
                         written += [figure, table]
                     tracker.log(result, (figure, table))
                 repeats = _run_repeats(sweep, executor, outcomes, progress)
-            results, incomplete = complete(outcomes, sweep.evaluations, executor)
+            with working("comparing metrics and language pairs"):
+                results, incomplete = complete(outcomes, sweep.evaluations, executor)
         again = [outcome for _, outcome in repeats]
         failed = [*refused([*outcomes, *again], plan), *incomplete]
         tables, files = write_tables(sweep, results, [*outcomes, *again])
@@ -219,7 +221,8 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
         note = ""
         sentences: Sequence[str] = ()
         if settings.analysis and results:
-            found = analyse_sweep(results, plan, grid, out, settings.questions, tables=tables, seed=settings.seed)
+            with working("analysis, figures and report"):
+                found = analyse_sweep(results, plan, grid, out, settings.questions, tables=tables, seed=settings.seed)
             note = found.note
             written += [*found.files, *(folder.known_below("tables") if found.unchanged else [])]
             written += folder.known_below("figures") if found.unchanged else []
