@@ -35,7 +35,10 @@ def _run(name: str) -> int:
         status: int = import_module(COMMANDS[name]).main(sys.argv[2:])
         return status
     if name and "=" not in name and not name.startswith(("-", "+", "~")):
-        raise ConfigError(unknown("command", name, COMMANDS) + " A sweep is given as KEY=VALUE, +sweep=NAME.")
+        from bmx_grid.configure import options
+
+        given = f"run it as bmx-grid +sweep={name}" if name in options("sweep") else "it is given as +sweep=NAME"
+        raise ConfigError(f"{unknown('command', name, COMMANDS)} If a sweep is meant, {given}.")
     from bmx_grid.commands.compose import main as run
 
     return run(sys.argv[1:])

@@ -115,8 +115,8 @@ def own_table(reader: Tabular) -> OwnTable:
 
 
 def is_table(name: str) -> bool:
-    """Whether the name of a data set is the path of a table."""
-    return name.lower().removesuffix(".gz").endswith(FORMATS)
+    """Whether the name of a data set is the path of a table, or of a file that the user takes for one."""
+    return name.lower().removesuffix(".gz").endswith(FORMATS) or Path(name).is_file()
 
 
 def _with_separator(reader: Tabular) -> Tabular:

@@ -88,7 +88,7 @@ def assign(
         raise DataError(
             f"{where}: {', '.join(problems)}. The file has the columns {listed(names)}. "
             + _advice(names, found, reader, left)
-            + f" What is recognised, and the command to run: bmx-grid data show {shlex.quote(where)}"
+            + f"; what is recognised, and the command to run: bmx-grid data show {shlex.quote(where)}"
         )
     return found
 

@@ -103,6 +103,23 @@ def test_named_columns_go_before_recognised_ones(show):
     assert status == 2 and "no column 'dda' for the score" in err and "did you mean 'da'" in err
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        pytest.param("none.tsv", "there is no file none.tsv", id="no such file"),
+        pytest.param("table.xlsx", "the name must end in .tsv, .csv, .jsonl, .parquet", id="another kind of file"),
+        pytest.param("wmt_17", "unknown data set 'wmt_17'. Did you mean 'wmt17'", id="no data set"),
+        pytest.param("tabular", "name your file: bmx-grid data show my.tsv", id="no file at all"),
+    ],
+)
+def test_what_is_no_table_is_one_sentence(name, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table.xlsx").write_bytes(b"PK")
+    assert main(["show", name]) == 2
+    err = capsys.readouterr().err
+    assert said in err and err.count("\n") == 1
+
+
 def test_ids_that_do_not_tell_segments_apart_are_not_taken(show):
     _, out, _ = show("my.tsv", "index|src|hyp|ref|da", "1|q|w|r|1", "1|q|v|r|2")
     assert "  id             the number of the row: index repeats within a pair\n" in out
