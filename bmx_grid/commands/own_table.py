@@ -122,7 +122,7 @@ def is_table(name: str) -> bool:
 def _with_separator(reader: Tabular) -> Tabular:
     """The reader, with the separator of a CSV file whose first line has more of another sign than commas."""
     if not reader.path:
-        raise ConfigError("tabular: name your file: bmx-grid data show my.tsv")
+        raise ConfigError(f"{KEY}.path is not set: name your file: bmx-grid data show my.tsv")
     path = Path(reader.path).expanduser()
     if reader.separator is not None or not path.name.lower().removesuffix(".gz").endswith(".csv") or not path.is_file():
         return reader

@@ -147,7 +147,6 @@ def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], n_points:
         lines.append(
             f"again with seed {seed}: {counted(len(settings), 'setting')} ({cached} cached), {texts:,} texts to score"
         )
-    n_rows = len(lines)  # what follows are sentences
     by_metric: dict[str, int] = {}
     for planned in plan.everything:
         name = planned.setting.metric_name
@@ -162,9 +161,10 @@ def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], n_points:
         lines.append(f"evaluation {name}: about {seconds:,.0f} s on one core" if seconds >= 1 else f"evaluation {name}")
     count = sum(planned.setting.explainer is not None for planned in plan.settings)
     n_cached = sum(planned.cached for planned in plan.settings)
-    lines.append(
+    total = (
         f"{counted(len(plan.settings), 'setting')} ({n_cached} cached), {counted(count * n_points, 'correlation')}, "
         f"{count * n_boosted:,} of them with w other than 1; at most {counted(plan.n_texts, 'text')} to score before "
         "repeats are taken out"
     )
-    return "\n".join([*lines[:n_rows], *map(fitted, lines[n_rows:])])
+    lines.append(fitted(total))
+    return "\n".join(lines)
