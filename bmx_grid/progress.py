@@ -5,14 +5,72 @@ from __future__ import annotations
 import importlib.util
 import sys
 import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from bmx_grid.terminal import say
+from bmx_grid.terminal import CLEAR, say
 
-LINE_EVERY_S = 30.0  # between progress lines where standard error is no terminal
+LINE_EVERY_S = 30.0  # between progress lines where standard error is no terminal; a bar shows the rate of as long
 NOTEBOOK_DELAY_S = 1.0  # shorter work shows no bar, which would leave an empty line
 BYTES = "B"  # the unit that is written with a prefix: 12.3 MB
+PRIOR_S = 10.0  # for so long all workers count as busy, whatever was seen: they take some seconds to start
+BAR = "{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt}{postfix}"
+
+
+class TimeLeft:
+    """Seconds left of work of several kinds whose pieces differ in cost, which workers do beside each other.
+
+    amounts: kind -> pieces to do. guesses: kind -> (group, seconds per piece of one worker), for kinds that have not
+    been timed; those of one group are then taken to cost what the timed ones cost. workers: how many there are.
+
+    A kind costs what its pieces took, without the first report, which loads models. How many workers there really are
+    is the time that they report by the time that has passed: on shared processors it is less than their number.
+    """
+
+    def __init__(self, amounts: Mapping[str, float], guesses: Mapping[str, tuple[str, float]], workers: int) -> None:
+        self._left, self._guesses, self._workers = dict(amounts), guesses, workers
+        self._first: dict[str, tuple[float, float]] = {}  # kind -> pieces and seconds of its first report
+        self._timed: dict[str, tuple[float, float]] = {}  # of all reports
+        self._busy = 0.0
+
+    def done(self, kind: str, pieces: float, seconds: float) -> None:
+        """A worker did so many pieces of a kind in so many seconds."""
+        self.dropped(kind, pieces)
+        before = self._timed.get(kind, (0.0, 0.0))
+        self._first.setdefault(kind, (pieces, seconds))
+        self._timed[kind] = (before[0] + pieces, before[1] + seconds)
+        self._busy += seconds
+
+    def dropped(self, kind: str, pieces: float) -> None:
+        """So many pieces of a kind will not be done."""
+        self._left[kind] = max(self._left.get(kind, 0.0) - pieces, 0.0)
+
+    def left(self, elapsed: float) -> float | None:
+        """Seconds left, `elapsed` seconds after the start; None before the first report."""
+        if not self._timed:
+            return None
+        busy = self._workers * PRIOR_S + self._busy
+        return sum(left * self._cost(kind) for kind, left in self._left.items() if left) * (PRIOR_S + elapsed) / busy
+
+    def _cost(self, kind: str) -> float:
+        """Seconds per piece of one worker."""
+        found = self._measured(kind)
+        if found is not None:
+            return found
+        group, guess = self._guesses[kind]
+        alike = [one for one in self._timed if self._guesses.get(one, ("", 0.0))[0] == group]
+        pieces, seconds = (sum(self._timed[one][at] for one in alike) for at in (0, 1))
+        return seconds / pieces if pieces else guess
+
+    def _measured(self, kind: str) -> float | None:
+        pieces, seconds = self._timed.get(kind, (0.0, 0.0))
+        first = self._first.get(kind, (0.0, 0.0))
+        if pieces > first[0]:
+            return (seconds - first[1]) / (pieces - first[0])
+        return seconds / pieces if pieces else None
 
 
 class Progress:
@@ -20,12 +78,22 @@ class Progress:
 
     total: how many there are; None where that is not known, 0 for nothing to show.
     label: what is going on, at the start of every line. unit: what is counted, in the plural ("texts"), or BYTES.
-    start: how many are already done.
+    start: how many are already done. time_left: what knows the time left better than the rate does.
     """
 
-    def __init__(self, total: int | None, label: str = "scoring", unit: str = "texts", start: int = 0) -> None:
+    def __init__(
+        self,
+        total: int | None,
+        label: str = "scoring",
+        unit: str = "texts",
+        start: int = 0,
+        time_left: TimeLeft | None = None,
+    ) -> None:
         self._total, self._label, self._unit, self._done = total, label, unit, start
-        self._last, self._last_done = time.monotonic(), start
+        self._time_left = time_left
+        self._start = self._last = time.monotonic()
+        self._last_done = start
+        self._recent = deque([(self._start, start)])  # (time, done) of the last LINE_EVERY_S
         self._bar: Any = None
         notebook = in_notebook()
         if total != 0 and (notebook or sys.stderr.isatty()):
@@ -36,6 +104,7 @@ class Progress:
                 unit_scale=True,
                 desc=label,
                 dynamic_ncols=True,
+                **({} if total is None else {"bar_format": BAR}),
                 **({"leave": False, "delay": NOTEBOOK_DELAY_S} if notebook else {}),
             )
 
@@ -52,6 +121,8 @@ class Progress:
         """`n` more are done."""
         self._done += n
         if self._bar is not None:
+            if self._total is not None:
+                self._bar.set_postfix_str(self._pace(), refresh=False)
             self._bar.update(n)
             return
         seconds = time.monotonic() - self._last
@@ -73,8 +144,25 @@ class Progress:
         if self._total is None:
             return f"{self._label}: {self._amount(done)}, {self._rate(rate)}"
         total = max(self._total, done)  # a total may be an estimate; 101 % would only confuse
-        left = f", {_duration((total - done) / rate)} left" if rate > 0 and done < total else ""
-        return f"{self._label}: {self._amount(done, total)} ({done / total:.0%}), {self._rate(rate)}{left}"
+        return f"{self._label}: {self._amount(done, total)} ({_share(done, total)}), {self._paced(rate, total)}"
+
+    def _pace(self) -> str:
+        """The rate of the last half minute and the time left, as a bar shows them."""
+        now = time.monotonic()
+        self._recent.append((now, self._done))
+        while len(self._recent) > 2 and now - self._recent[0][0] > LINE_EVERY_S:
+            self._recent.popleft()
+        seconds = now - self._recent[0][0]
+        rate = (self._done - self._recent[0][1]) / seconds if seconds > 0 else 0.0
+        return self._paced(rate, max(self._total or 0, self._done))
+
+    def _paced(self, rate: float, total: int) -> str:
+        """A rate and the time left with it, or as `time_left` knows it."""
+        left = None if self._time_left is None else self._time_left.left(time.monotonic() - self._start)
+        if left is None and rate > 0:
+            left = (total - self._done) / rate
+        said = "" if left is None or self._done >= total else f", {_duration(left)} left"
+        return f"{self._rate(rate)}{said}"
 
     def _amount(self, done: float, total: float | None = None) -> str:
         if self._unit == BYTES:
@@ -105,6 +193,24 @@ def _bar(notebook: bool) -> Any:
     from tqdm import tqdm
 
     return tqdm
+
+
+@contextmanager
+def working(label: str) -> Iterator[None]:
+    """Say on a terminal what is being done, in a line that goes when it is done: for what cannot be counted."""
+    shown = sys.stderr.isatty()
+    if shown:
+        print(f"\r{label} …", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if shown:
+            print(CLEAR, end="", file=sys.stderr, flush=True)
+
+
+def _share(done: float, total: float) -> str:
+    """Parts of a hundred, of which 100 is all: 99.7 % is 99 %."""
+    return f"{min(round(100 * done / total), 99 if done < total else 100)}%"
 
 
 def _duration(seconds: float) -> str:

@@ -105,11 +105,15 @@ def at_fixed(given: Given) -> Tested:
 
 @dataclass(frozen=True)
 class GainInterval:
-    """The interval of a setting's gain at its declared point, and whether it survives the correction."""
+    """The interval of a setting's gain at its declared point.
+
+    survives, lost: whether a gain above 0, or one below, survives the correction.
+    """
 
     low: float
     high: float
     survives: bool
+    lost: bool = False
 
 
 def gains_with_intervals(frames: Mapping[str, pd.DataFrame]) -> dict[tuple[str, ...], GainInterval]:
@@ -120,6 +124,7 @@ def gains_with_intervals(frames: Mapping[str, pd.DataFrame]) -> dict[tuple[str, 
             _number(row, "low"),
             _number(row, "high"),
             _number(row, "p_holm") <= ALPHA and _number(row, "difference") > 0,
+            _number(row, "p_holm") <= ALPHA and _number(row, "difference") < 0,
         )
         for (name, setting), row in found.items()
         if name == PUBLISHED and test

@@ -1,3 +1,10 @@
 """The command line: one file per command."""
 
-COMMANDS = ("score", "analyse", "data")  # modules of this package; anything else is a sweep's configuration
+# Name -> its module, whose `main(arguments)` returns the exit status; arguments of no command are those of a run.
+COMMANDS = {
+    "run": "bmx_grid.commands.compose",
+    "score": "bmx_grid.commands.score",
+    "compare": "bmx_grid.api.compare_command",
+    "analyse": "bmx_grid.commands.analyse",
+    "data": "bmx_grid.commands.data",
+}

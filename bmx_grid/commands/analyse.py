@@ -15,36 +15,47 @@ from bmx_grid.analysis.load import load_table
 from bmx_grid.analysis.questions import Questions, with_others
 from bmx_grid.analysis.run import analyse
 from bmx_grid.configure import convert
-from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.errors import ConfigError, DataError, unknown
 from bmx_grid.report.analysis_files import write_analysis
 from bmx_grid.report.summary import WIDEST, summary
 from bmx_grid.terminal import command
 from bmx_grid.wording import visible
 
-HELP = """usage: python -m bmx_grid analyse results=PATH [KEY=VALUE …]
+HELP = """usage: bmx-grid analyse results=PATH [KEY=VALUE ...]
 
-Selection of (p, w), evaluation, regression and densities of a results table: the grid.parquet of a sweep, or any
-Parquet or CSV file of the columns dataset, language_pair, metric, explainer, side, w, p, correlation. What the sweep
-tested (tests.parquet, selection.parquet, placebos.parquet, …) is read from beside its grid.parquet.
+Selection of (p, w), evaluation, regression and densities of a results table:
+the grid.parquet of a sweep, or any Parquet or CSV file of the columns dataset,
+language_pair, metric, explainer, side, w, p, correlation. What the sweep tested
+(tests.parquet, selection.parquet, ...) is read from beside its grid.parquet.
 
-  results=PATH            the table, or the output folder of a sweep; [PATH,PATH,…]: the output folders of several
-                          sweeps, set beside each other: gains of both, and their difference with its interval
-  output_dir=DIR          where analysis.json, tables/, figures/ and report.html are written (default: the
-                          folder of the table)
-  figures=true|false      draw the figures (default: true)
-  report=true|false       write report.html, one page with everything, to be opened in a browser (default: true)
-  tie=first|mildest       how ties between best points are broken: the first, p ascending and w fastest (the paper's
-                          rule), or of those within 1e-5 the one with the largest w, then p nearest 1; with mildest,
-                          settings that nothing improves are left out (default: first)
-  select.from=PATH        evaluate at the medians of another table, which shares no setting with this one
-  fixed.EXPLAINER.w=W     evaluate an explainer at this point, the nearest of the grid; both w and p are needed
-  fixed.EXPLAINER.p=P
-  questions=MODULE,…      further questions: modules with `compute` and `tables`, of packages that the environment
-                          variable BMX_ALLOWED_PACKAGES names
-  side=both|hypothesis    which side, if the table holds both
-  tracking=none           the only value: this command writes to output_dir only, sweeps track their own analysis
+  results=PATH          the table, or the output folder of a sweep, or of a
+                        multirun, whose sweeps are set beside each other;
+                        [PATH,PATH,...]: several sweeps beside each other: gains
+                        of both, and their difference with its interval
+  output_dir=DIR        where analysis.json, tables/, figures/ and report.html
+                        are written (default: the folder of the table)
+  figures=true|false    draw the figures (default: true)
+  report=true|false     write report.html, one page with everything (default:
+                        true)
+  tie=first|mildest     how ties between best points are broken: the first, p
+                        ascending and w fastest (the paper's rule, the default),
+                        or of those within 1e-5 the one with the largest w, then
+                        p nearest 1; with mildest, settings that nothing
+                        improves are left out
+  select.from=PATH      evaluate at the medians of another table, which shares
+                        no setting with this one
+  fixed.EXPLAINER.w=W   evaluate an explainer at this point, the nearest of the
+  fixed.EXPLAINER.p=P   grid; both w and p are needed
+  questions=MODULE,...  further questions: modules with `compute` and `tables`,
+                        of packages that BMX_ALLOWED_PACKAGES names
+  side=both|hypothesis  which side, if the table holds both
+  tracking=none         the only value: sweeps track their own analysis
 
-exit status: 0 done; 2 a mistake in the command or in the table."""
+exit status: 0 done; 2 a mistake in the command or in the table.
+
+examples:
+  bmx-grid analyse results=outputs/quickstart output_dir=analysis
+  bmx-grid analyse results=[outputs/a,outputs/b]"""
 
 POINT = ("fixed.EXPLAINER.w", "fixed.EXPLAINER.p")
 KEYS = ("results", "output_dir", "figures", "report", "tie", "select.from", *POINT, "questions", "side", "tracking")
@@ -147,22 +158,42 @@ def _main(given: list[str]) -> int:
 
 
 def _several(given: Sequence[str]) -> int | None:
-    """Set sweeps beside each other, where several are given; None where there is one."""
+    """Set sweeps beside each other, where several are given, or a multirun; None where there is one."""
     results = next((one.partition("=")[2] for one in given if one.startswith("results=")), "")
-    if not (results.startswith("[") and results.endswith("]")):
+    from bmx_grid.commands.gathered import as_shown, gathered_table, read_gathered
+
+    listed = results.startswith("[") and results.endswith("]")
+    path = Path(results).expanduser()
+    jobs = None if listed or not results else read_gathered(path)
+    if not listed and jobs is None:
         return None
     from bmx_grid.analysis.side_by_side import side_by_side
     from bmx_grid.report.table import as_text, write_tables
 
     folders = [Path(name.strip()).expanduser() for name in results[1:-1].split(",") if name.strip()]
+    folders = folders if jobs is None else [job.folder for job in jobs]
     others = [one for one in given if not one.startswith(("results=", "output_dir="))]
     if others:
         raise ConfigError(f"{others[0]}: sweeps beside each other take results=[A,B] and output_dir=DIR only.")
     out = next((Path(one.partition("=")[2]).expanduser() for one in given if one.startswith("output_dir=")), None)
-    table = side_by_side(folders).table()
-    print(as_text(table, shutil.get_terminal_size((WIDEST, 24)).columns), end="")
+    width = shutil.get_terminal_size((WIDEST, 24)).columns
+    tables = []
+    if jobs is not None:
+        tables.append(gathered_table(jobs, path if path.is_dir() else path.parent))
+        print(as_text(as_shown(tables[0]), width), end="")
+    if jobs is None or (out is not None and len(jobs) > 1):
+        try:
+            tables.append(side_by_side(folders).table())
+        except (ConfigError, DataError) as error:
+            if jobs is None:
+                raise
+            print(f"\nnot set beside each other: {error}")  # jobs may differ in metric or data
+    if jobs is None:
+        print(as_text(tables[0], width), end="")
+    elif out is None:
+        print("\neach pair of sweeps, setting by setting: add output_dir=DIR")
     if out is not None:
-        files = write_tables([table], out)
+        files = write_tables(tables, out)
         print("\nwritten: " + ", ".join(visible(str(path)) for path in files))
     return 0
 

@@ -1,4 +1,4 @@
-"""`python -m bmx_grid`, also installed as `bmx-grid`: a sweep is composed by Hydra, checked, and run.
+"""bmx-grid run: a sweep is composed by Hydra, checked, and run.
 
 Hydra is imported inside functions, so that Ctrl-C is handled before anything else.
 """
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 NEEDED = {"hydra": "hydra-core", "omegaconf": "omegaconf", "yaml": "PyYAML"}  # module: its name on PyPI
 
 
-def main() -> None:
-    """Run the command line and exit with status 1 when something failed, 2 for a mistake, 130 after Ctrl-C."""
-    arguments = sys.argv[1:]
-    sys.exit(command(lambda: _compose_and_run(arguments), RESUMES))
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit status: 1 when something failed, 2 for a mistake, 130 after Ctrl-C."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    return command(lambda: _compose_and_run(given), RESUMES)
 
 
 def _compose_and_run(arguments: Sequence[str]) -> int:
@@ -146,4 +146,4 @@ def _run(hydra: Hydra, config_name: str, overrides: list[str], several: bool) ->
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

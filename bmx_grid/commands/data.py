@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.commands.own_table import is_table, own_table
 from bmx_grid.commands.user_yaml import parse_yaml
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.download.command import check, download
+from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.errors import BmxError, ConfigError, unknown
 from bmx_grid.perturbation import ROLES
 from bmx_grid.segments import SegmentSet, clusters
@@ -24,19 +26,19 @@ from bmx_grid.terminal import RESUMES, command
 from bmx_grid.wording import counted
 
 EPILOG = """settings:
-  data_dir=DIR           the folder of the data sets (default: $BMX_DATA_DIR, or data)
+  data_dir=DIR           the folder of the data sets (default: $BMX_DATA_DIR, or
+                         data)
   language_pair=LP[,LP]  only these language pairs
   limit=N                show: how many segments of each pair (default 3)
-  KEY=VALUE              any other key of the data set's YAML file, e.g. path=my.tsv, columns.score=da
+  KEY=VALUE              any other key of the data set's YAML file: path=my.tsv,
+                         columns.score=da
+
+exit status: 0 done; 1 something is missing, differs or could not be fetched;
+  2 a mistake in the command or its file.
 
 examples:
-  python -m bmx_grid data list data_dir=data
-  python -m bmx_grid data download wmt17 data_dir=data
-  python -m bmx_grid data verify all data_dir=data
-  python -m bmx_grid data show mlqe_pe language_pair=ro-en limit=5
-  python -m bmx_grid data show tabular path=my.tsv
-
-exit status: 0 done; 1 something is missing, differs or could not be fetched; 2 a mistake in the command or its file."""
+  bmx-grid data download wmt17 data_dir=data
+  bmx-grid data show my.tsv"""
 
 
 class Settings:
@@ -63,6 +65,8 @@ class Settings:
         return [self._reader(name) for name in names]
 
     def _reader(self, name: str) -> DatasetReader:
+        if is_table(name):
+            self.others, name = {**self.others, "path": name}, "tabular"
         if name not in options("dataset"):
             raise ConfigError(unknown("data set", name, [*options("dataset"), "all"]))
         node = load_option("dataset", name)
@@ -132,6 +136,10 @@ def _download(settings: Settings) -> int:
 
 def _show(settings: Settings) -> int:
     for reader in settings.readers():
+        table = own_table(reader) if isinstance(reader, Tabular) else None
+        if table is not None:
+            reader = table.reader
+            print("\n".join(table.lines()))
         sets = [reader.read(settings.data_dir, pair) for pair in reader.pairs(settings.data_dir)]
         labels = clusters(sets)
         for found, own in zip(sets, labels, strict=True):
@@ -142,6 +150,8 @@ def _show(settings: Settings) -> int:
                 f"{reader.name}: {len(several):,} clusters of segments that share a source or a reference, "
                 f"{sum(count > 1 for count in several.values()):,} of them in several language pairs"
             )
+        if table is not None:
+            print(f"\nto run it:\n{table.command()}")
     return 0
 
 
@@ -190,14 +200,17 @@ COMMANDS = {
     "list": (_list, "each data set, its language pairs, and whether its files are present"),
     "download": (_download, "fetch the files from their publishers, checked against their SHA-256"),
     "verify": (_verify, "compare the files with their SHA-256"),
-    "show": (_show, "counts, and the first segments of each language pair"),
+    "show": (
+        _show,
+        "counts, and the first segments of each language pair; of a table of yours also what its columns are taken for",
+    ),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status (see EPILOG)."""
     parser = argparse.ArgumentParser(
-        prog="python -m bmx_grid data",
+        prog="bmx-grid data",
         description="List, download, verify and show data sets.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -205,7 +218,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "command", choices=COMMANDS, help="; ".join(f"{name}: {text}" for name, (_, text) in COMMANDS.items())
     )
-    parser.add_argument("settings", nargs="*", metavar="NAME | KEY=VALUE", help="data sets, and settings (below)")
+    parser.add_argument(
+        "settings", nargs="*", metavar="NAME | KEY=VALUE", help="data sets (show: or a file), and settings (below)"
+    )
     parsed = parser.parse_args(arguments)
 
     def work() -> int:

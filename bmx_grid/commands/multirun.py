@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bmx_grid.commands.composed import refuse_leaks, run_config, unresolved
 from bmx_grid.errors import BmxError, ConfigError
 from bmx_grid.masking import masked_address
+from bmx_grid.terminal import say
 from bmx_grid.wording import counted
 
 if TYPE_CHECKING:
@@ -26,12 +28,15 @@ class Job(NamedTuple):
     """How one job of a multirun ended; plain values, since it may have run in another process.
 
     n_failed: settings or parts that failed; mistake: why it did not start; crash: the traceback of a bug.
+    folder: its output folder; varied: the overrides that differ between jobs.
     """
 
     name: str
     n_failed: int = 0
     mistake: str = ""
     crash: str = ""
+    folder: str = ""
+    varied: tuple[str, ...] = ()
 
 
 def run_several(loader: CheckedLoader, config_name: str, overrides: list[str]) -> int:
@@ -63,6 +68,8 @@ def run_several(loader: CheckedLoader, config_name: str, overrides: list[str]) -
         )
         batches = sweeper.sweep(arguments=arguments)
     jobs: list[Job] = [done.return_value for batch in batches for done in batch]
+    if not dry:
+        _gather(jobs, Path(str(config.hydra.sweep.dir)))
     for job in jobs:
         if job.n_failed:
             print(f"{counted(job.n_failed, 'part')} of {job.name} failed; the table above says why.", file=sys.stderr)
@@ -82,7 +89,7 @@ def _job(config: DictConfig, varied: frozenset[str]) -> Job:
 
     from bmx_grid.commands.overrides import plain_list
 
-    name = "a job"
+    name, folder, overrides = "a job", "", list[str]()
     try:
         name = str(config.name)
         given = plain_list(HydraConfig.get().overrides.task)
@@ -93,13 +100,34 @@ def _job(config: DictConfig, varied: frozenset[str]) -> Job:
             output_dir = Path(config.output_dir)
             name = config.name = f"{config.name},{suffix}"
             config.output_dir = str(output_dir.with_name(f"{output_dir.name},{suffix}"))
-        return Job(name, n_failed=run_config(config))
+        folder = str(config.output_dir)
+        return Job(name, run_config(config), folder=folder, varied=tuple(overrides))
     except BmxError as error:
-        return Job(name, mistake=str(error))
+        return Job(name, mistake=str(error), folder=folder, varied=tuple(overrides))
     except OmegaConfBaseException as error:
-        return Job(name, mistake=unresolved(error))
+        return Job(name, mistake=unresolved(error), folder=folder, varied=tuple(overrides))
     except Exception:  # a bug of any kind ends this job alone, with its traceback in the summary; the others still run
-        return Job(name, crash=traceback.format_exc())
+        return Job(name, crash=traceback.format_exc(), folder=folder, varied=tuple(overrides))
+
+
+def _gather(jobs: Sequence[Job], where: Path) -> None:
+    """Write and print the table of all jobs."""
+    from bmx_grid.commands.gathered import FILE, Gathered, as_shown, write_gathered
+    from bmx_grid.report.table import as_text
+    from bmx_grid.report.terminal import fitted, terminal_width
+
+    found = []
+    for job in jobs:
+        pairs = (masked_address(one).lstrip("+").partition("=") for one in job.varied)
+        varied = {key: re.sub(r"\\(.)", r"\1", value) for key, _, value in pairs}
+        found.append(Gathered(Path(job.folder), varied, job.n_failed, job.mistake or job.crash))
+    table = write_gathered(found, where)
+    say(f"\n{as_text(as_shown(table), terminal_width()).rstrip()}\n")
+    say(
+        fitted(
+            f"written to {where / FILE}; each pair of sweeps: bmx-grid analyse results={where / FILE} output_dir=DIR"
+        )
+    )
 
 
 def _varied(loader: CheckedLoader, config: DictConfig, arguments: list[str]) -> frozenset[str]:

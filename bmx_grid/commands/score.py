@@ -24,28 +24,25 @@ from bmx_grid.progress import Progress
 from bmx_grid.terminal import command
 from bmx_grid.wording import counted, telling_apart, visible
 
-EPILOG = """One segment per line, in UTF-8, split at line feeds only; - is standard input, gzip is recognised.
+EPILOG = """One segment per line, in UTF-8, split at line feeds only; - is standard input,
+gzip is recognised.
 
-Scores are those of the metric alone, unless a boost is named: a recipe (chosen by a sweep, or embedded), or -p and -w.
-What is known of boosting the metric is then said on standard error; --explainer none leaves that out.
+Scores are those of the metric alone, unless a boost is named: a recipe (chosen
+by a sweep, or embedded), or -p and -w. What is known of boosting the metric is
+then said on standard error; --explainer none leaves that out.
 
 settings (--set, repeatable):
-  metric.KEY=VALUE, explainer.KEY=VALUE    any key of the option's YAML file
-  seed=0                                   every random draw comes from it
-  max_texts=100000                         the most texts for one segment
-  side=both | hypothesis                   with -p and -w: whose words are aggregated
-  aggregation=power_mean                   with -p and -w: or another option of that group
+  metric.KEY=VALUE, explainer.KEY=VALUE   any key of the option's YAML file
+  seed=0                    every random draw comes from it
+  max_texts=100000          the most texts for one segment
+  side=both | hypothesis    with -p and -w: whose words are aggregated
+  aggregation=power_mean    with -p and -w: or another option of that group
+
+exit status: 0 done; 2 a mistake in the command or its files.
 
 examples:
-  python -m bmx_grid score --metric sentence_bleu -t A.txt B.txt -r R.txt --only-system       two systems compared
-  python -m bmx_grid score --metric chrf -r R.txt -t H.txt
-  python -m bmx_grid score --metric chrf --explainer erasure --words --reference R.txt --hypothesis H.txt
-  python -m bmx_grid score --recipe outputs/mine/recipes/NAME.json --reference R.txt --hypothesis H.txt --format tsv
-  python -m bmx_grid score --recipe list                                               the embedded recipes
-  python -m bmx_grid score --metric chrf --explainer erasure -p -0.3 -w 0.6 --reference R.txt --hypothesis H.txt
-  python -m bmx_grid score --metric chrf --set metric.lowercase=true --reference R.gz --hypothesis - --format json
-
-exit status: 0 done; 2 a mistake in the command or its files."""
+  bmx-grid score --metric sentence_bleu -t A.txt B.txt -r R.txt --only-system
+  bmx-grid score --metric chrf --explainer erasure --words -r R.txt -t H.txt"""
 DEFAULT = "lime"  # the explainer, where none is named
 NONE = "none"  # in place of an explainer: no attributions
 OWN = ("metric.", "explainer.")  # how --set begins for a setting that changes what is scored or explained
@@ -67,8 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m bmx_grid score",
-        description="Score translations with a metric: alone, boosted by a recipe, or by s1 = w * s0 + (1 - w) * M_p.",
+        prog="bmx-grid score",
+        description="Score translations with a metric: alone, boosted by a recipe, or by\ns1 = w * s0 + (1 - w) * M_p.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -24,8 +24,8 @@ from bmx_grid.wording import counted
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bmx_grid.commands.watched import Watched
     from bmx_grid.evaluations.base import Evaluation
-    from bmx_grid.progress import Progress
     from bmx_grid.sweep.evaluated import Outcome
     from bmx_grid.sweep.executors.base import Executor
     from bmx_grid.sweep.output import OutputFolder
@@ -165,12 +165,13 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     from bmx_grid.analysis.frames import frames_of
     from bmx_grid.analysis.tested import gains_with_intervals
     from bmx_grid.commands.headline import headline
-    from bmx_grid.progress import Progress
+    from bmx_grid.commands.watched import Watched
+    from bmx_grid.progress import working
     from bmx_grid.report.analysis_files import analyse_sweep
     from bmx_grid.report.figures.grid import draw_setting, is_current
     from bmx_grid.report.figures.heat import draw_heat_map
     from bmx_grid.report.running import setting_line
-    from bmx_grid.report.terminal import in_words, sweep_table
+    from bmx_grid.report.terminal import fitted, in_words, sweep_table
     from bmx_grid.sweep.complete import complete
     from bmx_grid.sweep.evaluated import refused
     from bmx_grid.sweep.plan import Refused
@@ -191,16 +192,17 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
         tracker.start(settings.name, sweep.config, out)
         tracker.reads(planned.setting.segments for planned in plan.settings)
         with sweep.executor.kept() as executor:
-            with Progress(plan.n_texts) as progress:
+            with Watched(plan, sweep.evaluations, len(executor.workers())) as progress:
                 for outcome in run_plan(
                     plan,
                     sweep.evaluations,
                     executor=executor,
                     seed=settings.seed,
                     stop_on_error=settings.on_error == "stop",
-                    progress=progress.advance,
+                    progress=progress.scored,
                 ):
                     outcomes.append(outcome)
+                    progress.ended(outcome)
                     progress.say(setting_line(outcome, len(outcomes), len(plan.settings), said))
                     result = outcome.result
                     if result is None:
@@ -217,7 +219,8 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
                         written += [figure, table, heat_map]
                     tracker.log(result, {CURVES: figure, HEAT_MAP: heat_map, GRID: table})
                 repeats = _run_repeats(sweep, executor, outcomes, progress)
-            results, incomplete = complete(outcomes, sweep.evaluations, executor)
+            with working("comparing metrics and language pairs"):
+                results, incomplete = complete(outcomes, sweep.evaluations, executor)
         again = [outcome for _, outcome in repeats]
         failed = [*refused([*outcomes, *again], plan), *incomplete]
         tables, files = write_tables(sweep, results, [*outcomes, *again])
@@ -228,7 +231,8 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
         note = ""
         sentences: Sequence[str] = ()
         if settings.analysis and results:
-            found = analyse_sweep(results, plan, grid, out, settings.questions, tables=tables, seed=settings.seed)
+            with working("analysis, figures and report"):
+                found = analyse_sweep(results, plan, grid, out, settings.questions, tables=tables, seed=settings.seed)
             note = found.note
             written += [*found.files, *(folder.known_below("tables") if found.unchanged else [])]
             written += folder.known_below("figures") if found.unchanged else []
@@ -246,11 +250,13 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
         raise
     tracker.finish("finished", failed)
     of_settings = sweep_table(results, failed, tested=gains_with_intervals(frames_of(tables, ("points", "tests"))))
-    shown = "\n".join(part for part in (*in_words(sentences, _advice(tables)), of_settings, note) if part)
-    say(shown)
+    words = "\n".join(in_words(sentences, _advice(tables)))
+    shown = "\n".join(part for part in (words, of_settings, note) if part)
+    say(f"\n{shown}\n")
     scored = sum(one.result.n_texts for one in (*outcomes, *again) if one.result is not None)
     say(f"{counted(scored, 'text')} scored in {time.perf_counter() - start:.1f} s; written to {out}/:")
-    say(f"  {', '.join(listed(out, written))}{tracker.where()}")
+    names = ", ".join(listed(out, written))
+    say(f"{fitted(f'  {names}')}{tracker.where()}")
     if moved:
         say(f"{counted(len(moved), 'file')} of an earlier run moved to {out}/previous/")
     if tracker.failure is not None:
@@ -271,7 +277,7 @@ def _advice(tables: Mapping[str, pa.Table]) -> list[str]:
 
 
 def _run_repeats(
-    sweep: Sweep, executor: Executor, outcomes: Sequence[Outcome], progress: Progress
+    sweep: Sweep, executor: Executor, outcomes: Sequence[Outcome], progress: Watched
 ) -> list[tuple[int, Outcome]]:
     """Run the settings of further seeds, unless the sweep stops at a failure; their outcomes with their seed."""
     from bmx_grid.report.running import setting_line
@@ -284,7 +290,7 @@ def _run_repeats(
     found: list[tuple[int, Outcome]] = []
     total, said = len(plan.everything) - len(plan.settings), set[str]()
     for seed, outcome in run_repeats(
-        plan, done, sweep.grid, executor=executor, stop_on_error=stops, progress=progress.advance
+        plan, done, sweep.grid, executor=executor, stop_on_error=stops, progress=progress.scored
     ):
         found.append((seed, outcome))
         progress.say(setting_line(outcome, len(found), total, said))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from bmx_grid.files import write_text
 
+FIRST = ("report.html", "settings.csv")
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -85,6 +87,7 @@ def today() -> str:
 
 
 def listed(out: Path, written: Sequence[Path]) -> list[str]:
-    """Files and folders of a sweep as they are listed for the user, each once."""
+    """Files and folders of a sweep as they are listed for the user, each once: first what to open first."""
     names = [path.relative_to(out).parts for path in written if path.is_file()]
-    return list(dict.fromkeys(parts[0] if len(parts) == 1 else f"{parts[0]}/" for parts in names))
+    found = dict.fromkeys(parts[0] if len(parts) == 1 else f"{parts[0]}/" for parts in names)
+    return [*(one for one in FIRST if one in found), *(one for one in found if one not in FIRST)]

@@ -8,35 +8,43 @@ from collections.abc import Mapping, Sequence
 
 from bmx_grid.errors import DataError, close_match
 
-# Role -> other names that such columns often have; never used automatically, only proposed.
+# Role -> other names that such columns often have, in small letters, with _ in place of blanks, dots and dashes.
+# Sweeps take none of them by itself: they are proposed, so that a configuration says what was read.
 USUAL = {
-    "source": ("src", "source_text", "source_segment", "original", "input"),
-    "reference": ("ref", "reference_text", "human_reference", "gold"),
-    "hypothesis": ("hyp", "mt", "translation", "candidate", "output", "target", "tgt", "prediction", "mt_output"),
-    "score": (
-        "da",
-        "mqm",
-        "human",
-        "human_score",
-        "z_mean",
-        "mean",
-        "z_score",
-        "zscore",
-        "z",
-        "raw",
-        "rating",
-        "label",
+    "source": (
+        *("src", "source_text", "source_segment", "source_sentence", "src_text", "sourcetext", "original"),
+        *("orig", "input"),
     ),
-    "language_pair": ("lp", "langpair", "lang_pair", "language-pair", "langs", "languages", "pair"),
-    "id": ("seg_id", "segid", "segment_id", "sid", "sentence_id", "index", "segment"),
-    "system": ("sys", "system_name", "model", "team", "engine"),
-    "document": ("doc", "doc_id", "docid", "document_id"),
+    "reference": (
+        *("ref", "reference_text", "human_reference", "reference_translation", "ref_text", "ref_a", "refa"),
+        *("gold", "post_edit", "postedit", "pe"),
+    ),
+    "hypothesis": (
+        *("hyp", "mt", "mt_output", "mt_text", "mt_segment", "translation", "candidate", "system_output", "output"),
+        *("target", "target_text", "tgt", "prediction", "pred", "hypothesis_text"),
+    ),
+    "score": (
+        *("da", "mqm", "esa", "da_score", "mqm_score", "esa_score", "direct_assessment", "human", "human_score"),
+        *("z_mean", "zmean", "z_score", "zscore", "z", "mean", "mean_score", "avg_score", "average", "raw_score"),
+        *("raw", "rating", "human_rating", "adequacy", "quality", "label"),
+    ),
+    "language_pair": ("lp", "langpair", "lang_pair", "langs", "languages", "pair", "direction"),
+    "id": (
+        *("seg_id", "segid", "segment_id", "segmentid", "sid", "sent_id", "sentence_id", "item_id", "item", "index"),
+        "segment",
+    ),
+    "system": ("sys", "system_name", "system_id", "sys_name", "mt_system", "model", "team", "engine"),
+    "document": ("doc", "doc_id", "docid", "document_id", "doc_name"),
 }
 ROLES = tuple(USUAL)
 REQUIRED = ("hypothesis", "score")
 SEVERAL = ("score", "reference")  # roles that may have several columns: the first is what metrics use
 SHOWN = 30  # columns listed in a message
+PAIR = "source-target"  # a language pair that nothing names
 PLAIN = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
+PLAIN_PATH = re.compile(
+    r"(?:[A-Za-z_.]|/(?=\w))[\w./-]*[A-Za-z]", re.ASCII
+)  # no number, and nothing that a shell reads
 
 
 def assign(
@@ -80,6 +88,7 @@ def assign(
         raise DataError(
             f"{where}: {', '.join(problems)}. The file has the columns {listed(names)}. "
             + _advice(names, found, reader, left)
+            + f"; what is recognised, and the command to run: bmx-grid data show {shlex.quote(where)}"
         )
     return found
 
@@ -104,19 +113,45 @@ def usual_columns(names: Sequence[str], found: Mapping[str, Sequence[str]]) -> d
     for exact in (True, False):  # a column that is named as a role is of that role
         for role in ROLES:
             wanted = (role,) if exact else USUAL[role]
-            usual = [name for name in names if name not in taken and name.strip().lower() in wanted]
+            usual = [name for name in names if name not in taken and _plainly(name) in wanted]
             if role not in found and role not in chosen and usual:
-                chosen[role] = min(usual, key=lambda name: wanted.index(name.strip().lower()))
+                chosen[role] = min(usual, key=lambda name: wanted.index(_plainly(name)))
                 taken.add(chosen[role])
     return chosen
 
 
+def _plainly(name: str) -> str:
+    """A column's name as USUAL writes it."""
+    return re.sub(r"[\s.-]+", "_", name.strip().lower())
+
+
 def setting(reader: str, role: str, column: str) -> str:
     """The override that gives a column a role, as it is typed into a shell."""
-    if PLAIN.fullmatch(column):
-        return f"{reader}.columns.{role}={column}"
-    quoted = re.sub(r'(\\*)(["]|$)', lambda found: found[1] * 2 + ("\\" if found[2] else "") + found[2], column)
-    return shlex.quote(f'{reader}.columns.{role}="{quoted}"')
+    return override(f"{reader}.columns.{role}", column)
+
+
+def override(key: str, value: str) -> str:
+    """An override with a text as its value, as it is typed into a shell: whatever the text, and in any shell."""
+    if PLAIN.fullmatch(value) or PLAIN_PATH.fullmatch(value):
+        return f"{key}={value}"
+    quoted = re.sub(r'(\\*)(["]|$)', lambda found: found[1] * 2 + ("\\" if found[2] else "") + found[2], value)
+    return shlex.quote(f'{key}="{quoted}"')
+
+
+def ready_command(
+    path: str, columns: Mapping[str, str], separator: str | None, reader: str, has_pair: bool
+) -> list[str]:
+    """The arguments of a run on a user's table, quoted for a shell.
+
+    columns: role -> its column, of those not named as their role. has_pair: whether a column names the language pair;
+    else the pair is PAIR, which may be any name.
+    """
+    name = reader.removeprefix("dataset.")
+    found = [f"'dataset=[{name}]'", override(f"{reader}.path", path)]
+    found += [] if separator is None else [override(f"{reader}.separator", separator)]
+    found += [setting(reader, role, column) for role, column in columns.items()]
+    found += [] if has_pair else [f"'{reader}.language_pairs=[{PAIR}]'"]
+    return found
 
 
 def _advice(names: Sequence[str], found: Mapping[str, Sequence[str]], reader: str, wanted: Sequence[str]) -> str:

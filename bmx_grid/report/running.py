@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -10,18 +11,25 @@ import numpy as np
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS
+from bmx_grid.report.table import columns_of
+from bmx_grid.report.terminal import fitted
 from bmx_grid.segments import SegmentSet
 from bmx_grid.sweep.evaluated import Outcome
 from bmx_grid.sweep.plan import SweepPlan
-from bmx_grid.wording import counted, number, point_in_words, setting_label
+from bmx_grid.wording import counted, number, setting_label
 
 FEWEST_WORDS = 3  # per text, on average
 MOST_LINES = 500  # of one list of a plan; the sweep of the largest paper has 430 settings
 SHOWN = 20  # lines of a longer one
 
 
-def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> str:
-    """One line for one finished setting. A reason that is already in `said` is not said again; a new one is added."""
+def setting_line(outcome: Outcome, place: int, total: int, said: set[str], width: int | None = None) -> str:
+    """One line for one finished setting: the metric alone, its gain at the declared point, and what it took.
+
+    A reason that is already in `said` is not said again; a new one is added. width: characters per line, as wide as the
+    terminal for None: what has no room is left out, from the end, but no reason and nothing that was not explained.
+    """
+    width = shutil.get_terminal_size((80, 24)).columns if width is None else width
     head = f"[{place:>{len(str(total))}}/{total}] {outcome.label}: "
     result = outcome.result
     if result is None:
@@ -29,16 +37,19 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> st
         said.add(outcome.reason)
         return f"{head}failed: {reason}"
     parts = []
-    if math.isfinite(result.baseline):
-        parts.append(f"baseline {number(result.baseline, '.4f')}")
-    if result.has_grid:
-        at = point_in_words(result.grid.best_w, result.grid.best_p)
-        parts.append(f"best {number(result.grid.best, '.4f')} at {at}")
     if result.n_unexplained > 0:
         parts.append(f"{counted(result.n_unexplained, 'segment')} not explained")
-    truncated = f", {result.n_truncated:,} truncated" if result.n_truncated > 0 else ""
-    spent = f"{counted(result.n_texts, 'text')}{truncated}, {result.seconds:.1f} s"
-    parts.append("cached" if outcome.status == "cached" else spent)
+    if result.n_truncated > 0:
+        parts.append(f"{result.n_truncated:,} of {counted(result.n_texts, 'text')} truncated")
+    needed = len(parts) + 1
+    if math.isfinite(result.baseline):
+        parts.append(f"baseline {number(result.baseline, '.4f')}")
+    if result.has_grid and math.isfinite(result.fixed_gain):
+        parts.append(f"gain {number(result.fixed_gain, '+.4f')}")
+    spent = [f"{result.seconds:.1f} s", counted(result.n_texts, "text")]
+    parts += ["cached"] if outcome.status == "cached" else spent
+    while len(parts) > needed and columns_of(head + ", ".join(parts)) > width:
+        parts.pop()
     return head + ", ".join(parts)
 
 
@@ -169,9 +180,10 @@ def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], n_points:
         lines.append(f"evaluation {name}: about {seconds:,.0f} s on one core" if seconds >= 1 else f"evaluation {name}")
     count = sum(planned.setting.explainer is not None for planned in plan.settings)
     n_cached = sum(planned.cached for planned in plan.settings)
-    lines.append(
+    total = (
         f"{counted(len(plan.settings), 'setting')} ({n_cached} cached), {counted(count * n_points, 'correlation')}, "
         f"{count * n_boosted:,} of them with w other than 1; at most {counted(plan.n_texts, 'text')} to score before "
         "repeats are taken out"
     )
+    lines.append(fitted(total))
     return "\n".join(lines)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmx_grid.analysis.gains import Clusters, summarise
-from bmx_grid.analysis.tested import SURVIVES, GainInterval
+from bmx_grid.analysis.table import CONTROL
+from bmx_grid.analysis.tested import ALPHA, SURVIVES, GainInterval
 from bmx_grid.report.table import MARK, columns_of, padded, wrapped
 from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
@@ -20,6 +21,8 @@ WIDEST = 120  # characters per line, on however wide a terminal
 NARROWEST = 40
 MOST_ROWS = 20  # settings; more are summed up
 ENDS = 5  # settings shown at either end of a summary
+MOST_PARTS = 24  # pairs of explainer and metric in a summary
+UNTESTED = "better: above 1e-5, worse: 0 or less; nothing was tested"
 LEAST_NAME = 8  # characters that a name is shortened to, before a column that is no detail is left out
 DETAIL = 3  # columns of this rank and above are details
 NAMES = ("data set", "pair", "metric", "explainer")
@@ -65,15 +68,15 @@ def sweep_table(
 
     Up to 20 settings have a row each: correlation of the metric alone (baseline), the best grid point and its gain, the
     correlation at the fixed (w, p) of the explainer and its gain, the share of segments whose attributions were
-    shifted, and how many points are as good as the best. More settings are counted by explainer and metric, with those
-    that gain most and least. Where a line has no room, the least important columns are left out.
+    shifted, and how many points are as good as the best. More settings are summed up by explainer and metric: how many,
+    their mean gain with its interval, and how many gains and losses survive the correction; then the settings that gain
+    most and least, and what controls gain. Where a line has no room, the least important columns are left out.
 
     width: characters per line; as wide as the terminal for None. tested: by names of settings the intervals of gains at
     fixed points, and whether they survive the correction.
     """
     tested = {} if tested is None else tested
-    wide = shutil.get_terminal_size((80, 24)).columns if width is None else width
-    wide = max(min(wide, WIDEST), NARROWEST)
+    wide = terminal_width(width)
     ordered = sorted(results, key=lambda one: (one.dataset, one.metric, one.explainer, one.language_pair))
     parts = _rows(ordered, wide, tested) if len(ordered) <= MOST_ROWS else _summed_up(ordered, wide, tested)
     if failed:
@@ -82,10 +85,20 @@ def sweep_table(
     return "\n\n".join(parts) or ("" if ordered else "no setting was run")
 
 
+def terminal_width(width: int | None = None) -> int:
+    """Characters per line: `width`, or those of the terminal, but not too few and not too many to be read."""
+    wide = shutil.get_terminal_size((80, 24)).columns if width is None else width
+    return max(min(wide, WIDEST), NARROWEST)
+
+
+def fitted(text: str, width: int | None = None) -> str:
+    """A sentence in lines that fit the terminal."""
+    return wrapped(text, terminal_width(width), "  ")
+
+
 def in_words(sentences: Sequence[str], advice: Sequence[str] = (), width: int | None = None) -> list[str]:
     """What is established, then advice, in lines that fit the terminal, each with an empty line behind."""
-    wide = shutil.get_terminal_size((80, 24)).columns if width is None else width
-    wide = max(min(wide, WIDEST), NARROWEST)
+    wide = terminal_width(width)
     found: list[str] = []
     for heading, own in (("What is established", sentences), ("Advice", advice)):
         found += [heading, *(wrapped(one, wide, "  ") for one in own), ""] if own else []
@@ -111,23 +124,61 @@ def _rows(results: Sequence[SettingResult], width: int, tested: GainIntervals) -
 
 
 def _summed_up(results: Sequence[SettingResult], width: int, tested: GainIntervals) -> list[str]:
-    """Counts by explainer and metric, then the settings that gain most and least; nothing without a boost."""
+    """Counts by explainer and metric, the settings that gain most and least, controls; nothing without a boost."""
     alone = sum(not one.has_grid for one in results)
     rated = any(math.isfinite(one.baseline) for one in results)
-    results = [one for one in results if one.has_grid]
-    if not results:  # other tables say how metrics alone agree with people
+    boosted = [one for one in results if one.has_grid]
+    if not boosted:  # other tables say how metrics alone agree with people
         return [f"{counted(alone, 'setting')} of metrics alone: settings.csv"] if rated else []
-    room = width >= ROOM_FOR_INTERVALS
-    rows: list[tuple[str, ...]] = [
-        ("explainer", "metric", "n", "better", "worse", "mean gain", *([INTERVAL] if room else []))
-    ]
+    controls = [one for one in boosted if CONTROL in one.names]
+    results = [one for one in boosted if CONTROL not in one.names]
     at_fixed = _any_fixed(results)
-    without: dict[str, int] = {}  # settings of explainers that have no fixed point
 
     def gain_of(one: SettingResult) -> float:
         """At the fixed point; at the best one in a sweep without fixed points: one or the other for all settings."""
         return one.fixed_gain if at_fixed else one.gain
 
+    datasets = sorted({visible(one.dataset) for one in results})
+    at = "the fixed (w, p) of its explainer" if at_fixed else "its best (w, p)"
+    sure = f"survives Holm's correction at {ALPHA:g}" if tested and at_fixed else ""
+    counts = f"better, worse: of these gains, how many {sure.replace('survives', 'survive')}" if sure else UNTESTED
+    title = f"{counted(len(results), 'setting')} of {named(datasets)}; gain at {at}; {counts}"
+    room = width >= ROOM_FOR_INTERVALS
+    rows, without = _by_parts(results, gain_of, tested if sure else {}, room)
+    parts = [f"{wrapped(title, width)}\n{_aligned(rows[: MOST_PARTS + 1], 2, width)}"] if len(rows) > 1 else []
+    ranked = sorted((one for one in results if math.isfinite(gain_of(one))), key=gain_of, reverse=True)
+    columns: list[_Column] = []
+    dropped = [] if room else [_Column(f"{INTERVAL} of mean gains", lambda one: "", 0, "tables/gains_by_factor.csv")]
+    if len(ranked) > 2 * ENDS:
+        first = 1 if len(datasets) == 1 else 0
+        columns, more = _fitting([*ranked[:ENDS], *ranked[-ENDS:]], first, width, tested, ends=True)
+        dropped += [one for one in more if one.name == INTERVAL]
+        parts.append(_table(f"the {ENDS} that gain most", ranked[:ENDS], columns, first, width))
+        parts.append(_table(f"the {ENDS} that gain least", ranked[-ENDS:], columns, first, width))
+    lines = [_notes(results, columns, dropped, width)]
+    if len(rows) > MOST_PARTS + 1:
+        lines.insert(0, f"{len(rows) - MOST_PARTS - 1:,} further pairs of explainer and metric: settings.csv")
+    if without:
+        told = "; ".join(f"{name}: {counted(count, 'setting')}" for name, count in without.items())
+        lines.append(
+            wrapped(f"not in the first table, no fixed (w, p) is given for the explainer: {told}", width, "  ")
+        )
+    lines += [wrapped(_controls(controls), width, "  ")] if controls else []
+    lines.append(wrapped("all settings, with their best points: settings.csv", width, "  "))
+    return [*parts, "\n".join(filter(None, lines))]
+
+
+def _by_parts(
+    results: Sequence[SettingResult], gain_of: Callable[[SettingResult], float], tested: GainIntervals, room: bool
+) -> tuple[list[tuple[str, ...]], dict[str, int]]:
+    """A row per explainer and metric, below the names of columns; and the settings without a fixed point by explainer.
+
+    tested: better and worse are those that survive the correction; without it, those above 1e-5, and of 0 or less.
+    """
+    ends = [INTERVAL] if room else []
+    rows: list[tuple[str, ...]] = [("explainer", "metric", "n", "mean gain", *ends, "better", "worse")]
+    without: dict[str, int] = {}
+    at_fixed = _any_fixed(results)
     for explainer, metric in sorted({(one.explainer, one.metric) for one in results}):
         own = [one for one in results if (one.explainer, one.metric) == (explainer, metric)]
         gains = summarise(
@@ -136,28 +187,23 @@ def _summed_up(results: Sequence[SettingResult], width: int, tested: GainInterva
         if at_fixed and not _any_fixed(own):
             without[explainer] = without.get(explainer, 0) + len(own)
             continue
-        counts = (f"{count:,}" for count in (gains.n, gains.better, gains.worse))
-        ends = [_interval(gains.mean_low, gains.mean_high, "+.5f")] if room else []
-        rows.append((explainer, metric, *counts, number(gains.mean_gain, "+.5f"), *ends))
-    ranked = sorted((one for one in results if math.isfinite(gain_of(one))), key=gain_of, reverse=True)
-    at = "at the fixed (w, p) of its explainer" if at_fixed else "at its best (w, p)"
-    sets = counted(len({one.dataset for one in results}), "data set")
-    title = f"{counted(len(results), 'setting')} of {sets}; gain {at}; better: above 1e-5, worse: 0 or less"
-    parts = [f"{wrapped(title, width)}\n{_aligned(rows, 2, width)}"]
-    columns: list[_Column] = []
-    dropped = [] if room else [_Column(f"{INTERVAL} of mean gains", lambda one: "", 0, "tables/gains_by_factor.csv")]
-    if len(ranked) > 2 * ENDS:
-        columns, more = _fitting([*ranked[:ENDS], *ranked[-ENDS:]], 0, width, tested)
-        dropped += more
-        parts.append(_table(f"the {ENDS} that gain most", ranked[:ENDS], columns, 0, width))
-        parts.append(_table(f"the {ENDS} that gain least", ranked[-ENDS:], columns, 0, width))
-    lines = [_notes(results, columns, dropped, width)]
-    if without:
-        told = "; ".join(f"{name}: {counted(count, 'setting')}" for name, count in without.items())
-        lines.append(
-            wrapped(f"not in the first table, no fixed (w, p) is given for the explainer: {told}", width, "  ")
-        )
-    return [*parts, "\n".join([*lines, "all settings: settings.csv"])]
+        better, worse = gains.better, gains.worse
+        if tested:
+            known = [tested[one.names] for one in own if one.names in tested]
+            better, worse = sum(one.survives for one in known), sum(one.lost for one in known)
+        interval = [_interval(gains.mean_low, gains.mean_high, "+.4f")] if room else []
+        counts = (f"{better:,}", f"{worse:,}")
+        rows.append((explainer, metric, f"{gains.n:,}", number(gains.mean_gain, "+.4f"), *interval, *counts))
+    return rows, without
+
+
+def _controls(controls: Sequence[SettingResult]) -> str:
+    """What random scores and random attributions gain, in a sentence: by chance alone."""
+    fixed = [one.fixed_gain for one in controls if math.isfinite(one.fixed_gain)]
+    best = [one.gain for one in controls if math.isfinite(one.gain)]
+    told = [f"{number(float(np.mean(fixed)), '+.4f')} at fixed points (of {len(fixed)})"] if fixed else []
+    told += [f"{number(float(np.mean(best)), '+.4f')} at best points, which is chance"] if best else []
+    return f"controls ({CONTROL}): {counted(len(controls), 'setting')}; mean gain {', '.join(told) or number(math.nan)}"
 
 
 def _any_fixed(results: Sequence[SettingResult]) -> bool:
@@ -173,15 +219,19 @@ def _title(results: Sequence[SettingResult], dataset: str) -> str:
 
 
 def _fitting(
-    results: Sequence[SettingResult], first_name: int, width: int, tested: GainIntervals
+    results: Sequence[SettingResult], first_name: int, width: int, tested: GainIntervals, ends: bool = False
 ) -> tuple[list[_Column], list[_Column]]:
     """The columns there is room for, and the others that hold anything.
 
-    Details go before names are shortened, the rest only after.
+    Details go before names are shortened, the rest only after. ends: of settings that are shown as examples: no more
+    than the baseline, the gain that they are ranked by, and its interval.
     """
-    columns = [one for one in COLUMNS if _any_fixed(results) or not one.name.startswith("fixed")]
+    at_fixed = _any_fixed(results)
+    columns = [one for one in COLUMNS if at_fixed or not one.name.startswith("fixed")]
+    if ends:
+        columns = [one for one in columns if one.name in ("baseline", "fixed gain" if at_fixed else "gain")]
     if tested:
-        at = [one.name for one in columns].index("shifted")
+        at = next((place for place, one in enumerate(columns) if one.name == "shifted"), len(columns))
         columns.insert(at, _Column(INTERVAL, lambda one: _tested(tested.get(one.names)), 1, "tests.parquet"))
     every = list(columns)
     names = [_widest([name, *own]) for name, own in _names(results, first_name)]

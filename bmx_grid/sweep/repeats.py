@@ -13,7 +13,7 @@ from bmx_grid.evaluations.grid import GridEvaluation, GridOfSetting
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.sweep.evaluated import Outcome
 from bmx_grid.sweep.executors.base import Executor
-from bmx_grid.sweep.plan import SweepPlan
+from bmx_grid.sweep.plan import PlannedSetting, SweepPlan
 from bmx_grid.sweep.results import SettingResult, in_order, repeated
 from bmx_grid.sweep.runner import run_plan
 
@@ -31,7 +31,7 @@ def run_repeats(
     *,
     executor: Executor,
     stop_on_error: bool,
-    progress: Callable[[int], None],
+    progress: Callable[[int, PlannedSetting, float], None],
 ) -> Iterator[tuple[int, Outcome]]:
     """Score and evaluate the plan's repeats, seed by seed; each outcome with its seed, its label naming it.
 

@@ -54,12 +54,12 @@ def run_plan(
     executor: Executor,
     seed: int,
     stop_on_error: bool,
-    progress: Callable[[int], None],
+    progress: Callable[[int, PlannedSetting, float], None],
 ) -> Iterator[Outcome]:
     """Outcomes of the plan's settings as they end: cached ones first, then the others as workers finish.
 
-    progress gets the number of texts of every chunk that ends. With stop_on_error nothing new is
-    started after a failure. Finished chunks are on disk even if this process is killed.
+    progress gets, of every chunk that ends, its number of texts, its setting and a worker's seconds. With stop_on_error
+    nothing new is started after a failure. Finished chunks are on disk even if this process is killed.
     """
     waiting: dict[int, list[_Chunk]] = {}
     cached = [planned for planned in plan.settings if planned.cached]
@@ -89,11 +89,13 @@ def run_plan(
 
     one_by_one = False  # after a worker was killed: so that only the setting that kills workers fails
     while open_settings:
-        chosen = list(open_settings)[:1] if one_by_one else list(open_settings)
+        # What takes longest first: workers end together, and the time left is known early.
+        heavy_first = sorted(open_settings, key=lambda index: plan.settings[index].setting.metric.cost != "model")
+        chosen = heavy_first[:1] if one_by_one else heavy_first
         try:
             for number, end in executor.run(jobs(chosen)):
                 state = open_settings.get(end.setting)
-                progress(end.n_texts)
+                progress(end.n_texts, plan.settings[end.setting], end.seconds)
                 if state is None:
                     continue
                 planned = plan.settings[end.setting]

@@ -17,7 +17,19 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-COMMANDS = ("", "score", "analyse", "data")
+COMMANDS = ("", "run", "score", "compare", "analyse", "data")
+COMPLETION = r"""## Completion
+
+Commands, flags, options, keys and sweeps are completed by the shell. In a file that it reads at its start:
+
+| shell | file | line |
+|---|---|---|
+| bash | `~/.bashrc` | `eval "$(bmx-grid -sc install=bash)"` |
+| zsh | `~/.zshrc` | `eval "$(bmx-grid -sc install=zsh)"` |
+| fish | `~/.config/fish/config.fish` | `bmx-grid -sc install=fish \| source` |
+
+`-sc uninstall=SHELL` takes it out of a running shell. It works for the installed command, not for
+`python -m bmx_grid`."""
 PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 LINK = re.compile(r"(!?\[[^\]]*\])\(([^)\s]+)\)")
 
@@ -92,9 +104,10 @@ def commands() -> str:
     for name in COMMANDS:
         told = [sys.executable, "-m", "bmx_grid", *([name] if name else []), "--help"]
         shown = subprocess.run(
-            told, cwd=ROOT, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "100"}
+            told, cwd=ROOT, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "80"}
         )
         parts += [f"## bmx-grid {name}".rstrip(), f"```text\n{shown.stdout.strip()}\n```"]
+    parts.append(COMPLETION)
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,6 +1,7 @@
 """From arguments to a checked configuration: no code but our own runs, every mistake is answered in one sentence."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from fakes import ROOT, alias_bomb
 
 from bmx_grid import __version__
-from bmx_grid.commands import compose
+from bmx_grid.commands import COMMANDS, compose
 from bmx_grid.errors import ConfigError
 
 QUIET = ["executor=sequential", "tracking=none", "analysis=false", "metric=[chrf]", "explainer=[erasure]", "limit=3"]
@@ -376,15 +377,36 @@ def test_the_version_is_ours(tmp_path):
         assert command(*arguments, cwd=tmp_path).stdout == f"bmx-grid {__version__}\n"
 
 
-def test_the_help_fits_a_screen_and_ends_with_two_examples(tmp_path):
+def test_the_help_fits_a_screen_and_names_every_command(tmp_path):
     done = command("--help", cwd=tmp_path)
-    lines = done.stdout.splitlines()
     assert done.returncode == 0
-    assert len(lines) <= 60
-    assert max(map(len, lines)) <= 110
-    assert [line.strip().split()[0] for line in lines[-2:]] == ["bmx-grid", "bmx-grid"]
-    for word in ("score", "analyse", "data", "install=bash", "quickstart", "minilm_bertscore", "seed=0", "exit status"):
+    assert len(done.stdout.splitlines()) <= 25
+    for word in (*COMMANDS, "--version", "install=bash", "exit status"):
         assert word in done.stdout, word
+    bare = command(cwd=tmp_path)
+    assert (bare.returncode, bare.stdout) == (2, done.stdout), "without arguments nothing runs"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_every_help_has_80_columns_and_ends_with_two_examples(name, tmp_path):
+    lines = command(*([name] if name else []), "--help", cwd=tmp_path, COLUMNS="80").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[-3] == "examples:"
+    for line in lines[-2:]:
+        assert line.startswith(f"  bmx-grid {name}".rstrip())
+
+
+def test_the_help_of_a_run_lists_options_and_keys(tmp_path):
+    shown = command("run", "--help", cwd=tmp_path).stdout
+    for word in ("quickstart", "minilm_bertscore", "seed=0", "--multirun", "$BMX_CACHE_DIR", "exit status"):
+        assert word in shown, word
+    assert command("+sweep=quickstart", "--help", cwd=tmp_path).stdout == shown
+
+
+def test_run_may_be_left_out(tmp_path):
+    asked = ["+sweep=quickstart", "metric=[chrf]", "explainer=[erasure]", "dry_run=true", f"cache_dir={tmp_path}"]
+    assert command("run", *asked, cwd=tmp_path).stdout == command(*asked, cwd=tmp_path).stdout != ""
 
 
 def test_the_help_about_hydra_is_ours_and_names_flags_that_work(folder, capsys):
@@ -425,11 +447,16 @@ def test_help_loads_neither_hydra_nor_numpy(tmp_path):
     ("line", "expected"),
     [
         pytest.param("bmx-grid metric=ch", "metric=chrf metric=chrf_plus_plus", id="an option"),
+        pytest.param("bmx-grid run metric=ch", "metric=chrf metric=chrf_plus_plus", id="an option of a run"),
         pytest.param("bmx-grid metric=[random,ch", "metric=[random,chrf metric=[random,chrf_plus_plus", id="a list"),
         pytest.param("bmx-grid +sweep=q", "+sweep=quickstart", id="a sweep"),
         pytest.param("bmx-grid grid.p.", "grid.p.start= grid.p.step= grid.p.stop=", id="keys"),
+        pytest.param("bmx-grid ", "run score compare analyse data", id="all commands"),
         pytest.param("bmx-grid sc", "score", id="another command"),
-        pytest.param("bmx-grid score --me", "", id="arguments of another command"),
+        pytest.param("bmx-grid score --me", "--metric", id="a flag of another command"),
+        pytest.param("bmx-grid compare t.tsv --h", "--help --human", id="flags behind a file"),
+        pytest.param("bmx-grid score --explainer e", "erasure", id="what a flag takes"),
+        pytest.param("bmx-grid score my", "", id="files of another command"),
         pytest.param("bmx-grid limt=3 gri", "", id="after a mistake"),
         pytest.param("bmx-grid --he", "", id="a flag"),
     ],
@@ -438,25 +465,42 @@ def test_completion_suggests_what_exists(line, expected, monkeypatch, capsys):
     monkeypatch.setenv("COMP_LINE", line)
     assert compose.compose_and_run(["-sc", "query=bash"]) == 0
     shown = capsys.readouterr()
-    assert shown.out.strip() == expected
+    assert shown.out.split() == expected.split()
     assert shown.err == ""
+    assert os.environ["COMP_LINE"] == line
 
 
-def test_completion_works_in_bash(tmp_path):
-    """The hook that `-sc install=bash` prints, in a real shell, with a stand-in for the installed command."""
+IN_SHELL = {
+    "bash": """eval "$(bmx-grid -sc install=bash)"
+complete -p bmx-grid
+COMP_LINE="bmx-grid metric=chr and more"; COMP_POINT=19
+_bmx_grid
+echo "${COMPREPLY[*]}"
+""",
+    "zsh": """eval "$(bmx-grid -sc install=zsh)"
+compadd() { echo $@ }
+words=(bmx-grid metric=chr); CURRENT=2
+_bmx_grid""",
+    "fish": """bmx-grid -sc install=fish | source
+complete -C "bmx-grid metric=chr"
+""",
+}
+
+
+@pytest.mark.parametrize("shell", IN_SHELL)
+def test_completion_works_in(shell, tmp_path):
+    """The hook that `-sc install=SHELL` prints, in a real shell, with a stand-in for the installed command."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
     script = tmp_path / "bmx-grid"
     script.write_text(f"#!{sys.executable}\nfrom bmx_grid.__main__ import main\nmain()\n")
     script.chmod(0o755)
-    lines = """eval "$(bmx-grid -sc install=bash)"
-complete -p bmx-grid >&2
-COMP_LINE="bmx-grid metric=chr"; COMP_POINT=${#COMP_LINE}; COMP_WORDS=(bmx-grid metric=chr); COMP_CWORD=1
-hydra_bash_completion
-echo "${COMPREPLY[@]}"
-"""
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(["bash", "-c", lines], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["metric=chrf", "metric=chrf_plus_plus"]
-    assert "hydra_bash_completion bmx-grid" in done.stderr
+    environment |= {"HOME": str(tmp_path)}
+    bare = {"zsh": ["-f"], "fish": ["--no-config"], "bash": ["--norc"]}[shell]
+    told = [shell, *bare, "-c", IN_SHELL[shell]]
+    done = subprocess.run(told, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-2:] == ["metric=chrf", "metric=chrf_plus_plus"], done.stderr
 
 
 @pytest.mark.parametrize(

@@ -367,7 +367,7 @@ def test_scores_are_named_as_their_column(read):
             id="usual-names",
         ),
         pytest.param(
-            "source\thyp\tz score",
+            "source\thyp\tPunkte",
             ["dataset.tabular.columns.hypothesis=hyp", "Name with: dataset.tabular.columns.score=NAME"],
             id="one-is-unknown",
         ),

@@ -541,7 +541,7 @@ def sweep(tmp_path_factory):
     )
     fixed = {"erasure": PublishedPoint(w=0.0, p=1.0)}
     grid = GridEvaluation(p=PowerRange(-1, 2, 1), w=(0.0, 0.5, 1.0), fixed=fixed)
-    options = {"executor": Sequential(), "seed": 0, "stop_on_error": True, "progress": lambda n: None}
+    options = {"executor": Sequential(), "seed": 0, "stop_on_error": True, "progress": lambda *_: None}
     return [one.result for one in run_plan(plan, {"grid": grid}, **options)], plan, grid
 
 

@@ -149,7 +149,6 @@ def test_intervals_that_have_no_room_are_in_files_that_are_named():
     tested = {one.names: GainInterval(0.0, 0.1, survives=False) for one in results}
     told = " ".join(sweep_table(results, [], 45, tested=tested).split())
     assert "95 % interval of mean gains (tables/gains_by_factor.csv)" in told
-    assert "95 % interval (tests.parquet)" in told
 
 
 def test_gains_that_are_undefined_are_counted_apart_and_named():
@@ -158,7 +157,41 @@ def test_gains_that_are_undefined_are_counted_apart_and_named():
     assert cells(table, "lime", "chrf")[0] == "30"
     told = " ".join(table.split())
     assert "no fixed gain is defined for 1 setting: toy · zz-zz · chrf · lime" in told
-    assert "not in the first table, no fixed (w, p) is given for the explainer: random: 1 setting" in told
+    assert "controls (random): 1 setting; mean gain " in told and "at best points, which is chance" in told
+
+
+def test_an_explainer_without_a_fixed_point_is_named():
+    results = [*many(30), at_point(make_result(91, explainer="mine"), np.nan)]
+    told = " ".join(sweep_table(results, [], 80).split())
+    assert "not in the first table, no fixed (w, p) is given for the explainer: mine: 1 setting" in told
+
+
+def test_controls_take_one_line_and_no_place_among_the_settings():
+    random = many(30, explainer="random", metric="zzz") + many(2, metric="random")
+    table = sweep_table([*many(30, explainer="lime"), *random], [], 80)
+    assert table.startswith("30 settings of toy;") and "zzz" not in table
+    fixed = np.mean([one.fixed_gain for one in random])
+    told = " ".join(table.split())
+    assert f"controls (random): 32 settings; mean gain {fixed:+.4f} at fixed points (of 32), " in told
+    assert sweep_table(random, [], 80).startswith("controls (random): 32 settings")
+
+
+def test_better_and_worse_are_those_that_survive_the_correction():
+    results = many(30)
+    tested = {one.names: GainInterval(-0.1, 0.1, survives=False) for one in results}
+    for one in results[-3:]:
+        tested[one.names] = GainInterval(0.001, 0.1, survives=True)
+    tested[results[0].names] = GainInterval(-0.1, -0.001, survives=False, lost=True)
+    table = sweep_table(results, [], 80, tested=tested)
+    assert cells(table, "lime", "chrf")[-2:] == ["3", "1"]
+    assert "better, worse: of these gains, how many survive Holm's correction at 0.05" in " ".join(table.split())
+
+
+def test_any_number_of_explainers_and_metrics_is_summed_up():
+    results = [one for name in range(40) for one in many(2, metric=f"metric{name}")]
+    table = sweep_table(results, [], 80)
+    assert len(table.splitlines()) < 60
+    assert "16 further pairs of explainer and metric: settings.csv" in table
 
 
 def test_the_width_is_that_of_the_terminal(monkeypatch):
@@ -171,16 +204,20 @@ def test_the_width_is_that_of_the_terminal(monkeypatch):
 def test_many_settings_are_counted_by_explainer_and_metric_and_the_ends_are_shown():
     table = sweep_table([*many(60, explainer="lime"), *many(40, explainer="shap", metric="bleu")], [], 80)
     assert len(table.splitlines()) < 40
-    assert "100 settings of 1 data set; gain at the fixed (w, p) of its explainer" in table.replace("\n", " ")
+    assert "100 settings of toy; gain at the fixed (w, p) of its explainer" in table.replace("\n", " ")
+    assert "nothing was tested" in table
     # fixed is 0.5 + seed / 1000 over a baseline of 0.5: only seed 0 gains nothing.
-    assert cells(table, "lime", "chrf")[:4] == ["60", "59", "1", "+0.02950"]
-    assert cells(table, "shap", "bleu")[:4] == ["40", "39", "1", "+0.01950"]
-    low, high = map(float, cells(table, "lime", "chrf")[4].strip("[]").split(","))
+    found = {name: cells(table, *name) for name in (("lime", "chrf"), ("shap", "bleu"))}
+    assert [(*one[:2], *one[3:]) for one in found.values()] == [
+        ("60", "+0.0295", "59", "1"),
+        ("40", "+0.0195", "39", "1"),
+    ]
+    low, high = map(float, found["lime", "chrf"][2].strip("[]").split(","))
     assert (low, high) == pytest.approx((0.0295 - 0.0045, 0.0295 + 0.0045), abs=0.0004)  # 2 standard errors of 60 pairs
     most, least = (table.split(f"the 5 that gain {word}\n")[1].split("\n\n")[0] for word in ("most", "least"))
-    assert [line.split()[1] for line in most.splitlines()[2:7]] == ["x059", "x058", "x057", "x056", "x055"]
-    assert [line.split()[1] for line in least.splitlines()[2:7]][-2:] == ["x000", "x000"]
-    assert "all settings: settings.csv" in table
+    assert [line.split()[0] for line in most.splitlines()[2:7]] == ["x059", "x058", "x057", "x056", "x055"]
+    assert [line.split()[0] for line in least.splitlines()[2:7]][-2:] == ["x000", "x000"]
+    assert table.endswith("all settings, with their best points: settings.csv")
 
 
 @pytest.mark.parametrize("count", [3, 30], ids=["a row each", "summed up"])
