@@ -84,6 +84,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
             "seeds=[]."
         )
     executor = build(chosen_option(config, "executor"), Executor, "executor")
+    executor.check()
     tracker = build(chosen_option(config, "tracking"), Tracker, "tracking")
     plan = make_plan(
         datasets,
@@ -110,6 +111,8 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
         spec = None if sweep.grid is None else sweep.grid.spec
         points = (0, 0) if spec is None else (len(spec.p) * len(spec.w), len(spec.p) * sum(w != 1 for w in spec.w))
         say(plan_table(plan, evaluations, *points))
+        if executor.planned():
+            say(executor.planned())
         return Ended(len(plan.failed))
     return _run(sweep)
 
