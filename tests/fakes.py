@@ -8,6 +8,7 @@ import hashlib
 import itertools
 import os
 import signal
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +59,17 @@ class SlowMetric(HashMetric):
     @property
     def cost(self) -> Cost:
         return "model"
+
+
+@dataclass(frozen=True)
+class SleepyMetric(HashMetric):
+    """A hash that takes its time, so that there is some to kill its process in."""
+
+    seconds: float = runtime(0.0)
+
+    def score(self, items: Sequence[Item]) -> np.ndarray:
+        time.sleep(self.seconds)
+        return super().score(items)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -184,11 +185,10 @@ class Slurm(OnDask):
 
     def _jobs(self, name: str) -> dict[str, Any]:
         """What dask-jobqueue submits, by the name of its worker."""
-        from dask_jobqueue.slurm import SLURMJob
-
+        job = _job_class()
         plain = self._options(name, self.queue, threads=1)
         plain |= {"processes": self.cores, "worker_extra_args": _resources(PROCESSOR)}
-        found = {f"job-{number}": {"cls": SLURMJob, "options": plain} for number in range(1, self.jobs + 1)}
+        found = {f"job-{number}": {"cls": job, "options": plain} for number in range(1, self.jobs + 1)}
         device = self._options(name, self.gpu_queue or self.queue, threads=self.cores)
         gres = ":".join(part for part in ("gpu", self.gpu_type, "1") if part)
         device |= {
@@ -197,7 +197,7 @@ class Slurm(OnDask):
             "job_extra_directives": [f"--gres={gres}", *self.directives],
             "job_script_prologue": [*device["job_script_prologue"], f"export {ASSIGNED}=cuda:0"],
         }
-        return found | {f"gpu-{number}": {"cls": SLURMJob, "options": device} for number in range(1, self.gpus + 1)}
+        return found | {f"gpu-{number}": {"cls": job, "options": device} for number in range(1, self.gpus + 1)}
 
     def _options(self, name: str, queue: str | None, threads: int) -> dict[str, Any]:
         shares = [f'export {one}="${{{one}:-{threads}}}"' for one in THREADS]
@@ -294,6 +294,17 @@ class _Queue:
             if lines:
                 return f": {(errors or lines)[-1][:200]} ({path})"
         return f"; their logs are in {self._log_dir}"
+
+
+def _job_class() -> Any:
+    """Of dask-jobqueue, which when it is imported makes Ctrl-C end the process with status 0: kept from that here."""
+    own = signal.signal
+    signal.signal = lambda *_: None  # type: ignore[assignment]
+    try:
+        from dask_jobqueue.slurm import SLURMJob
+    finally:
+        signal.signal = own
+    return SLURMJob
 
 
 def _where(queue: str | None) -> str:
