@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -20,6 +22,11 @@ from bmx_grid.identity import runtime
 from bmx_grid.metrics.base import Cost
 from bmx_grid.models.loading import _chosen_device
 from bmx_grid.perturbation import Item
+
+TORCH = SimpleNamespace(  # all that is asked of it; loading PyTorch takes seconds in each process
+    cuda=SimpleNamespace(is_available=lambda: True, device_count=lambda: 2),
+    backends=SimpleNamespace(mps=SimpleNamespace(is_available=lambda: False)),
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,7 @@ class DeviceMetric(HashMetric):
 
     def score(self, items: Sequence[Item]) -> np.ndarray:
         time.sleep(0.2)  # so that every process gets some
-        with patch("torch.cuda.is_available", lambda: True), patch("torch.cuda.device_count", lambda: 2):
+        with patch.dict(sys.modules, torch=TORCH):
             noted(self.folder, "score", _chosen_device("auto"))
         return super().score(items)
 

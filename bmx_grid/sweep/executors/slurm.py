@@ -299,7 +299,7 @@ class _Queue:
 def _job_class() -> Any:
     """Of dask-jobqueue, which when it is imported makes Ctrl-C end the process with status 0: kept from that here."""
     own = signal.signal
-    signal.signal = lambda *_: None  # type: ignore[assignment]
+    signal.signal = lambda *_: None
     try:
         from dask_jobqueue.slurm import SLURMJob
     finally:
