@@ -24,6 +24,7 @@ from bmx_grid.sweep.executors.on_dask import (
     Cluster,
     OnDask,
     close_client,
+    quiet,
     start_cluster,
     workers_of,
 )
@@ -99,7 +100,7 @@ class Dask(OnDask):
     def _client(self, place: Any) -> Iterator[Any]:
         import distributed
 
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        quiet()
         with ExitStack() as stack:
             try:
                 with without_interrupts():

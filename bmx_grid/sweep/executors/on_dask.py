@@ -101,8 +101,7 @@ class _Connection:
         """The cluster; it is connected where it is not."""
         if self._cluster is None:
             self._executor.check()
-            # What it logs, a lost worker or a closed connection, either is made good or raises an error here.
-            logging.getLogger("distributed").setLevel(logging.CRITICAL)
+            quiet()
             folder = self._executor.cache_dir
             shared = self._executor._elsewhere and folder is not None and "://" not in folder
             mark = self._stack.enter_context(_marked(Path(str(folder)).expanduser())) if shared else None
@@ -224,6 +223,15 @@ class Cluster:
             return self._client.submit(own, pure=False, resources=resources)
 
         return submit
+
+
+def quiet() -> None:
+    """No log of Dask's: a lost worker or a closed connection is either made good or raises an error here."""
+    import distributed  # noqa: F401  # which sets levels when it is imported, those of some parts apart
+
+    for name in ("distributed", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def workers_of(client: Any) -> dict[str, Any]:
