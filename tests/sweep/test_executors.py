@@ -233,6 +233,16 @@ def test_work_goes_on_while_the_one_who_asks_is_busy():
         assert len(list(found)) == 9
 
 
+def test_workers_are_looked_at_also_while_results_come_in():
+    """A lost job of a cluster is noticed although the others are busy."""
+    looks = []
+    with ThreadPoolExecutor(1) as pool:
+        some = [Job(partial(jobs.square, number, 0.01)) for number in range(30)]
+        found = list(results([Lane(pool.submit, 1)], some, watch=lambda: looks.append(len(looks)), every=0.02))
+    assert sorted(found) == [number * number for number in range(30)]
+    assert len(looks) >= 3
+
+
 OUTSIDE = """
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -150,7 +150,10 @@ class _Kept(Executor):
                 "a job was tried on several Dask workers, and each was lost; most often memory ran "
                 f"out. {AGAIN_WITH_MEMORY}"
             ) from error
-        except CancelledError as error:
+        except Exception as error:
+            # Dask raises what it was at when the connection broke: a cancelled future, a closed stream, a failed send.
+            if not isinstance(error, CancelledError) and (isinstance(error, BmxError) or not cluster.is_lost()):
+                raise
             raise UnavailableError(
                 f"the connection to the Dask scheduler at {cluster.address} was lost. {KEPT}: start the scheduler "
                 "and its workers again, and run the same command."
@@ -192,6 +195,14 @@ class Cluster:
         ]
         self._seen = dict.fromkeys((False, True), time.monotonic())  # when each lane had workers
         self._count()
+
+    def is_lost(self) -> bool:
+        """Whether the scheduler does not answer any more."""
+        try:
+            workers_of(self._client)
+        except Exception:  # of whatever kind: no answer
+            return True
+        return str(self._client.status) != "running"
 
     def look(self) -> None:
         """Count the workers, whose number may change. Raises what `absent` gives when they stay away."""
