@@ -51,9 +51,10 @@ def begun(folder: Path, *overrides: str, seconds: float = 0.4) -> subprocess.Pop
 
 
 def ended(running: subprocess.Popen[str], seconds: float = 240) -> tuple[int, str, str]:
-    """Status, standard output and standard error of a sweep, when it has ended."""
+    """Status, standard output and standard error of a sweep, when it has ended; without its progress."""
     out, err = running.communicate(timeout=seconds)
-    return running.returncode, out, err
+    lines = [line for line in err.splitlines(keepends=True) if not line.startswith("scoring: ")]
+    return running.returncode, out, "".join(lines)
 
 
 def tables(folder: Path) -> dict[str, object]:
