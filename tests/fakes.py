@@ -71,6 +71,17 @@ class WaitingMetric(HashMetric):
 
 
 @dataclass(frozen=True)
+class SleepyMetric(HashMetric):
+    """A hash that takes its time, so that there is some to kill its process in."""
+
+    seconds: float = runtime(0.0)
+
+    def score(self, items: Sequence[Item]) -> np.ndarray:
+        time.sleep(self.seconds)
+        return super().score(items)
+
+
+@dataclass(frozen=True)
 class BrokenMetric(HashMetric):
     """Fails as a library behind a metric might."""
 

@@ -21,7 +21,8 @@ OPTIONAL = {  # imported, never installed with the package: why, and who says ho
     **dict.fromkeys(("sacremoses", "truecase", "nltk", "pyemd"), "the extra `authors`; xmoverscore_authors says so"),
     "icu4py": "the extra `words`; words=unicode says so",
     "distributed": "the extra `dask`",
-    "dask": "the extra `dask`",
+    "dask_jobqueue": "the extra `slurm`",
+    "psutil": "comes with distributed",
 }
 NOT_IMPORTED = {  # declared, and not imported by name: why
     "sentencepiece": "transformers reads tokenizers with it",

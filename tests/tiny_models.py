@@ -77,8 +77,11 @@ def tiny_roberta(folder: Path, **shape: int) -> Path:
     return _saved(folder, tokenizer, network)
 
 
-def tiny_xlm_roberta(folder: Path) -> Path:
-    """An XLM-R with a masked-language-model head (Unigram pieces, as SentencePiece makes them)."""
+def tiny_xlm_roberta(folder: Path, **shape: int) -> Path:
+    """An XLM-R with a masked-language-model head (Unigram pieces, as SentencePiece makes them).
+
+    `shape` changes its configuration.
+    """
     import torch
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast, XLMRobertaConfig, XLMRobertaForMaskedLM
@@ -96,7 +99,8 @@ def tiny_xlm_roberta(folder: Path) -> Path:
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, model_max_length=MAX_LENGTH, **_ROBERTA_SPECIALS)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
-        network = XLMRobertaForMaskedLM(XLMRobertaConfig(vocab_size=len(tokenizer), **_ROBERTA_CONFIG, **_SMALL))
+        config = XLMRobertaConfig(**{"vocab_size": len(tokenizer), **_ROBERTA_CONFIG, **_SMALL, **shape})
+        network = XLMRobertaForMaskedLM(config)
     return _saved(folder, tokenizer, network)
 
 

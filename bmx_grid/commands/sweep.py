@@ -85,6 +85,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
             "seeds=[]."
         )
     executor = build(chosen_option(config, "executor"), Executor, "executor")
+    executor.check()
     tracker = build(chosen_option(config, "tracking"), Tracker, "tracking")
     check_cache(settings.cache_dir, writes=not settings.dry_run)
     plan = make_plan(
@@ -116,6 +117,8 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
             whole = settings.output_dir / "plan.txt"
             write_text(whole, "\n".join([*plan_lines(plan), ""]))
             say(f"all settings, one per line: {whole}")
+        if executor.planned():
+            say(executor.planned())
         return Ended(len(plan.failed))
     return _run(sweep)
 

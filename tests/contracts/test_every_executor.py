@@ -31,6 +31,8 @@ def executor(request) -> Executor:
     settings = load_option("executor", request.param)
     if request.param == "dask":
         settings |= {"address": request.getfixturevalue("cluster"), "timeout": 60}
+    if request.param == "slurm":
+        settings |= request.getfixturevalue("slurm")
     return build(settings, Executor, f"executor.{request.param}")
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -15,10 +14,9 @@ from functools import partial
 
 import jobs
 import pytest
-from fakes import ROOT, composed
+from fakes import ROOT
 
 from bmx_grid import devices
-from bmx_grid.commands.sweep import run
 from bmx_grid.configure import build
 from bmx_grid.errors import ConfigError, UnavailableError
 from bmx_grid.models.loading import _chosen_device
@@ -27,7 +25,6 @@ from bmx_grid.sweep.executors.dask import Dask
 from bmx_grid.sweep.executors.futures import Lane, results
 from bmx_grid.sweep.executors.local import Loky, Sequential
 from bmx_grid.sweep.runner import _needs_device
-from bmx_grid.terminal import command
 
 TWO = ("cuda:0", "cuda:1")
 
@@ -233,6 +230,16 @@ def test_work_goes_on_while_the_one_who_asks_is_busy():
         assert len(list(found)) == 9
 
 
+def test_workers_are_looked_at_also_while_results_come_in():
+    """A lost job of a cluster is noticed although the others are busy."""
+    looks = []
+    with ThreadPoolExecutor(1) as pool:
+        some = [Job(partial(jobs.square, number, 0.01)) for number in range(30)]
+        found = list(results([Lane(pool.submit, 1)], some, watch=lambda: looks.append(len(looks)), every=0.02))
+    assert sorted(found) == [number * number for number in range(30)]
+    assert len(looks) >= 3
+
+
 OUTSIDE = """
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -369,43 +376,6 @@ def test_a_lost_scheduler_is_said_in_a_sentence(scheduler):
         process.kill()
         with pytest.raises(UnavailableError, match=r"connection to the Dask scheduler at .* was lost\. Finished work"):
             list(found)
-
-
-@pytest.mark.skipif("BMX_SLOW" not in os.environ, reason="takes half a minute; set BMX_SLOW=1")
-def test_a_sweep_whose_scheduler_is_lost_ends_with_a_sentence_and_goes_on_later(scheduler, tmp_path, capfd):
-    """With another executor, too: what was finished is in the store."""
-    address, process = scheduler
-
-    def sweep(folder: str, *executor: str) -> int:
-        folders = (f"output_dir={tmp_path / folder / 'out'}", f"cache_dir={tmp_path / folder / 'cache'}")
-        small = ("dataset.sample.language_pairs=[de-en]", "metric=[chrf]", "explainer=[lime]", "tracking=none")
-        config = composed(
-            "analysis=false", "evaluation=[grid]", "explainer.lime.num_samples=200", *small, *folders, *executor
-        )
-        return command(lambda: run(config))
-
-    chunks = tmp_path / "lost" / "cache"
-
-    def lose() -> None:
-        wait_for(lambda: len(list(chunks.rglob("*.parts/*.parquet"))) >= 3)
-        process.kill()
-
-    with worker(address):
-        loser = threading.Thread(target=lose)
-        loser.start()
-        lost = ("executor=dask", f"executor.address={address}", "executor.chunk_texts=20", "executor.timeout=60")
-        assert sweep("lost", *lost) == 2
-        loser.join()
-    said = capfd.readouterr().err
-    assert said.startswith(f"error: the connection to the Dask scheduler at {address} was lost.")
-    assert said.endswith("start the scheduler and its workers again, and run the same command.\n")
-    kept = {path.name: path.stat().st_mtime_ns for path in chunks.rglob("*.parts/*.parquet")}
-    assert len(kept) >= 3
-    assert sweep("whole", "executor=sequential") == sweep("lost", "executor=sequential") == 0
-    planned = [int(n.replace(",", "")) for n in re.findall(r"at most ([\d,]+) texts", capfd.readouterr().out)]
-    assert planned[1] < planned[0]
-    grids = [(tmp_path / folder / "out" / "grid.parquet").read_bytes() for folder in ("whole", "lost")]
-    assert grids[0] == grids[1]
 
 
 def test_a_lost_dask_worker_of_this_machine_is_replaced(tmp_path):

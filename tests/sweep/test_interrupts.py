@@ -6,21 +6,19 @@ import random
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
 import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from fakes import ROOT
+from started import PATIENCE, alive_in_group, start, wait_until_alone
 
 from bmx_grid.stopping import GRACE_SECONDS, HELD_SECONDS
 from bmx_grid.terminal import RESUMES
 
 MOMENTS = int(os.environ.get("BMX_KILLS", "2"))  # one of each signal
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
-PATIENCE = 20.0  # seconds that a process which ends has, on a busy machine, beyond those that it is given
 CHOSEN = (
     *("+sweep=quickstart", "evaluation=[grid]", "limit=6", "dataset.sample.language_pairs=[de-en]"),
     # The analysis draws a single figure of a control, and ten of another metric.
@@ -37,39 +35,6 @@ CHOSEN = (
 def command(folder: Path) -> list[str]:
     folders = (f"output_dir={folder / 'out'}", f"cache_dir={folder / 'cache'}")
     return [sys.executable, "-m", "bmx_grid", *CHOSEN, *folders]
-
-
-def start(arguments: list[str], folder: Path) -> subprocess.Popen:
-    """A process in a group of its own, as a shell makes it, with a folder of its own for temporary files."""
-    (folder / "tmp").mkdir(parents=True, exist_ok=True)
-    own = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "TMPDIR": str(folder / "tmp")}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-
-    def heed() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored where these tests run in the background of a script
-
-    more = {"start_new_session": True, "preexec_fn": heed}
-    return subprocess.Popen(arguments, cwd=ROOT, env={**os.environ, **own}, **more, **pipes)
-
-
-def alive_in_group(group: int) -> list[str]:
-    """What still runs in a process group, zombies left out."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[2]) == group and fields[0] != "Z":
-                found.append((entry / "cmdline").read_text().replace("\0", " "))
-        except OSError:
-            continue
-    return found
-
-
-def wait_until_alone(group: int, seconds: float = 5.0 + PATIENCE) -> list[str]:
-    end = time.monotonic() + seconds
-    while (left := alive_in_group(group)) and time.monotonic() < end:
-        time.sleep(0.1)
-    return left
 
 
 def in_shared_memory() -> set[str]:

@@ -69,6 +69,13 @@ class Executor(Component):
             if self.devices is not None and self.devices.count(device) > 1:
                 raise ConfigError(f"executor.devices: {device} is named twice, and each device has one worker.")
 
+    def check(self) -> None:
+        """Raise BmxError with the way out where this executor cannot run here, before anything is begun."""
+
+    def planned(self) -> str:
+        """What will be asked of a cluster, as a line of a plan; "" where nothing is."""
+        return ""
+
     @abstractmethod
     def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
         """What the jobs return, in the order in which they finish.

@@ -1,34 +1,39 @@
-"""Jobs on a Dask cluster."""
+"""Jobs on a Dask cluster: that of a scheduler elsewhere, or one on this machine."""
 
 from __future__ import annotations
 
 import logging
 import os
 import signal
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from bmx_grid.devices import ASSIGNED, assigned, present
-from bmx_grid.errors import ConfigError, UnavailableError
+from bmx_grid.errors import BmxError, ConfigError, UnavailableError
 from bmx_grid.identity import runtime
 from bmx_grid.stopping import uninterrupted, without_interrupts
-from bmx_grid.sweep.executors.base import KEPT, Executor, Job, Worker, WorkerLost
-from bmx_grid.sweep.executors.futures import Lane, results
+from bmx_grid.sweep.executors.base import KEPT, Worker, WorkerLost
+from bmx_grid.sweep.executors.on_dask import (
+    AGAIN_WITH_MEMORY,
+    CLOSE_SECONDS,
+    DEVICE,
+    PROCESSOR,
+    Cluster,
+    OnDask,
+    close_client,
+    quiet,
+    start_cluster,
+    workers_of,
+)
 
-RESOURCE = "device"  # what Dask workers that hold a device declare: `dask worker ADDRESS --resources device=1`
-LOOK_SECONDS = 1.0  # between two checks of the cluster while nothing finishes
-CLOSE_SECONDS = 5.0  # for the workers to end by themselves before they are killed
 RESTART_SECONDS = 60.0  # for a worker of a cluster started here to come back
-AGAIN_WITH_MEMORY = f"{KEPT}: run the same command again with fewer workers, or with more memory for each."
 
 
 @dataclass(frozen=True)
-class Dask(Executor):
+class Dask(OnDask):
     """A Dask cluster: the scheduler at `address`, or one started on this machine.
 
     timeout: seconds to wait for the scheduler, and for a worker when there is none.
@@ -37,17 +42,20 @@ class Dask(Executor):
     """
 
     address: str | None = runtime(None)
-    timeout: float = runtime(10.0)
+
+    OPTION: ClassVar[str] = "dask"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.timeout <= 3600:
-            raise ConfigError(f"executor.timeout must be above 0 seconds and at most 3600, got {self.timeout:g}.")
         if self.address is not None and self.devices:
             raise ConfigError(
                 f"executor.devices: the workers of the scheduler at {self.address} are given their devices where they "
                 f"are started: BMX_DEVICE=cuda:0 dask worker {self.address} --nthreads 1 --resources device=1."
             )
+
+    @property
+    def _elsewhere(self) -> bool:
+        return self.address is not None
 
     def workers(self) -> tuple[Worker, ...]:
         """The workers of the cluster, each with one thread; those of a scheduler at `address` are asked for."""
@@ -57,60 +65,66 @@ class Dask(Executor):
             devices = self.devices if self.devices is not None else present()
             plain = tuple(Worker(f"process {number}") for number in range(1, cpu_count() + 1))
             return plain + tuple(Worker(f"process of {device}", device) for device in devices)
-        with self._client() as client:
+        self.check()
+        with self._client(self.address) as client:
             held = client.run(assigned)
             return tuple(
                 Worker(f"{name}, thread {number + 1}", held.get(name))
-                for name, worker in _workers_of(client).items()
+                for name, worker in workers_of(client).items()
                 for number in range(worker["nthreads"])
             )
 
-    def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
-        """As `Executor.run` says. A job whose worker is lost is run again by another, four times at most."""
-        with self._client() as client:
-            import distributed
+    @contextmanager
+    def _connected(self) -> Iterator[Cluster]:
+        if self.address is not None:
+            with self._client(self.address) as client:
+                yield Cluster(client, self.timeout, self._absent, own=False)
+            return
+        with ExitStack() as stack:
+            with without_interrupts():
+                cluster = start_cluster(_processes(self.workers()), {"host": "127.0.0.1"})
+                stack.push(partial(_close_cluster, cluster))
+            client = stack.enter_context(self._client(cluster))
+            yield Cluster(client, max(self.timeout, RESTART_SECONDS), self._absent, own=True)
 
-            cluster = _Cluster(client, self.timeout, own=self.address is None)
-            try:
-                yield from results(cluster.lanes, jobs, cluster.look, LOOK_SECONDS)
-            except distributed.scheduler.KilledWorker as error:
-                raise WorkerLost(
-                    "a job was tried on several Dask workers, and each was lost; most often memory ran "
-                    f"out. {AGAIN_WITH_MEMORY}"
-                ) from error
-            except CancelledError as error:
-                raise UnavailableError(
-                    f"the connection to the Dask scheduler at {cluster.address} was lost. {KEPT}: start the scheduler "
-                    "and its workers again, and run the same command."
-                ) from error
+    def _absent(self, has_device: bool) -> BmxError:
+        if self.address is None:
+            return WorkerLost(f"the workers of the Dask cluster were lost and did not come back. {AGAIN_WITH_MEMORY}")
+        which = " that holds a device" if has_device else ""
+        return UnavailableError(
+            f"the Dask scheduler at {self.address} has had no worker{which} for {self.timeout:g} seconds. "
+            f"{KEPT}: start workers (dask worker {self.address}), and run the same command."
+        )
 
     @contextmanager
-    def _client(self) -> Iterator[Any]:
-        try:
-            import distributed
-        except ModuleNotFoundError as error:
-            raise UnavailableError('executor=dask needs Dask: pip install "bmx-grid[dask]".') from error
-        # What it logs, a lost worker or a closed connection, either is made good or raises an error here.
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    def _client(self, place: Any) -> Iterator[Any]:
+        import distributed
+
+        quiet()
         with ExitStack() as stack:
             try:
                 with without_interrupts():
-                    if self.address is None:
-                        cluster = _start_cluster(self.workers())
-                        stack.push(partial(_close_cluster, cluster))
-                    client = distributed.Client(cluster if self.address is None else self.address, timeout=self.timeout)
+                    client = distributed.Client(place, timeout=self.timeout)
+                    stack.push(partial(close_client, client))
             except (OSError, ValueError) as error:
                 raise UnavailableError(
                     f"executor.address={self.address}: no Dask scheduler answers there ({error}). "
                     "Start one with `dask scheduler`, or leave the address out."
                 ) from error
-            stack.push(partial(_close_client, client))
             yield client
 
 
-def _close_client(client: Any, kind: type[BaseException] | None, *_: object) -> None:
-    with uninterrupted():
-        client.close(timeout=CLOSE_SECONDS)
+def _processes(workers: Sequence[Worker]) -> dict[str, Any]:
+    """A process with one thread for each worker, as `start_cluster` takes them."""
+    import distributed
+
+    def options(worker: Worker) -> dict[str, Any]:
+        plain = {"nthreads": 1, "dashboard": False, "silence_logs": logging.CRITICAL}
+        if worker.device is None:
+            return {**plain, "resources": {PROCESSOR: 1}}
+        return {**plain, "env": {ASSIGNED: worker.device}, "resources": {DEVICE: 1}}
+
+    return {worker.name: {"cls": distributed.Nanny, "options": options(worker)} for worker in workers}
 
 
 def _close_cluster(cluster: Any, kind: type[BaseException] | None, *_: object) -> None:
@@ -135,75 +149,3 @@ def _kill(processes: Iterable[Any]) -> None:
         if process is not None and process.pid is not None:
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
-
-
-def _start_cluster(workers: Sequence[Worker]) -> Any:
-    """A scheduler in this process, and a process with one thread for each worker."""
-    import distributed
-
-    def options(worker: Worker) -> dict[str, Any]:
-        held = {} if worker.device is None else {"env": {ASSIGNED: worker.device}, "resources": {RESOURCE: 1}}
-        return {"nthreads": 1, "dashboard": False, "silence_logs": logging.CRITICAL, **held}
-
-    return distributed.SpecCluster(
-        scheduler={
-            "cls": distributed.Scheduler,
-            "options": {
-                "host": "127.0.0.1",
-                "port": 0,
-                "protocol": "tcp://",
-                "dashboard": False,
-                "dashboard_address": "127.0.0.1:0",  # of its HTTP server, which warns when the usual port is taken
-            },
-        },
-        workers={worker.name: {"cls": distributed.Nanny, "options": options(worker)} for worker in workers},
-        silence_logs=logging.CRITICAL,
-    )
-
-
-class _Cluster:
-    """A cluster's lanes, and whether it still has the workers that its jobs need."""
-
-    def __init__(self, client: Any, timeout: float, own: bool) -> None:
-        self.address = client.scheduler.address
-        self._client, self._own = client, own
-        self._timeout = max(timeout, RESTART_SECONDS) if own else timeout
-        self.lanes = [Lane(self._submit({}), 0), Lane(self._submit({RESOURCE: 1}), 0, has_device=True)]
-        self._seen = dict.fromkeys((False, True), time.monotonic())  # when each lane had workers
-        self._count()
-
-    def look(self) -> None:
-        """Count the workers, whose number may change. Raises UnavailableError or WorkerLost when they stay away."""
-        self._count()
-        now = time.monotonic()
-        for lane in self.lanes:
-            if lane.n_workers > 0 or (lane.open == 0 and any(other.n_workers > 0 for other in self.lanes)):
-                self._seen[lane.has_device] = now
-            elif now - self._seen[lane.has_device] > self._timeout and (lane.open > 0 or not lane.has_device):
-                if self._own:
-                    raise WorkerLost(
-                        f"the workers of the Dask cluster were lost and did not come back. {AGAIN_WITH_MEMORY}"
-                    )
-                which = " that holds a device" if lane.has_device else ""
-                raise UnavailableError(
-                    f"the Dask scheduler at {self.address} has had no worker{which} for {self._timeout:g} seconds. "
-                    f"{KEPT}: start workers (dask worker {self.address}), and run the same command."
-                )
-
-    def _count(self) -> None:
-        threads = dict.fromkeys((False, True), 0)
-        with suppress(OSError):  # when the scheduler is gone its jobs are cancelled: reported elsewhere, more clearly
-            for worker in _workers_of(self._client).values():
-                threads[RESOURCE in worker["resources"]] += worker["nthreads"]
-        for lane in self.lanes:
-            lane.n_workers = threads[lane.has_device]
-
-    def _submit(self, resources: dict[str, int]) -> Callable[[Callable[[], Any]], Any]:
-        return lambda work: self._client.submit(work, pure=False, resources=resources)
-
-
-def _workers_of(client: Any) -> dict[str, Any]:
-    """What the scheduler knows about each worker, by its address. Raises OSError when it does not answer."""
-    # Not client.scheduler_info, which answers from memory when the scheduler is gone.
-    found: dict[str, Any] = client.sync(client.scheduler.identity)["workers"]
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,12 +29,18 @@ class Future(Protocol):
 
 @dataclass
 class Lane:
-    """One or several workers that take jobs through `submit`; has_device: whether each of them holds a device."""
+    """One or several workers that take jobs through `submit`; has_device: whether each of them holds a device.
+
+    expected: that workers will come where there are none yet, so that jobs for them wait.
+    open: jobs that were submitted and are not done; held: jobs that wait for these workers.
+    """
 
     submit: Callable[[Callable[[], Any]], Future]
     n_workers: int
     has_device: bool = False
+    expected: bool = False
     open: int = field(default=0, init=False)
+    held: int = field(default=0, init=False)
 
     @property
     def has_room(self) -> bool:
@@ -46,19 +53,20 @@ def results(
 ) -> Iterator[Any]:
     """What the jobs return, as they finish; a job that needs a device waits for a lane that has one, if any has.
 
-    watch: called every `every` seconds while nothing finishes; what it raises ends the run. It may change the
-    lanes' `n_workers`.
+    watch: called every `every` seconds; what it raises ends the run. It may change the lanes' `n_workers`.
     """
     feeder = _Feeder(lanes, jobs)
+    watched = time.monotonic()
     try:
         feeder.fill()
         while feeder.busy():
+            if watch is not None and time.monotonic() - watched >= every:
+                watch()
+                feeder.fill()
+                watched = time.monotonic()
             try:
                 done = feeder.finished.get(timeout=every if watch is not None else None)
             except Empty:
-                if watch is not None:
-                    watch()
-                    feeder.fill()
                 continue
             if isinstance(done, BaseException):
                 raise done
@@ -107,6 +115,9 @@ class _Feeder:
                     future.add_done_callback(partial(self._done, lane))
             finally:
                 self._filling = False
+                for kind, lanes in self._lanes.items():
+                    for lane in lanes:
+                        lane.held = len(self._held[kind])
 
     def _done(self, lane: Lane, future: Future) -> None:
         try:
@@ -144,4 +155,6 @@ class _Feeder:
             if staffed:
                 lane = min(staffed, key=lambda one: one.open / one.n_workers)
                 return lane if lane.has_room else None
+            if any(lane.expected for lane in self._lanes[kind]):
+                return None
         return None

@@ -20,7 +20,8 @@ from bmx_grid.sweep.executors.futures import Lane, results
 
 MAX_PROCESSES = 1_024  # each takes hundreds of megabytes; larger numbers are slips of the hand
 # Libraries that start threads of their own read these when they are loaded.
-_THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMBA", "NUMEXPR")
+_LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMBA", "NUMEXPR")
+THREADS = tuple(f"{name}_NUM_THREADS" for name in _LIBRARIES)
 # Warnings of loky's that would tear the progress bar apart and leave a user nothing to do: it replaces a worker whose
 # memory has grown; and without psutil it cannot look for processes that workers started, of which there are none.
 _NO_NEWS = ("A worker stopped while some jobs were given to the executor", "Failed to kill subprocesses")
@@ -181,6 +182,5 @@ def _environment(n_processes: int, device: str | None) -> dict[str, str]:
     from joblib import cpu_count
 
     share = str(max(cpu_count() // n_processes, 1))
-    names = [f"{name}_NUM_THREADS" for name in _THREADS]
-    own = {name: os.environ.get(name, share) for name in names}
+    own = {name: os.environ.get(name, share) for name in THREADS}
     return own if device is None else {**own, ASSIGNED: device}

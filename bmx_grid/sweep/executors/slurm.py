@@ -1,0 +1,372 @@
+"""Jobs on workers that SLURM starts, through dask-jobqueue."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from bmx_grid.devices import ASSIGNED
+from bmx_grid.errors import BmxError, ConfigError, UnavailableError, unknown
+from bmx_grid.identity import runtime
+from bmx_grid.stopping import uninterrupted, without_interrupts
+from bmx_grid.sweep.executors.base import KEPT, Worker
+from bmx_grid.sweep.executors.local import THREADS
+from bmx_grid.sweep.executors.on_dask import (
+    CLOSE_SECONDS,
+    DEVICE,
+    PROCESSOR,
+    Cluster,
+    OnDask,
+    close_client,
+    start_cluster,
+)
+from bmx_grid.wording import counted
+
+COMMANDS = ("sbatch", "squeue", "scancel")
+MAX_JOBS = 1_000
+AGAIN = 3  # times in a row that ended jobs are submitted again with nothing done in between
+ASK_SECONDS = 10.0  # between two questions to SLURM about its queue, which all users share
+ANSWER_SECONDS = 30.0  # for a command of SLURM to answer
+CONNECT_SECONDS = 30.0
+_MEMORY = re.compile(r"[1-9]\d*(\.\d+)? ?[kKMGT](i?B)?")
+_WALLTIME = re.compile(r"\d+-\d{1,2}(:\d{2}){0,2}|\d+(:\d{2}){1,2}|[1-9]\d*")
+_ERROR = re.compile(r"^\w*(Error|Exception)\b|error:", re.IGNORECASE)
+_WORD = re.compile(r"[\w.,:+-]+")
+_OWN = {  # what a directive would set a second time: the key that sets it
+    **dict.fromkeys(("-p", "--partition"), "executor.queue"),
+    **dict.fromkeys(("-A", "--account"), "executor.account"),
+    **dict.fromkeys(("-c", "--cpus-per-task", "-n", "--ntasks"), "executor.cores"),
+    **dict.fromkeys(("--mem", "--mem-per-cpu"), "executor.memory"),
+    **dict.fromkeys(("-t", "--time"), "executor.walltime"),
+    **dict.fromkeys(("--gres", "-G", "--gpus", "--gpus-per-task", "--gpus-per-node"), "executor.gpus"),
+    **dict.fromkeys(("-a", "--array", "-N", "--nodes"), "executor.jobs"),
+    **dict.fromkeys(("-o", "--output", "-e", "--error"), "executor.log_dir"),
+    **dict.fromkeys(("-J", "--job-name"), "the sweep itself, which finds its jobs by their name"),
+}
+
+
+@dataclass(frozen=True)
+class Slurm(OnDask):
+    """Jobs of SLURM, each with one worker process per core; a Dask scheduler in this process gives them work.
+
+    A job that ends while there is work (its walltime, `scancel`, pre-emption) is submitted again, and its work is
+    done by the others meanwhile. When the sweep ends, however it does, its jobs are cancelled.
+
+    gpus: that many more jobs, each with one process that holds one GPU of `gpu_type`, in the partition `gpu_queue`;
+    work that needs a device waits for these, all other work is done by the others.
+    timeout: seconds without a running job after which a run ends; jobs may wait in SLURM's queue.
+    log_dir: what the jobs print.
+    """
+
+    jobs: int = runtime(1)
+    cores: int = runtime(1)
+    memory: str = runtime("4GB")
+    walltime: str = runtime("01:00:00")
+    queue: str | None = runtime(None)
+    account: str | None = runtime(None)
+    gpus: int = runtime(0)
+    gpu_queue: str | None = runtime(None)
+    gpu_type: str | None = runtime(None)
+    directives: tuple[str, ...] = runtime(())
+    prologue: tuple[str, ...] = runtime(())
+    python: str | None = runtime(None)
+    interface: str | None = runtime(None)
+    log_dir: str | None = runtime(None)
+    timeout: float = runtime(86_400.0)
+
+    OPTION: ClassVar[str] = "slurm"
+    NEEDS: ClassVar[tuple[str, ...]] = ("distributed", "dask_jobqueue")
+    LONGEST: ClassVar[float] = 30 * 86_400
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key, least in (("jobs", 0), ("gpus", 0), ("cores", 1)):
+            if not least <= (number := getattr(self, key)) <= MAX_JOBS:
+                raise ConfigError(f"executor.{key} must be from {least} to {MAX_JOBS:,}, got {number!r:.20}.")
+        if self.jobs + self.gpus == 0:
+            raise ConfigError("executor.jobs and executor.gpus are both 0; ask for one job at least.")
+        if not _MEMORY.fullmatch(self.memory):
+            raise ConfigError(
+                f"executor.memory: '{self.memory}' is not an amount of memory; write a number and a unit, as 500MB, "
+                "16GB or 7.5GiB."
+            )
+        if not _WALLTIME.fullmatch(self.walltime):
+            raise ConfigError(
+                f"executor.walltime: '{self.walltime}' is not a time of SLURM's; write hours:minutes:seconds, as "
+                "'02:30:00', or days-hours, as '1-12'."
+            )
+        if self.devices is not None:
+            raise ConfigError("executor.devices: SLURM hands out devices; write executor.gpus=N for N of them.")
+        for key in ("queue", "account", "gpu_queue", "gpu_type", "interface"):
+            value = getattr(self, key)
+            if value is not None and not _WORD.fullmatch(value):
+                raise ConfigError(f"executor.{key}: '{value}' is not a name of SLURM's, which is one word.")
+        for line in self.directives:
+            option = re.split(r"[= ]", line, maxsplit=1)[0]
+            if not line.startswith("-") or "\n" in line:
+                raise ConfigError(
+                    f"executor.directives: {line!r} is not an option of sbatch; write them as ['--qos=long']."
+                )
+            if option in _OWN:
+                raise ConfigError(f"executor.directives: '{line}' is set by {_OWN[option]}; leave it out.")
+
+    @property
+    def _elsewhere(self) -> bool:
+        return True
+
+    def check(self) -> None:
+        """As `OnDask.check`; and UnavailableError where SLURM's commands are missing."""
+        missing = [name for name in COMMANDS if shutil.which(name) is None]
+        if missing:
+            raise UnavailableError(
+                f"executor=slurm: the command {missing[0]} is not found here; run this on a machine from which jobs "
+                "are submitted to SLURM, or choose executor=loky."
+            )
+        super().check()
+        if self.interface is not None:
+            import psutil
+
+            there = psutil.net_if_addrs()
+            if self.interface not in there:
+                raise ConfigError("executor.interface: " + unknown("network interface", self.interface, there))
+
+    def planned(self) -> str:
+        """The jobs that are submitted, in one line."""
+        each = f"of {counted(self.cores, 'core')}, {self.memory} and {self.walltime}"
+        kinds = [f"{counted(self.jobs, 'job')}{_where(self.queue)}"] if self.jobs else []
+        if self.gpus:
+            kinds.append(f"{counted(self.gpus, 'job')} with a GPU{_where(self.gpu_queue or self.queue)}")
+        return f"SLURM: {' and '.join(kinds)}, {each} each: {counted(len(self.workers()), 'worker')}"
+
+    def workers(self) -> tuple[Worker, ...]:
+        """The workers of the jobs that are submitted, running or not."""
+        plain = [
+            Worker(f"job {job}, process {number}")
+            for job in range(1, self.jobs + 1)
+            for number in range(1, self.cores + 1)
+        ]
+        return (*plain, *(Worker(f"GPU job {job}", "cuda:0") for job in range(1, self.gpus + 1)))
+
+    @contextmanager
+    def _connected(self) -> Iterator[Cluster]:
+        import distributed
+
+        name = f"bmx_grid-{uuid.uuid4().hex[:8]}"
+        with ExitStack() as stack:
+            stack.callback(_cancel, name)  # whatever happens from here on
+            with without_interrupts(), uninterrupted():
+                jobs = self._jobs(name)
+                listens = {} if self.interface is None else {"interface": self.interface}
+                cluster = start_cluster({}, listens)
+                stack.callback(_close_cluster, cluster, name)
+                client = distributed.Client(cluster, timeout=CONNECT_SECONDS)
+                stack.push(partial(close_client, client))
+                _check_accepted(jobs, cluster.scheduler_address)
+                cluster.worker_spec.update(jobs)
+                queue = _Queue(cluster, name, self.log_dir)
+                queue.submit()
+            kinds = [kind for kind, number in ((False, self.jobs), (True, self.gpus)) if number]
+            absent = partial(self._absent, queue)
+            yield Cluster(client, self.timeout, absent, own=True, kinds=kinds, watch=queue.look)
+
+    def _jobs(self, name: str) -> dict[str, Any]:
+        """What dask-jobqueue submits, by the name of its worker."""
+        job = _job_class()
+        plain = self._options(name, self.queue, threads=1)
+        plain |= {"processes": self.cores, "worker_extra_args": _resources(PROCESSOR)}
+        found = {f"job-{number}": {"cls": job, "options": plain} for number in range(1, self.jobs + 1)}
+        device = self._options(name, self.gpu_queue or self.queue, threads=self.cores)
+        gres = ":".join(part for part in ("gpu", self.gpu_type, "1") if part)
+        device |= {
+            "processes": 1,
+            "worker_extra_args": ["--nthreads", "1", *_resources(DEVICE)],
+            "job_extra_directives": [f"--gres={gres}", *self.directives],
+            "job_script_prologue": [*device["job_script_prologue"], f"export {ASSIGNED}=cuda:0"],
+        }
+        return found | {f"gpu-{number}": {"cls": job, "options": device} for number in range(1, self.gpus + 1)}
+
+    def _options(self, name: str, queue: str | None, threads: int) -> dict[str, Any]:
+        shares = [f'export {one}="${{{one}:-{threads}}}"' for one in THREADS]
+        return {
+            "job_name": name,
+            "queue": queue,
+            "account": self.account,
+            "cores": self.cores,
+            "memory": self.memory.replace(" ", ""),
+            "walltime": self.walltime,
+            "interface": self.interface,
+            "protocol": "tcp://",
+            "python": shlex.quote(self.python or sys.executable),
+            "job_extra_directives": list(self.directives),
+            "job_script_prologue": [*self.prologue, *shares],
+            "log_directory": None if self.log_dir is None else str(Path(self.log_dir).expanduser().absolute()),
+        }
+
+    def _absent(self, queue: _Queue, has_device: bool) -> BmxError:
+        which = " with a GPU" if has_device else ""
+        return UnavailableError(
+            f"no SLURM job{which} has been running for {self.timeout:g} seconds ({queue.state()}). {KEPT}: run the "
+            "same command again, or ask for less (executor.memory, executor.walltime)."
+        )
+
+
+class _Queue:
+    """The jobs of one sweep in SLURM's queue: those that end are submitted again."""
+
+    def __init__(self, cluster: Any, name: str, log_dir: str | None) -> None:
+        self._cluster, self._name, self._log_dir = cluster, name, log_dir
+        self._asked = time.monotonic()
+        self._n_done = self._in_vain = 0  # jobs done; how often some were submitted again since
+        self._last = ""  # SLURM job that ended
+        self._pending: dict[str, int] = {}  # jobs that wait, by SLURM's reason
+        self._refused = self._warned = ""
+
+    def submit(self) -> None:
+        """Submit the jobs that are not there. Raises UnavailableError with what SLURM says."""
+        try:
+            self._cluster.sync(self._cluster._correct_state)
+        except RuntimeError as error:  # what dask-jobqueue makes of a command that fails
+            raise UnavailableError(f"SLURM refused a job: {_said(str(error))}.") from error
+
+    def look(self, workers: Mapping[str, Any], n_done: int) -> None:
+        """Submit again what has ended. Raises UnavailableError when jobs end again and again with nothing done."""
+        if time.monotonic() - self._asked < ASK_SECONDS:
+            return
+        self._asked = time.monotonic()
+        listed = _listed(self._name)
+        if listed is None:  # SLURM does not answer: asked again later
+            return
+        waiting = [reason for state, reason in listed.values() if state == "PENDING" and reason != "None"]
+        self._pending = {reason: waiting.count(reason) for reason in dict.fromkeys(waiting)}
+        if not workers and self._pending and self.state() != self._warned:
+            self._warned = self.state()
+            warnings.warn(f"executor=slurm: no job is running: {self._warned}", stacklevel=2)
+        if n_done > self._n_done:
+            self._n_done, self._in_vain = n_done, 0
+        for name, job in list(self._cluster.workers.items()):
+            if str(job.job_id) not in listed:
+                self._last = str(job.job_id)
+                del self._cluster.workers[name]
+        if len(self._cluster.workers) == len(self._cluster.worker_spec):
+            return
+        if self._in_vain < AGAIN:
+            try:
+                self.submit()
+                self._in_vain += 1
+                self._refused = ""
+            except UnavailableError as error:  # for now: a controller may be away for a while
+                self._refused = str(error)
+        elif not listed:
+            raise UnavailableError(
+                f"SLURM jobs were submitted again {AGAIN} times, and ended before a piece of work was done"
+                f"{self._log()}. {KEPT}: check executor.python, executor.prologue, executor.memory and "
+                "executor.walltime, and run the same command."
+            )
+
+    def state(self) -> str:
+        """What the jobs wait for, in a few words."""
+        waiting = [f"{counted(number, 'job')} pending, {reason}" for reason, number in self._pending.items()]
+        return "; ".join([*waiting, *([self._refused] if self._refused else [])]) or "none is pending"
+
+    def _log(self) -> str:
+        """What the log of the job that ended last says, and where it is."""
+        if self._log_dir is None:
+            return ""
+        path = Path(self._log_dir).expanduser() / f"{self._name}-{self._last}.err"
+        with suppress(OSError):
+            lines = [line.strip() for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
+            lines = [line for line in lines if line and " - INFO - " not in line]
+            errors = [line for line in lines if _ERROR.search(line)]
+            if lines:
+                return f": {(errors or lines)[-1][:200]} ({path})"
+        return f"; their logs are in {self._log_dir}"
+
+
+def _job_class() -> Any:
+    """Of dask-jobqueue, which when it is imported makes Ctrl-C end the process with status 0: kept from that here."""
+    own = signal.signal
+    signal.signal = lambda *_: None
+    try:
+        from dask_jobqueue.slurm import SLURMJob
+    finally:
+        signal.signal = own
+    return SLURMJob
+
+
+def _where(queue: str | None) -> str:
+    return "" if queue is None else f" in {queue}"
+
+
+def _resources(name: str) -> list[str]:
+    return ["--no-dashboard", "--resources", f"{name}=1"]
+
+
+def _check_accepted(jobs: Mapping[str, Any], address: str) -> None:
+    """Ask SLURM whether it would take one job of each kind. Raises UnavailableError with what it says."""
+    for name in {name.partition("-")[0]: name for name in jobs}.values():
+        job = jobs[name]["cls"](address, name=name, **jobs[name]["options"])
+        with job.job_file() as script:
+            asked = _ask("sbatch", "--test-only", script)
+        if asked is None or asked.returncode != 0:
+            said = f"no answer in {ANSWER_SECONDS:g} seconds" if asked is None else _said(asked.stderr)
+            raise UnavailableError(
+                f"SLURM refuses such a job: {said}. See `sinfo` for its partitions and limits, and set executor.queue, "
+                "executor.account, executor.cores, executor.memory or executor.walltime."
+            )
+
+
+def _said(text: str) -> str:
+    """What a command of SLURM's says last, without its own name."""
+    lines = [line.strip() for line in text.rpartition("stderr:")[2].splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith("Try ")]
+    return re.sub(r"^(\w+: )*(allocation failure: )?", "", lines[-1]).rstrip(".") if lines else "it gave no reason"
+
+
+def _listed(name: str) -> dict[str, tuple[str, str]] | None:
+    """State and reason of the jobs of a name that wait or run, by their number; None when SLURM does not answer."""
+    asked = _ask("squeue", "--noheader", f"--name={name}", "--format=%i %T %r")
+    if asked is None or asked.returncode != 0:
+        return None
+    rows = [line.split(maxsplit=2) for line in asked.stdout.splitlines() if line.strip()]
+    return {row[0]: (row[1], row[-1]) for row in rows if row[1] != "COMPLETING"}
+
+
+def _ask(*command: str) -> subprocess.CompletedProcess[str] | None:
+    """Run a command of SLURM's, out of reach of Ctrl-C; None when it does not answer."""
+    with suppress(OSError, subprocess.TimeoutExpired):
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=ANSWER_SECONDS, start_new_session=True, check=False
+        )
+    return None
+
+
+def _cancel(name: str) -> None:
+    """Cancel the jobs of a name, until SLURM lists none; those whose submission was still under way among them."""
+    with uninterrupted():
+        end = time.monotonic() + CLOSE_SECONDS
+        _ask("scancel", f"--name={name}", f"--user={os.getuid()}")
+        while _listed(name) and time.monotonic() < end:
+            time.sleep(0.2)
+            _ask("scancel", f"--name={name}", f"--user={os.getuid()}")
+
+
+def _close_cluster(cluster: Any, name: str) -> None:
+    """Cancel the jobs, then close the scheduler. How it ends says nothing about the work, whose error must be seen."""
+    with uninterrupted():
+        _cancel(name)
+        with suppress(TimeoutError, ValueError, AssertionError, RuntimeError):
+            cluster.close(timeout=CLOSE_SECONDS)

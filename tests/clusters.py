@@ -1,0 +1,84 @@
+"""One small sweep for tests of clusters: its command, its tables, and how far it is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from fakes import ROOT
+from started import start
+
+SMALL = (
+    *("dataset.sample.language_pairs=[de-en]", "limit=12", "metric=[sleepy]", "explainer=[erasure,random]"),
+    *("evaluation=[grid,levels]", "grid.p.step=10", "executor.chunk_texts=1", "analysis=false", "tracking=none"),
+)
+PATHS = f"{ROOT}{os.pathsep}{ROOT / 'tests'}"
+MEASURED = ("seconds", "n_texts", "cached")  # columns of settings.parquet: of this run, not of its result
+
+
+def option(folder: Path, seconds: float) -> Path:
+    """A folder for --config-dir with the metric `sleepy`, which takes so many seconds for each chunk."""
+    conf = folder / "conf"
+    (conf / "metric").mkdir(parents=True, exist_ok=True)
+    metric = f"sleepy:\n  _target_: fakes.SleepyMetric\n  seconds: {seconds}\n"
+    (conf / "metric" / "sleepy.yaml").write_text(metric)
+    return conf
+
+
+def command(folder: Path, *overrides: str, seconds: float = 0.4) -> list[str]:
+    """The command of the sweep, whose outputs and cache are in `folder`."""
+    places = (f"output_dir={folder / 'out'}", f"cache_dir={folder / 'cache'}")
+    conf = ("--config-dir", str(option(folder, seconds)))
+    return [sys.executable, "-m", "bmx_grid", *conf, *SMALL, *places, *overrides]
+
+
+def allow_fakes() -> None:
+    """In this process and those that it starts."""
+    os.environ["BMX_ALLOWED_PACKAGES"] = "fakes"
+    os.environ["PYTHONPATH"] = PATHS
+
+
+def begun(folder: Path, *overrides: str, seconds: float = 0.4) -> subprocess.Popen[str]:
+    """The sweep, started."""
+    folder.mkdir(parents=True, exist_ok=True)
+    running: subprocess.Popen[str] = start(command(folder, *overrides, seconds=seconds), folder)
+    return running
+
+
+def ended(running: subprocess.Popen[str], seconds: float = 240) -> tuple[int, str, str]:
+    """Status, standard output and standard error of a sweep, when it has ended; without its progress."""
+    out, err = running.communicate(timeout=seconds)
+    lines = [line for line in err.splitlines(keepends=True) if not line.startswith("scoring: ")]
+    return running.returncode, out, "".join(lines)
+
+
+def tables(folder: Path) -> dict[str, object]:
+    """Every table of the sweep by its name, without what was measured in this run."""
+    found = {}
+    for path in sorted((folder / "out").rglob("*.parquet")):
+        table = pq.read_table(path)
+        if path.name == "settings.parquet":
+            table = table.drop_columns([name for name in MEASURED if name in table.column_names])
+        found[path.relative_to(folder / "out").as_posix()] = [
+            (name, str(table.schema.field(name).type), [repr(value) for value in table.column(name).to_pylist()])
+            for name in table.column_names
+        ]
+    return found
+
+
+def chunks(folder: Path) -> int:
+    """How many chunks of the sweep are finished, as long as none is merged."""
+    return len(list((folder / "cache").rglob("*.parts/*.parquet")))
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
+    """Wait until `condition` is true. Raises AssertionError when it stays false."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.1)

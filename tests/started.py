@@ -1,0 +1,46 @@
+"""Commands started by tests, in a group of processes of their own, and what is left of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from fakes import ROOT
+
+PATIENCE = 20.0  # seconds that a process which ends has, on a busy machine, beyond those that it is given
+
+
+def start(arguments: list[str], folder: Path) -> subprocess.Popen:
+    """A process in a group of its own, as a shell makes it, with a folder of its own for temporary files."""
+    (folder / "tmp").mkdir(parents=True, exist_ok=True)
+    own = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "TMPDIR": str(folder / "tmp")}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+
+    def heed() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored where these tests run in the background of a script
+
+    more = {"start_new_session": True, "preexec_fn": heed}
+    return subprocess.Popen(arguments, cwd=ROOT, env={**os.environ, **own}, **more, **pipes)
+
+
+def alive_in_group(group: int) -> list[str]:
+    """What still runs in a process group, zombies left out."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[2]) == group and fields[0] != "Z":
+                found.append((entry / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return found
+
+
+def wait_until_alone(group: int, seconds: float = 5.0 + PATIENCE) -> list[str]:
+    end = time.monotonic() + seconds
+    while (left := alive_in_group(group)) and time.monotonic() < end:
+        time.sleep(0.1)
+    return left

@@ -1,0 +1,49 @@
+"""The API, the command line and every executor give the same tables, bit for bit. SLURM's are in test_slurm.py."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from clusters import tables
+from fakes import ROOT
+
+import bmx_grid as bmx
+from bmx_grid.api.sweeps import override_value
+
+SMALL = {
+    **{"dataset.sample.language_pairs": ["de-en", "fr-en"], "limit": 8, "metric": ["chrf", "sentence_bleu"]},
+    **{"explainer": ["erasure", "random"], "grid.p.step": 10, "analysis": False, "tracking": "none"},
+    **{"executor.chunk_texts": 60},
+}
+
+
+def told(folder, **keys: object) -> list[str]:
+    places = {"output_dir": folder / "out", "cache_dir": folder / "cache"}
+    return [f"{key}={override_value(value)}" for key, value in {**SMALL, **places, **keys}.items()]
+
+
+@pytest.fixture(scope="module")
+def from_api(tmp_path_factory):
+    """The tables of bmx_grid.run, in this process."""
+    folder = tmp_path_factory.mktemp("api")
+    dotted = {key: value for key, value in SMALL.items() if "." in key}
+    plain = {key: value for key, value in SMALL.items() if "." not in key}
+    places = {"output_dir": folder / "out", "cache_dir": folder / "cache", "executor": "sequential"}
+    assert bmx.run(settings=dotted, quiet=True, **plain, **places).n_failed == 0
+    found = tables(folder)
+    assert {"grid.parquet", "scores.parquet", "correlations.parquet", "tests.parquet"} <= set(found)
+    return found
+
+
+@pytest.mark.parametrize("executor", ["sequential", "loky", "dask"])
+def test_the_command_line_gives_the_tables_of_the_api(tmp_path, from_api, executor):
+    if executor == "dask":
+        pytest.importorskip("distributed", reason='pip install "bmx-grid[dask]"')
+    own = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "bmx_grid", *told(tmp_path, executor=executor)]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **own}, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = tables(tmp_path)
+    assert set(found) == set(from_api)
+    assert [name for name in found if found[name] != from_api[name]] == []

@@ -1,0 +1,191 @@
+"""Sweeps through a real SLURM controller: the same results, and what happens when jobs are lost.
+
+BMX_SLURM=1 sets a controller up for these tests where none answers, as root; see docs/cluster.md.
+"""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+from functools import partial
+
+import jobs
+import pytest
+from clusters import allow_fakes, begun, chunks, ended, tables, wait_for
+from started import wait_until_alone
+
+from bmx_grid.api.sweeps import override_value
+from bmx_grid.errors import UnavailableError
+from bmx_grid.sweep.executors.base import Job
+from bmx_grid.sweep.executors.slurm import Slurm
+from bmx_grid.terminal import RESUMES
+
+MOMENTS = int(os.environ.get("BMX_KILLS", "0"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _fakes():
+    before = {name: os.environ.get(name) for name in ("BMX_ALLOWED_PACKAGES", "PYTHONPATH")}
+    allow_fakes()
+    yield
+    for name, value in before.items():
+        os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+@pytest.fixture(scope="module")
+def keys(slurm) -> tuple[str, ...]:
+    """Overrides that choose SLURM, with two jobs."""
+    return ("executor=slurm", *(f"executor.{key}={override_value(value)}" for key, value in slurm.items()))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, slurm):
+    """The tables of executor=sequential."""
+    folder = tmp_path_factory.mktemp("whole")
+    status, out, err = ended(begun(folder, "executor=sequential", seconds=0))
+    assert status == 0, out + err
+    return tables(folder)
+
+
+@pytest.fixture(scope="module")
+def planned_alone(tmp_path_factory, slurm) -> int:
+    """How many texts the whole sweep has at most."""
+    return planned(ended(begun(tmp_path_factory.mktemp("planned"), "dry_run=true"))[1])
+
+
+def in_queue() -> list[str]:
+    """The numbers of our jobs that wait or run."""
+    shown = subprocess.run(["squeue", "--noheader", "--format=%i %j %T"], capture_output=True, text=True, check=True)
+    rows = [line.split() for line in shown.stdout.splitlines()]
+    return [number for number, name, state in rows if name.startswith("bmx_grid-") and state != "COMPLETING"]
+
+
+def planned(out: str) -> int:
+    """How many texts a sweep, or its plan, says that it scores at most."""
+    return int(re.search(r"at most ([\d,]+) texts", out)[1].replace(",", ""))
+
+
+def test_the_tables_are_those_of_one_process_and_no_job_is_left(tmp_path, keys, whole):
+    status, out, err = ended(begun(tmp_path, *keys, seconds=0))
+    assert status == 0, out + err
+    assert tables(tmp_path) == whole
+    assert in_queue() == []
+    assert len(list((tmp_path / "out" / "slurm").glob("bmx_grid-*.err"))) == 2  # the logs stay
+    assert not list((tmp_path / "cache").glob(".shared*"))
+
+
+@pytest.mark.parametrize("number", [1, 2], ids=["one of two", "all"])
+def test_a_job_that_is_cancelled_costs_nothing(tmp_path, keys, whole, number):
+    running = begun(tmp_path, *keys)
+    wait_for(lambda: chunks(tmp_path) >= 3)
+    found = in_queue()
+    assert len(found) == 2
+    subprocess.run(["scancel", *found[:number]], check=True)
+    status, out, err = ended(running)
+    assert status == 0, out + err
+    assert tables(tmp_path) == whole
+    assert in_queue() == []
+    if number == 2:  # submitted again, or nobody would have finished
+        assert len(list((tmp_path / "out" / "slurm").glob("*.err"))) > 2
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_an_interrupt_leaves_no_job_and_the_same_command_goes_on(tmp_path, keys, whole, planned_alone, signum):
+    running = begun(tmp_path, *keys)
+    wait_for(lambda: chunks(tmp_path) >= 3)
+    (os.killpg if signum == signal.SIGINT else os.kill)(running.pid, signum)
+    status, out, err = ended(running)
+    assert (status, err.splitlines()) == (128 + signum, ["", RESUMES])
+    assert in_queue() == []
+    assert wait_until_alone(running.pid) == []
+    status, out, err = ended(begun(tmp_path, *keys, seconds=0))
+    assert status == 0, out + err
+    assert tables(tmp_path) == whole
+    assert 0 < planned(out) < planned_alone
+
+
+def test_jobs_end_by_themselves_when_the_sweep_is_killed(tmp_path, keys, whole):
+    running = begun(tmp_path, *keys)
+    wait_for(lambda: chunks(tmp_path) >= 3)
+    os.kill(running.pid, signal.SIGKILL)
+    ended(running)
+    wait_for(lambda: in_queue() == [], seconds=180)
+    status, out, err = ended(begun(tmp_path, "executor=sequential", seconds=0))
+    assert status == 0, out + err
+    assert tables(tmp_path) == whole
+
+
+@pytest.mark.skipif(MOMENTS == 0, reason="set BMX_KILLS=10 for ten random moments")
+def test_at_random_moments_nothing_is_lost(tmp_path, keys, whole):
+    draw, wrong = random.Random(5), []
+    for number in range(MOMENTS):
+        folder = tmp_path / str(number)
+        running = begun(folder, *keys, seconds=0.3)
+        kind, moment = draw.choice(["scancel", "SIGINT", "SIGTERM"]), draw.uniform(1, 15)
+        time.sleep(moment)
+        if kind == "scancel":
+            subprocess.run(["scancel", *in_queue()[:1]], check=False)
+        elif running.poll() is None:
+            (os.killpg if kind == "SIGINT" else os.kill)(running.pid, getattr(signal, kind))
+        status, _, err = ended(running)
+        expected = {"scancel": (0,), "SIGINT": (0, 130), "SIGTERM": (0, 143)}[kind]
+        if status not in expected or in_queue():
+            wrong.append(f"{kind} after {moment:.1f} s: status {status}, queue {in_queue()}: {err}")
+        again, out, err = ended(begun(folder, "executor=sequential", seconds=0))
+        if again != 0 or tables(folder) != whole:
+            wrong.append(f"{kind} after {moment:.1f} s: the same command did not go on: {out}{err}")
+        print(f"{kind} after {moment:.1f} s: status {status}", flush=True)
+    assert not wrong, "\n".join(wrong)
+
+
+REFUSED = {
+    "an unknown partition": ({"queue": "nosuch"}, r"SLURM refuses such a job: .*partition"),
+    "too much memory": ({"memory": "900TB"}, r"SLURM refuses such a job: .*(memory|configuration)"),
+    "an option that sbatch lacks": ({"directives": ("--nonsense=1",)}, r"refuses such a job: unrecognized option"),
+}
+
+
+@pytest.mark.parametrize(("more", "said"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_slurm_refuses_is_said_in_its_words(slurm, tmp_path, more, said):
+    plain = {key: tuple(value) if isinstance(value, list) else value for key, value in slurm.items()}
+    executor = Slurm(log_dir=str(tmp_path), **{**plain, **more})
+    with pytest.raises(UnavailableError, match=said):
+        list(executor.run([Job(partial(jobs.square, 2))]))
+    assert in_queue() == []
+
+
+def test_jobs_that_end_at_once_end_the_run_with_what_their_log_says(slurm, tmp_path, monkeypatch):
+    monkeypatch.setattr("bmx_grid.sweep.executors.slurm.ASK_SECONDS", 1.0)
+    plain = {key: tuple(value) if isinstance(value, list) else value for key, value in slurm.items()}
+    executor = Slurm(log_dir=str(tmp_path), **{**plain, "python": "/no/python"})
+    with pytest.raises(UnavailableError, match=r"submitted again 3 times.*/no/python: No such file.*Finished work is"):
+        list(executor.run([Job(partial(jobs.square, 2))]))
+    assert in_queue() == []
+
+
+def test_workers_that_see_another_folder_are_named(slurm, tmp_path):
+    """A worker on a machine whose file system is not shared: here the mark is taken away from under it."""
+    plain = {key: tuple(value) if isinstance(value, list) else value for key, value in slurm.items()}
+    executor = Slurm(log_dir=str(tmp_path), cache_dir=str(tmp_path / "cache"), **plain)
+
+    def some():
+        yield Job(partial(jobs.square, 1))
+        for mark in (tmp_path / "cache").glob(".shared*"):
+            mark.unlink()
+        yield Job(partial(jobs.square, 2))
+
+    with pytest.raises(UnavailableError, match=r"cache_dir=.*cache: the worker on .* does not see the same folder"):
+        list(executor.run(some()))
+
+
+def test_a_job_with_a_gpu_does_the_work_that_needs_one(slurm, tmp_path):
+    shown = subprocess.run(["sinfo", "--noheader", "--format=%G"], capture_output=True, text=True, check=True)
+    if "gpu" not in shown.stdout:
+        pytest.skip("the nodes of this SLURM have no GPU")
+    plain = {key: tuple(value) if isinstance(value, list) else value for key, value in slurm.items()}
+    executor = Slurm(log_dir=str(tmp_path), **{**plain, "jobs": 1, "gpus": 1})
+    found = list(executor.run([Job(partial(jobs.where, n), needs_device=n % 2 == 0) for n in range(8)]))
+    assert {device for number, _, device in found if number % 2 == 0} == {"cuda:0"}
+    assert {device for number, _, device in found if number % 2 == 1} == {None}
