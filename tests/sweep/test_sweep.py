@@ -343,7 +343,7 @@ def test_the_paper_is_430_settings_and_1290000_boosted_correlations(data_dir, ca
 
 
 def test_minilm_beside_a_lexical_metric_on_all_pairs_of_wmt17(data_dir, tmp_path, blank_figures):
-    metrics = ("metric=[sentence_bleu,minilm_bertscore,minilm_sbert]", "explainer.lime.num_samples=8")
+    metrics = ("metric=[sentence_bleu,minilm_bertscore,minilm_sbert]", "explainer.lime.num_samples=3")
     folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", f"data_dir={data_dir}")
     small = ("limit=3", "executor=sequential", "tracking=none", "analysis=false", "evaluation=[grid]")
     assert run(composed("+sweep=wmt17_lime", *metrics, *folders, *small)) == 0
