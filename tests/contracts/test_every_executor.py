@@ -44,14 +44,14 @@ def in_processes(request, executor) -> Executor:
 
 @pytest.fixture
 def alone(in_processes, monkeypatch) -> Iterator[Executor]:
-    """It with one worker, which is given up when it is lost a second time: each takes seconds of work to start."""
+    """It with one worker, whose job is given up when it is lost: each takes seconds of work to start."""
     monkeypatch.setattr("joblib.cpu_count", lambda: 1)
     if not hasattr(in_processes, "address"):
         yield dataclasses.replace(in_processes, n_jobs=1)
         return
     import dask
 
-    with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
         yield in_processes
 
 
