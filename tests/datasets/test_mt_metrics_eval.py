@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from real_data import read as read_published
 from score_trees import TREE, convert, plant
 
 from bmx_grid.errors import ConfigError, DataError, DataMissingError
@@ -236,10 +237,10 @@ def test_the_metrics_of_a_tree(read, tree):
 @pytest.mark.parametrize("pair", ["en-de", "zh-en"])
 def test_newstest2021_in_this_layout_is_newstest2021(reader, data_dir, tmp_path, pair):
     """Texts, ids, MQM scores and chrF scores come back through the files as they went in."""
-    original = reader("mqm21").read(data_dir, pair)
+    original = read_published(data_dir, "mqm21", pair)
     metric = Chrf()
     scores = metric.score(original.items(metric.reads))
-    people = reader("mqm21", human_systems=True).read(data_dir, pair)
+    people = read_published(data_dir, "mqm21", pair, human_systems=True)
     convert(original, people, {"chrF-refA": scores}, tmp_path / "newstest2021")
     found = reader("mt_metrics_eval", folder=str(tmp_path), test_set="newstest2021").read(tmp_path, pair)
     assert found.systems == tuple(sorted(original.systems))
