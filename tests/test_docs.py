@@ -14,7 +14,7 @@ from bmx_grid.configure import CONFIGS, groups, options
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-def test_the_blocks_of_the_page_on_python_run(tmp_path, monkeypatch):
+def test_the_blocks_of_the_page_on_python_run(tmp_path, monkeypatch, blank_figures):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BMX_CACHE_DIR", str(tmp_path / "cache"))
     known: dict[str, object] = {}

@@ -362,7 +362,7 @@ def test_undefined_correlations_are_nan_and_counted(sweep, tmp_path):
 MOMENTS = int(os.environ.get("BMX_KILLS", "3"))
 
 
-def test_killed_at_random_moments_and_resumed_the_files_are_the_same(whole, tmp_path):
+def test_killed_at_random_moments_and_resumed_the_files_are_the_same(whole, tmp_path, blank_figures):
     folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
     chosen = ("metric=[sentence_bleu]", "explainer=[lime,shap]", "limit=8")
     workers = ("executor=loky", "executor.n_jobs=2", "executor.chunk_texts=500")
@@ -380,7 +380,7 @@ def test_killed_at_random_moments_and_resumed_the_files_are_the_same(whole, tmp_
         time.sleep(moments[-1])
         os.killpg(running.pid, signal.SIGKILL)
         running.wait()
-    subprocess.run(command, check=True, **quiet)
+    assert run(composed(*SMALL, *chosen, *workers, *folders)) == 0
     rows = [one for one in grid_rows(whole) if one[2] == "sentence_bleu" and one[3] in ("lime", "shap")]
     assert len(rows) == 2 * 3600
     assert grid_rows(tmp_path) == rows
