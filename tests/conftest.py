@@ -80,6 +80,24 @@ def tiny_model(tmp_path_factory) -> Callable[[str], str]:
     return functools.cache(lambda name: str(getattr(tiny_models, f"tiny_{name}")(folder / name)))
 
 
+@pytest.fixture(scope="session")
+def template(tmp_path_factory) -> Path:
+    """A fresh database of MLflow, made once for all processes of the tests: MLflow takes seconds for it."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "template"
+    from filelock import FileLock
+
+    with FileLock(folder.with_suffix(".lock")):
+        if not (folder / "made").exists():
+            from bmx_grid.sweep.tracking.mlflow import MlflowTracker
+
+            tracker = MlflowTracker(experiment="template")
+            tracker.start("template", "name: template\nseed: 0\n", folder / "out")
+            tracker.finish("finished", [])
+            (folder / "made").touch()
+    return folder / "mlflow.db"
+
+
 @pytest.fixture
 def blank_figures(request, monkeypatch) -> None:
     """Figures are written as ever, with nothing drawn in them: for sweeps that are run for what they compute.

@@ -20,7 +20,7 @@ def text_of(page: str) -> str:
 
 
 @pytest.fixture
-def run_blocks(tmp_path, monkeypatch):
+def run_blocks(tmp_path, monkeypatch, blank_figures):
     """Runs the Python of a page in an empty folder, block after block; what is then known by name."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BMX_CACHE_DIR", str(tmp_path / "cache"))

@@ -12,13 +12,15 @@ import pytest
 from fakes import ROOT, composed
 
 from bmx_grid.commands import compose
+from bmx_grid.commands.analyse import main as analyse
+from bmx_grid.commands.compose import compose_and_run
 from bmx_grid.commands.sweep import run_sweep
 from bmx_grid.configure import options
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))
 PYTHON = "python -m bmx_grid "
-OTHERS = ("data", "score", "analyse")
+OTHERS = ("data", "score", "analyse", "compare")
 
 
 def commands(page: str) -> list[str]:
@@ -91,7 +93,7 @@ def test_a_sweep_of_the_docs_can_be_planned(command, folder, monkeypatch, capsys
 
 
 @pytest.mark.parametrize("command", [one for one in COMMANDS if not is_sweep(one)])
-def test_every_other_command_names_what_exists(command, folder, tmp_path):
+def test_every_other_command_names_what_exists(command, folder, tmp_path, monkeypatch, blank_figures):
     words = shlex.split(command)
     if words[0] == "make":
         assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
@@ -116,9 +118,9 @@ def test_every_other_command_names_what_exists(command, folder, tmp_path):
             assert done.stdout.startswith("signature: ") or words[4:] == ["--recipe", "list"]
     elif words[:4] == ["python", "-m", "bmx_grid", "analyse"]:
         sweep = ["+sweep=quickstart", "metric=[chrf]", "explainer=[erasure,lime]"]
-        assert run(["-m", "bmx_grid", *sweep, *small(sweep)], tmp_path).returncode == 0
-        done = run(words[1:], tmp_path)
-        assert done.returncode == 0, done.stderr
+        monkeypatch.chdir(tmp_path)
+        assert compose_and_run([*sweep, *small(sweep)]) == 0
+        assert analyse(words[4:]) == 0
         assert (tmp_path / "analysis" / "report.html").is_file()
     elif words[0] == "python" and words[1].startswith("experiments/"):
         assert (ROOT / words[1]).is_file()

@@ -8,6 +8,7 @@ write them. A word is BAD if any of its characters is inside a span.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,13 +68,15 @@ def tags_of_spans(
     bad, category, severity, scores, without = [], [], [], [], []
     for row, (text, own, marked) in enumerate(zip(texts, rows, spans, strict=True)):
         places = word_places(text, own) if marked else []
+        starts, ends = [start for start, _ in places], [end for _, end in places]  # both in order
         heaviest: list[ErrorSpan | None] = [None] * len(own)
         for span in marked:
             if span.severity not in weights:
                 raise DataError(f"text {row + 1}: " + unknown("severity", span.severity, weights))
             if not 0 <= span.start <= span.end <= len(text):
                 raise ValueError(f"the span {span.start} to {span.end} is not in a text of {len(text)} characters")
-            touched = [at for at, (start, end) in enumerate(places) if max(start, span.start) < min(end, span.end)]
+            near = range(bisect_right(ends, span.start), bisect_left(starts, span.end))
+            touched = [at for at in near if max(starts[at], span.start) < min(ends[at], span.end)]
             if not touched:
                 without.append((row, span))
             for at in touched:

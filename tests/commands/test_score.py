@@ -64,7 +64,7 @@ def score(tmp_path, capsys):
         pytest.param("boosted", "erasure", "both", id="two iterations"),
     ],
 )
-def test_a_file_gets_the_numbers_of_the_sweep(metric, explainer, side, tmp_path, score):
+def test_a_file_gets_the_numbers_of_the_sweep(metric, explainer, side, tmp_path, score, blank_figures):
     reader = build(load_option("dataset", "sample"), DatasetReader, "dataset.sample")
     segments = reader.read(tmp_path, "de-en").head(12)
     rows = [(one.source, one.reference, one.hypothesis) for one in segments.segments]
@@ -85,6 +85,7 @@ def test_a_file_gets_the_numbers_of_the_sweep(metric, explainer, side, tmp_path,
             f"grid.side={side}",
             "executor=sequential",
             "tracking=none",
+            "analysis=false",
             "evaluation=[grid]",
         ),
         *(f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"),

@@ -39,9 +39,19 @@ def evaluation(request) -> Evaluation:
     return build(config["evaluation"][request.param], Evaluation, f"evaluation.{request.param}")
 
 
+@pytest.fixture(scope="module")
+def quick(evaluation) -> Evaluation:
+    """The evaluation with the fewest draws, of which no promise depends: they are most of the time it takes.
+
+    Of the tests' resamples 400 are left: with fewer each of them is done again, with more.
+    """
+    fewest = {"resamples": 400 if "tests" in evaluation.TABLES else 40, "splits": 40}
+    return dataclasses.replace(evaluation, **{name: n for name, n in fewest.items() if hasattr(evaluation, name)})
+
+
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_rows_have_the_declared_columns_and_types(evaluation, setting):
-    made = SETTINGS[setting]()
+def test_rows_have_the_declared_columns_and_types(quick, setting):
+    evaluation, made = quick, SETTINGS[setting]()
     result = evaluation.evaluate(made)
     found = evaluation.rows(result)
     assert set(found) == set(evaluation.TABLES)
@@ -57,8 +67,8 @@ def test_rows_have_the_declared_columns_and_types(evaluation, setting):
         assert len(values) == len(made.segments)
 
 
-def test_the_same_setting_gives_the_same_rows(evaluation):
-    one, other = (evaluation.rows(evaluation.evaluate(finished())) for _ in range(2))
+def test_the_same_setting_gives_the_same_rows(quick):
+    one, other = (quick.rows(quick.evaluate(finished())) for _ in range(2))
     for table, columns in one.items():
         for name, values in columns.items():
             np.testing.assert_array_equal(np.asarray(values), np.asarray(other[table][name]))
@@ -72,19 +82,19 @@ def test_what_is_left_out_has_the_value_of_its_file(evaluation):
     assert given == {name: of_file[name] for name in given}
 
 
-def test_it_asks_no_metric(evaluation):
+def test_it_asks_no_metric(quick):
     class Silent(HashMetric):
         def score(self, items):
             raise AssertionError("an evaluation reads stored scores only")
 
     made = finished()
-    evaluation.evaluate(dataclasses.replace(made, metric=Silent(), explainer=Erasure()))
+    quick.evaluate(dataclasses.replace(made, metric=Silent(), explainer=Erasure()))
 
 
-def test_judgements_are_not_changed(evaluation):
+def test_judgements_are_not_changed(quick):
     made = finished()
     before = made.segments.human_scores.copy(), made.scores.base_scores.copy()
-    evaluation.evaluate(made)
+    quick.evaluate(made)
     assert np.array_equal(made.segments.human_scores, before[0])
     assert np.array_equal(made.scores.base_scores, before[1])
 

@@ -44,6 +44,19 @@ def in_processes(request, executor) -> Executor:
     return dataclasses.replace(executor, address=None) if hasattr(executor, "address") else executor
 
 
+@pytest.fixture
+def alone(in_processes, monkeypatch) -> Iterator[Executor]:
+    """It with one worker, whose job is given up when it is lost: each takes seconds of work to start."""
+    monkeypatch.setattr("joblib.cpu_count", lambda: 1)
+    if not hasattr(in_processes, "address"):
+        yield dataclasses.replace(in_processes, n_jobs=1)
+        return
+    import dask
+
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        yield in_processes
+
+
 def wait_until_gone(process: int) -> bool:
     end = time.monotonic() + 60
     while time.monotonic() < end:
@@ -88,11 +101,11 @@ def test_an_error_of_the_jobs_themselves_is_raised(executor):
         list(executor.run(some()))
 
 
-def test_a_lost_worker_is_its_own_error_with_a_way_out(in_processes):
+def test_a_lost_worker_is_its_own_error_with_a_way_out(alone):
     with pytest.raises(WorkerLost, match=r"(killed|lost).*Finished work is kept: run the same command again with"):
-        list(in_processes.run([Job(jobs.killed)]))
+        list(alone.run([Job(jobs.killed)]))
     # and the same executor is as good as before
-    assert list(in_processes.run([Job(partial(jobs.square, 3))])) == [9]
+    assert list(alone.run([Job(partial(jobs.square, 3))])) == [9]
 
 
 def test_closing_ends_the_jobs_that_are_running(in_processes, tmp_path):
@@ -120,8 +133,8 @@ def test_kept_it_runs_several_times_and_leaves_no_process(executor):
         assert all(wait_until_gone(process) for process in first)
 
 
-def test_kept_it_is_as_good_as_before_after_a_run_that_failed(in_processes):
-    with in_processes.kept() as same:
+def test_kept_it_is_as_good_as_before_after_a_run_that_failed(alone):
+    with alone.kept() as same:
         (first,) = same.run([Job(partial(jobs.where, 0))])
         for wrong, error in ((jobs.boom, ValueError), (jobs.killed, WorkerLost)):
             with pytest.raises(error):

@@ -60,22 +60,26 @@ def metric(request) -> Metric:
     return made.fitted(SEGMENTS)  # some metrics score only what they are fitted to
 
 
-def test_scores_are_finite_float64_one_a_pair(metric):
-    scores = score(metric, PAIRS)
+@pytest.fixture(scope="module")
+def scores(metric):
+    """Of all pairs at once; only read."""
+    return score(metric, PAIRS)
+
+
+def test_scores_are_finite_float64_one_a_pair(scores):
     assert scores.dtype == np.float64
     assert scores.shape == (len(PAIRS),)
     assert np.isfinite(scores).all()
 
 
-def test_a_pair_scores_the_same_alone_and_in_any_batch(metric):
-    together = score(metric, PAIRS)
+def test_a_pair_scores_the_same_alone_and_in_any_batch(metric, scores):
     alone = np.concatenate([score(metric, [pair]) for pair in PAIRS])
-    assert together.tolist() == pytest.approx(alone.tolist(), abs=0 if metric.score_masked([]) is not None else 1e-5)
+    assert scores.tolist() == pytest.approx(alone.tolist(), abs=0 if metric.score_masked([]) is not None else 1e-5)
 
 
-def test_order_does_not_change_scores(metric):
+def test_order_does_not_change_scores(metric, scores):
     backwards = score(metric, PAIRS[::-1])[::-1]
-    assert score(metric, PAIRS).tolist() == pytest.approx(backwards.tolist(), abs=1e-5)
+    assert scores.tolist() == pytest.approx(backwards.tolist(), abs=1e-5)
 
 
 def test_no_pairs_no_scores(metric):

@@ -8,6 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from real_data import read
 
 from bmx_grid.configure import options
 from bmx_grid.datasets.download.command import check
@@ -76,8 +77,8 @@ PUBLISHED = ("wmt17", "eval4nlp21", "mlqe_pe", "wmt22_qe", "mqm21", "wmt19")
         ),
     ],
 )
-def test_counts_and_ends(reader, data_dir, name, pair, settings, count, first, last, reference):
-    found = reader(name, **settings).read(data_dir, pair)
+def test_counts_and_ends(data_dir, name, pair, settings, count, first, last, reference):
+    found = read(data_dir, name, pair, **settings)
     assert (len(found), found.rated) == (count, count)
     assert (found.segments[0].name, found.segments[-1].name) == (first, last)
     assert found.has("source")

@@ -21,15 +21,12 @@ def brute_force(metric, human, groups):
     pairs = [own for own in pairs if own]
     thresholds = sorted({0.0, *(abs(metric[i] - metric[j]) for own in pairs for i, j in own)})
 
+    apart = [np.array([metric[i] - metric[j] for i, j in own]) for own in pairs]
+    judged = [np.sign([human[i] - human[j] for i, j in own]) for own in pairs]
+
     def accuracy(epsilon):
-        shares = []
-        for own in pairs:
-            right = 0
-            for i, j in own:
-                sign = 0 if abs(metric[i] - metric[j]) <= epsilon else np.sign(metric[i] - metric[j])
-                right += sign == np.sign(human[i] - human[j])
-            shares.append(right / len(own))
-        return np.mean(shares)
+        said = [np.where(abs(own) <= epsilon, 0, np.sign(own)) for own in apart]
+        return np.mean([np.mean(own == of) for own, of in zip(said, judged, strict=True)])
 
     found = [accuracy(epsilon) for epsilon in thresholds]
     best = next(at for at, value in enumerate(found) if value >= max(found) - 1e-12)

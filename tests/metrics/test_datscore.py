@@ -1,5 +1,7 @@
 """BARTScore and DATScore on tiny models: directions, term weights by hand, translations kept, and what is refused."""
 
+import shutil
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -231,7 +233,8 @@ def test_a_translation_into_a_texts_own_language_is_refused_while_planning(tiny_
         DatScore(model=tiny_model("m2m100"), augment=("fr",)).fitted(segments("fr-en"))
 
 
-def test_a_sweep_from_data_to_mlflow(tiny_model, tmp_path, blank_figures):
+def test_a_sweep_from_data_to_mlflow(tiny_model, tmp_path, template, blank_figures):
+    shutil.copy(template, tmp_path / "mlflow.db")  # in place of the seconds that making it takes
     chosen = [
         "metric=[datscore,bartscore]",
         f"metric.datscore.model={tiny_model('m2m100')}",
@@ -241,6 +244,7 @@ def test_a_sweep_from_data_to_mlflow(tiny_model, tmp_path, blank_figures):
         "explainer=[erasure]",
         "evaluation=[grid]",
         "limit=4",
+        "grid.p.step=1.0",  # a tenth of the points, each of which MLflow would take
         "dataset.sample.language_pairs=[de-en]",
         "executor=sequential",
         "tracking=mlflow",

@@ -5,10 +5,10 @@ import os
 
 import numpy as np
 import pytest
+from real_data import read
 
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.configure import build, load_option
-from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.metrics.base import Metric
@@ -31,13 +31,6 @@ WMT19 = {  # pair, systems, metric: |Pearson|, |Kendall|, |Spearman|
     ("de-en", "top:30%", "sentence_bleu"): (0.808, 0.548, 0.632),
     ("de-en", "top:30%", "ter"): (0.883, 0.548, 0.632),
 }
-
-
-@functools.cache
-def read(data_dir, name, pair, **settings):
-    """Segments of a data set; read once, as several tests look at the same."""
-    reader = build({**load_option("dataset", name), **settings}, DatasetReader, f"dataset.{name}")
-    return reader.read(data_dir, pair)
 
 
 def metric_of(name, **settings):
@@ -114,7 +107,7 @@ def test_ter_sums_of_all_systems(data_dir, pair):
     ("pair", "alone", "by_item", "system"), [("zh-en", 0.173, 0.084, 0.49), ("en-de", 0.102, 0.073, 0.86)]
 )
 def test_mqm_levels_of_chrf(data_dir, pair, alone, by_item, system):
-    segments, chrf = read(data_dir, "mqm21", pair, human_systems=False), metric_of("chrf")
+    segments, chrf = read(data_dir, "mqm21", pair), metric_of("chrf")
     found = levels(segments, chrf, chrf.statistics(segments.items(chrf.reads)), resamples=200)
     for grouping, expected in (("none", alone), ("item", by_item)):
         row = found["segment", grouping, "kendall"]
@@ -126,7 +119,7 @@ def test_mqm_levels_of_chrf(data_dir, pair, alone, by_item, system):
 
 
 def test_ties_of_sentence_bleu_on_mqm_are_those_of_people(data_dir):
-    segments, bleu = read(data_dir, "mqm21", "en-de", human_systems=False), metric_of("sentence_bleu")
+    segments, bleu = read(data_dir, "mqm21", "en-de"), metric_of("sentence_bleu")
     found = levels(segments, bleu, bleu.statistics(segments.items(bleu.reads)))["segment", "item", "acc_eq"]
     human = segments.human_scores.reshape(-1)
     items = np.array([segment.id for segment in segments.segments])

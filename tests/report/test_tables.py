@@ -1,6 +1,7 @@
 """The table at the end of a sweep."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -105,6 +106,7 @@ def test_failures_are_listed_with_their_reasons_also_when_nothing_else_is_there(
     assert sweep_table([], []) == "no setting was run"
 
 
+@functools.cache  # they are only read, and take longer to make than the table of them
 def many(count, **names):
     return [
         at_point(make_result(seed, language_pair=f"x{seed:03}", **names), 0.5 + seed / 1000, p=-1.4, w=0.4)

@@ -1,17 +1,13 @@
-"""Fixtures for tests of sweeps and of tracking: a small sweep, a store made once, and outputs beside a copy of it."""
+"""Fixtures for tests of sweeps and of tracking: a small sweep, and outputs beside a copy of a store."""
 
 import io
-import os
 import shutil
 
 import pytest
 from fakes import composed
-from filelock import FileLock
-from tracked import CONFIG
 
 from bmx_grid.commands.sweep import run
 from bmx_grid.configure import ALLOWED_PACKAGES
-from bmx_grid.sweep.tracking.mlflow import MlflowTracker
 
 
 @pytest.fixture
@@ -30,20 +26,6 @@ def sweep(request, tmp_path, monkeypatch, blank_figures):
         return run(config)
 
     return go
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory):
-    """A fresh database, made once for all processes of these tests: MLflow takes seconds for it."""
-    own = tmp_path_factory.getbasetemp()
-    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "template"
-    with FileLock(folder.with_suffix(".lock")):
-        if not (folder / "made").exists():
-            tracker = MlflowTracker()
-            tracker.start("template", CONFIG, folder / "out")
-            tracker.finish("finished", [])
-            (folder / "made").touch()
-    return folder / "mlflow.db"
 
 
 @pytest.fixture(scope="session")

@@ -90,9 +90,14 @@ def test_sequential_gives_its_device_to_this_process_for_each_job():
         Sequential(devices=TWO)
 
 
-# Starts workers of its own, which import what they need: seconds on an idle machine.
-def test_a_dask_cluster_of_this_machine_has_one_worker_for_each_device():
+@pytest.fixture
+def one_processor(monkeypatch) -> None:
+    """A Dask cluster of this machine has one worker beside those with a device: each takes seconds of work to start."""
     pytest.importorskip("distributed")
+    monkeypatch.setattr("joblib.cpu_count", lambda: 1)
+
+
+def test_a_dask_cluster_of_this_machine_has_one_worker_for_each_device(one_processor):
     found = list(Dask(devices=TWO).run(mixed(16)))
     assert sorted(number for number, *_ in found) == list(range(16))
     check_devices(found, plain_elsewhere=False)  # Dask may give light jobs to a worker with a device
@@ -322,7 +327,7 @@ def worker(address: str, *options: str, **environment: str):
 
 
 @pytest.mark.parametrize("error", [ValueError, AssertionError, TimeoutError])
-def test_how_a_dask_cluster_ends_does_not_hide_why_a_job_failed(monkeypatch, error):
+def test_how_a_dask_cluster_ends_does_not_hide_why_a_job_failed(one_processor, monkeypatch, error):
     import distributed
 
     close = distributed.SpecCluster.close

@@ -1,6 +1,7 @@
 """A sweep writes what it chose as recipes, and `score` and `load` reach the same scores with them."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -22,12 +23,12 @@ from bmx_grid.sweep.recipes import chosen_boosts, recipes_of
 
 SMALL = (
     *("dataset=[sample]", "dataset.sample.language_pairs=[de-en,fr-en]", "limit=20", "evaluation=[grid]"),
-    *("executor=sequential", "tracking=none", "analysis=false"),
+    *("executor=sequential", "tracking=none", "analysis=false", "grid.p.step=1.0"),
 )
 
 
 @pytest.fixture
-def sweep(tmp_path, monkeypatch):
+def sweep(tmp_path, monkeypatch, blank_figures):
     """Run a sweep with the evaluation above; its recipes by name."""
     monkeypatch.setenv(ALLOWED_PACKAGES, "choosing")
 
@@ -145,9 +146,10 @@ def test_recipes_of_a_sweep_that_was_killed_are_moved_aside(sweep, tmp_path, mon
     assert {path.name for path in (tmp_path / "out" / "previous").rglob("recipes/*")} == left
 
 
-def test_recipes_are_artifacts_of_the_run_of_the_sweep(sweep, tmp_path):
+def test_recipes_are_artifacts_of_the_run_of_the_sweep(sweep, tmp_path, template):
     from mlflow import MlflowClient
 
+    shutil.copy(template, tmp_path / "mlflow.db")  # in place of the seconds that making it takes
     found = sweep("metric=[chrf]", "explainer=[erasure]", "tracking=mlflow", boosts=BOOSTS)
     client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
     (experiment,) = client.search_experiments(filter_string="name = 'bmx_grid'")

@@ -25,6 +25,7 @@ def sweep(tmp_path, blank_figures):
     def go(*overrides):
         own = ("dataset=[tabular]", f"dataset.tabular.path={tmp_path / 'mine.tsv'}")
         own += ("dataset.tabular.language_pairs=[de-en]", "executor=sequential", "tracking=none", "analysis=false")
+        own += ("evaluation=[grid]",)
         folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
         assert run(composed(*own, *folders, *overrides)) == 0
         return pd.read_parquet(tmp_path / "out" / "scores.parquet")
