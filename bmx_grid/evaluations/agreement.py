@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from bmx_grid.evaluations.base import BASE, Finished, Floats
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.correlation import Kind as Correlation
-from bmx_grid.measures.levels import FEWEST_CLUSTERS, Grouped, grouped_acc_eq, grouped_correlations
+from bmx_grid.measures.levels import Grouped, grouped_acc_eq, grouped_correlations
 from bmx_grid.measures.rank_ranges import RankRanges, rank_ranges
-from bmx_grid.measures.resampling import Ints, codes, seeded_draws
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, Ints, codes, seeded_draws
 from bmx_grid.measures.systems import (
     FEWEST_SYSTEMS,
     Segments,
