@@ -5,6 +5,7 @@ import pytest
 from some_tables import flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis import controls, headline, settings
+from bmx_grid.analysis.as_json import numbers
 from bmx_grid.analysis.given import Point
 from bmx_grid.analysis.run import analyse
 
@@ -81,3 +82,12 @@ def test_ridge_names_that_two_factors_share_are_told_apart():
     analysis = analyse(table({("d", "same", "m", "same"): peaked(-1.0), ("d", "b", "m", "same"): flat()}))
     assert set(analysis.ridge.named) == {"d", "language_pair:same", "b", "m", "explainer:same"}
     assert list(analysis.ridge.named.values()) == list(analysis.ridge.coefficients.values())
+
+
+def test_numbers_for_a_tracking_server_are_few_and_those_that_sweeps_are_compared_by():
+    found = numbers(analyse(table(SURFACES)))
+    assert (found["medians/lime/p"], found["medians/lime/n"]) == (-1.0, 1.0)
+    assert found["fixed/lime/mean_gain"] == pytest.approx(0.1)
+    groups = {name.split("/")[0] for name in found}
+    assert {"medians", "fixed"} <= groups <= {"medians", "ridge", "gain_baseline_pearson", "fixed", "tests"}
+    assert len(found) < 60
