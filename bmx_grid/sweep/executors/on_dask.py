@@ -215,6 +215,8 @@ class Cluster:
             if lane.n_workers > 0 or (idle and any(other.n_workers > 0 for other in self.lanes)):
                 self._seen[lane.has_device] = now
             elif now - self._seen[lane.has_device] > self._timeout and not (lane.has_device and idle):
+                if found is None:  # the scheduler does not answer, and no open job was there to be cancelled
+                    raise CancelledError
                 raise self._absent(lane.has_device)
 
     def _count(self) -> dict[str, Any] | None:
