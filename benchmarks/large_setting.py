@@ -10,7 +10,7 @@ seconds is allowed 2.4 for each doubling, for caches that the larger size no lon
 --sweep runs the whole command instead: generated segments of --words words (a TSV file), chrF x Erasure, the grid, all
 tables. CPU-seconds are those of the command; memory is the growth of its peak per further segment, and is judged from
 sizes on whose means are not held.
-python benchmarks/large_setting.py --sweep --segments 1000000 --words 5 takes about an hour, and 500 MB of disk.
+python benchmarks/large_setting.py --sweep --segments 1000000 --words 5: an hour on a free core (extrapolated).
 """
 
 from __future__ import annotations
