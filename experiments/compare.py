@@ -91,7 +91,7 @@ def show(checks: Iterable[Check]) -> int:
         if one.ours is None:
             print(f"{head}{'':>24}  {ABSENT}: {one.reason}")
         else:
-            difference = one.ours - one.published
+            difference = round(one.ours - one.published, 5) + 0.0  # none is printed as -0.00000
             print(f"{head}{_number(one.ours):>12}{difference:>+12.5f}  {VERDICTS[one.verdict]}")
     print(f"\n{', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}")
     return 1 if verdicts[DIFFER] else 0

@@ -209,7 +209,7 @@ def _scorer(parsed: argparse.Namespace, recipe: Recipe | None) -> Scorer:
             except ConfigError as first:
                 if not count:
                     break
-                reason = str(first).removeprefix("scorer: ").removeprefix("scorer.")
+                reason = str(first).removeprefix("scorer: ").removeprefix("scorer.").removeprefix(f"{given}: ")
                 raise ConfigError(f"--set {_shown(given)}: {reason}") from error
         raise
 

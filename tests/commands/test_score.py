@@ -293,9 +293,7 @@ def write(path, content: bytes) -> str:
         pytest.param(
             (*BOOST, "--set", "foo=1"), {}, "--set foo=1: unknown key 'foo'. Available: aggregation,", id="no such key"
         ),
-        pytest.param(
-            ("--set", "seed=3", "--set", "metric.beta=0"), {}, "--set metric.beta=0: beta=0: recall", id="the second"
-        ),
+        pytest.param(("--set", "seed=3", "--set", "metric.beta=0"), {}, "--set metric.beta=0: recall", id="the second"),
         pytest.param(("--set", "seed=2024-13-45"), {}, r"--set seed=2024-13-45: not a value \(month", id="no date"),
         pytest.param(("--set", f"side={'[' * 5_000}"), {}, r"\[\[…: not a value \(", id="nested deeply"),
         pytest.param(
