@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fakes import ROOT
 
-KILLS = int(os.environ.get("BMX_KILLS", "2"))
+KILLS = int(os.environ.get("BMX_KILLS", "1"))
 CHUNK = 60  # texts in one chunk
 PROGRAM = f"""
 import sys
