@@ -57,7 +57,8 @@ def test_what_is_no_address_is_refused_in_a_sentence(text, said):
 
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
-    monkeypatch.delitem(fsspec.registry._registry, "s3", raising=False)  # of a test before, in this process
+    known = sys.modules["fsspec.registry"]._registry
+    monkeypatch.delitem(known, "s3", raising=False)  # of a test before, in this process
     with pytest.raises(ConfigError, match=r'is not installed: pip install "bmx-grid\[s3\]"'):
         check(place("s3://bucket/x"), writes=True)
 

@@ -53,12 +53,14 @@ def test_the_difference_of_gains_has_an_interval_of_clusters(tmp_path):
     assert (point["n_segments"], point["n_clusters"]) == (N, N // 2)
     rng = np.random.default_rng(3)
     columns = [[table[name].to_numpy() for name in ("boosted_published", "base", "human")] for table in (one, other)]
-    drawn = []
+    drawn, drawn_alone = [], []
     for _ in range(2000):
         rows = np.concatenate([[2 * c, 2 * c + 1] for c in rng.integers(0, N // 2, N // 2)])
         again = [np.corrcoef([column[rows] for column in own]) for own in columns]
         of = [r_of[0, 2] - r_of[1, 2] for r_of in again]  # without pandas and p-values, which take fifty times as long
         drawn.append(of[1] - of[0])
+        drawn_alone.append(again[1][1, 2] - again[0][1, 2])
+    assert [alone["low"], alone["high"]] == pytest.approx(np.quantile(drawn_alone, [0.025, 0.975]), abs=0.05)
     assert [point["low"], point["high"]] == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.05)
 
 

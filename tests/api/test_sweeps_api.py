@@ -1,12 +1,9 @@
-"""Sweeps from Python: the same results as the command line, as DataFrames, and mistakes in one sentence."""
+"""Sweeps from Python: DataFrames, and mistakes in one sentence. tests/sweep/test_same_everywhere.py has the results."""
 
-import subprocess
-import sys
 from importlib import resources
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import bmx_grid as bmx
@@ -29,18 +26,6 @@ def sweep(folder) -> bmx.Run:
     return bmx.run(
         "quickstart", output_dir=folder / "out", cache_dir=folder / "cache", settings=STEP, quiet=True, **SMALL
     )
-
-
-def test_the_command_line_gives_the_same_tables(sweep, folder):
-    told = [f"{key}={override_value(value)}" for key, value in {**SMALL, **STEP}.items()]
-    places = [f"{key}={override_value(folder / name)}" for key, name in (("output_dir", "cli"), ("cache_dir", "cache"))]
-    command = [sys.executable, "-m", "bmx_grid", "+sweep=quickstart", *told, *places]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    other = bmx.Run(folder / "cli")
-    assert other.names == sweep.names
-    for name in sweep.names:
-        pd.testing.assert_frame_equal(sweep.table(name), other.table(name), check_exact=True)
 
 
 def test_tables_are_data_frames(sweep):

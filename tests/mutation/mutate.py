@@ -62,6 +62,7 @@ NEARBY = {
     "placebo_points": ("placebos_evaluation",),
     "verdicts": ("placebos_evaluation",),
     "points": ("points", "declared_points"),
+    "system_scores": ("system_intervals", "commands/test_score_systems"),
     "agreement": ("agreement", "levels_evaluation", "top_systems"),
     "paired_rows": ("significance", "resampling"),
     "weighted_kendall": ("resampling", "weighted_grids", "grid_resampling"),

@@ -19,6 +19,7 @@ from started import start, wait_until_alone
 
 pytest.importorskip("distributed", reason='pip install "bmx-grid[dask]"')
 MOMENTS = int(os.environ.get("BMX_KILLS", "1"))
+LONG = pytest.mark.skipif("BMX_KILLS" not in os.environ, reason="BMX_KILLS=10 tries this, too")
 LONGEST = 8.0  # seconds; the sweep takes a little more with two workers
 
 
@@ -91,7 +92,7 @@ def pre_empted(process: subprocess.Popen) -> None:
         pytest.param(
             pre_empted,
             id="pre-empted",
-            marks=pytest.mark.skipif("BMX_KILLS" not in os.environ, reason="BMX_KILLS=10 tries this at ten moments"),
+            marks=LONG,
         ),
     ],
 )
@@ -144,6 +145,7 @@ def test_a_lost_scheduler_ends_the_sweep_in_a_sentence_and_the_same_command_goes
     assert interrupted > 0
 
 
+@LONG
 def test_workers_that_all_go_away_are_missed_in_a_sentence(tmp_path, whole):
     with cluster(tmp_path) as (address, _, workers):
         running = begun(tmp_path, "executor=dask", f"executor.address={address}", "executor.timeout=5")

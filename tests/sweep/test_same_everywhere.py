@@ -9,7 +9,7 @@ from clusters import tables
 from fakes import ROOT
 
 import bmx_grid as bmx
-from bmx_grid.api.sweeps import override_value
+from bmx_grid.api.overrides import override_value
 
 SMALL = {
     **{"dataset.sample.language_pairs": ["de-en", "fr-en"], "limit": 8, "metric": ["chrf", "sentence_bleu"]},
@@ -25,7 +25,7 @@ def told(folder, **keys: object) -> list[str]:
 
 @pytest.fixture(scope="module")
 def from_api(tmp_path_factory):
-    """The tables of bmx_grid.run, in this process."""
+    """The tables of bmx_grid.run with executor=sequential, in this process."""
     folder = tmp_path_factory.mktemp("api")
     dotted = {key: value for key, value in SMALL.items() if "." in key}
     plain = {key: value for key, value in SMALL.items() if "." not in key}
@@ -36,7 +36,7 @@ def from_api(tmp_path_factory):
     return found
 
 
-@pytest.mark.parametrize("executor", ["sequential", "loky", "dask"])
+@pytest.mark.parametrize("executor", ["loky", "dask"])
 def test_the_command_line_gives_the_tables_of_the_api(tmp_path, from_api, executor):
     if executor == "dask":
         pytest.importorskip("distributed", reason='pip install "bmx-grid[dask]"')
