@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bmx_grid.datasets.columns import quoted
 from bmx_grid.errors import ConfigError, unknown
 
 
@@ -20,8 +20,8 @@ def override_value(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return repr(value)
-    if isinstance(value, str | Path):  # of its backslashes Hydra removes those before a quotation mark only
-        return "'" + re.sub(r"(\\*)('|$)", lambda at: at[1] * 2 + ("\\'" if at[2] else ""), str(value)) + "'"
+    if isinstance(value, str | Path):
+        return quoted(str(value), "'")
     if isinstance(value, Sequence | set | frozenset):
         return "[" + ",".join(map(override_value, value)) + "]"
     raise ConfigError(f"{value!r:.60} is no value of a configuration; give text, numbers, true, false, None or lists.")

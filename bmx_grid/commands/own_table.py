@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bmx_grid.datasets.archives import GZIP, gunzip
-from bmx_grid.datasets.columns import PAIR, REQUIRED, ROLES, listed, ready_command, usual_columns
+from bmx_grid.datasets.columns import PAIR, REQUIRED, ROLES, listed, override, quoted, setting, usual_columns
 from bmx_grid.datasets.lines import read_bytes
 from bmx_grid.datasets.tables import FORMATS, open_table
 from bmx_grid.datasets.tabular import Tabular
@@ -53,15 +53,15 @@ class OwnTable:
 
     def command(self) -> str:
         """The command that runs a sweep on this table, in lines to be copied into a shell."""
-        others = {role: names[0] for role, names in self.roles.items() if len(names) == 1 and names != (role,)}
-        several = {role: names for role, names in self.roles.items() if len(names) > 1}
-        separator = self.reader.separator
-        words = ready_command(str(self.reader.path), others, separator, KEY, "language_pair" in self.roles)
-        for role, names in several.items():
-            quoted = ",".join('"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"' for name in names)
-            words.append(shlex.quote(f"{KEY}.columns.{role}=[{quoted}]"))
-        if "language_pair" not in self.roles and self.reader.language_pairs != (PAIR,):
-            words[-1 - len(several)] = shlex.quote(f"{KEY}.language_pairs=[{','.join(self.reader.language_pairs)}]")
+        words = [f"'dataset=[{KEY.removeprefix('dataset.')}]'", override(f"{KEY}.path", str(self.reader.path))]
+        if self.reader.separator is not None:
+            words.append(override(f"{KEY}.separator", self.reader.separator))
+        single = {role: names[0] for role, names in self.roles.items() if len(names) == 1 and names != (role,)}
+        words += [setting(KEY, role, name) for role, name in single.items()]
+        if "language_pair" not in self.roles:
+            words.append(shlex.quote(f"{KEY}.language_pairs=[{','.join(self.reader.language_pairs)}]"))
+        several = {role: ",".join(map(quoted, names)) for role, names in self.roles.items() if len(names) > 1}
+        words += [shlex.quote(f"{KEY}.columns.{role}=[{names}]") for role, names in several.items()]
         metrics = "chrf,sentence_bleu" if "reference" in self.roles else "xlmr_sbert"
         words += [f"'metric=[{metrics}]'", "'explainer=[erasure,lime]'", "name=mine"]
         unread = (

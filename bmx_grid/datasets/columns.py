@@ -134,24 +134,13 @@ def override(key: str, value: str) -> str:
     """An override with a text as its value, as it is typed into a shell: whatever the text, and in any shell."""
     if PLAIN.fullmatch(value) or PLAIN_PATH.fullmatch(value):
         return f"{key}={value}"
-    quoted = re.sub(r'(\\*)(["]|$)', lambda found: found[1] * 2 + ("\\" if found[2] else "") + found[2], value)
-    return shlex.quote(f'{key}="{quoted}"')
+    return shlex.quote(f"{key}={quoted(value)}")
 
 
-def ready_command(
-    path: str, columns: Mapping[str, str], separator: str | None, reader: str, has_pair: bool
-) -> list[str]:
-    """The arguments of a run on a user's table, quoted for a shell.
-
-    columns: role -> its column, of those not named as their role. has_pair: whether a column names the language pair;
-    else the pair is PAIR, which may be any name.
-    """
-    name = reader.removeprefix("dataset.")
-    found = [f"'dataset=[{name}]'", override(f"{reader}.path", path)]
-    found += [] if separator is None else [override(f"{reader}.separator", separator)]
-    found += [setting(reader, role, column) for role, column in columns.items()]
-    found += [] if has_pair else [f"'{reader}.language_pairs=[{PAIR}]'"]
-    return found
+def quoted(text: str, mark: str = '"') -> str:
+    """A text between quotation marks, as an override has it: Hydra removes backslashes only before such a mark."""
+    inner = re.sub(rf"(\\*)({mark}|$)", lambda at: at[1] * 2 + ("\\" + mark if at[2] else ""), text)
+    return f"{mark}{inner}{mark}"
 
 
 def _advice(names: Sequence[str], found: Mapping[str, Sequence[str]], reader: str, wanted: Sequence[str]) -> str:

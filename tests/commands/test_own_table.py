@@ -89,6 +89,13 @@ def test_the_command_that_is_shown_reads_the_table(name, separator, header, row,
     assert len(reader.read(tmp_path, pair)) == 2
 
 
+def test_several_columns_of_a_role_are_in_the_command_whatever_their_names(show):
+    status, out, err = show("my.tsv", "src|hyp|ref|b\\c|da", "q|w|r|s|1", more=["columns.reference=[ref, b\\c]"])
+    assert status == 0, err
+    words = shlex.split(out.split("to run it:\n")[1].replace("\\\n", " "))
+    assert composed(*words[2:])["dataset"]["tabular"]["columns"]["reference"] == ["ref", "b\\c"]
+
+
 def test_all_missing_roles_are_said_at_once_with_the_columns_there_are(show):
     status, _, err = show("my.tsv", "a|b|c", "x|y|1")
     assert status == 2
