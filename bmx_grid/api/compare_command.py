@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.tested import ALPHA, PREFERRED
-from bmx_grid.api.frames import Compared
+from bmx_grid.api.frames import LEVELS, Compared
 from bmx_grid.datasets.columns import ROLES, usual_columns
 from bmx_grid.datasets.columns import listed as listed_columns
 from bmx_grid.datasets.numbers import parse_number
@@ -23,6 +23,7 @@ from bmx_grid.datasets.table import Table as File
 from bmx_grid.datasets.tables import open_table
 from bmx_grid.datasets.tabular import MAX_BYTES
 from bmx_grid.errors import ConfigError, DataError, DataMissingError, unknown
+from bmx_grid.measures.correlation import KINDS
 from bmx_grid.report.summary import WIDEST
 from bmx_grid.report.table import as_text, wrapped, write_tables
 from bmx_grid.terminal import command
@@ -42,8 +43,6 @@ exit status: 0 done; 2 a mistake in the command or its table.
 examples:
   bmx-grid compare scores.tsv --metrics comet chrf --human mqm --by item
   bmx-grid compare scores.tsv --metrics comet chrf --level system --json"""
-LEVELS = ("segment", "system")
-STATISTICS = ("pearson", "spearman", "kendall")
 UNDEFINED_IN_GROUPS = "n/a: a correlation within a group needs 3 rated segments; accuracy with ties (acc eq) needs 2."
 UNSCORED = "leave it empty where there is none"
 
@@ -71,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--human", metavar="COLUMN", help="the column of human scores")
     parser.add_argument("--by", choices=("item", "system", "none"), default="none", help="grouping of segments")
     parser.add_argument("--level", choices=LEVELS, default="segment", help="default: segment")
-    parser.add_argument("--statistic", choices=STATISTICS, default="pearson", help="what tests compare")
+    parser.add_argument("--statistic", choices=KINDS, default="pearson", help="what tests compare")
     parser.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=f"roles: {', '.join(ROLES)}")
     parser.add_argument("--separator", metavar="SIGN", help="of a CSV file, where it is no comma")
     parser.add_argument("--resamples", type=int, default=1000, help="of intervals and tests (default: 1000)")

@@ -18,6 +18,7 @@ from bmx_grid.measures.correlation import FEWEST, KINDS, Kind
 if TYPE_CHECKING:
     import pandas as pd
 
+LEVELS = ("segment", "system")
 GROUPINGS = {None: "none", "none": "none", "item": "item", "system": "system"}
 
 
@@ -156,8 +157,8 @@ def compare(
     """
     if by not in GROUPINGS:
         raise ConfigError("by: " + unknown("grouping", str(by), ("item", "system", "none")))
-    if level not in ("segment", "system"):
-        raise ConfigError("level: " + unknown("level", str(level), ("segment", "system")))
+    if level not in LEVELS:
+        raise ConfigError("level: " + unknown("level", str(level), LEVELS))
     if statistic not in KINDS:
         raise ConfigError("statistic: " + unknown("statistic", str(statistic), KINDS))
     check_frame(frame)

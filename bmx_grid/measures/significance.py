@@ -16,12 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from bmx_grid.measures.best import TIE
 from bmx_grid.measures.correlation import Kind, check_kind
 from bmx_grid.measures.paired_rows import PairedRows, Statistic, Unit
-from bmx_grid.measures.resampling import blocks, bounds, codes, draws, interval_levels, swaps
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, blocks, bounds, codes, draws, interval_levels, swaps
 
 Floats = NDArray[np.float64]
 Alternative = Literal["two-sided", "greater"]
-
-FEWEST_UNITS = 3  # two units have two different swaps and three different resamples
 
 
 def williams(r_x: float, r_y: float, r_xy: float, n: int, alternative: Alternative = "two-sided") -> float:
@@ -146,7 +144,7 @@ def compare(
     count = units.get(unit, rows.clusters)
     first, second = (rows.statistic(statistic, scores) for scores in (rows.x, rows.y))
     samples, swapped = None, None
-    if count >= FEWEST_UNITS and not math.isnan(first - second):
+    if count >= FEWEST_CLUSTERS and not math.isnan(first - second):
         drawing, swapping = (None, None) if exact else _generators(seed)
         samples = rows.bootstrapped(statistic, unit, resamples, drawing) if bootstrap else None
         swapped = rows.permuted(statistic, unit, resamples, swapping)
@@ -184,7 +182,7 @@ def compare_means(
     count = int(group_of.max()) + 1 if len(group_of) else 0
     first, second = (float(values.mean()) if len(values) else np.nan for values in (one, other))
     samples, swapped = None, None
-    if count >= FEWEST_UNITS:
+    if count >= FEWEST_CLUSTERS:
         drawing, swapping = _generators(seed)
         sums, sizes = np.bincount(group_of, one - other), np.bincount(group_of)
         parts = [draws(drawing, count, size) for size in blocks(resamples, count)]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity, runtime
-from bmx_grid.metrics.base import Cost, GroundTruth, Metric, pairs_of, reads_one
+from bmx_grid.metrics._references import OfReferences, best
+from bmx_grid.metrics.base import Cost, Floats, GroundTruth, Metric, pairs_of, reads_one
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
 from bmx_grid.perturbation import Item, Role
@@ -69,6 +71,30 @@ class NeuralMetric(Metric):
         return load_model(
             "encoder", self.model, self.revision, layers=self._layers(), dtype=self.dtype, device=self.device
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearestReference(OfReferences, NeuralMetric):
+    """A metric on an encoder that scores pairs of texts (`of_pairs`); of several references the nearest one counts."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_references()
+
+    @property
+    def signature(self) -> str:
+        return super().signature + (f"|nrefs:{self.nrefs}" if self.references == "all" else "")
+
+    def score(self, items: Sequence[Item]) -> Floats:
+        if not self.reads_several(items):
+            return self.of_pairs(items)
+        single, starts = self.one_by_one(items)
+        scores = self.of_pairs(single)
+        return scores[best(scores, starts)]
+
+    @abstractmethod
+    def of_pairs(self, items: Sequence[Item]) -> Floats:
+        """float64[n] of items whose first reference alone is read."""
 
 
 def distinct_texts(items: Sequence[Item], role: GroundTruth) -> tuple[list[str], list[int], list[int]]:

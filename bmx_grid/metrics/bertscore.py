@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
 from bmx_grid.metrics._greedy_matching import bert_score_tokens, best_matches, special_ids
-from bmx_grid.metrics._neural import NeuralMetric, distinct_texts
-from bmx_grid.metrics._references import OfReferences, best
+from bmx_grid.metrics._neural import NearestReference, distinct_texts
 from bmx_grid.metrics._token_pairs import TokenVectors, score_token_pairs
 from bmx_grid.perturbation import Item
 
 
 @dataclass(frozen=True, kw_only=True)
-class BertScore(OfReferences, NeuralMetric):
+class BertScore(NearestReference):
     """F1 of greedy matching between contextual token embeddings by cosine, without idf and without rescaling.
 
     references: of several references the best score counts, as in bert-score.
@@ -33,25 +32,13 @@ class BertScore(OfReferences, NeuralMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_references()
         if self.layer < 1:
             raise ConfigError(f"layer={self.layer}: hidden layers are counted from 1.")
 
     def _layers(self) -> int | None:
         return self.layer
 
-    @property
-    def signature(self) -> str:
-        return super().signature + (f"|nrefs:{self.nrefs}" if self.references == "all" else "")
-
-    def score(self, items: Sequence[Item]) -> NDArray[np.float64]:
-        if not self.reads_several(items):
-            return self._of_pairs(items)
-        single, starts = self.one_by_one(items)
-        scores = self._of_pairs(single)
-        return scores[best(scores, starts)]
-
-    def _of_pairs(self, items: Sequence[Item]) -> NDArray[np.float64]:
+    def of_pairs(self, items: Sequence[Item]) -> NDArray[np.float64]:
         import torch
 
         if not items:

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.identity import identity
-from bmx_grid.metrics._neural import NeuralMetric, distinct_texts
-from bmx_grid.metrics._references import OfReferences, best
+from bmx_grid.metrics._neural import NearestReference, distinct_texts
 from bmx_grid.models.encoding import Ints, hidden_states, in_batches, tokenize
 from bmx_grid.perturbation import Item
 
 
 @dataclass(frozen=True, kw_only=True)
-class SentenceEmbedding(OfReferences, NeuralMetric):
+class SentenceEmbedding(NearestReference):
     """Cosine between the embeddings of both texts.
 
     references: of several references the nearest one counts.
@@ -27,22 +26,7 @@ class SentenceEmbedding(OfReferences, NeuralMetric):
 
     pooling: Literal["mean", "cls"] = identity("mean")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_references()
-
-    @property
-    def signature(self) -> str:
-        return super().signature + (f"|nrefs:{self.nrefs}" if self.references == "all" else "")
-
-    def score(self, items: Sequence[Item]) -> NDArray[np.float64]:
-        if not self.reads_several(items):
-            return self._of_pairs(items)
-        single, starts = self.one_by_one(items)
-        scores = self._of_pairs(single)
-        return scores[best(scores, starts)]
-
-    def _of_pairs(self, items: Sequence[Item]) -> NDArray[np.float64]:
+    def of_pairs(self, items: Sequence[Item]) -> NDArray[np.float64]:
         if not items:
             return np.empty(0)
         loaded = self._loaded()
