@@ -62,22 +62,14 @@ class SlowMetric(HashMetric):
 
 
 @dataclass(frozen=True)
-class WaitingMetric(HashMetric):
-    """Takes a millisecond for each text, so that there is a middle to be killed in."""
-
-    def score(self, items: Sequence[Item]) -> np.ndarray:
-        time.sleep(0.001 * len(items))
-        return super().score(items)
-
-
-@dataclass(frozen=True)
 class SleepyMetric(HashMetric):
-    """A hash that takes its time, so that there is some to kill its process in."""
+    """A hash that takes its time, so that there is some to kill its process in: for each batch, and for each text."""
 
     seconds: float = runtime(0.0)
+    per_text: float = runtime(0.0)
 
     def score(self, items: Sequence[Item]) -> np.ndarray:
-        time.sleep(self.seconds)
+        time.sleep(self.seconds + self.per_text * len(items))
         return super().score(items)
 
 

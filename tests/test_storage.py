@@ -64,7 +64,7 @@ def test_a_missing_package_is_named(monkeypatch):
 
 
 class Memory:
-    """A file system that does what it is told; `calls` of `ls` and `pipe_file`."""
+    """A file system that answers as the test says; `calls` of `ls` and `pipe_file`."""
 
     def __init__(self, act) -> None:
         self.calls, self._act = [], act

@@ -1,11 +1,9 @@
 """experiments/mt_evaluation_lecture_2024/make.py: annotators of MLQE-PE and newstest2021."""
 
-import importlib.util
-import sys
-
 import numpy as np
 import pytest
 from fakes import ROOT
+from scripts import script
 
 from bmx_grid.configure import build, load_option
 from bmx_grid.datasets.base import DatasetReader
@@ -16,13 +14,8 @@ FOLDER = ROOT / "experiments" / "mt_evaluation_lecture_2024"
 
 @pytest.fixture(scope="module")
 def make():
-    """make.py as a module; its neighbours are importable as long as the tests of this file run."""
-    spec = importlib.util.spec_from_file_location("make_mt_evaluation_lecture_2024", FOLDER / "make.py")
-    module = importlib.util.module_from_spec(spec)
-    before = sys.path[:]
-    spec.loader.exec_module(module)
-    yield module
-    sys.path[:] = before
+    with script(FOLDER / "make.py") as module:
+        yield module
 
 
 def test_annotators_are_known_by_their_scales(make):

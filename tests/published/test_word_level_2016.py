@@ -1,7 +1,6 @@
 """experiments/word_level_2016: the claims of Logacheva et al. (2016) on the word-level submissions to WMT22."""
 
 import csv
-import importlib.util
 import json
 import shutil
 import sys
@@ -10,6 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from fakes import ROOT
+from scripts import script
 
 from bmx_grid.measures.words.discrimination import discrimination, sample_moments
 from bmx_grid.measures.words.labels import THE_SIX
@@ -22,13 +22,8 @@ SMALL = ["--rounds", "99", "--resamples", "20", "--draws", "2", "--repeats", "5"
 
 @pytest.fixture(scope="module")
 def make():
-    """make.py as a module; its neighbours are importable as long as the tests of this file run."""
-    spec = importlib.util.spec_from_file_location("make_word_level_2016", FOLDER / "make.py")
-    module = importlib.util.module_from_spec(spec)
-    before = sys.path[:]
-    spec.loader.exec_module(module)
-    yield module
-    sys.path[:] = before
+    with script(FOLDER / "make.py") as module:
+        yield module
 
 
 @pytest.fixture(scope="module")

@@ -85,6 +85,15 @@ def pre_empted(process: subprocess.Popen) -> None:
     os.kill(process.pid, signal.SIGTERM)
 
 
+def at_a_moment(folder, address: str, draw: random.Random) -> tuple[subprocess.Popen, float]:
+    """The sweep on this cluster, in its middle, and how many seconds after its first chunk that is."""
+    running = begun(folder, "executor=dask", f"executor.address={address}", "executor.timeout=60")
+    wait_for(lambda: chunks(folder) >= 1 or running.poll() is not None)
+    moment = draw.uniform(0, LONGEST / 2)
+    time.sleep(moment)
+    return running, moment
+
+
 @pytest.mark.parametrize(
     "lose",
     [
@@ -101,10 +110,7 @@ def test_the_sweep_goes_on_without_a_lost_worker(tmp_path, whole, lose):
     for number in range(MOMENTS):
         folder = tmp_path / str(number)
         with cluster(folder) as (address, _, workers):
-            running = begun(folder, "executor=dask", f"executor.address={address}", "executor.timeout=60")
-            wait_for(lambda: chunks(folder) >= 1 or running.poll() is not None)  # noqa: B023
-            moment = draw.uniform(0, LONGEST / 2)
-            time.sleep(moment)
+            running, moment = at_a_moment(folder, address, draw)
             lose(workers[0])
             status, out, err = ended(running)
             print(f"{lose.__name__} {moment:.1f} s after the first chunk: status {status}", flush=True)
@@ -118,10 +124,7 @@ def test_a_lost_scheduler_ends_the_sweep_in_a_sentence_and_the_same_command_goes
     for number in range(MOMENTS):
         folder = tmp_path / str(number)
         with cluster(folder) as (address, scheduler, workers):
-            running = begun(folder, "executor=dask", f"executor.address={address}", "executor.timeout=60")
-            wait_for(lambda: chunks(folder) >= 1 or running.poll() is not None)  # noqa: B023
-            moment = draw.uniform(0, LONGEST / 2)
-            time.sleep(moment)
+            running, moment = at_a_moment(folder, address, draw)
             os.kill(scheduler.pid, signal.SIGKILL)
             status, _, err = ended(running)
             print(f"scheduler killed {moment:.1f} s after the first chunk: status {status}", flush=True)

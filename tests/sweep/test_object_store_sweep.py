@@ -24,7 +24,7 @@ chosen = ("+sweep=quickstart", "evaluation=[grid]", "limit=12", "dataset.sample.
           "metric=[random]", "explainer=[erasure]", "tracking=none", "analysis=false",
           "executor.chunk_texts={CHUNK}", "executor.devices=[]", "executor.n_jobs=" + workers)
 config = composed(*chosen, "output_dir=" + folder + "/out", "cache_dir=" + cache)
-config["metric"] = {{"hash": {{"_target_": "fakes.WaitingMetric", "log": folder + "/log"}}}}
+config["metric"] = {{"hash": {{"_target_": "fakes.SleepyMetric", "per_text": 0.001, "log": folder + "/log"}}}}
 sys.exit(command(lambda: run(config), 'Interrupted.'))
 """
 

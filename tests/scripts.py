@@ -1,0 +1,23 @@
+"""Scripts of experiments/, which belong to no package, as modules."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+
+@contextmanager
+def script(path: Path) -> Iterator[ModuleType]:
+    """The module of a script; its neighbours are importable as long as the block runs."""
+    spec = importlib.util.spec_from_file_location(f"{path.stem}_{path.parent.name}", path)
+    assert spec is not None and spec.loader is not None
+    module, before = importlib.util.module_from_spec(spec), sys.path[:]
+    try:
+        spec.loader.exec_module(module)
+        yield module
+    finally:
+        sys.path[:] = before
