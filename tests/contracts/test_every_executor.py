@@ -108,7 +108,10 @@ def test_a_lost_worker_is_its_own_error_with_a_way_out(alone):
     assert list(alone.run([Job(partial(jobs.square, 3))])) == [9]
 
 
-def test_closing_ends_the_jobs_that_are_running(in_processes, tmp_path):
+def test_closing_ends_the_jobs_that_are_running(in_processes, tmp_path, monkeypatch):
+    monkeypatch.setattr("joblib.cpu_count", lambda: 2)  # one worker waits, the other one works
+    if hasattr(in_processes, "n_jobs"):
+        in_processes = dataclasses.replace(in_processes, n_jobs=2)
     mark = tmp_path / "process"
     results = in_processes.run([Job(partial(jobs.process_and_sleep, mark)), Job(partial(jobs.square, 2, 0.5))])
     assert next(results) == 4
