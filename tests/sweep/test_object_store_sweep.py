@@ -11,22 +11,34 @@ from pathlib import Path
 import pytest
 from fakes import ROOT
 
-KILLS = int(os.environ.get("BMX_KILLS", "1"))
-CHUNK = 60  # texts in one chunk
-PROGRAM = f"""
-import sys
-from fakes import composed
-from bmx_grid.commands.sweep import run
 from bmx_grid.terminal import command
 
-folder, cache, workers = sys.argv[1:]
-chosen = ("+sweep=quickstart", "evaluation=[grid]", "limit=12", "dataset.sample.language_pairs=[de-en,fr-en]",
-          "metric=[random]", "explainer=[erasure]", "tracking=none", "analysis=false",
-          "executor.chunk_texts={CHUNK}", "executor.devices=[]", "executor.n_jobs=" + workers)
-config = composed(*chosen, "output_dir=" + folder + "/out", "cache_dir=" + cache)
-config["metric"] = {{"hash": {{"_target_": "fakes.SleepyMetric", "per_text": 0.001, "log": folder + "/log"}}}}
-sys.exit(command(lambda: run(config), 'Interrupted.'))
+KILLS = int(os.environ.get("BMX_KILLS", "1"))
+CHUNK = 60  # texts in one chunk
+ALONE = ("executor=sequential",)
+PROGRAM = """
+import sys
+from test_object_store_sweep import sweep
+from bmx_grid.terminal import command
+
+sys.exit(command(lambda: sweep(*sys.argv[1:]), 'Interrupted.'))
 """
+PATHS = f"{ROOT}{os.pathsep}{ROOT / 'tests'}{os.pathsep}{Path(__file__).parent}"
+
+
+def sweep(folder: str, cache: str, *executor: str) -> int:
+    """The sweep, in this process."""
+    from fakes import composed
+
+    from bmx_grid.commands.sweep import run
+
+    chosen = ("+sweep=quickstart", "evaluation=[grid]", "limit=12", "dataset.sample.language_pairs=[de-en,fr-en]",
+              "metric=[random]", "explainer=[erasure]", "tracking=none", "analysis=false")  # fmt: skip
+    config = composed(
+        *chosen, *executor, f"executor.chunk_texts={CHUNK}", f"output_dir={folder}/out", f"cache_dir={cache}"
+    )
+    config["metric"] = {"hash": {"_target_": "fakes.SleepyMetric", "per_text": 0.001, "log": f"{folder}/log"}}
+    return run(config)
 
 
 @pytest.fixture(scope="module")
@@ -46,16 +58,16 @@ def s3():
     boto3.client(
         "s3", endpoint_url=address, aws_access_key_id="key", aws_secret_access_key="geheim", region_name="us-east-1"
     ).create_bucket(Bucket="bucket")
-    yield {**os.environ, **own, "AWS_ENDPOINT_URL": address, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
+    yield {**own, "AWS_ENDPOINT_URL": address}
     server.stop()
 
 
-def start(folder: Path, cache: str, environment: dict[str, str], workers: int = 1) -> subprocess.Popen:
+def start(folder: Path, cache: str, environment: dict[str, str], *executor: str) -> subprocess.Popen:
     folder.mkdir(parents=True, exist_ok=True)
+    own = {**os.environ, **environment, "BMX_ALLOWED_PACKAGES": "fakes", "PYTHONPATH": PATHS}
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(folder), cache, str(workers)],
-        env={**environment, "BMX_ALLOWED_PACKAGES": "fakes"}, cwd=ROOT, start_new_session=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        [sys.executable, "-c", PROGRAM, str(folder), cache, *(executor or ALONE)], env=own, cwd=ROOT,
+        start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
 
 
@@ -75,11 +87,32 @@ def tables(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((folder / "out").glob("*.parquet"))}
 
 
+@pytest.fixture(autouse=True)
+def _fakes(monkeypatch):
+    monkeypatch.setenv("BMX_ALLOWED_PACKAGES", "fakes")
+
+
+@pytest.fixture
+def here(s3, monkeypatch):
+    """here(name=value, …): this process talks to the server, with these settings in place of its own."""
+
+    def settings(**changed: str) -> None:
+        from s3fs import S3FileSystem
+
+        S3FileSystem.clear_instance_cache()  # each was made with the settings of its time
+        for name, value in {**s3, **changed}.items():
+            monkeypatch.setenv(name, value) if value else monkeypatch.delenv(name, raising=False)
+
+    return settings
+
+
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
     """The same sweep with its cache in a folder."""
     folder = tmp_path_factory.mktemp("plain")
-    finished(start(folder, str(folder / "cache"), {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BMX_ALLOWED_PACKAGES", "fakes")
+        assert sweep(str(folder), str(folder / "cache"), *ALONE) == 0
     return folder
 
 
@@ -111,14 +144,17 @@ def test_killed_at_random_moments_it_goes_on_and_computes_hardly_anything_twice(
     pytest.fail("the sweep ends before it can be killed")
 
 
-def test_two_sweeps_at_once_share_a_cache_and_lose_nothing(s3, plain, tmp_path):
-    both = [start(tmp_path / str(one), "s3://bucket/shared", s3, workers=2) for one in range(2)]
+def test_two_sweeps_at_once_share_a_cache_and_lose_nothing(s3, here, plain, tmp_path, capsys):
+    ways = ALONE, ("executor=loky", "executor.n_jobs=1", "executor.devices=[]")
+    both = [start(tmp_path / str(one), "s3://bucket/shared", s3, *way) for one, way in enumerate(ways)]
     for running in both:
         finished(running)
     for one in range(2):
         assert tables(tmp_path / str(one)) == tables(plain)
-    again = finished(start(tmp_path / "again", "s3://bucket/shared", s3))
-    assert scored(tmp_path / "again") == 0 and "2 cached" in again
+    here()
+    (tmp_path / "again").mkdir()
+    assert sweep(str(tmp_path / "again"), "s3://bucket/shared", *ALONE) == 0
+    assert scored(tmp_path / "again") == 0 and "2 cached" in capsys.readouterr().out
     assert tables(tmp_path / "again") == tables(plain)
 
 
@@ -132,9 +168,10 @@ def test_two_sweeps_at_once_share_a_cache_and_lose_nothing(s3, plain, tmp_path):
                      id="refused"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_used_is_said_before_anything_is_scored(cache, changed, said, s3, tmp_path):
-    environment = {**s3, "AWS_EC2_METADATA_DISABLED": "true", "HOME": str(tmp_path), **changed}
-    environment = {key: value for key, value in environment.items() if value}
-    out, _ = start(tmp_path / "x", cache, environment).communicate(timeout=120)
-    assert f"error: cache_dir: {cache} cannot be used: {said}" in out and "geheim" not in out
+def test_what_cannot_be_used_is_said_before_anything_is_scored(cache, changed, said, here, tmp_path, capsys):
+    here(AWS_EC2_METADATA_DISABLED="true", HOME=str(tmp_path), **changed)
+    assert command(lambda: sweep(str(tmp_path / "x"), cache, *ALONE)) == 2
+    shown = capsys.readouterr()
+    assert f"error: cache_dir: {cache} cannot be used: {said}" in shown.err
+    assert "geheim" not in shown.out + shown.err
     assert scored(tmp_path / "x") == 0
