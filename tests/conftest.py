@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Modules and collected tests stay until the end: the collector, a tenth of the time otherwise, leaves them alone."""
+    """What is loaded stays until the end: the garbage collector, a tenth of the time otherwise, leaves it alone."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
