@@ -118,12 +118,14 @@ def blank_figures(request, monkeypatch) -> None:
 
     from bmx_grid.report.figures import all as of_analysis
     from bmx_grid.report.figures import grid as of_setting
+    from bmx_grid.report.figures import heat
 
     def blank(*_: object) -> Figure:
         return Figure(figsize=(0.1, 0.1))
 
     drawings = of_analysis.drawings
     monkeypatch.setattr(of_setting, "correlation_over_p", blank)
+    monkeypatch.setattr(heat, "draw_heat_map", lambda _, path: blank().savefig(path))
     monkeypatch.setattr(
         of_analysis, "drawings", lambda *a, **k: [replace(one, draw=blank) for one in drawings(*a, **k)]
     )
