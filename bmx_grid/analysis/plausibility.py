@@ -23,7 +23,7 @@ from bmx_grid.analysis.tested import Rows, rows_of, setting_of
 from bmx_grid.analysis.words import TARGET
 from bmx_grid.evaluations.intervals import estimate, resampled
 from bmx_grid.measures.correlation import FEWEST, spearman
-from bmx_grid.measures.resampling import codes
+from bmx_grid.measures.resampling import codes, number_of
 from bmx_grid.wording import counted, number, with_interval
 
 RESAMPLES = 1000
@@ -180,7 +180,7 @@ def tables(result: Plausibility) -> Sequence[Table]:
 def _relation(auc: Floats, gain: Floats, clusters: Clusters, seed: int) -> Relation:
     used: Flags = np.isfinite(auc) & np.isfinite(gain)
     x, y, group = auc[used], gain[used], codes(clusters[used])
-    n, count = len(x), int(group.max(initial=-1)) + 1
+    n, count = len(x), number_of(group)
     rho, low, high = (spearman(x, y) if n >= FEWEST else math.nan), math.nan, math.nan
     samples = resampled("spearman", {ALL: x}, y, group, RESAMPLES, seed) if math.isfinite(rho) else {}
     if samples:

@@ -25,6 +25,7 @@ from bmx_grid.measures.resampling import (
     bounds,
     codes,
     interval_levels,
+    number_of,
     seeded_draws,
     weighted_correlations,
 )
@@ -177,7 +178,7 @@ def _difference(
     """
     n_columns = values.shape[1]
     signs = np.array([-1.0, 1.0] if n_columns == 2 else [1.0, -1.0, -1.0, 1.0])
-    count = int(cluster.max(initial=-1)) + 1
+    count = number_of(cluster)
     if not len(human):
         return np.full(n_columns, np.nan), np.nan, np.nan, count
     found = weighted_correlations(kind, values, human, np.ones((len(human), 1)))[:, 0]

@@ -136,7 +136,7 @@ class DifficultyEvaluation(Evaluation):
         found = {count: 0}
         sizes = list(metric.columns_of_best())
         size = 0 if self.top is None else how_many(self.top, count, "evaluation.difficulty.top")
-        if size in sizes and size not in found:
+        if size in sizes:
             found[size] = 1 + sizes.index(size)
         return found
 

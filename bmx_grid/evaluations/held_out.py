@@ -18,6 +18,7 @@ from bmx_grid.evaluations.gained import Pair
 from bmx_grid.evaluations.placebo_points import to_scale
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.placebos import Selected, WithTerm, fit_term
+from bmx_grid.measures.resampling import number_of
 
 Ints = NDArray[np.int64]
 
@@ -113,7 +114,7 @@ def cross_fitted(kind: Kind, rated: Rated, entry: Entry, fold_of: Ints) -> Held:
 
     fold_of: int64[n]; with one fold nothing is defined. Scores are brought to the mean and spread of the metric alone.
     """
-    count = int(fold_of.max(initial=0)) + 1
+    count = number_of(fold_of)
     boosted, against = np.full(len(rated.base), np.nan), np.full(len(rated.base), np.nan)
     fitted = []
     for fold in range(count if count > 1 else 0):

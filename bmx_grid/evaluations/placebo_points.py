@@ -15,6 +15,7 @@ from bmx_grid.evaluations.gained import Pair
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.placebos import Selected, WithTerm, fit_term
+from bmx_grid.measures.resampling import number_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ def cross_fitted(
     before it is chosen. Scores are brought to the mean and spread of the metric alone, as `grid_resampling.cross_fit`
     does it.
     """
-    count = int(fold_of.max(initial=0)) + 1
+    count = number_of(fold_of)
     boosted, against = np.full(len(one.base), np.nan), np.full(len(one.base), np.nan)
     others = [fold_of != fold for fold in range(count if count > 1 else 0)]
     metrics = [one.metric(_before(spec, [(one, rows)])) for rows in others]

@@ -6,6 +6,7 @@ from some_tables import flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis import controls, headline, settings
 from bmx_grid.analysis.as_json import numbers
+from bmx_grid.analysis.gains import share
 from bmx_grid.analysis.given import Point
 from bmx_grid.analysis.run import analyse
 
@@ -76,6 +77,15 @@ def test_headline_numbers_pool_the_settings_of_all_explainers():
     assert found["transfer/better"] == (gains > 1e-5).sum()
     assert found["fixed/mean_gain"] == pytest.approx(analysis.fixed.gain.mean())
     assert (found["fixed/better"], found["settings"], found["tied_with_metric_alone"]) == (5.0, 5.0, 0.0)
+
+
+@pytest.mark.parametrize("better", [8, 1])
+def test_the_interval_of_a_share_ends_at_0_and_at_1(better):
+    found = share(np.arange(9) < better, np.ones(9, dtype=bool), np.arange(9))
+    assert found.mean == pytest.approx(better / 9)
+    reach = 2.306 * np.sqrt(8 / 81 / 8)  # Student's t of 8 degrees
+    expected = max(better / 9 - reach, 0), min(better / 9 + reach, 1)
+    assert (found.low, found.high) == pytest.approx(expected, abs=1e-3)
 
 
 def test_ridge_names_that_two_factors_share_are_told_apart():

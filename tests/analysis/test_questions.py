@@ -106,6 +106,11 @@ def test_every_question_has_compute_and_tables_and_answers_once():
     assert len(set(stems)) == len(stems)
 
 
+def test_without_tests_nothing_is_marked():
+    cells = [cell for one in analyse(table(SURFACES)).tables() for row in one.rows for cell in row]
+    assert cells and not any(cell.marked for cell in cells)
+
+
 def test_two_questions_may_not_write_the_same_key():
     @dataclass(frozen=True)
     class Result:

@@ -143,3 +143,9 @@ def test_only_the_first_judgement_of_a_language_pair_is_shown(other):
     (one,) = result.of_metrics
     assert one.human == "da"
     assert [value for value, _, _ in one.values.values()] == [0.5]
+
+
+def test_rows_of_other_points_and_judgements_may_stand_between_those_of_metrics():
+    other = correlation("a", 0.9, point="published"), correlation("a", 0.9, human="mqm")
+    result, _ = asked(agreement, correlations=[correlation("a", 0.5), *other, correlation("b", 0.4)])
+    assert {one.names[2]: one.values["segment r"][0] for one in result.of_metrics} == {"a": 0.5, "b": 0.4}

@@ -86,6 +86,21 @@ def test_nested_takes_the_rule_that_works_among_the_others():
     assert leave_one_out(*_with_best(lime(surfaces)), "language_pair")["lime"].summary.better == 0
 
 
+def test_a_rule_whose_points_are_undefined_among_the_others_is_not_chosen():
+    # Each setting is best at a p of its own; between these, where medians lie, nothing is defined but w = 1.
+    own = (-1.7, -0.6, 0.4, 1.9)
+    surfaces = []
+    for best in own:
+        surface = np.full((len(P), len(W)), np.nan)
+        surface[:, -1] = 0.5
+        for p, gain in (*((p, 0.0) for p in own), (1.0, 0.05), (best, 0.09)):
+            surface[int(np.argmin(np.abs(P - p))), 1] = 0.5 + gain
+        surfaces.append(surface)
+    out = nested(*_with_best(lime(surfaces)), "language_pair")["lime"]
+    assert {fold.rule for fold in out.folds} == {"highest_mean_gain"}
+    assert out.gain.tolist() == pytest.approx([0.05] * 4)
+
+
 def test_rules_against_their_definition():
     some = table(random_surfaces(6, pairs=("a", "b", "c")))
     candidates = Candidates(some, best_points(some))

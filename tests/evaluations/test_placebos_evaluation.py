@@ -108,6 +108,16 @@ def test_reassigned_attributions_lose_the_signal_and_keep_the_length():
     assert length["random"][1] > 0.005
 
 
+def test_what_share_got_attributions_of_as_many_words_is_said_of_reassigned_ones_alone():
+    columns = PLACEBO.rows(PLACEBO.evaluate(finished(n=60)))["placebos"]
+    matched = {}
+    for placebo, share in zip(columns["placebo"], columns["matched"], strict=True):
+        matched.setdefault(placebo, []).append(share)
+    assert set(matched) == set(PLACEBOS)
+    assert all(0 < share <= 1 for share in matched.pop("reassigned"))
+    assert all(np.isnan(shares).all() for shares in matched.values())
+
+
 def test_the_indicator_gains_where_people_follow_it():
     setting = simulated("noise")
     truth = setting.scores.by_role["source"]
@@ -196,6 +206,8 @@ def test_several_data_sets_have_a_verdict_over_all_of_them():
 
 
 def test_the_metric_alone_has_no_placebos():
+    assert "no explainer" in PLACEBO.silent(5, 0)
+    assert PLACEBO.silent(1, 1) == ""
     found = PLACEBO.rows(PLACEBO.evaluate(finished(explainer=None)))
     assert all(len(column) == 0 for table in found.values() for column in table.values())
 

@@ -75,6 +75,17 @@ def test_half_of_the_segments_are_outliers():
     check(sample, weights, tolerance=1e-7)
 
 
+def test_base_scores_in_two_far_groups():
+    """A resample of one group has base scores far from the mean of all, next to equal: their moments have no digits."""
+    means, base, human, cluster = segments(n=12)
+    upper = cluster >= 6
+    base, human = upper + 1e-8 * base, np.where(upper, 1.0, 0.0) + 1e-8 * human
+    human -= human[~upper].mean()
+    human[~upper] *= 1e-2
+    sample = Sample.of(1e-9 * means, base, human, W, cluster, precision=0.0)
+    check(sample, np.stack([upper, ~upper]).astype(float), tolerance=1e-7)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -103,6 +114,20 @@ def test_blocks_change_nothing(monkeypatch):
     monkeypatch.setattr(weighted_grids, "WEIGHT_CELLS", 2 * sample.clusters)
     assert len(list(sample.column_blocks)) == 4 and sample.weight_block == 2
     np.testing.assert_allclose(grids(sample, weights)[0], whole, atol=1e-13)
+
+
+def test_of_no_segments_there_are_no_clusters():
+    sample = Sample.of(np.empty((0, 2)), [], [], W, [])
+    assert sample.clusters == 0 and not sample.enough
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_no_resample_correlates_beyond_1(sign):
+    means, base, _, cluster = segments(n=40)
+    sample = Sample.of(3 * base[:, None] + means[:, :1] * 0 + 0.1, base, sign * (7 * base + 0.3), W, cluster)
+    for found in grids(sample, draws(np.random.default_rng(5), 40, 300)):
+        assert np.abs(found).max() <= 1
+        np.testing.assert_allclose(found, sign)
 
 
 def test_not_to_boost_is_always_a_candidate():
