@@ -228,7 +228,7 @@ class PlaceboEvaluation(Evaluation):
         by_score = resampled(kind, scores_by_id(inside), human, clusters, self.resamples, self.seed)
         gains = gained(kind, human, inside, by_score, self.seed)
         gains |= gained(kind, human, {key: pairs[key] for key in pairs if key not in inside}, {}, self.seed)
-        matched = self._matched(setting, own)
+        matched = {REASSIGNED: self._matched(setting, own)}
         found = [
             Reached(
                 placebo,
@@ -237,7 +237,7 @@ class PlaceboEvaluation(Evaluation):
                 len(human),
                 count,
                 drawn[0].chosen_on,
-                matched if placebo == REASSIGNED else math.nan,
+                matched.get(placebo, math.nan),
             )
             for (placebo, point), drawn in pairs.items()
         ]

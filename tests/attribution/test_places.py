@@ -11,7 +11,7 @@ from bmx_grid.explainers.lime import Lime
 from bmx_grid.perturbation import Item
 from bmx_grid.segmentation import WHITESPACE, PairWords
 
-HASH, ERASURE = HashMetric(), Erasure()
+HASH, ERASURE, LIME = HashMetric(), Erasure(), Lime()
 READS = ("source", "hypothesis")
 ITEMS = [Item(source=f"eins zwei {row}", hypothesis=f"one two {row}") for row in range(4)]
 EXPLAINED = explain_items(HASH, ERASURE, ITEMS, seed=0)
@@ -28,8 +28,8 @@ def slot(found, metric=HASH, explainer=ERASURE, words=WHITESPACE, seed=0, pair="
         pytest.param({}, id="with an explainer"),
         pytest.param({"explainer": None}, id="the metric alone"),
         pytest.param({"metric": HashMetric(salt=1)}, id="another metric of the same name"),
-        pytest.param({"explainer": Lime()}, id="an explainer that draws"),
-        pytest.param({"explainer": Lime(), "seed": 1}, id="another seed"),
+        pytest.param({"explainer": LIME}, id="an explainer that draws"),
+        pytest.param({"explainer": LIME, "seed": 1}, id="another seed"),
         pytest.param({"words": PairWords("unicode", "characters")}, id="other words"),
         pytest.param({"names": ("n", "e")}, id="another name"),
         pytest.param({"pair": "fi-en"}, id="another language pair"),
@@ -37,7 +37,8 @@ def slot(found, metric=HASH, explainer=ERASURE, words=WHITESPACE, seed=0, pair="
 )
 def test_a_slot_is_the_one_that_the_setting_has_alone(change, tmp_path):
     found = Places(tmp_path)
-    slot(found)  # what is kept of this setting is not taken for that of another
+    for explainer in (ERASURE, LIME):  # what is kept of these settings is not taken for that of another
+        slot(found, explainer=explainer)
     given = {"metric": HASH, "explainer": ERASURE, "words": WHITESPACE, "seed": 0, **change}
     names, pair = change.get("names", ("m", "e")), change.get("pair", "de-en")
     identity = explanation_identity(given["metric"], given["explainer"], given["seed"], given["words"])
