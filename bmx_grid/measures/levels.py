@@ -156,7 +156,7 @@ def grouped_correlations(
 def within_groups(kind: Kind, scores: Floats, human: Floats, groups: Ints) -> Floats:
     """float64[K, G] the correlation of each column of float64[n, K] scores in each of the G groups.
 
-    G: groups of codes 0 to max(groups), of which those without variance or with fewer than two used segments are NaN.
+    G: groups of codes 0 to max(groups), of which those without variance or with fewer than three used segments are NaN.
     Segments with NaN in human or in any column are left out.
     """
     used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))

@@ -216,6 +216,15 @@ def test_the_baseline_column_is_the_baseline_exactly(kind):
     assert (correlate_grid(kind, means, base, human, W)[:, -1] == OURS[kind](base, human)).all()
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_rounding_takes_no_point_beyond_1(kind, sign):
+    human = np.random.default_rng(7).normal(size=40)
+    found = correlate_grid(kind, np.linspace(0.1, 3, 50) * human[:, None] + 0.1, 7 * human + 0.3, sign * human, W)
+    assert np.abs(found).max() <= 1
+    np.testing.assert_allclose(found, sign)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_segments_with_anything_missing_are_left_out_of_every_point(kind):
     means, base, human = setting("natural")
