@@ -106,6 +106,11 @@ def test_every_question_has_compute_and_tables_and_answers_once():
     assert len(set(stems)) == len(stems)
 
 
+def test_names_are_written_as_they_are_read():
+    surfaces = {("Ü", "日", "m", "lime"): peaked(-1.0)}
+    assert '"Ü · 日 · m · lime"' in to_json(analyse(table(surfaces)))
+
+
 def test_without_tests_nothing_is_marked():
     cells = [cell for one in analyse(table(SURFACES)).tables() for row in one.rows for cell in row]
     assert cells and not any(cell.marked for cell in cells)
