@@ -229,7 +229,7 @@ def _agreement(
     counts = (len(given), int(rated.sum()), int(rated.any(axis=0).sum()))
     if not len(given):
         return Agreement(*(math.nan,) * 5, *counts)
-    observed, expected = (float(one[0]) for one in disagreements(np.ones((len(given), 1))))
+    observed, expected = (one.item() for one in disagreements(np.ones((len(given), 1))))
     value = float(_value(np.array(observed), np.array(expected)))
     units = number_of(cluster)
     low, high = math.nan, math.nan
