@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from some_tables import flat, peaked, random_surfaces, table
 
-from bmx_grid.analysis import controls, headline, settings
+from bmx_grid.analysis import controls, headline, overview, settings
 from bmx_grid.analysis.as_json import numbers
 from bmx_grid.analysis.gains import share
-from bmx_grid.analysis.given import Point
+from bmx_grid.analysis.given import Given, Options, Point
 from bmx_grid.analysis.run import analyse
 
 SURFACES = {
@@ -40,6 +40,29 @@ def test_random_attributions_alone_are_not_read_at_points_of_their_own():
     found = analyse(table({("d", "a", "m", "random"): peaked(0.5)})).ask(controls.compute)
     assert found.controls["random_explainer"].by_explainer == {}
     assert [one.stem for one in controls.tables(found)] == ["controls_best"]
+
+
+def test_data_sets_are_shown_with_their_pairs_segments_and_settings():
+    surfaces = {("d", pair, "m", "lime"): flat() for pair in ("a", "b", "c")} | {("e", "a", "m", "lime"): flat()}
+    counted = {("d", "a"): 1000, ("d", "c"): 2000, ("e", "a"): 30}
+    for segments, below in (
+        (None, []),
+        (counted, [["segments per pair", "1,000 to 2,000, 1 not known", "30"], ["segments", "not known", "30"]]),
+        (counted | {("d", "b"): 5}, [["segments per pair", "5 to 2,000", "30"], ["segments", "3,005", "30"]]),
+    ):
+        datasets, counts = overview.tables(overview.compute(Given(table(surfaces), Options(segments=segments))))
+        assert datasets.header == ("", "d", "e")
+        assert [[cell.shown for cell in row] for row in datasets.rows] == [
+            *[["language pairs", "a", "a"], ["", "b", ""], ["", "c", ""], ["settings", "3", "1"]],
+            *below,
+        ]
+        assert datasets.notes[0] == "In several data sets: a."
+        assert any("does not hold the number of segments" in note for note in datasets.notes) == (segments is None)
+    assert [[cell.shown for cell in row] for row in counts.rows] == [
+        ["d", "1", "1", "3", "3", "40", "2", "240"],
+        ["e", "1", "1", "1", "1", "40", "2", "80"],
+        ["all", "1", "1", "3", "4", "40", "2", "320"],
+    ]
 
 
 def test_densities_are_of_the_gains_at_the_fixed_points():

@@ -11,6 +11,7 @@ from some_settings import finished, simulated
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
+from bmx_grid.evaluations.intervals import over_draws
 from bmx_grid.evaluations.placebo_verdicts import ALL, PLACEBOS
 from bmx_grid.evaluations.placebos import PlaceboEvaluation
 from bmx_grid.evaluations.points import FOLDS
@@ -178,6 +179,13 @@ def test_gains_of_several_draws_are_their_mean_and_their_interval_holds_what_dra
         assert error > 0
         assert abs(several[placebo][0] - np.mean(values)) < 5 * error
         assert several[placebo][2] - several[placebo][1] > 2 * error
+
+
+def test_a_resample_of_draws_takes_each_of_them_as_often():
+    draws, resamples = np.repeat([[0.0], [1.0], [5.0]], 30_000, axis=1), 30_000
+    found = over_draws(draws, seed=0)
+    assert found.mean() == pytest.approx(2, abs=5 * found.std() / np.sqrt(resamples))
+    assert found.std() == pytest.approx(np.std([0, 1, 5]) / np.sqrt(3), rel=0.03)
 
 
 def test_two_language_pairs_have_verdicts_of_their_own_only():
