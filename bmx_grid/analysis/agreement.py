@@ -70,8 +70,8 @@ def compute(given: WithFrames) -> Agreement:
         if row["point"] != BASE or row["human"] != judged.setdefault(names[:2], row["human"]):
             continue
         own = found.setdefault(names, {})
-        if column is not None and column not in own:  # the same for every explainer
-            own[column] = row["value"], row["low"], row["high"]
+        if column is not None:
+            own.setdefault(column, (row["value"], row["low"], row["high"]))  # the same for every explainer
     ranks: dict[Key, dict[str, int]] = {}
     for row in rows_of(given.frames.get("ranking")):
         names = row["dataset"], row["language_pair"], row["metric"]

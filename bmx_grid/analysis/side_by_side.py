@@ -69,9 +69,7 @@ class SideBySide:
             NOTE,
             *(f"{name}: {counted(n, 'setting')} that no other run has." for name, n in self.only.items() if n),
         )
-        return Table(
-            "side_by_side", "Sweeps beside each other", header, (rows,), notes, names=len(FACTORS) + 3, brief=True
-        )
+        return Table("side_by_side", "Sweeps beside each other", header, (rows,), notes, names=len(FACTORS) + 3)
 
 
 def side_by_side(
