@@ -127,8 +127,7 @@ def _table(
         groups.setdefault(one.names[:2], []).append(one)
     rows = []
     for own in groups.values():
-        first = columns[0] if columns else ""
-        ordered = sorted(own, key=lambda one: (_rank(one, ranked), -_order(_value(one, first)[0]), one.names))
+        ordered = sorted(own, key=lambda one: (_rank(one, ranked), -_order(_value(one, columns[0])[0]), one.names))
         rows.append(
             tuple(tuple(_cells(one, columns, [] if brief else ranked, within, several=several)) for one in ordered)
         )

@@ -85,6 +85,24 @@ def test_the_ceiling_of_the_shown_judgement_stands_below_the_metrics():
         assert not any("expected to reach" in note for note in made.notes)
 
 
+def test_several_data_sets_are_named_in_the_brief_table_and_in_its_ceilings():
+    rows = [{**correlation("a", 0.5), "dataset": name} for name in ("toy", "two")]
+    ceilings = [{**PLACE, "dataset": name, "human": "da", "ceiling": 0.75} for name in ("toy", "two")]
+    brief, *each = asked(agreement, correlations=rows, ceilings=ceilings)[1]
+    assert (brief.header[:3], brief.names) == (("data set", "pair", "metric"), 3)
+    assert [[cell.value for cell in row[:3]] for row in brief.rows] == [["toy", "de-en", "a"], ["two", "de-en", "a"]]
+    assert any("toy · de-en 0.750, two · de-en 0.750." in note for note in brief.notes)
+    for made in each:
+        assert (made.header[:2], made.names) == (("pair", "metric"), 2)
+        assert any(": de-en 0.750." in note for note in made.notes)
+
+
+def test_a_metric_without_a_correlation_stands_below_those_that_have_one():
+    rows = [correlation("a", math.nan), correlation("b", 0.0), correlation("c", 0.1)]
+    _, (brief, _) = asked(agreement, correlations=rows)
+    assert [row[1].value for row in brief.rows] == ["c", "b", "a"]
+
+
 def test_where_no_correlation_is_defined_it_says_so():
     _, (brief, _) = asked(agreement, correlations=[correlation("a", math.nan)])
     assert [cell.shown for cell in brief.rows[0]] == ["de-en", "a", "n/a"]
