@@ -148,7 +148,7 @@ def tables(result: Plausibility) -> Sequence[Table]:
         "language pair each (none with fewer than 3). Undefined: settings without an AUC or a gain."
     )
     header = ("explainer", "rho of AUC and gain", "settings", "undefined", "clusters")
-    made = [Table("plausibility", "Does a better explanation boost more", header, _last_apart(rows), (note,))]
+    made = [Table("plausibility", "Does a better explanation boost more", header, (rows[:-1], rows[-1:]), (note,))]
     body = []
     for way, by_explainer in result.right_and_wrong.items():
         body.append(
@@ -200,10 +200,6 @@ def _where(values: Values, keep: Flags) -> Values:
 
 def _gain(one: MeanGain) -> Cell:
     return Cell(one.mean, GAIN, words=with_interval(one.mean, one.low, one.high, GAIN))
-
-
-def _last_apart(rows: tuple[tuple[Cell, ...], ...]) -> tuple[tuple[tuple[Cell, ...], ...], ...]:
-    return (rows[:-1], rows[-1:]) if len(rows) > 1 else (rows,)
 
 
 def _sentence(relations: dict[str, Relation], parts: dict[str, dict[str, RightAndWrong]]) -> list[str]:
