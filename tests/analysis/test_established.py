@@ -237,6 +237,7 @@ def test_the_ceiling_is_shown_beside_correlations_where_raters_are_published():
     assert [row["ceiling"].shown for row in found] == ["0.8000", "n/a", "n/a", "n/a", ""]
     assert any("ICC(1,k)" in note for note in named(made, "results_d").notes)
     assert [row["reliability ICC(1,k)"].shown for row in cells(named(made, "ceilings"))] == ["0.640", "0.250"]
+    assert named(made, "ceilings").names == 3
     without = analyse(table(SURFACES), AT).tables()
     assert "ceiling" not in named(without, "results_d").header
     assert "ceilings" not in [one.stem for one in without]
