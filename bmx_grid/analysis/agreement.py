@@ -70,8 +70,8 @@ def compute(given: WithFrames) -> Agreement:
         if row["point"] != BASE or row["human"] != judged.setdefault(names[:2], row["human"]):
             continue
         own = found.setdefault(names, {})
-        if column is not None and column not in own:  # the same for every explainer
-            own[column] = row["value"], row["low"], row["high"]
+        if column is not None:
+            own.setdefault(column, (row["value"], row["low"], row["high"]))  # the same for every explainer
     ranks: dict[Key, dict[str, int]] = {}
     for row in rows_of(given.frames.get("ranking")):
         names = row["dataset"], row["language_pair"], row["metric"]
@@ -127,8 +127,7 @@ def _table(
         groups.setdefault(one.names[:2], []).append(one)
     rows = []
     for own in groups.values():
-        first = columns[0] if columns else ""
-        ordered = sorted(own, key=lambda one: (_rank(one, ranked), -_order(_value(one, first)[0]), one.names))
+        ordered = sorted(own, key=lambda one: (_rank(one, ranked), -_order(_value(one, columns[0])[0]), one.names))
         rows.append(
             tuple(tuple(_cells(one, columns, [] if brief else ranked, within, several=several)) for one in ordered)
         )

@@ -23,7 +23,7 @@ from bmx_grid.analysis.tested import Rows, rows_of, setting_of
 from bmx_grid.analysis.words import TARGET
 from bmx_grid.evaluations.intervals import estimate, resampled
 from bmx_grid.measures.correlation import FEWEST, spearman
-from bmx_grid.measures.resampling import codes
+from bmx_grid.measures.resampling import codes, number_of
 from bmx_grid.wording import counted, number, with_interval
 
 RESAMPLES = 1000
@@ -148,7 +148,7 @@ def tables(result: Plausibility) -> Sequence[Table]:
         "language pair each (none with fewer than 3). Undefined: settings without an AUC or a gain."
     )
     header = ("explainer", "rho of AUC and gain", "settings", "undefined", "clusters")
-    made = [Table("plausibility", "Does a better explanation boost more", header, _last_apart(rows), (note,))]
+    made = [Table("plausibility", "Does a better explanation boost more", header, (rows[:-1], rows[-1:]), (note,))]
     body = []
     for way, by_explainer in result.right_and_wrong.items():
         body.append(
@@ -180,7 +180,7 @@ def tables(result: Plausibility) -> Sequence[Table]:
 def _relation(auc: Floats, gain: Floats, clusters: Clusters, seed: int) -> Relation:
     used: Flags = np.isfinite(auc) & np.isfinite(gain)
     x, y, group = auc[used], gain[used], codes(clusters[used])
-    n, count = len(x), int(group.max(initial=-1)) + 1
+    n, count = len(x), number_of(group)
     rho, low, high = (spearman(x, y) if n >= FEWEST else math.nan), math.nan, math.nan
     samples = resampled("spearman", {ALL: x}, y, group, RESAMPLES, seed) if math.isfinite(rho) else {}
     if samples:
@@ -200,10 +200,6 @@ def _where(values: Values, keep: Flags) -> Values:
 
 def _gain(one: MeanGain) -> Cell:
     return Cell(one.mean, GAIN, words=with_interval(one.mean, one.low, one.high, GAIN))
-
-
-def _last_apart(rows: tuple[tuple[Cell, ...], ...]) -> tuple[tuple[tuple[Cell, ...], ...], ...]:
-    return (rows[:-1], rows[-1:]) if len(rows) > 1 else (rows,)
 
 
 def _sentence(relations: dict[str, Relation], parts: dict[str, dict[str, RightAndWrong]]) -> list[str]:

@@ -17,7 +17,7 @@ from bmx_grid.analysis import fixed
 from bmx_grid.analysis.base import Cell, Table, working, written
 from bmx_grid.analysis.given import Given
 from bmx_grid.analysis.table import FACTORS, Floats, GridTable
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, draws
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, draws, number_of
 from bmx_grid.wording import counted
 
 ALPHA = 1.0
@@ -130,7 +130,7 @@ def cluster_errors(x: Floats, y: Floats, cluster: NDArray[np.int64], seed: int, 
     cluster: int[n] from 0 on. A resample that lacks a column, all 0 there, says nothing of its coefficient and is left
     out for it; a column in fewer than 3 clusters has NaN.
     """
-    n_clusters, n_columns = int(cluster.max()) + 1, x.shape[1]
+    n_clusters, n_columns = number_of(cluster), x.shape[1]
     members = np.zeros((n_clusters, len(y)))
     members[cluster, np.arange(len(y))] = 1.0
     counts = members @ x  # of each column in each cluster

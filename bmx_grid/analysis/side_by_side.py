@@ -25,6 +25,7 @@ from bmx_grid.measures.resampling import (
     bounds,
     codes,
     interval_levels,
+    number_of,
     seeded_draws,
     weighted_correlations,
 )
@@ -68,9 +69,7 @@ class SideBySide:
             NOTE,
             *(f"{name}: {counted(n, 'setting')} that no other run has." for name, n in self.only.items() if n),
         )
-        return Table(
-            "side_by_side", "Sweeps beside each other", header, (rows,), notes, names=len(FACTORS) + 3, brief=True
-        )
+        return Table("side_by_side", "Sweeps beside each other", header, (rows,), notes, names=len(FACTORS) + 3)
 
 
 def side_by_side(
@@ -177,7 +176,7 @@ def _difference(
     """
     n_columns = values.shape[1]
     signs = np.array([-1.0, 1.0] if n_columns == 2 else [1.0, -1.0, -1.0, 1.0])
-    count = int(cluster.max(initial=-1)) + 1
+    count = number_of(cluster)
     if not len(human):
         return np.full(n_columns, np.nan), np.nan, np.nan, count
     found = weighted_correlations(kind, values, human, np.ones((len(human), 1)))[:, 0]

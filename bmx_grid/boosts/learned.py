@@ -16,7 +16,7 @@ from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import Kind, average_ranks
 from bmx_grid.measures.placebos import log_words
-from bmx_grid.measures.resampling import bounds, codes, draws, interval_levels
+from bmx_grid.measures.resampling import bounds, codes, draws, interval_levels, number_of
 from bmx_grid.ragged import Ragged
 
 SIDES = ("ground_truth", "hypothesis")
@@ -144,7 +144,7 @@ class _Moments:
             target = one.human if kind == "pearson" else average_ranks(one.human)
             standard = np.where(some, (own - centre) / sds, 0.0)
             found.append(np.column_stack([np.ones(len(own)), standard, (target - target.mean()) / target.std()]))
-        return cls(tuple(found), tuple(np.split(code, ends)), np.mean(centres, axis=0), sds, int(code.max()) + 1)
+        return cls(tuple(found), tuple(np.split(code, ends)), np.mean(centres, axis=0), sds, number_of(code))
 
     def covariances(self, weights: Floats) -> Floats:
         """float64[R, m, m] of base, features and human score, for float64[R, C] how often each cluster counts.

@@ -358,33 +358,35 @@ class OfPoint:
         )
 
     def _mean(self) -> _OfWeights:
-        return _OfWeights(self._segments(self.scores), corpus=False)
+        return _OfWeights(self._segments(self.scores))
 
     def _corpus(self) -> _OfWeights | _Fixed | None:
         if self.given:
             return _Fixed(np.array([self.given.get(system, math.nan) for system in self.places.names]))
         if self.statistics is None:
             return None
-        return _OfWeights(self._segments(self.scores, self.statistics), corpus=True)
+        return _OfWeights(self._segments(self.scores, self.statistics))
 
     def _human_systems(self) -> _OfWeights | _Fixed:
         if self.whole_systems is not None:
             return _Fixed(np.array([self.whole_systems.get(system, math.nan) for system in self.places.names]))
-        return _OfWeights(self._segments(self.human), corpus=False)
+        return _OfWeights(self._segments(self.human))
 
 
 @dataclass(frozen=True, eq=False)
 class _OfWeights:
-    """Scores of S systems under float64[C, B] weights of clusters, float64[B, S]; without weights float64[S]."""
+    """Scores of S systems under float64[C, B] weights of clusters, float64[B, S]; without weights float64[S].
+
+    They come from summed statistics; of segments without statistics they are means.
+    """
 
     segments: Segments
-    corpus: bool
 
     def __call__(self, weights: Floats | None) -> Floats:
         if weights is None:
-            whole: Floats = self.segments.resampled(np.ones((self.segments.n_clusters, 1)), corpus=self.corpus)[0]
+            whole: Floats = self(np.ones((self.segments.n_clusters, 1)))[0]
             return whole
-        return self.segments.resampled(weights, corpus=self.corpus)
+        return self.segments.resampled(weights, corpus=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from bmx_grid.evaluations.verdicts import (
     verdict,
 )
 from bmx_grid.measures.correlation import Kind
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, seeded_draws
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, number_of, seeded_draws
 
 METRIC, LENGTH, REASSIGNED, COMBINED = "metric", "length", "reassigned", "combined"
 COMPARATORS = (LENGTH, COMBINED)  # stand beside the boosts, under these names
@@ -100,7 +100,7 @@ def differences(
 def lines_of(names: Sequence[str], kind: Kind, rated: Rated, held: Held_, resamples: int, seed: int) -> list[Line]:
     """A row for each key, with an interval but for what was chosen on the segments it is judged on."""
     clusters = np.unique(rated.clusters, return_inverse=True)[1].astype(np.int64)
-    count = int(clusters.max(initial=-1)) + 1
+    count = number_of(clusters)
     inside = {key: drawn for key, drawn in held.items() if key[2] != BEST}
     correlations = resampled(kind, scores_by_id(inside), rated.human, clusters, resamples, seed)
     found = differences(kind, rated.human, inside, correlations, seed)

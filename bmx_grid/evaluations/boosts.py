@@ -43,7 +43,7 @@ from bmx_grid.evaluations.points import FOLDS
 from bmx_grid.evaluations.verdicts import Estimate, distinct_clusters
 from bmx_grid.identity import identity
 from bmx_grid.measures.grid_resampling import halves
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, number_of
 from bmx_grid.segments import clusters
 
 FITS_PER_SECOND = 400  # of a boost on half of 560 segments, on one core
@@ -141,7 +141,7 @@ class BoostEvaluation(Evaluation):
                 cross_fitted(kind, member.rated, entry, member.fold_of) for entry in drawn
             ]
             if against == METRIC:
-                held[boost, against, BEST] = [in_sample(kind, member.rated, drawn[0])]
+                held[boost, against, BEST] = [in_sample(kind, member.rated, entry) for entry in drawn]
         lines = judging.lines_of(setting.names, kind, member.rated, held, self.resamples, self.seed)
         lines += self._half_splits(setting, member)
         scores = {name: member.on_all(held[name, METRIC, CROSS_FITTED][0].boosted) for name in member.features}
@@ -208,14 +208,15 @@ class BoostEvaluation(Evaluation):
         return Preparation(self.grid.spec, self.grid.seed, self.boosts, self.draws, self.seed)
 
     def _half_splits(self, setting: Finished, member: Member) -> Iterator[Line]:
-        count = int(member.rated.clusters.max(initial=-1)) + 1
+        count = number_of(member.rated.clusters)
         if not self.splits or count < FEWEST_CLUSTERS:
             return
         first = halves(count, self.splits, self.seed)[:, member.rated.clusters] > 0
         halved = Halves(self.grid.correlation, member.rated, first)
         for (boost, against), drawn in self._preparation.entries(member).items():
             if against == METRIC:
-                found = halved.gain(drawn[0])
+                (entry,) = drawn
+                found = halved.gain(entry)
                 gain = Estimate(found.mean, found.low, found.high)
                 said = f"halves of the clusters, {self.splits} times"
                 sizes = 1, len(member.rated.human), count

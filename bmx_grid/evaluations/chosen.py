@@ -20,6 +20,11 @@ Flags = NDArray[np.bool_]
 C = TypeVar("C", bound="Candidates")
 
 
+def other_folds(count: int) -> str:
+    """Where the point of each of so many folds was chosen, in words."""
+    return f"the other {count - 1} of {count} folds"
+
+
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """What points are chosen of: the n used of N segments of a setting (`grid.grid_inputs`).

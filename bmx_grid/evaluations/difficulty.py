@@ -135,8 +135,7 @@ class DifficultyEvaluation(Evaluation):
         count = len(metric.outputs.systems)
         found = {count: 0}
         sizes = list(metric.columns_of_best())
-        size = 0 if self.top is None else how_many(self.top, count, "evaluation.difficulty.top")
-        if size in sizes and size not in found:
+        if self.top is not None and (size := how_many(self.top, count, "evaluation.difficulty.top")) in sizes:
             found[size] = 1 + sizes.index(size)
         return found
 

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from bmx_grid.boosts.base import Candidate, Fitted, Part
 from bmx_grid.evaluations.base import Floats
-from bmx_grid.evaluations.chosen import Flags
+from bmx_grid.evaluations.chosen import Flags, other_folds
 from bmx_grid.evaluations.gained import Pair
 from bmx_grid.evaluations.placebo_points import to_scale
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.placebos import Selected, WithTerm, fit_term
+from bmx_grid.measures.resampling import number_of
 
 Ints = NDArray[np.int64]
 
@@ -113,7 +114,7 @@ def cross_fitted(kind: Kind, rated: Rated, entry: Entry, fold_of: Ints) -> Held:
 
     fold_of: int64[n]; with one fold nothing is defined. Scores are brought to the mean and spread of the metric alone.
     """
-    count = int(fold_of.max(initial=0)) + 1
+    count = max(number_of(fold_of), 1)
     boosted, against = np.full(len(rated.base), np.nan), np.full(len(rated.base), np.nan)
     fitted = []
     for fold in range(count if count > 1 else 0):
@@ -123,8 +124,7 @@ def cross_fitted(kind: Kind, rated: Rated, entry: Entry, fold_of: Ints) -> Held:
         boosted[own] = to_scale(scores, rated.base)[own]
         against[own] = to_scale(metric, rated.base)[own]
         fitted.append(found.fitted)
-    said = f"the other {count - 1} of {count} folds"
-    return Held(boosted, rated.base if entry.before is None else against, said, tuple(fitted))
+    return Held(boosted, rated.base if entry.before is None else against, other_folds(count), tuple(fitted))
 
 
 def on_others(

@@ -15,6 +15,7 @@ from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
     bounds,
     interval_levels,
+    number_of,
     p_of_zero,
     seeded_draws,
     weighted_correlations,
@@ -30,7 +31,7 @@ def resampled(
 
     scores: float64[n] each; clusters: int64[n] codes from 0. None with fewer than three clusters.
     """
-    count = int(clusters.max(initial=-1)) + 1
+    count = number_of(clusters)
     if count < FEWEST_CLUSTERS:
         return {}
     return under(kind, scores, human, (drawn[clusters] for drawn in seeded_draws(count, resamples, seed, len(human))))

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from bmx_grid.evaluations import chosen
 from bmx_grid.evaluations.base import Floats
-from bmx_grid.evaluations.chosen import Flags, best_or_alone, gains_on, mean_gains_elsewhere
+from bmx_grid.evaluations.chosen import Flags, best_or_alone, gains_on, mean_gains_elsewhere, other_folds
 from bmx_grid.evaluations.gained import Pair
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.placebos import Selected, WithTerm, fit_term
+from bmx_grid.measures.resampling import number_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ def cross_fitted(
     before it is chosen. Scores are brought to the mean and spread of the metric alone, as `grid_resampling.cross_fit`
     does it.
     """
-    count = int(fold_of.max(initial=0)) + 1
+    count = max(number_of(fold_of), 1)
     boosted, against = np.full(len(one.base), np.nan), np.full(len(one.base), np.nan)
     others = [fold_of != fold for fold in range(count if count > 1 else 0)]
     metrics = [one.metric(_before(spec, [(one, rows)])) for rows in others]
@@ -68,8 +69,7 @@ def cross_fitted(
         own = fold_of == fold
         boosted[own] = to_scale(scores, one.base)[own]
         against[own] = to_scale(metric, one.base)[own]
-    said = f"the other {count - 1} of {count} folds"
-    return Pair(boosted, one.base if one.before is None else against, said)
+    return Pair(boosted, one.base if one.before is None else against, other_folds(count))
 
 
 def at_point(spec: GridSpec, one: Candidates, point: tuple[float, float], fold_of: NDArray[np.int64]) -> Pair:

@@ -50,7 +50,7 @@ from bmx_grid.evaluations.verdicts import Estimate
 from bmx_grid.identity import identity
 from bmx_grid.measures.grid import GridInputs, grid_inputs, nearest_point
 from bmx_grid.measures.placebos import NO_DONOR, log_words, none_shifted, random_like
-from bmx_grid.measures.resampling import codes
+from bmx_grid.measures.resampling import codes, number_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,12 +223,12 @@ class PlaceboEvaluation(Evaluation):
         """A row per placebo and point, and by point how much more the boost gains than reassigned attributions."""
         human, kind = own.human, self.grid.correlation
         clusters = codes(_labels(setting, own))
-        count = int(clusters.max(initial=-1)) + 1
+        count = number_of(clusters)
         inside = {key: drawn for key, drawn in pairs.items() if key[1] != BEST}
         by_score = resampled(kind, scores_by_id(inside), human, clusters, self.resamples, self.seed)
         gains = gained(kind, human, inside, by_score, self.seed)
         gains |= gained(kind, human, {key: pairs[key] for key in pairs if key not in inside}, {}, self.seed)
-        matched = self._matched(setting, own)
+        matched = {REASSIGNED: self._matched(setting, own)}
         found = [
             Reached(
                 placebo,
@@ -237,7 +237,7 @@ class PlaceboEvaluation(Evaluation):
                 len(human),
                 count,
                 drawn[0].chosen_on,
-                matched if placebo == REASSIGNED else math.nan,
+                matched.get(placebo, math.nan),
             )
             for (placebo, point), drawn in pairs.items()
         ]

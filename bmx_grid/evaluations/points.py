@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.evaluations.base import Finished, Floats
-from bmx_grid.evaluations.chosen import best_or_alone, boost_of, free_of_each, mean_gains_elsewhere
+from bmx_grid.evaluations.chosen import best_or_alone, boost_of, free_of_each, mean_gains_elsewhere, other_folds
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import GridInputs, GridSpec, boosted_scores
 from bmx_grid.measures.grid_resampling import cross_fit, folds_of
@@ -82,8 +82,7 @@ def cross_fitted(spec: GridSpec, setting: Finished, seed: int) -> Declared:
     judged = []
     for fold, (row, weight) in enumerate(zip(found.rows.tolist(), found.w.tolist(), strict=True)):
         point = (weight, spec.p[row] if row >= 0 else float("nan"))
-        on = f"the other {len(found.rows) - 1} of {len(found.rows)} folds"
-        judged.append(judge(spec, setting, boosted, fold_of == fold, point, on))
+        judged.append(judge(spec, setting, boosted, fold_of == fold, point, other_folds(len(found.rows))))
     return Declared(boosted, tuple(judged))
 
 

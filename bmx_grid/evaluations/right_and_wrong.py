@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bmx_grid.evaluations.base import BASE, Finished, Floats
 from bmx_grid.evaluations.intervals import estimate, under
 from bmx_grid.measures.correlation import Kind, correlate
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, seeded_draws
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, number_of, seeded_draws
 from bmx_grid.measures.words.scores import Ranking
 
 Flags = NDArray[np.bool_]
@@ -113,7 +113,7 @@ def _samples(
     seed: int,
 ) -> list[Floats]:
     """float64[R] gains on each part, under the same resamples of all clusters; none with fewer than 3 clusters."""
-    clusters = int(cluster.max(initial=-1)) + 1
+    clusters = number_of(cluster)
     if clusters < FEWEST_CLUSTERS or resamples < 1:
         return [np.empty(0), np.empty(0)]
     made = []
@@ -128,5 +128,5 @@ def _samples(
 def _ends(value: float, samples: Floats, cluster: NDArray[np.int64]) -> tuple[float, float]:
     if not len(samples) or np.isnan(value):
         return float("nan"), float("nan")
-    found = estimate(value, samples, int(cluster.max()) + 1)
+    found = estimate(value, samples, number_of(cluster))
     return found.low, found.high

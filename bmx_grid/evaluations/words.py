@@ -18,7 +18,7 @@ from bmx_grid.evaluations.tagged_words import Eos, Fit, Flags, TaggedSide, tagge
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import spearman
-from bmx_grid.measures.resampling import codes
+from bmx_grid.measures.resampling import codes, number_of
 from bmx_grid.measures.words.intervals import WordMeasure, label_measures, mean_over_segments
 from bmx_grid.measures.words.labels import statistics
 from bmx_grid.measures.words.scores import Ranking, Ties, rank_words
@@ -194,7 +194,7 @@ class WordsEvaluation(Evaluation):
         if self.resamples and math.isfinite(value):
             samples = resampled("spearman", {SUM: sums}, human[used], group, self.resamples, self.seed)
             if samples:
-                interval = estimate(value, samples[SUM], int(group.max()) + 1)
+                interval = estimate(value, samples[SUM], number_of(group))
                 low, high = interval.low, interval.high
         n = int(used.sum())
         return [*rows, Row(one.side, SUM, value, low, high, n, len(used) - n)]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.errors import ConfigError, unknown
-from bmx_grid.measures.resampling import Floats, Ints, bounds, codes, interval_levels, seeded_draws
+from bmx_grid.measures.resampling import Floats, Ints, bounds, codes, interval_levels, number_of, seeded_draws
 
 Level = Literal["nominal", "ordinal", "interval"]
 Weights = Literal["none", "linear", "quadratic"]
@@ -229,9 +229,9 @@ def _agreement(
     counts = (len(given), int(rated.sum()), int(rated.any(axis=0).sum()))
     if not len(given):
         return Agreement(*(math.nan,) * 5, *counts)
-    observed, expected = (float(one[0]) for one in disagreements(np.ones((len(given), 1))))
+    observed, expected = (one.item() for one in disagreements(np.ones((len(given), 1))))
     value = float(_value(np.array(observed), np.array(expected)))
-    units = int(cluster.max()) + 1
+    units = number_of(cluster)
     low, high = math.nan, math.nan
     if resamples and units >= FEWEST_CLUSTERS and math.isfinite(value):
         drawn = seeded_draws(units, resamples, seed, max(len(given), width))

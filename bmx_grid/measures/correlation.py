@@ -175,7 +175,7 @@ def pearson_columns(scores: Floats, human: Floats, precision: float) -> Floats:
     least, most = scores.min(axis=0), scores.max(axis=0)
     varies = most - least > precision * np.maximum(np.abs(least), np.abs(most))
     left, right = unit_columns(scores[:, varies]), unit_columns(human[:, None])[:, 0]
-    result[varies] = np.clip(right @ left, -1.0, 1.0)
+    result[varies] = right @ left
     return result
 
 

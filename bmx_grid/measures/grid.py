@@ -29,11 +29,13 @@ MAX_POINTS = 1_000_000  # of one setting: 8 MB of correlations each; the paper h
 def check_size(n_p: int, n_w: int, max_points: int = MAX_POINTS) -> None:
     """Refuse a grid of more than `max_points` points. Raises ConfigError with the number and the way out."""
     if n_p * n_w > max_points:
-        digits = len(str(n_p * n_w))
-        points = f"{n_p * n_w:,}" if digits <= 15 else f"more than 10^{digits - 1}"
-        parts = f" ({n_p:,} p x {n_w:,} w)" if n_w > 1 and digits <= 15 else ""
+        points, digits = f"{n_p * n_w:,} points", len(str(n_p * n_w))
+        if digits > 15:
+            points = f"more than 10^{digits - 1} points"
+        elif n_w > 1:
+            points += f" ({n_p:,} p x {n_w:,} w)"
         raise ConfigError(
-            f"the grid has {points} points{parts}, more than {max_points:,}; choose a larger step, a smaller range or "
+            f"the grid has {points}, more than {max_points:,}; choose a larger step, a smaller range or "
             "fewer w, or raise grid.max_points."
         )
 

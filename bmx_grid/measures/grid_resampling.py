@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.measures.best import first_within_rounding
-from bmx_grid.measures.resampling import bounds, draws, interval_levels
+from bmx_grid.measures.resampling import bounds, draws, interval_levels, number_of
 from bmx_grid.measures.weighted_grids import Sample, grids
 
 Floats = NDArray[np.float64]
@@ -150,7 +150,7 @@ def cross_fit(sample: Sample, folds: int = 10, seed: int = 0) -> CrossFitted:
     fewer than three clusters.
     """
     n, fold = len(sample.base), folds_of(sample, folds, seed)
-    count = int(fold.max(initial=0)) + 1
+    count = number_of(fold)
     if count < 2:
         return CrossFitted(np.full(n, np.nan), fold, np.empty(0, dtype=np.int64), np.empty(0))
     dealt = fold[sample.order[sample.starts]]
@@ -167,7 +167,7 @@ def cross_fit(sample: Sample, folds: int = 10, seed: int = 0) -> CrossFitted:
 def folds_of(sample: Sample, folds: int = 10, seed: int = 0) -> Ints:
     """int[N] the fold of each segment: that of its cluster, as `cross_fit` deals them; 0 where nothing is resampled."""
     folds = min(folds, sample.clusters)
-    if not sample.enough or folds < 2:
+    if not sample.enough:
         return np.zeros(len(sample.base), dtype=np.int64)
     rng = np.random.default_rng([seed, FOLDS])
     shuffled = rng.permutation(sample.clusters)

@@ -24,6 +24,7 @@ from bmx_grid.measures.resampling import (
     bounds,
     codes,
     interval_levels,
+    number_of,
     pearson_two_pass,
     seeded_draws,
     weighted_correlations,
@@ -96,7 +97,7 @@ class Groups:
         seed: int,
     ) -> Floats:
         """float64[K, R] the mean over the groups of each resample."""
-        count, at = int(self.clusters.max()) + 1, self.clusters[self.first[self.whole]]
+        count, at = number_of(self.clusters), self.clusters[self.first[self.whole]]
         summed = [
             np.array([np.bincount(at, row[self.whole], count) for row in rows])
             for rows in (np.where(defined, values, 0.0), defined.astype(np.float64))
@@ -155,12 +156,12 @@ def grouped_correlations(
 def within_groups(kind: Kind, scores: Floats, human: Floats, groups: Ints) -> Floats:
     """float64[K, G] the correlation of each column of float64[n, K] scores in each of the G groups.
 
-    G: groups of codes 0 to max(groups), of which those without variance or with fewer than two used segments are NaN.
+    G: groups of codes 0 to max(groups), of which those without variance or with fewer than three used segments are NaN.
     Segments with NaN in human or in any column are left out.
     """
     used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))
     members, own = np.unique(groups[used], return_inverse=True)
-    found = np.full((scores.shape[1], int(groups.max(initial=-1)) + 1), np.nan)
+    found = np.full((scores.shape[1], number_of(groups)), np.nan)
     found[:, members] = _within(kind, scores[used], human[used], Groups(own.astype(np.int64), own.astype(np.int64)))
     return found
 

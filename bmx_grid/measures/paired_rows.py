@@ -16,6 +16,7 @@ from bmx_grid.measures.resampling import (
     draws,
     every_draw,
     every_swap,
+    number_of,
     pair_columns,
     pearson_of_sums,
     swaps,
@@ -74,8 +75,8 @@ class PairedRows:
             cluster=unit,
             system=group,
             item=translated,
-            clusters=int(unit.max(initial=-1)) + 1,
-            systems=0 if system is None else int(group.max(initial=-1)) + 1,
+            clusters=number_of(unit),
+            systems=0 if system is None else number_of(group),
         )
 
     def statistic(self, statistic: Kind | Statistic, scores: Floats) -> float:

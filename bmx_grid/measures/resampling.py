@@ -41,6 +41,11 @@ def codes(labels: ArrayLike) -> Ints:
     return found
 
 
+def number_of(codes: Ints) -> int:
+    """How many different labels `codes` has numbered; 0 of none."""
+    return int(codes.max(initial=-1)) + 1
+
+
 def draws(rng: np.random.Generator, units: int, resamples: int) -> Floats:
     """float64[R, U] how often each of U units is drawn when U are drawn with replacement, R times."""
     picked = rng.integers(0, units, size=(resamples, units))

@@ -16,7 +16,16 @@ from numpy.typing import ArrayLike, NDArray
 from bmx_grid.measures.best import TIE
 from bmx_grid.measures.correlation import Kind, check_kind
 from bmx_grid.measures.paired_rows import PairedRows, Statistic, Unit
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, blocks, bounds, codes, draws, interval_levels, swaps
+from bmx_grid.measures.resampling import (
+    FEWEST_CLUSTERS,
+    blocks,
+    bounds,
+    codes,
+    draws,
+    interval_levels,
+    number_of,
+    swaps,
+)
 
 Floats = NDArray[np.float64]
 Alternative = Literal["two-sided", "greater"]
@@ -179,7 +188,7 @@ def compare_means(
         raise ValueError(f"shapes {one.shape}, {other.shape} and {labels.shape} are not those of one list of groups")
     used = np.isfinite(one) & np.isfinite(other)
     one, other, group_of = one[used], other[used], codes(labels[used])
-    count = int(group_of.max()) + 1 if len(group_of) else 0
+    count = number_of(group_of)
     first, second = (float(values.mean()) if len(values) else np.nan for values in (one, other))
     samples, swapped = None, None
     if count >= FEWEST_CLUSTERS:

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, blocks, bounds, codes, draws, interval_levels, swaps
+from bmx_grid.measures.resampling import (
+    FEWEST_CLUSTERS,
+    blocks,
+    bounds,
+    codes,
+    draws,
+    interval_levels,
+    number_of,
+    swaps,
+)
 from bmx_grid.measures.significance import permutation_p
 
 Floats = NDArray[np.float64]
@@ -77,7 +86,7 @@ def system_score(
     """
     of = _codes(cluster, len(statistics))
     score = float(combine(statistics.sum(axis=0)))
-    if (count := int(of.max(initial=-1)) + 1) < FEWEST_CLUSTERS:
+    if (count := number_of(of)) < FEWEST_CLUSTERS:
         return SystemScore(score, np.nan, np.nan)
     sums = _sums(statistics, of, count)
     rng = np.random.default_rng(seed)
@@ -99,7 +108,7 @@ def paired(
         raise ValueError(f"statistics of shapes {x.shape} and {y.shape} are not of the same segments")
     of = _codes(cluster, len(x))
     difference = float(combine(x.sum(axis=0)) - combine(y.sum(axis=0)))
-    if (count := int(of.max(initial=-1)) + 1) < FEWEST_CLUSTERS:
+    if (count := number_of(of)) < FEWEST_CLUSTERS:
         return PairedScores(difference, np.nan, np.nan, np.nan)
     first, second = (_sums(one, of, count) for one in (x, y))
     drawing, swapping = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))

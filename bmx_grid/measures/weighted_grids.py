@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.correlation import Kind, check_kind, correlate, correlate_grid
 from bmx_grid.measures.grid_means import GridMeans
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, number_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -86,9 +86,7 @@ class Sample:
             raise ValueError(f"w must be ascending numbers in [0, 1], not {w.tolist()}")
         whole = np.union1d(w, [1.0])
         unit = codes(labels)
-        return cls(
-            means, base, human, whole, np.isin(whole, w), unit, int(unit.max(initial=-1)) + 1, kind, float(precision)
-        )
+        return cls(means, base, human, whole, np.isin(whole, w), unit, number_of(unit), kind, float(precision))
 
     @cached_property
     def correlation(self) -> Floats:

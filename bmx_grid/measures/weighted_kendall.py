@@ -67,5 +67,5 @@ def _tau_b(x: Ints, y: Ints, weights: Floats) -> Any:
             ties_y += of_y[rank] * of_y[rank]
         untied_x, untied_y = (seen * seen - ties_x) / 2, (seen * seen - ties_y) / 2
         if untied_x > 0 and untied_y > 0:
-            result[row] = min(1.0, max(-1.0, net / np.sqrt(untied_x) / np.sqrt(untied_y)))
+            result[row] = net / np.sqrt(untied_x) / np.sqrt(untied_y)
     return result

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from some_tables import flat, peaked, random_surfaces, table
 
-from bmx_grid.analysis import controls, headline, settings
+from bmx_grid.analysis import controls, headline, overview, settings
 from bmx_grid.analysis.as_json import numbers
-from bmx_grid.analysis.given import Point
+from bmx_grid.analysis.gains import share
+from bmx_grid.analysis.given import Given, Options, Point
 from bmx_grid.analysis.run import analyse
 
 SURFACES = {
@@ -39,6 +40,29 @@ def test_random_attributions_alone_are_not_read_at_points_of_their_own():
     found = analyse(table({("d", "a", "m", "random"): peaked(0.5)})).ask(controls.compute)
     assert found.controls["random_explainer"].by_explainer == {}
     assert [one.stem for one in controls.tables(found)] == ["controls_best"]
+
+
+def test_data_sets_are_shown_with_their_pairs_segments_and_settings():
+    surfaces = {("d", pair, "m", "lime"): flat() for pair in ("a", "b", "c")} | {("e", "a", "m", "lime"): flat()}
+    counted = {("d", "a"): 1000, ("d", "c"): 2000, ("e", "a"): 30}
+    for segments, below in (
+        (None, []),
+        (counted, [["segments per pair", "1,000 to 2,000, 1 not known", "30"], ["segments", "not known", "30"]]),
+        (counted | {("d", "b"): 5}, [["segments per pair", "5 to 2,000", "30"], ["segments", "3,005", "30"]]),
+    ):
+        datasets, counts = overview.tables(overview.compute(Given(table(surfaces), Options(segments=segments))))
+        assert datasets.header == ("", "d", "e")
+        assert [[cell.shown for cell in row] for row in datasets.rows] == [
+            *[["language pairs", "a", "a"], ["", "b", ""], ["", "c", ""], ["settings", "3", "1"]],
+            *below,
+        ]
+        assert datasets.notes[0] == "In several data sets: a."
+        assert any("does not hold the number of segments" in note for note in datasets.notes) == (segments is None)
+    assert [[cell.shown for cell in row] for row in counts.rows] == [
+        ["d", "1", "1", "3", "3", "40", "2", "240"],
+        ["e", "1", "1", "1", "1", "40", "2", "80"],
+        ["all", "1", "1", "3", "4", "40", "2", "320"],
+    ]
 
 
 def test_densities_are_of_the_gains_at_the_fixed_points():
@@ -76,6 +100,15 @@ def test_headline_numbers_pool_the_settings_of_all_explainers():
     assert found["transfer/better"] == (gains > 1e-5).sum()
     assert found["fixed/mean_gain"] == pytest.approx(analysis.fixed.gain.mean())
     assert (found["fixed/better"], found["settings"], found["tied_with_metric_alone"]) == (5.0, 5.0, 0.0)
+
+
+@pytest.mark.parametrize("better", [8, 1])
+def test_the_interval_of_a_share_ends_at_0_and_at_1(better):
+    found = share(np.arange(9) < better, np.ones(9, dtype=bool), np.arange(9))
+    assert found.mean == pytest.approx(better / 9)
+    reach = 2.306 * np.sqrt(8 / 81 / 8)  # Student's t of 8 degrees
+    expected = max(better / 9 - reach, 0), min(better / 9 + reach, 1)
+    assert (found.low, found.high) == pytest.approx(expected, abs=1e-3)
 
 
 def test_ridge_names_that_two_factors_share_are_told_apart():

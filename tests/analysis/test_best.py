@@ -71,3 +71,11 @@ def test_only_the_metric_alone_is_defined():
     assert found.plateau[0] == 0
     assert np.isnan([found.p[0], found.w[0], *found.plateau_p[0]]).all()
     assert found.ties_baseline[0]
+
+
+@pytest.mark.parametrize("tie", ["first", "mildest"])
+def test_the_best_gain_is_the_best_correlation_less_the_baseline(tie):
+    found = best_points(lime([peaked(-1.0, gain=0.5, baseline=0.2), peaked(0.5, gain=0.1, baseline=-0.3)]), tie)
+    assert found.correlation.tolist() == pytest.approx([0.7, -0.2])
+    assert found.gain.tolist() == pytest.approx([0.5, 0.1])
+    assert found.take(np.array([False, True])).gain.tolist() == found.gain[1:].tolist()

@@ -3,6 +3,7 @@
 import math
 
 import pandas as pd
+import pytest
 
 from bmx_grid.analysis import best_systems
 from bmx_grid.analysis.given import Frames
@@ -55,6 +56,20 @@ def test_all_systems_and_the_best_30_percent_with_intervals():
     ]
     assert [row[0].value for row in by_number.rows] == [str(size) for size in range(3, 11)]
     assert by_number.frame()["da"].round(3).tolist() == [round(size / 15, 3) for size in range(3, 11)]
+
+
+@pytest.mark.parametrize(
+    ("fewest", "count", "shown"),
+    [
+        pytest.param(3, 20, ["20", "6"], id="30 percent"),
+        pytest.param(3, 19, ["19", "5"], id="rounded down"),
+        pytest.param(3, 9, ["9", "3"], id="fewer than any rows are of"),
+        pytest.param(4, 4, ["4"], id="all are the fewest"),
+    ],
+)
+def test_the_best_30_percent_are_at_least_the_fewest_that_have_rows(fewest, count, shown):
+    found = [correlation("bleu", size, "pearson", 0.5) for size in range(fewest, count + 1)]
+    assert [row[1].value for row in asked(top_systems=found)[0].rows] == list(map(int, shown))
 
 
 def test_ranks_and_their_differences():

@@ -128,6 +128,23 @@ def test_an_explainer_without_a_published_point_is_judged_at_points_chosen_elsew
     assert found.established["lime"].gains.mean_gain == pytest.approx(0.024)
 
 
+@pytest.mark.parametrize(
+    ("fixed", "w_of_settings", "shown"),
+    [
+        pytest.param(AT.fixed, [0.5] * 4, ["0.5", "0.5"], id="one point"),
+        pytest.param({}, [0.0, 0.5, 0.5, 0.5], ["varies", "varies"], id="another w for one setting"),
+        pytest.param({"lime": Point(9.0, 0.5)}, None, ["no point", "no point"], id="outside the grid"),
+    ],
+)
+def test_the_point_of_an_explainer_is_shown_or_why_there_is_none(fixed, w_of_settings, shown):
+    some = {} if w_of_settings is None else frames(GAINS)
+    if some:
+        some["points"] = some["points"][some["points"]["point"] == "elsewhere"].assign(w=w_of_settings)
+    found = analyse(table(SURFACES), Options(fixed=fixed), frames=some).ask(established.compute)
+    (row,) = cells(named(established.tables(found), "established"))
+    assert [row[name].shown for name in ("w", "p")] == shown
+
+
 def test_intervals_at_the_fixed_points_are_those_of_the_same_point_only():
     same, other = analysis(), analyse(table(SURFACES), Options(fixed={"lime": Point(0.6, 0.5)}), frames=frames(GAINS))
     assert np.isfinite(same.ask(tested.at_fixed).low).all()
@@ -220,6 +237,7 @@ def test_the_ceiling_is_shown_beside_correlations_where_raters_are_published():
     assert [row["ceiling"].shown for row in found] == ["0.8000", "n/a", "n/a", "n/a", ""]
     assert any("ICC(1,k)" in note for note in named(made, "results_d").notes)
     assert [row["reliability ICC(1,k)"].shown for row in cells(named(made, "ceilings"))] == ["0.640", "0.250"]
+    assert named(made, "ceilings").names == 3
     without = analyse(table(SURFACES), AT).tables()
     assert "ceiling" not in named(without, "results_d").header
     assert "ceilings" not in [one.stem for one in without]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from some_tables import P, flat, lime, peaked, table
 
-from bmx_grid.analysis.fixed import best_explainer, evaluate, gains_at
+from bmx_grid.analysis.fixed import best_explainer, compute, evaluate, gains_at, tables
 from bmx_grid.analysis.gains import summarise
-from bmx_grid.analysis.given import Point
+from bmx_grid.analysis.given import Given, Options, Point
 from bmx_grid.analysis.points import grid_point
 
 TABLE = lime([peaked(-1.0)])
@@ -135,3 +135,25 @@ def test_an_interval_across_settings_needs_three_clusters():
     reach = 4.302652729911275 * np.sqrt(1.5 * (0.2**2 + 0.05**2 + 0.15**2)) / 4  # residual sums of a, b, c; t of 2
     assert (three.mean_low, three.mean_high) == pytest.approx((0.25 - reach, 0.25 + reach))
     assert np.isnan(summarise(gain, baseline).mean_low)
+
+
+def test_gains_are_shown_by_data_set_language_pair_and_metric_for_each_explainer():
+    gains = {("d", "a", "m", "lime"): 0.1, ("e", "a", "m", "lime"): 0.2, ("d", "a", "m", "shap"): 0.3}
+    given = table({names: peaked(-1.0, gain=gain) for names, gain in gains.items()})
+    found = compute(Given(given, Options(fixed={name: Point(-1.0, 0.5) for name in ("lime", "shap")})))
+    assert {name: (one.used_p, one.used_w, one.gains.n) for name, one in found.fixed.items()} == {
+        "lime": (-1.0, 0.5, 2),
+        "shap": (-1.0, 0.5, 1),
+    }
+    (made,) = tables(found)
+    assert made.names == 3
+    mean = made.header.index("mean gain")
+    assert [[*(cell.value for cell in row[:3]), round(row[mean].value, 3)] for row in made.rows] == [
+        ["dataset", "d", "lime", 0.1],
+        ["dataset", "e", "lime", 0.2],
+        ["dataset", "d", "shap", 0.3],
+        ["language_pair", "a", "lime", 0.15],
+        ["language_pair", "a", "shap", 0.3],
+        ["metric", "m", "lime", 0.15],
+        ["metric", "m", "shap", 0.3],
+    ]

@@ -1,11 +1,14 @@
 """Medians of best points and of all points that beat the baseline."""
 
+import warnings
+
 import numpy as np
 import pytest
 from some_tables import P, W, flat, lime, peaked, random_surfaces, table
 
 from bmx_grid.analysis.best import best_points
-from bmx_grid.analysis.medians import Median, beating_medians, explainer_medians, metric_medians
+from bmx_grid.analysis.given import Given, Options
+from bmx_grid.analysis.medians import Median, beating_medians, compute, explainer_medians, metric_medians, tables
 
 
 def test_the_median_of_an_even_number_is_the_mean_of_the_two_middle_ones():
@@ -37,10 +40,33 @@ def test_ties_pull_the_papers_median_and_neither_the_strict_one_nor_the_mildest(
 
 def test_nothing_improves_anywhere():
     found = lime([flat(), flat()])
-    median = explainer_medians(found, best_points(found), strict=True)["lime"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        median = explainer_medians(found, best_points(found), strict=True)["lime"]
     assert median.n == 0
     assert np.isnan([median.p, median.w]).all()
     assert beating_medians(found)["m", "lime"].n == 0
+
+
+@pytest.mark.parametrize("row", [0, 7, len(P) - 1], ids=["first", "amid", "last"])
+def test_the_median_of_a_single_point_that_beats_is_that_point(row):
+    surface = flat()
+    surface[row, 1] = 0.6
+    assert beating_medians(lime([surface])) == {("m", "lime"): Median(P[row], W[1], 1)}
+
+
+def test_medians_are_shown_by_explainer_and_by_metric():
+    surfaces = {("d", pair, metric, "lime"): peaked(p) for pair, metric, p in [("a", "m", -1), ("b", "m", 0)]}
+    surfaces["d", "a", "n", "lime"] = flat()
+    by_explainer, by_metric = tables(compute(Given(table(surfaces), Options())))
+    assert (by_explainer.names, by_metric.names, len(by_metric.groups)) == (1, 2, 2)
+    assert [[cell.shown for cell in row] for row in by_explainer.rows] == [
+        ["lime", "0.5", "-1", "3", "0.5", "-0.5", "2"],
+    ]
+    assert [[cell.shown for cell in row[:5]] for row in by_metric.rows] == [
+        ["m", "lime", "0.5", "-0.5", "2"],
+        ["n", "lime", "1", "metric alone", "1"],
+    ]
 
 
 def test_controls_take_no_part():

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
+from some_frames import frames
 from some_tables import flat, peaked, random_surfaces, rows, table
 
 from bmx_grid.analysis import fixed
 from bmx_grid.analysis.as_json import as_plain, headline_numbers, numbers, plain, to_json
 from bmx_grid.analysis.base import Cell, Table, inlined, point_cells, working, written
-from bmx_grid.analysis.given import Given, Options
+from bmx_grid.analysis.given import Given, Options, Point
 from bmx_grid.analysis.questions import QUESTIONS, with_others
 from bmx_grid.analysis.run import analyse
 from bmx_grid.commands.analyse import main
@@ -104,6 +105,33 @@ def test_every_question_has_compute_and_tables_and_answers_once():
     assert all(analysis.ask(question.compute) is answers[question.__name__] for question in QUESTIONS)
     stems = [one.stem for one in analysis.tables()]
     assert len(set(stems)) == len(stems)
+
+
+def test_names_are_written_as_they_are_read():
+    surfaces = {("Ü", "日", "m", "lime"): peaked(-1.0)}
+    assert '"Ü · 日 · m · lime"' in to_json(analyse(table(surfaces)))
+
+
+def test_without_tests_nothing_is_marked():
+    cells = [cell for one in analyse(table(SURFACES)).tables() for row in one.rows for cell in row]
+    assert cells and not any(cell.marked for cell in cells)
+
+
+@pytest.mark.parametrize(
+    ("beside", "brief"),
+    [
+        pytest.param({}, {"overview", "established"}, id="the grid alone"),
+        pytest.param(
+            frames({("d1", "a", "m1", "lime"): 0.1}), {"overview", "established", "placebos"}, id="tests and placebos"
+        ),
+    ],
+)
+def test_columns_of_names_come_first_and_few_tables_are_brief(beside, brief):
+    made = analyse(table(SURFACES), Options(fixed={"lime": Point(0.5, 0.5)}), frames=beside).tables()
+    for one in made:
+        texts = [all(isinstance(row[at].value, str) for row in one.rows) for at in range(len(one.header))]
+        assert not one.rows or one.names == [*texts, False].index(False), one.stem
+    assert {one.stem for one in made if one.brief} == brief
 
 
 def test_two_questions_may_not_write_the_same_key():

@@ -85,6 +85,24 @@ def test_the_ceiling_of_the_shown_judgement_stands_below_the_metrics():
         assert not any("expected to reach" in note for note in made.notes)
 
 
+def test_several_data_sets_are_named_in_the_brief_table_and_in_its_ceilings():
+    rows = [{**correlation("a", 0.5), "dataset": name} for name in ("toy", "two")]
+    ceilings = [{**PLACE, "dataset": name, "human": "da", "ceiling": 0.75} for name in ("toy", "two")]
+    brief, *each = asked(agreement, correlations=rows, ceilings=ceilings)[1]
+    assert (brief.header[:3], brief.names) == (("data set", "pair", "metric"), 3)
+    assert [[cell.value for cell in row[:3]] for row in brief.rows] == [["toy", "de-en", "a"], ["two", "de-en", "a"]]
+    assert any("toy · de-en 0.750, two · de-en 0.750." in note for note in brief.notes)
+    for made in each:
+        assert (made.header[:2], made.names) == (("pair", "metric"), 2)
+        assert any(": de-en 0.750." in note for note in made.notes)
+
+
+def test_a_metric_without_a_correlation_stands_below_those_that_have_one():
+    rows = [correlation("a", math.nan), correlation("b", 0.0), correlation("c", 0.1)]
+    _, (brief, _) = asked(agreement, correlations=rows)
+    assert [row[1].value for row in brief.rows] == ["c", "b", "a"]
+
+
 def test_where_no_correlation_is_defined_it_says_so():
     _, (brief, _) = asked(agreement, correlations=[correlation("a", math.nan)])
     assert [cell.shown for cell in brief.rows[0]] == ["de-en", "a", "n/a"]
@@ -143,3 +161,9 @@ def test_only_the_first_judgement_of_a_language_pair_is_shown(other):
     (one,) = result.of_metrics
     assert one.human == "da"
     assert [value for value, _, _ in one.values.values()] == [0.5]
+
+
+def test_rows_of_other_points_and_judgements_may_stand_between_those_of_metrics():
+    other = correlation("a", 0.9, point="published"), correlation("a", 0.9, human="mqm")
+    result, _ = asked(agreement, correlations=[correlation("a", 0.5), *other, correlation("b", 0.4)])
+    assert {one.names[2]: one.values["segment r"][0] for one in result.of_metrics} == {"a": 0.5, "b": 0.4}

@@ -51,6 +51,10 @@ def test_the_difference_of_gains_has_an_interval_of_clusters(tmp_path):
     assert point["difference"] == pytest.approx(gains[1] - gains[0], abs=1e-12)
     assert alone["difference"] == pytest.approx(r(other, "base") - r(one, "base"), abs=1e-12)
     assert (point["n_segments"], point["n_clusters"]) == (N, N // 2)
+    for row, column in ((alone, "base"), (point, "boosted_published")):
+        assert row[["run_a", "run_b"]].tolist() == ["a", "b"]
+        assert row[["r_a", "r_b"]].tolist() == pytest.approx([r(table, column) for table in (one, other)], abs=1e-12)
+    assert np.isnan(alone[["gain_a", "gain_b"]].tolist()).all()
     rng = np.random.default_rng(3)
     columns = [[table[name].to_numpy() for name in ("boosted_published", "base", "human")] for table in (one, other)]
     drawn, drawn_alone = [], []
@@ -62,6 +66,34 @@ def test_the_difference_of_gains_has_an_interval_of_clusters(tmp_path):
         drawn_alone.append(again[1][1, 2] - again[0][1, 2])
     assert [alone["low"], alone["high"]] == pytest.approx(np.quantile(drawn_alone, [0.025, 0.975]), abs=0.05)
     assert [point["low"], point["high"]] == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.05)
+
+
+def test_correlations_are_shown_without_a_sign_and_differences_with_one(tmp_path):
+    one = folder(tmp_path / "a", scores(1))
+    found = side_by_side([one, folder(tmp_path / "b", scores(2))], resamples=40)
+    made, point = found.table(), found.frame.iloc[1]
+    shown = dict(zip(made.header, made.rows[1], strict=True))
+    assert made.header[: made.names] == ("dataset", "language_pair", "metric", "explainer", "point", "run_a", "run_b")
+    for name, form in (("r_a", ".4f"), ("r_b", ".4f"), ("n_segments", ""), ("n_clusters", "")):
+        assert shown[name].shown == format(point[name], form)
+    for name in ("gain_a", "gain_b", "difference", "low", "high"):
+        assert shown[name].shown == format(point[name], "+.4f")
+
+
+@pytest.mark.parametrize(
+    ("changes", "clusters", "defined"),
+    [
+        pytest.param({"cluster": ["c1", "c2"] * (N // 2)}, 2, True, id="two clusters"),
+        pytest.param({"boosted_published": 0.5}, N // 2, False, id="equal scores"),
+        pytest.param({"human": np.nan}, 0, False, id="nobody rated"),
+    ],
+)
+def test_without_enough_clusters_or_a_correlation_there_is_no_interval(changes, clusters, defined, tmp_path):
+    places = [folder(tmp_path / name, scores(seed, **changes)) for seed, name in enumerate("ab")]
+    point = side_by_side(places, resamples=40).frame.set_index("point").loc["published"]
+    assert point["n_clusters"] == clusters
+    assert np.isfinite(point["difference"]) == defined
+    assert np.isnan(point["low"]) and np.isnan(point["high"])
 
 
 def test_only_shared_segments_and_points_count(tmp_path):
@@ -93,7 +125,10 @@ def test_names_are_the_parts_that_tell_folders_apart():
     ("tables", "said"),
     [
         ((scores(),), "two or more"),
-        ((scores(), scores().assign(human=0.0)), "segment '0' has the human score .* in a and 0 in b"),
+        (
+            (scores(), scores().assign(human=0.0)),
+            f"segment '0' has the human score {scores()['human'][0]:g} in a and 0 in b",
+        ),
         ((scores(), scores().assign(metric="other")), "no setting in common"),
         ((scores(), scores().drop(columns="cluster")), "no column cluster"),
         ((scores(), None), r"there is no .*scores\.parquet"),

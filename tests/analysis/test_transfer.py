@@ -5,6 +5,7 @@ import pytest
 from some_tables import P, W, flat, lime, peaked, random_surfaces, table
 
 from bmx_grid.analysis.best import best_points
+from bmx_grid.analysis.gains import CLUSTERED
 from bmx_grid.analysis.given import Given, Options
 from bmx_grid.analysis.rules import RULES, Candidates
 from bmx_grid.analysis.transfer import compute, leave_one_out, nested, tables
@@ -84,6 +85,38 @@ def test_nested_takes_the_rule_that_works_among_the_others():
     assert {(fold.point.p, fold.point.w) for fold in out.folds} == {(1.0, 0.5)}
     assert out.summary.better == 5
     assert leave_one_out(*_with_best(lime(surfaces)), "language_pair")["lime"].summary.better == 0
+
+
+def test_factors_with_one_name_are_named_below_the_table_and_have_no_rows():
+    for surfaces, alone in (
+        (random_surfaces(5), None),
+        (random_surfaces(5, metrics=("m",)), "metric"),
+        (random_surfaces(5, datasets=("d",), metrics=("m",)), "data set, metric"),
+    ):
+        summary, folds = tables(compute(Given(table(surfaces), Options())))
+        known = {row[0].value for row in summary.rows}
+        assert known == {row[0].value for row in folds.rows}
+        said = [note for note in summary.notes if note.startswith("Nothing to leave out")]
+        assert said == ([] if alone is None else [f"Nothing to leave out, only one name: {alone}."])
+        assert len(known) == 3 - (0 if alone is None else len(alone.split(", ")))
+        assert all(len(group) for group in (*summary.groups, *folds.groups))
+        assert (summary.names, folds.names) == (3, 3)
+        assert any(note and CLUSTERED.startswith(note) for note in summary.notes)
+
+
+def test_a_rule_whose_points_are_undefined_among_the_others_is_not_chosen():
+    # Each setting is best at a p of its own; between these, where medians lie, nothing is defined but w = 1.
+    own = (-1.7, -0.6, 0.4, 1.9)
+    surfaces = []
+    for best in own:
+        surface = np.full((len(P), len(W)), np.nan)
+        surface[:, -1] = 0.5
+        for p, gain in (*((p, 0.0) for p in own), (1.0, 0.05), (best, 0.09)):
+            surface[int(np.argmin(np.abs(P - p))), 1] = 0.5 + gain
+        surfaces.append(surface)
+    out = nested(*_with_best(lime(surfaces)), "language_pair")["lime"]
+    assert {fold.rule for fold in out.folds} == {"highest_mean_gain"}
+    assert out.gain.tolist() == pytest.approx([0.05] * 4)
 
 
 def test_rules_against_their_definition():

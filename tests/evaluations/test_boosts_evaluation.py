@@ -194,6 +194,13 @@ def test_clusters_that_pairs_share_are_counted_once_in_all_verdicts():
         assert found["all", "all"] == (6 * 58, 2 * 29), "labels are names within their data set"
 
 
+@pytest.mark.parametrize(
+    ("n_metrics", "n_explainers", "silent"), [(1, 0, True), (2, 0, False), (3, 0, False), (1, 1, False), (1, 2, False)]
+)
+def test_one_metric_alone_has_nothing_to_judge(n_metrics, n_explainers, silent):
+    assert bool(BOOSTS.silent(n_metrics, n_explainers)) == silent
+
+
 def test_the_average_of_metrics_stands_beside_boosts_and_below_metrics_alone(pairs):
     rng = np.random.default_rng(0)
     good = [one.segments.human_scores + rng.normal(size=150) / 4 for one in pairs]

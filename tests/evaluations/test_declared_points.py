@@ -84,6 +84,7 @@ def test_clusters_are_never_divided_and_every_fold_is_judged_at_its_own_point():
         raw = scores_at(SPEC, setting, judged.w, judged.p)[own]
         assert judged.correlation == pytest.approx(pearsonr(raw, setting.segments.human_scores[own])[0], abs=1e-9)
         assert judged.n == own.sum()
+        assert judged.chosen_on == f"the other {FOLDS - 1} of {FOLDS} folds"
     assert np.isfinite(found.boosted).all()
 
 

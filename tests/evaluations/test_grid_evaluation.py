@@ -74,6 +74,7 @@ def test_the_metric_alone_has_a_baseline_and_no_grid():
         ),
         pytest.param({"fixed": {"lime": PublishedPoint(w=0.5, p=np.nan)}}, r"a p of the grid is NaN", id="p NaN"),
         pytest.param({"w": (1.5,)}, "w = 1.5 is outside", id="weight"),
+        pytest.param({"max_points": 0}, r"grid\.max_points must be at least 1, got 0\.", id="no points allowed"),
         pytest.param({"p": PowerRange(1, 0, 1)}, "is empty", id="empty"),
     ],
 )

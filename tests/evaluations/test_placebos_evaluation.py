@@ -11,6 +11,7 @@ from some_settings import finished, simulated
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
+from bmx_grid.evaluations.intervals import over_draws
 from bmx_grid.evaluations.placebo_verdicts import ALL, PLACEBOS
 from bmx_grid.evaluations.placebos import PlaceboEvaluation
 from bmx_grid.evaluations.points import FOLDS
@@ -108,6 +109,16 @@ def test_reassigned_attributions_lose_the_signal_and_keep_the_length():
     assert length["random"][1] > 0.005
 
 
+def test_what_share_got_attributions_of_as_many_words_is_said_of_reassigned_ones_alone():
+    columns = PLACEBO.rows(PLACEBO.evaluate(finished(n=60)))["placebos"]
+    matched = {}
+    for placebo, share in zip(columns["placebo"], columns["matched"], strict=True):
+        matched.setdefault(placebo, []).append(share)
+    assert set(matched) == set(PLACEBOS)
+    assert all(0 < share <= 1 for share in matched.pop("reassigned"))
+    assert all(np.isnan(shares).all() for shares in matched.values())
+
+
 def test_the_indicator_gains_where_people_follow_it():
     setting = simulated("noise")
     truth = setting.scores.by_role["source"]
@@ -170,6 +181,13 @@ def test_gains_of_several_draws_are_their_mean_and_their_interval_holds_what_dra
         assert several[placebo][2] - several[placebo][1] > 2 * error
 
 
+def test_a_resample_of_draws_takes_each_of_them_as_often():
+    draws, resamples = np.repeat([[0.0], [1.0], [5.0]], 30_000, axis=1), 30_000
+    found = over_draws(draws, seed=0)
+    assert found.mean() == pytest.approx(2, abs=5 * found.std() / np.sqrt(resamples))
+    assert found.std() == pytest.approx(np.std([0, 1, 5]) / np.sqrt(3), rel=0.03)
+
+
 def test_two_language_pairs_have_verdicts_of_their_own_only():
     found = verdicts(together([simulated("signal", pair) for pair in NAMES_OF_PAIRS[:2]]), "cross_fitted")
     assert set(found) == {("toy", "cs-en"), ("toy", "de-en")}
@@ -196,6 +214,8 @@ def test_several_data_sets_have_a_verdict_over_all_of_them():
 
 
 def test_the_metric_alone_has_no_placebos():
+    assert "no explainer" in PLACEBO.silent(5, 0)
+    assert PLACEBO.silent(1, 1) == ""
     found = PLACEBO.rows(PLACEBO.evaluate(finished(explainer=None)))
     assert all(len(column) == 0 for table in found.values() for column in table.values())
 

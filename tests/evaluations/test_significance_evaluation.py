@@ -235,3 +235,8 @@ def test_a_large_family_gets_the_resamples_it_needs():
 def test_a_small_family_is_left_alone():
     rows = [row for one in evaluated(metrics(), dataclasses.replace(ASKED, tests=("perm_inputs",))) for row in one.rows]
     assert {row.resamples for row in rows} == {200}
+
+
+@pytest.mark.parametrize(("n_metrics", "n_explainers", "silent"), [(1, 0, True), (2, 0, False), (1, 1, False)])
+def test_one_metric_alone_has_nothing_to_be_compared_with(n_metrics, n_explainers, silent):
+    assert bool(ASKED.silent(n_metrics, n_explainers)) == silent

@@ -111,10 +111,29 @@ def test_difficulties_and_the_hardest_words(tiny_model):
     assert found.bins[0].tokens == len(weights) and found.bins[0].mean == pytest.approx(weights.mean())
     assert found.bins[1].share == pytest.approx(((weights >= 0.05) & (weights < 0.1)).mean())
     hardest = max(range(4), key=lambda at: known[at][1][0].mean())
-    words = [row for row in found.words if row.systems == 4]
-    assert {row.id for row in words} == {str(hardest)}
-    assert [row.token for row in words] == known[hardest][0]
-    assert [row.difficulty for row in words] == pytest.approx(known[hardest][1][0].tolist())
+    for fit, systems in enumerate((4, 2)):
+        words = [row for row in found.words if row.systems == systems]
+        assert {row.id for row in words} == {str(hardest)}
+        assert [row.token for row in words] == known[hardest][0]
+        assert [row.difficulty for row in words] == pytest.approx(known[hardest][1][fit].tolist())
+    assert known[hardest][1][0].tolist() != known[hardest][1][1].tolist(), "the case can tell"
+
+
+@pytest.mark.parametrize(
+    ("best", "top", "systems"),
+    [
+        pytest.param(True, "top:50%", {4, 2}, id="all, and the best half"),
+        pytest.param(True, None, {4}, id="no second fit"),
+        pytest.param(True, "top:100%", {4}, id="the best are all"),
+        pytest.param(False, "top:50%", {4}, id="a metric without the best"),
+    ],
+)
+def test_a_second_fit_is_shown_where_the_metric_has_it(best, top, systems, tiny_model):
+    metric = DifficultyBertScore(model=tiny_model("bert"), layer=2, device="cpu", best=best)
+    found = DifficultyEvaluation(sentences=1, top=top).evaluate(finished(metric))
+    for rows in (found.bins, found.words):
+        assert {row.systems for row in rows} == systems
+    assert [row.low for row in found.bins].count(0.0) == len(systems)
 
 
 def test_without_the_model_there_are_no_difficulties_and_it_is_said(tiny_model, monkeypatch):

@@ -13,7 +13,7 @@ from scipy import stats
 from bmx_grid.errors import ConfigError
 from bmx_grid.measures import ordered
 from bmx_grid.measures.aggregation import PowerMean, shift_positive
-from bmx_grid.measures.correlation import correlate, correlate_grid, kendall, pearson, spearman
+from bmx_grid.measures.correlation import average_ranks, correlate, correlate_grid, kendall, pearson, spearman
 from bmx_grid.ragged import Ragged
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
@@ -62,6 +62,11 @@ Y = np.array([1.0, 2.0, 3.0, 3.0, 5.0, -1.0])
 def test_one_pair_of_arrays_equals_scipy(kind, x, y):
     assert abs(OURS[kind](x, y) - scipy_value(kind, x, y)) <= TOLERANCE[kind]
     assert correlate(kind, x, y) == OURS[kind](x, y)
+
+
+@pytest.mark.parametrize("values", [X, -Y, np.array([2.0, 1.0, 2.0, 2.0, 2.0, 1.0]), np.array([np.inf, 0.0, np.inf])])
+def test_equal_values_share_the_mean_of_their_ranks(values):
+    assert average_ranks(values).tolist() == stats.rankdata(values).tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -209,6 +214,15 @@ def test_the_precision_of_means_changes_nothing_where_differences_are_real(kind)
 def test_the_baseline_column_is_the_baseline_exactly(kind):
     means, base, human = setting("natural")
     assert (correlate_grid(kind, means, base, human, W)[:, -1] == OURS[kind](base, human)).all()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_rounding_takes_no_point_beyond_1(kind, sign):
+    human = np.random.default_rng(7).normal(size=40)
+    found = correlate_grid(kind, np.linspace(0.1, 3, 50) * human[:, None] + 0.1, 7 * human + 0.3, sign * human, W)
+    assert np.abs(found).max() <= 1
+    np.testing.assert_allclose(found, sign)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,7 +11,7 @@ from scipy import stats
 from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.measures.aggregation import PowerMean
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.grid import GridSpec, boosted_scores, compute_grid, nearest_point, p_values
+from bmx_grid.measures.grid import GridSpec, boosted_scores, check_size, compute_grid, nearest_point, p_values
 from bmx_grid.ragged import Ragged, concatenate_rows
 
 NAN = float("nan")
@@ -301,3 +301,21 @@ def test_degenerate_settings_warn_of_nothing(correlation):
         warnings.simplefilter("error")
         for words in (EQUAL_WORDS, ONE_WORD, rows([], [], [], []), rows([1], [NAN], [-np.inf, np.inf], [])):
             compute_grid(GridSpec(correlation=correlation), np.zeros(4), words, words, np.arange(4.0))
+
+
+@pytest.mark.parametrize(
+    ("n_p", "n_w", "said"),
+    [
+        pytest.param(5, 3, None, id="as many as allowed"),
+        pytest.param(16, 1, "16 points, more than 15;", id="one w"),
+        pytest.param(8, 2, r"16 points \(8 p x 2 w\), more than 15;", id="several w"),
+        pytest.param(10**14, 9, r"900,000,000,000,000 points \(", id="a number of 15 digits"),
+        pytest.param(10**14, 11, r"more than 10\^15 points, more than 15;", id="a number of 16 digits"),
+    ],
+)
+def test_too_many_points_are_refused_with_their_number(n_p, n_w, said):
+    if said is None:
+        check_size(n_p, n_w, 15)
+        return
+    with pytest.raises(ConfigError, match=f"the grid has {said}"):
+        check_size(n_p, n_w, 15)

@@ -81,3 +81,13 @@ def test_blocks_of_p_change_nothing(monkeypatch):
 def test_an_unknown_correlation_is_refused():
     with pytest.raises(ConfigError, match="pearsn"):
         correlate_parts("pearsn", *setting(), W)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_rounding_takes_no_point_of_a_part_beyond_1(kind, sign):
+    human, parts = np.random.default_rng(7).normal(size=40), np.array([np.arange(40) >= 0, np.arange(40) < 25])
+    means, bases = np.linspace(0.1, 3, 50) * human[:, None] + 0.1, np.stack([7 * human + 0.3, 0.2 * human])
+    found = correlate_parts(kind, means, bases, sign * human, parts, W)
+    assert np.abs(found).max() <= 1
+    np.testing.assert_allclose(found, sign)

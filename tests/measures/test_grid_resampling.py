@@ -111,6 +111,13 @@ def test_folds_keep_clusters_whole_and_are_of_nearly_equal_size(clusters):
         assert set(np.bincount(found.fold)) == {20}
 
 
+@pytest.mark.parametrize("folds", [2, 3])
+def test_so_many_folds_are_dealt_as_are_asked_for(folds):
+    found = cross_fit(sample_of(n=60), folds)
+    assert np.bincount(found.fold).tolist() == [60 // folds] * folds
+    assert len(found.w) == folds and np.isfinite(found.scores).all()
+
+
 def test_large_clusters_are_dealt_first():
     """Ten clusters of 10 and ten of 1 in ten folds: 11 segments in each."""
     means, base, human, _ = segments(n=110)

@@ -158,3 +158,13 @@ def test_clusters_without_a_defined_group_are_not_counted_for_the_interval():
     found = grouped_correlation("pearson", scores, human, items, items, 200)
     assert found.n_groups - found.n_undefined == 2
     assert np.isfinite(found.value) and np.isnan([found.low, found.high]).all()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
+def test_rounding_takes_no_group_beyond_1(kind, sign):
+    groups = np.repeat(np.arange(40), np.arange(40) % 5 + 3)
+    x = np.random.default_rng(7).normal(size=len(groups))
+    found = levels.within_groups(kind, np.stack([x, 3 * x + 1], axis=1), sign * (0.7 * x + 0.1), groups)
+    assert np.abs(found).max() <= 1
+    np.testing.assert_allclose(found, sign)

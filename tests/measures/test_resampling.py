@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.measures import resampling
+from bmx_grid.measures import resampling, weighted_kendall
 from bmx_grid.measures.resampling import (
     blocks,
     bounds,
@@ -13,7 +13,11 @@ from bmx_grid.measures.resampling import (
     every_draw,
     every_swap,
     interval_levels,
+    number_of,
     p_of_zero,
+    pair_columns,
+    pearson_of_sums,
+    pearson_two_pass,
     seeded_draws,
     swaps,
     weighted_correlation,
@@ -101,6 +105,16 @@ def test_weights_are_repetitions(kind, values, signs, monkeypatch):
     np.testing.assert_allclose(weighted_correlation(kind, x, human, weights), expected, atol=1e-12)
 
 
+def test_the_compiled_kernel_of_kendall_stays_inside_its_arrays(monkeypatch):
+    """Python raises IndexError where compiled code writes to memory that is not its own."""
+    monkeypatch.setattr(weighted_kendall, "compiled", lambda function: function)
+    rng = np.random.default_rng(3)
+    x, human = rng.integers(0, 9, (2, 17)).astype(float)
+    weights = draws(rng, 17, 5)
+    expected = [SCIPY["kendall"](np.repeat(x, row), np.repeat(human, row)) for row in weights.astype(int)]
+    np.testing.assert_allclose(weighted_kendall.weighted_kendall(x, human, weights), expected, atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", SCIPY)
 @pytest.mark.parametrize(
     ("x", "weights"),
@@ -150,6 +164,24 @@ def test_what_no_resample_defines_is_nan(kind, x, human):
     assert np.isnan(weighted_correlation(kind, x, human, np.ones((2, len(x))))).all()
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("way", [*SCIPY, "sums", "two passes"])
+def test_rounding_takes_no_correlation_beyond_1(way, sign):
+    rng = np.random.default_rng(6)
+    for n in (5, 12, 30):
+        x, times = rng.normal(size=n), draws(rng, n, 400).T
+        y = sign * (0.3 * x + 0.1)
+        if way == "sums":
+            found = pearson_of_sums(times.T @ pair_columns(x - x.mean(), y - y.mean()))
+        elif way == "two passes":
+            found = pearson_two_pass(*(np.broadcast_to(one[:, None], times.shape) for one in (x, y)), times)
+        else:
+            found = weighted_correlations(way, x[:, None], y, times)
+        defined = found[~np.isnan(found)]
+        assert np.abs(defined).max() <= 1
+        np.testing.assert_allclose(defined, sign)
+
+
 @pytest.mark.parametrize("kind", SCIPY)
 def test_columns_and_blocks_change_no_digit(kind, monkeypatch):
     rng = np.random.default_rng(5)
@@ -176,6 +208,11 @@ def test_seeded_draws_are_those_of_the_seed_in_blocks_of_any_size(monkeypatch):
 def test_codes_number_equal_labels_alike():
     assert codes(["b", "a", "b"]).tolist() == [1, 0, 1]
     assert codes([]).tolist() == []
+
+
+@pytest.mark.parametrize("labels", [[], ["a"], ["b", "a", "b"], list(range(7))], ids=len)
+def test_the_number_of_codes_is_that_of_different_labels(labels):
+    assert number_of(codes(labels)) == len(set(labels))
 
 
 @pytest.mark.parametrize("units", [9, 40, 400])

@@ -382,6 +382,8 @@ def test_means_of_fewer_than_three_clusters_have_no_interval(of_groups):
     [
         pytest.param([1.0, 2], [1.0, 2, 3], None, id="more of the second"),
         pytest.param([1.0, 2, 3], [1.0, 2], None, id="more of the first"),
+        pytest.param([1.0, 2], [1.0, 2, 3], [0, 1, 2], id="fewer of the first"),
+        pytest.param([1.0, 2, 3], [1.0, 2], [0, 1], id="fewer of the second"),
         pytest.param([1.0, 2, 3], [1.0, 2, 3], [0, 1], id="fewer clusters"),
         pytest.param([1.0, 2], [1.0, 2], [0, 1, 2], id="more clusters"),
         pytest.param([[1.0, 2]], [[1.0, 2]], [[0, 1]], id="a table"),

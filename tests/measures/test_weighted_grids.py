@@ -75,6 +75,18 @@ def test_half_of_the_segments_are_outliers():
     check(sample, weights, tolerance=1e-7)
 
 
+def test_resamples_of_next_to_equal_base_scores():
+    """They are far from the mean of all base scores: their moments have no digits left, those of all else do."""
+    means, base, human, cluster = segments(n=24)
+    near = cluster < 12
+    base, means = near + 1e-8 * base, 1e-8 * means
+    human = np.where(near, 1e-5, 1.0) * (human - np.where(near, human[near].mean(), human[~near].mean()))
+    sample = Sample.of(means, base, human, W, cluster, precision=0.0)
+    weights = np.zeros((20, 24))
+    weights[:, near] = draws(np.random.default_rng(6), 12, 20)
+    check(sample, weights, tolerance=1e-6)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -103,6 +115,20 @@ def test_blocks_change_nothing(monkeypatch):
     monkeypatch.setattr(weighted_grids, "WEIGHT_CELLS", 2 * sample.clusters)
     assert len(list(sample.column_blocks)) == 4 and sample.weight_block == 2
     np.testing.assert_allclose(grids(sample, weights)[0], whole, atol=1e-13)
+
+
+def test_of_no_segments_there_are_no_clusters():
+    sample = Sample.of(np.empty((0, 2)), [], [], W, [])
+    assert sample.clusters == 0 and not sample.enough
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_no_resample_correlates_beyond_1(sign):
+    means, base, _, cluster = segments(n=40)
+    sample = Sample.of(3 * base[:, None] + means[:, :1] * 0 + 0.1, base, sign * (7 * base + 0.3), W, cluster)
+    for found in grids(sample, draws(np.random.default_rng(5), 40, 300)):
+        assert np.abs(found).max() <= 1
+        np.testing.assert_allclose(found, sign)
 
 
 def test_not_to_boost_is_always_a_candidate():

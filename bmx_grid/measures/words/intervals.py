@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, bounds, codes, interval_levels, seeded_draws
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, bounds, codes, interval_levels, number_of, seeded_draws
 from bmx_grid.measures.words.labels import MEASURES, measures
 
 Floats = NDArray[np.float64]
@@ -82,7 +82,7 @@ def _bootstrap(
 ) -> _Found:
     """The measures that `compute` makes of sums of float64[M, K] columns, on all texts and on resamples of clusters."""
     group = codes(group)
-    clusters = int(group.max(initial=-1)) + 1
+    clusters = number_of(group)
     value = compute(columns.sum(axis=0))
     nothing = np.full(value.shape, np.nan)
     if clusters < FEWEST_CLUSTERS or resamples < 1:

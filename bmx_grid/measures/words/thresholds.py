@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.measures.best import TIE
-from bmx_grid.measures.resampling import codes
+from bmx_grid.measures.resampling import codes, number_of
 from bmx_grid.ragged import Ragged
 from bmx_grid.tags import Labels
 
@@ -96,7 +96,7 @@ def cross_fitted_labels(
     fold_of_word = fold[row]
     lost = np.isnan(attributions.values)
     defined = np.bincount(row, lost, minlength=len(gold)) == 0
-    thresholds = np.full(int(fold.max(initial=-1)) + 1, np.nan)
+    thresholds = np.full(number_of(fold), np.nan)
     bad = np.zeros(len(lost), dtype=np.bool_)
     for number in range(len(thresholds)):
         others = (fold_of_word != number) & ~lost
@@ -109,7 +109,7 @@ def cross_fitted_labels(
 
 def _deal(group: NDArray[np.int64], folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """int64[N] the fold of each text."""
-    count = int(group.max(initial=-1)) + 1
+    count = number_of(group)
     shuffled = rng.permutation(count)
     largest = shuffled[np.argsort(-np.bincount(group, minlength=count)[shuffled], kind="stable")]
     dealt = np.empty(count, dtype=np.int64)
