@@ -26,11 +26,7 @@ def cluster() -> Iterator[str]:
         found.close()
 
 
-OF_CLUSTERS = ("dask", "slurm")
-PARAMS = [pytest.param(one, marks=pytest.mark.processes if one in OF_CLUSTERS else ()) for one in options("executor")]
-
-
-@pytest.fixture(scope="module", params=PARAMS)
+@pytest.fixture(scope="module", params=options("executor"))
 def executor(request) -> Executor:
     settings = load_option("executor", request.param)
     if request.param == "dask":

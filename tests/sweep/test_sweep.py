@@ -189,7 +189,7 @@ def test_a_longer_sweep_scores_only_what_is_new(sweep, tmp_path):
     [
         pytest.param(("executor.chunk_texts=50",), id="small chunks"),
         pytest.param(("executor=loky", "executor.n_jobs=2", "executor.chunk_texts=300"), id="two workers"),
-        pytest.param(("executor=dask", "executor.chunk_texts=300"), id="a Dask cluster", marks=pytest.mark.processes),
+        pytest.param(("executor=dask", "executor.chunk_texts=300"), id="a Dask cluster"),
     ],
 )
 def test_chunks_and_workers_do_not_change_a_byte(whole, sweep, tmp_path, overrides):
@@ -364,7 +364,6 @@ def test_undefined_correlations_are_nan_and_counted(sweep, tmp_path):
 MOMENTS = int(os.environ.get("BMX_KILLS", "3"))
 
 
-@pytest.mark.processes
 def test_killed_at_random_moments_and_resumed_the_files_are_the_same(whole, tmp_path, blank_figures):
     folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
     chosen = ("metric=[sentence_bleu]", "explainer=[lime,shap]", "limit=8")
