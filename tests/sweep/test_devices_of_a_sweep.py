@@ -10,7 +10,7 @@ from bmx_grid.configure import ALLOWED_PACKAGES, load_option
 
 TWO = {"cuda:0", "cuda:1"}
 EXECUTORS = {
-    "loky": ("executor=loky", "executor.n_jobs=2"),
+    "loky": ("executor=loky", "executor.n_jobs=1"),
     "a Dask cluster": ("executor=dask",),
 }
 
@@ -18,6 +18,7 @@ EXECUTORS = {
 @pytest.fixture
 def two_devices(monkeypatch):
     """As on a machine with two cards and a PyTorch for CUDA; `where_done.DeviceMetric` does the same in workers."""
+    monkeypatch.setattr("joblib.cpu_count", lambda: 1)  # one process for what needs no device
     monkeypatch.setattr(devices, "_torch_knows_cuda", lambda: True)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
     monkeypatch.setenv(ALLOWED_PACKAGES, "fakes,where_done")

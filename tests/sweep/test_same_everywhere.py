@@ -23,6 +23,14 @@ def told(folder, **keys: object) -> list[str]:
     return [f"{key}={override_value(value)}" for key, value in {**SMALL, **places, **keys}.items()]
 
 
+def written(folder) -> dict[str, object]:
+    """The tables, and the bytes of every file of the cache."""
+    cache = folder / "cache"
+    kept = {str(path.relative_to(cache)): path.read_bytes() for path in sorted(cache.rglob("*.parquet"))}
+    assert kept
+    return {**tables(folder), **kept}
+
+
 @pytest.fixture(scope="module")
 def from_api(tmp_path_factory):
     """The tables of bmx_grid.run with executor=sequential, in this process."""
@@ -31,7 +39,7 @@ def from_api(tmp_path_factory):
     plain = {key: value for key, value in SMALL.items() if "." not in key}
     places = {"output_dir": folder / "out", "cache_dir": folder / "cache", "executor": "sequential"}
     assert bmx.run(settings=dotted, quiet=True, **plain, **places).n_failed == 0
-    found = tables(folder)
+    found = written(folder)
     assert {"grid.parquet", "scores.parquet", "correlations.parquet", "tests.parquet"} <= set(found)
     return found
 
@@ -44,6 +52,6 @@ def test_the_command_line_gives_the_tables_of_the_api(tmp_path, from_api, execut
     command = [sys.executable, "-m", "bmx_grid", *told(tmp_path, executor=executor)]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **own}, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = tables(tmp_path)
+    found = written(tmp_path)
     assert set(found) == set(from_api)
     assert [name for name in found if found[name] != from_api[name]] == []

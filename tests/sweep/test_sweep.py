@@ -189,7 +189,6 @@ def test_a_longer_sweep_scores_only_what_is_new(sweep, tmp_path):
     [
         pytest.param(("executor.chunk_texts=50",), id="small chunks"),
         pytest.param(("executor=loky", "executor.n_jobs=2", "executor.chunk_texts=300"), id="two workers"),
-        pytest.param(("executor=dask", "executor.chunk_texts=300"), id="a Dask cluster"),
     ],
 )
 def test_chunks_and_workers_do_not_change_a_byte(whole, sweep, tmp_path, overrides):
