@@ -9,13 +9,19 @@ unexport PYTHONDONTWRITEBYTECODE
 
 BENCHMARKS := $(filter-out harness settings simulation,$(basename $(notdir $(wildcard benchmarks/*.py))))
 
-.PHONY: run test lint docs bench fuzz mutation wheel clean
+.PHONY: run test test-processes lint docs bench fuzz mutation wheel clean
 
 run: $(READY)
 	$(BIN)/python -m bmx_grid +sweep=quickstart
 
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(PYTEST) -m "not processes"
+
+# Clusters, servers and programs, most of which are killed in the middle: what takes the longest to try.
+test-processes: $(READY)
+	$(PYTEST) -m processes
 
 lint: $(READY)
 	$(BIN)/ruff check .

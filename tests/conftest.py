@@ -28,11 +28,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One process more than processors: some tests wait for clusters, servers and killed programs."""
-    return (os.cpu_count() or 1) + 1
-
-
 def pytest_collection_finish() -> None:
     """What is loaded stays until the end: the garbage collector, a tenth of the time otherwise, leaves it alone."""
     gc.collect()

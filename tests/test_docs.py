@@ -110,6 +110,7 @@ def test_every_key_of_an_option_is_explained(group, name):
         assert beside or re.search(rf"\b{key}\b", told), f"{key}: say what it is for"
 
 
+@pytest.mark.processes
 def test_the_site_builds_without_a_warning(tmp_path):
     told = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
     done = subprocess.run(

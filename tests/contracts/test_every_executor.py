@@ -26,7 +26,11 @@ def cluster() -> Iterator[str]:
         found.close()
 
 
-@pytest.fixture(scope="module", params=options("executor"))
+OF_CLUSTERS = ("dask", "slurm")
+PARAMS = [pytest.param(one, marks=pytest.mark.processes if one in OF_CLUSTERS else ()) for one in options("executor")]
+
+
+@pytest.fixture(scope="module", params=PARAMS)
 def executor(request) -> Executor:
     settings = load_option("executor", request.param)
     if request.param == "dask":

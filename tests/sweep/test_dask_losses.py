@@ -21,6 +21,7 @@ from started import start, wait_until_alone
 from bmx_grid.commands.compose import compose_and_run
 
 pytest.importorskip("distributed", reason='pip install "bmx-grid[dask]"')
+pytestmark = pytest.mark.processes
 MOMENTS = int(os.environ.get("BMX_KILLS", "1"))
 LONG = pytest.mark.skipif("BMX_KILLS" not in os.environ, reason="BMX_KILLS=10 tries this, too")
 LONGEST = 8.0  # seconds; the sweep takes a little more with two workers

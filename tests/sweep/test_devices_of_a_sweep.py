@@ -8,6 +8,7 @@ from bmx_grid import devices
 from bmx_grid.commands.sweep import run
 from bmx_grid.configure import ALLOWED_PACKAGES, load_option
 
+pytestmark = pytest.mark.processes
 TWO = {"cuda:0", "cuda:1"}
 EXECUTORS = {
     "loky": ("executor=loky", "executor.n_jobs=1"),

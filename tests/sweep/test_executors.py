@@ -97,6 +97,7 @@ def one_processor(monkeypatch) -> None:
     monkeypatch.setattr("joblib.cpu_count", lambda: 1)
 
 
+@pytest.mark.processes
 def test_a_dask_cluster_of_this_machine_has_one_worker_for_each_device(one_processor):
     found = list(Dask(devices=TWO).run(mixed(16)))
     assert sorted(number for number, *_ in found) == list(range(16))
@@ -327,6 +328,7 @@ def worker(address: str, *options: str, **environment: str):
 
 
 @pytest.mark.parametrize("error", [ValueError, AssertionError, TimeoutError])
+@pytest.mark.processes
 def test_how_a_dask_cluster_ends_does_not_hide_why_a_job_failed(one_processor, monkeypatch, error):
     import distributed
 
@@ -341,6 +343,7 @@ def test_how_a_dask_cluster_ends_does_not_hide_why_a_job_failed(one_processor, m
         list(Dask(devices=()).run([Job(partial(divmod, 1, 0))]))
 
 
+@pytest.mark.processes
 def test_dask_workers_say_which_device_they_hold(scheduler):
     address, _ = scheduler
     executor = Dask(address=address, timeout=60)
@@ -358,6 +361,7 @@ def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
         time.sleep(0.2)
 
 
+@pytest.mark.processes
 def test_a_dask_worker_that_is_lost_costs_nothing_while_another_is_there(scheduler, tmp_path):
     address, _ = scheduler
     executor = Dask(address=address, timeout=60)
@@ -383,6 +387,7 @@ def test_a_lost_scheduler_is_said_in_a_sentence(scheduler):
             list(found)
 
 
+@pytest.mark.processes
 def test_a_lost_dask_worker_of_this_machine_is_replaced(tmp_path):
     pytest.importorskip("distributed")
     assert list(Dask(devices=()).run([Job(partial(jobs.killed_once, tmp_path / "mark"))])) == ["done"]

@@ -18,6 +18,7 @@ from bmx_grid.commands.compose import compose_and_run
 from bmx_grid.stopping import GRACE_SECONDS, HELD_SECONDS
 from bmx_grid.terminal import RESUMES
 
+pytestmark = pytest.mark.processes
 MOMENTS = int(os.environ.get("BMX_KILLS", "2"))  # one of each signal
 USUAL_SECONDS = 6.0  # of the sweep; measured where BMX_KILLS asks for many moments
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}

@@ -13,6 +13,7 @@ from fakes import ROOT
 
 from bmx_grid.terminal import command
 
+pytestmark = pytest.mark.processes
 KILLS = int(os.environ.get("BMX_KILLS", "1"))
 CHUNK = 60  # texts in one chunk
 ALONE = ("executor=sequential",)

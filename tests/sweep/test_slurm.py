@@ -22,6 +22,7 @@ from bmx_grid.sweep.executors.base import Job
 from bmx_grid.sweep.executors.slurm import Slurm
 from bmx_grid.terminal import RESUMES
 
+pytestmark = pytest.mark.processes
 MOMENTS = int(os.environ.get("BMX_KILLS", "0"))
 
 

@@ -363,6 +363,7 @@ def test_undefined_correlations_are_nan_and_counted(sweep, tmp_path):
 MOMENTS = int(os.environ.get("BMX_KILLS", "3"))
 
 
+@pytest.mark.processes
 def test_killed_at_random_moments_and_resumed_the_files_are_the_same(whole, tmp_path, blank_figures):
     folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
     chosen = ("metric=[sentence_bleu]", "explainer=[lime,shap]", "limit=8")

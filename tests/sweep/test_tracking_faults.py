@@ -400,6 +400,7 @@ print(json.dumps([tracker.failure, os.environ["MLFLOW_DISABLE_TELEMETRY"]]))
 """
 
 
+@pytest.mark.processes
 def test_two_sweeps_may_create_the_store_at_once_and_nothing_is_printed(tmp_path):
     """Also from another working folder, in which MLflow must leave nothing."""
     cwd = tmp_path / "cwd"
@@ -452,6 +453,7 @@ MlflowTracker().start("s", "seed: 0", Path(sys.argv[1]))
 """
 
 
+@pytest.mark.processes
 def test_a_process_killed_while_it_makes_the_database_leaves_nothing_for_long(template, tmp_path):
     environment = {"PATH": "", "PYTHONPATH": str(ROOT)}
     ended = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "out")], env=environment, check=False)
