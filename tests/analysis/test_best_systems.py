@@ -120,7 +120,9 @@ def test_the_histogram_and_the_words():
         ["0.50 to 1.00", "0.250", "0.000"],
         ["mean difficulty", "0.3000", "0.1000"],
     ]
-    assert "no token of 1 and 2 of these is difficult" in histogram.notes[0]
+    assert histogram.notes == (
+        "Shares of 40 tokens of 4 references; no token of 1 and 2 of these is difficult: their segments score 0.",
+    )
     assert [[cell.shown for cell in row] for row in listed.rows] == [
         ["7", "cat", "0.100", "0.030"],
         ["7", "##s", "0.200", "0.130"],
@@ -155,3 +157,21 @@ def test_differences_of_the_metric_that_is_fitted_on_the_systems():
         ["3", *["0.300 [-0.200, 0.800]"] * 4],
         ["10", *["1.000 [0.500, 1.500]"] * 4],
     ]
+
+
+def test_tables_of_each_pair_stand_together_and_say_what_a_fitted_metric_is_fitted_on():
+    """A pair's correlations, differences and ranks, then the next pair's."""
+    pairs = ("de-en", "fi-en")
+    of = {"metric": "da", "explainer": "none", "fitted": "on these systems", "against": "bleu", "difference": 0.1}
+    found = [{**row, "language_pair": pair} for pair in pairs for row in rows()]
+    ends = {"low": 0.0, "high": 0.2, "systems": 3, "statistic": "pearson"}
+    apart = [{**PLACE, **of, **ends, "language_pair": pair} for pair in pairs]
+    ranks = [{**rank("da", 3, "s0", 0.5, 1, 1), "language_pair": pair} for pair in pairs]
+    tables = asked(top_systems=found, top_differences=apart, ranks=ranks)
+    kinds = ("best_systems", "best_systems_by_number", "best_systems_differences", "best_systems_ranks")
+    stems = [table.stem for table in tables]
+    expected = [(kind, pair) for pair in pairs for kind in kinds]
+    assert [next(pair for pair in pairs if pair in stem) for stem in stems] == [pair for _, pair in expected]
+    assert all(stem.startswith(f"{kind}_toy_") for stem, (kind, _) in zip(stems, expected, strict=True))
+    fitted = "A metric that is fitted on systems is fitted on those that are compared."
+    assert all(table.notes[-1] == fitted and len(table.notes) == 2 for table in tables)
