@@ -381,3 +381,21 @@ def test_settings_without_a_gain_are_counted_apart_and_named():
     assert "; undefined for 1 further setting: d · b · m · lime; " in sentence
     (row,) = cells(named(established.tables(found), "established"))
     assert [row[name].value for name in ("settings", "undefined")] == [3, 1]
+
+
+def test_a_setting_without_a_gain_has_no_row_and_those_after_it_do():
+    some = frames(GAINS)
+    some["points"].loc[some["points"]["language_pair"] == "b", "gain"] = np.nan
+    made = analyse(table(SURFACES), AT, frames=some).tables()
+    assert [row[1].value for row in named(made, "tested_gains").rows] == ["a", "c", "d"]
+
+
+def test_at_w_1_the_power_does_not_matter():
+    """A point of the metric alone is the same at every p."""
+    fixed = Options(fixed={"lime": Point(0.5, 1.0)})
+    some = frames(GAINS)
+    some["points"] = some["points"].assign(w=1.0, p=-7.0)
+    at = analyse(table(SURFACES), fixed, frames=some).ask(tested.at_fixed)
+    assert np.isfinite(at.gain).all()
+    some["points"] = some["points"].assign(w=0.5)
+    assert np.isnan(analyse(table(SURFACES), fixed, frames=some).ask(tested.at_fixed).gain).all()

@@ -12,6 +12,7 @@ from some_results import grid_table, make_result
 from some_tables import P, W, flat, peaked, random_surfaces, rows, table
 
 from bmx_grid.analysis.as_json import plain
+from bmx_grid.analysis.frames import read_frame
 from bmx_grid.analysis.load import from_arrow, load_table
 from bmx_grid.analysis.run import analyse
 from bmx_grid.analysis.table import FACTORS
@@ -307,3 +308,18 @@ def test_a_table_of_the_metric_alone_is_analysed():
     assert (found["n_settings"], found["n_correlations"], found["n_tied_with_baseline"]) == (1, 0, 1)
     assert found["densities"]["grid"]["explainer"]["lime"]["n"] == 0
     assert found["fixed"]["lime"]["worse"] == 1
+
+
+def test_of_many_settings_with_holes_three_are_named():
+    holes = {("d", pair, "m", "lime"): flat() for pair in "abcd"}
+    none = without(rows(holes), pc.and_(pc.equal(rows(holes)["p"], P[0]), pc.equal(rows(holes)["w"], 0.0)))
+    with pytest.raises(DataError, match="none of 4 settings has all points") as caught:
+        from_arrow(none)
+    assert [pair in str(caught.value) for pair in ("d · a ·", "d · b ·", "d · c ·", "d · d ·")] == [True] * 3 + [False]
+
+
+def test_a_damaged_table_beside_the_grid_is_named_with_the_way_out(tmp_path):
+    file = tmp_path / "words.parquet"
+    file.write_bytes(b"PAR1 and no more")
+    with pytest.raises(DataError, match=r"words\.parquet: not a readable Parquet file \(.*\); run the sweep again\."):
+        read_frame(file)

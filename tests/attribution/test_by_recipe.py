@@ -150,8 +150,9 @@ def test_word_scores_that_are_not_positive_are_refused_with_their_segment():
 def test_attributions_that_are_not_finite_are_an_error(monkeypatch):
     monkeypatch.setenv(ALLOWED_PACKAGES, "fakes")
     monkeypatch.setattr(Erasure, "attribute", lambda self, plan, scores: np.full(len(plan.words), np.inf))
-    with pytest.raises(BmxError, match="a score or attributions that are not finite"):
-        bmx_grid.load(recipe=recipe_of()).score(REFERENCES, HYPOTHESES)
+    for references, hypotheses in ((REFERENCES, HYPOTHESES), (["a dog"], [""]), ([""], ["a dog"])):
+        with pytest.raises(BmxError, match="a score or attributions that are not finite"):
+            bmx_grid.load(recipe=recipe_of()).score(references, hypotheses)
 
 
 def test_every_explainer_and_metric_is_built_again_from_what_a_recipe_holds(tmp_path):

@@ -212,6 +212,7 @@ def test_ranks(values, p_of, ranks):
         pytest.param({"statistics": ()}, "statistics: choose at least one", id="no statistics"),
         pytest.param({"resamples": 0}, "resamples must lie between", id="no resamples"),
         pytest.param({"splits": 10**9}, "splits must lie between", id="too many splits"),
+        pytest.param({"rank_resamples": -1}, "rank_resamples must lie between 0 and 100,000", id="fewer than none"),
     ],
 )
 def test_bad_options_are_refused(changes, said):

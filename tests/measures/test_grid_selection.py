@@ -32,9 +32,21 @@ def flipped(sample, signs):
     return fit + new * np.linalg.norm(error) / np.linalg.norm(new)
 
 
-@pytest.mark.parametrize("clusters", [None, 6])
-def test_largest_gains_are_those_of_the_grids_of_flipped_judgements(clusters):
-    sample = sample_of(n=8 if clusters is None else 40, clusters=clusters, added=0.3)
+def of_a_metric_that_is_wrong(n=8):
+    """Means, and people, against the base score: where the means turn it round, the correlation rises."""
+    means, base, human, cluster = segments(n=n, added=0.3)
+    return Sample.of(2 - means - 0.5 * base[:, None], base, human - 2 * base, W, cluster)
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        pytest.param(sample_of(n=8, added=0.3), id="segments"),
+        pytest.param(sample_of(n=40, clusters=6, added=0.3), id="clusters"),
+        pytest.param(of_a_metric_that_is_wrong(), id="a negative correlation"),
+    ],
+)
+def test_largest_gains_are_those_of_the_grids_of_flipped_judgements(sample):
     signs = every_sign(sample.clusters)
     expected = []
     for row in signs:
