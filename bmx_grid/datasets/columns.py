@@ -139,7 +139,7 @@ def override(key: str, value: str) -> str:
 
 def quoted(text: str, mark: str = '"') -> str:
     """A text between quotation marks, as an override has it: Hydra removes backslashes only before such a mark."""
-    inner = re.sub(rf"(\\*)({mark}|$)", lambda at: at[1] * 2 + ("\\" + mark if at[2] else ""), text)
+    inner = re.sub(rf"(\\*)({mark}|\Z)", lambda at: at[1] * 2 + ("\\" + mark if at[2] else ""), text)
     return f"{mark}{inner}{mark}"
 
 

@@ -146,6 +146,7 @@ def test_mistakes_are_errors_with_a_sentence(folder, keys, said):
         "${x}",
         'a"b',
         "a\\\\",
+        "a\\\n",
     ],
 )
 def test_every_text_reaches_the_configuration_as_it_is(value):
