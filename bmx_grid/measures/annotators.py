@@ -19,7 +19,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.errors import ConfigError, unknown
-from bmx_grid.measures.resampling import Floats, Ints, bounds, codes, interval_levels, number_of, seeded_draws
+from bmx_grid.measures.resampling import (
+    FEWEST_CLUSTERS,
+    Floats,
+    Ints,
+    bounds,
+    codes,
+    interval_levels,
+    number_of,
+    seeded_draws,
+)
 
 Level = Literal["nominal", "ordinal", "interval"]
 Weights = Literal["none", "linear", "quadratic"]
@@ -27,7 +36,6 @@ Chance = Literal["pooled", "uniform"]
 Disagreements = Callable[[Floats], tuple[Floats, Floats]]
 
 CONFIDENCE = 0.95
-FEWEST_CLUSTERS = 3  # a resample of two clusters is one of them in half of all cases
 
 
 @dataclass(frozen=True)
