@@ -1,4 +1,4 @@
-"""Scripts of experiments/, which belong to no package, as modules."""
+"""Scripts of experiments/ and benchmarks/, which belong to no package, as modules."""
 
 from __future__ import annotations
 

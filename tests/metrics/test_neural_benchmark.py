@@ -16,6 +16,8 @@ def benchmark(monkeypatch, capsys):
         path = ROOT / "benchmarks" / "neural.py"
         monkeypatch.setattr(sys, "argv", [str(path), *arguments])
         monkeypatch.syspath_prepend(path.parent)
+        for library in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):  # what is not set, `harness` sets for good
+            monkeypatch.setenv(library, "1")
         with script(path) as module:
             try:
                 status = module.main()
