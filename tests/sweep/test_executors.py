@@ -7,13 +7,14 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 
 import jobs
 import pytest
+from clusters import wait_for
 from fakes import ROOT
 
 from bmx_grid import devices
@@ -352,13 +353,6 @@ def test_dask_workers_say_which_device_they_hold(scheduler):
         assert sorted(str(one.device) for one in executor.workers()) == ["None", "cuda:1"]
         found = list(executor.run(mixed(8)))
     assert {device for number, _, device in found if number % 2 == 0} == {"cuda:1"}
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.2)
 
 
 @pytest.mark.processes
