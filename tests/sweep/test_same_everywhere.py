@@ -1,4 +1,7 @@
-"""The API, the command line and every executor give the same tables, bit for bit. SLURM's are in test_slurm.py."""
+"""The API, the command line and every executor give the same tables and files of the cache, bit for bit.
+
+SLURM's are in test_slurm.py.
+"""
 
 import os
 import subprocess
@@ -34,7 +37,7 @@ def written(folder) -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def from_api(tmp_path_factory):
-    """The tables of bmx_grid.run with executor=sequential, in this process."""
+    """What bmx_grid.run writes with executor=sequential, in this process."""
     folder = tmp_path_factory.mktemp("api")
     dotted = {key: value for key, value in SMALL.items() if "." in key}
     plain = {key: value for key, value in SMALL.items() if "." not in key}
@@ -46,7 +49,7 @@ def from_api(tmp_path_factory):
 
 
 @pytest.mark.parametrize("executor", ["loky", "dask"])
-def test_the_command_line_gives_the_tables_of_the_api(tmp_path, from_api, executor):
+def test_the_command_line_writes_the_tables_and_the_cache_of_the_api(tmp_path, from_api, executor):
     if executor == "dask":
         pytest.importorskip("distributed", reason='pip install "bmx-grid[dask]"')
     own = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
