@@ -96,15 +96,15 @@ def _fakes(monkeypatch):
 @pytest.fixture
 def here(s3, monkeypatch):
     """here(name=value, …): this process talks to the server, with these settings in place of its own."""
+    from s3fs import S3FileSystem
 
     def settings(**changed: str) -> None:
-        from s3fs import S3FileSystem
-
-        S3FileSystem.clear_instance_cache()  # each was made with the settings of its time
         for name, value in {**s3, **changed}.items():
             monkeypatch.setenv(name, value) if value else monkeypatch.delenv(name, raising=False)
 
-    return settings
+    S3FileSystem.clear_instance_cache()  # each was made with the settings of its time
+    yield settings
+    S3FileSystem.clear_instance_cache()
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def test_killed_at_random_moments_it_goes_on_and_computes_hardly_anything_twice(
 
 
 def test_two_sweeps_at_once_share_a_cache_and_lose_nothing(s3, here, plain, tmp_path, capsys):
-    ways = ALONE, ("executor=loky", "executor.n_jobs=1", "executor.devices=[]")
+    ways = ALONE, ("executor=loky", "executor.n_jobs=2", "executor.devices=[]")
     both = [start(tmp_path / str(one), "s3://bucket/shared", s3, *way) for one, way in enumerate(ways)]
     for running in both:
         finished(running)
