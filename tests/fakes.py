@@ -63,7 +63,7 @@ class SlowMetric(HashMetric):
 
 @dataclass(frozen=True)
 class SleepyMetric(HashMetric):
-    """A hash that takes its time, so that there is some to kill its process in: for each batch, and for each text."""
+    """A hash that sleeps for each batch and for each text, so that its process can be killed meanwhile."""
 
     seconds: float = runtime(0.0)
     per_text: float = runtime(0.0)

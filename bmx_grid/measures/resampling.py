@@ -24,7 +24,7 @@ from bmx_grid.measures.correlation import FEWEST, Kind, check_kind
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Two clusters have three different resamples, and are one and the same cluster in half of them.
+# Two clusters have three different resamples, are one and the same cluster in half of them, and have two swaps.
 FEWEST_CLUSTERS = 3
 CELLS = 2**21  # resamples x pairs handled at a time: 16 MiB per array
 EXACT_CELLS = 2**22  # resamples x units an enumeration may have

@@ -96,7 +96,7 @@ def pre_empted(process: subprocess.Popen) -> None:
 
 
 def at_a_moment(folder, address: str, draw: random.Random) -> tuple[subprocess.Popen, float]:
-    """The sweep on this cluster, in its middle, and how many seconds after its first chunk that is."""
+    """The sweep on this cluster, running, and the seconds since its first chunk, which are drawn."""
     running = begun(folder, "executor=dask", f"executor.address={address}", "executor.timeout=60")
     wait_for(lambda: chunks(folder) >= 1 or running.poll() is not None)
     moment = draw.uniform(0, LONGEST / 2)
