@@ -7,14 +7,13 @@ READY := $(VENV)/.ready
 # Packages are installed uncompiled, which halves the set-up: the first import of each must keep what it compiles.
 unexport PYTHONDONTWRITEBYTECODE
 
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 BENCHMARKS := $(filter-out harness settings simulation,$(basename $(notdir $(wildcard benchmarks/*.py))))
 
 .PHONY: run test test-processes lint docs bench fuzz mutation wheel clean
 
 run: $(READY)
 	$(BIN)/python -m bmx_grid +sweep=quickstart
-
-PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 test: $(READY)
 	$(PYTEST) -m "not processes"

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 
 import jobs
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.errors import ConfigError
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
+from bmx_grid.sweep.executors.on_dask import OnDask
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +28,12 @@ def cluster() -> Iterator[str]:
         found.close()
 
 
-OF_CLUSTERS = ("dask", "slurm")
-PARAMS = [pytest.param(one, marks=pytest.mark.processes if one in OF_CLUSTERS else ()) for one in options("executor")]
+def of_a_cluster(name: str) -> bool:
+    module, _, cls = load_option("executor", name)["_target_"].rpartition(".")
+    return issubclass(getattr(import_module(module), cls), OnDask)
+
+
+PARAMS = [pytest.param(one, marks=pytest.mark.processes if of_a_cluster(one) else ()) for one in options("executor")]
 
 
 @pytest.fixture(scope="module", params=PARAMS)

@@ -1,6 +1,7 @@
 """The benchmark of neural metrics runs as it would on a GPU, on a tiny network; what it cannot do it says."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -72,3 +73,9 @@ def test_without_a_gpu_it_says_so(benchmark):
         1,
         "--device cuda: PyTorch sees no CUDA device here; leave it out to run on the processor\n",
     )
+
+
+def test_as_a_program_it_refuses_a_mistake_in_a_line():
+    command = [sys.executable, str(ROOT / "benchmarks" / "neural.py"), "--segments", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "--segments 0: give 1 or more\n"), done.stdout

@@ -48,8 +48,8 @@ def dask(folder, *arguments: str) -> Iterator[subprocess.Popen]:
 
 
 @contextmanager
-def cluster(folder, n_workers: int = 2) -> Iterator[tuple[str, subprocess.Popen, list[subprocess.Popen]]]:
-    """Address and process of a scheduler, and its workers."""
+def cluster(folder) -> Iterator[tuple[str, subprocess.Popen, list[subprocess.Popen]]]:
+    """Address and process of a scheduler, and its two workers."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "scheduler.json"
     file.unlink(missing_ok=True)
@@ -59,7 +59,7 @@ def cluster(folder, n_workers: int = 2) -> Iterator[tuple[str, subprocess.Popen,
         wait_for(lambda: file.exists() and file.read_text() != "")
         address = json.loads(file.read_text())["address"]
         plain = ("distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard", "--death-timeout", "10")
-        workers = [stack.enter_context(dask(folder, *plain)) for _ in range(n_workers)]
+        workers = [stack.enter_context(dask(folder, *plain)) for _ in range(2)]
         yield address, scheduler, workers
 
 
@@ -129,11 +129,11 @@ def test_the_sweep_goes_on_without_a_lost_worker(tmp_path, whole, lose):
         assert tables(folder) == whole[0]
 
 
-def test_a_lost_scheduler_ends_the_sweep_in_a_sentence_and_nothing_finished_is_lost(tmp_path, whole):
+def test_a_lost_scheduler_ends_the_sweep_in_a_sentence_and_the_same_command_goes_on(tmp_path, whole):
     draw, interrupted = random.Random(4), 0
     for number in range(MOMENTS):
         folder = tmp_path / str(number)
-        with cluster(folder, 1) as (address, scheduler, workers):
+        with cluster(folder) as (address, scheduler, workers):
             running, moment = at_a_moment(folder, address, draw)
             os.kill(scheduler.pid, signal.SIGKILL)
             status, _, err = ended(running)
@@ -149,7 +149,11 @@ def test_a_lost_scheduler_ends_the_sweep_in_a_sentence_and_nothing_finished_is_l
                 ), err
             for worker in workers:  # they end by themselves
                 assert wait_until_alone(worker.pid, 60) == []
-        assert planned(here(folder)) < whole[1]
+        with cluster(folder) as (address, _, _):
+            again = begun(folder, "executor=dask", f"executor.address={address}", "executor.timeout=60", seconds=0)
+            status, out, err = ended(again)
+        assert (status, err) == (0, ""), out
+        assert planned(out) < whole[1]
         assert tables(folder) == whole[0]
     assert interrupted > 0
 

@@ -365,12 +365,14 @@ def test_a_dask_worker_that_is_lost_costs_nothing_while_another_is_there(schedul
         assert sorted(map(str, executor.run(some))) == sorted(["0", "1", "4", "9", "16", "25", "done"])
 
 
+@pytest.mark.processes
 def test_a_scheduler_without_workers_is_said_after_the_timeout(scheduler):
     address, _ = scheduler
     with pytest.raises(UnavailableError, match=rf"at {address} has had no worker for 2 seconds.*dask worker {address}"):
         list(Dask(address=address, timeout=2).run([Job(partial(jobs.square, 2))]))
 
 
+@pytest.mark.processes
 def test_a_lost_scheduler_is_said_in_a_sentence(scheduler):
     address, process = scheduler
     with worker(address):

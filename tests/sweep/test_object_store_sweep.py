@@ -17,6 +17,7 @@ pytestmark = pytest.mark.processes
 KILLS = int(os.environ.get("BMX_KILLS", "1"))
 CHUNK = 60  # texts in one chunk
 ALONE = ("executor=sequential",)
+WORKERS = ("executor=loky", "executor.devices=[]")
 PROGRAM = """
 import sys
 from test_object_store_sweep import sweep
@@ -125,7 +126,7 @@ def test_killed_at_random_moments_it_goes_on_and_computes_hardly_anything_twice(
         while own < 4 and kills < KILLS:  # one cache is killed several times
             before = scored(folder)
             until = before + draw.randrange(0, max(whole - before, 1))
-            running = start(folder, cache, s3)
+            running = start(folder, cache, s3, *WORKERS, "executor.n_jobs=1")
             while running.poll() is None and scored(folder) <= until:
                 time.sleep(0.002)
             time.sleep(draw.uniform(0, 0.1))
@@ -146,7 +147,7 @@ def test_killed_at_random_moments_it_goes_on_and_computes_hardly_anything_twice(
 
 
 def test_two_sweeps_at_once_share_a_cache_and_lose_nothing(s3, here, plain, tmp_path, capsys):
-    ways = ALONE, ("executor=loky", "executor.n_jobs=2", "executor.devices=[]")
+    ways = ALONE, (*WORKERS, "executor.n_jobs=2")
     both = [start(tmp_path / str(one), "s3://bucket/shared", s3, *way) for one, way in enumerate(ways)]
     for running in both:
         finished(running)
