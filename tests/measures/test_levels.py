@@ -40,6 +40,16 @@ def test_the_value_is_the_mean_over_groups(kind, grouping):
     assert np.isnan([found.low, found.high]).all()  # no resamples, no interval
 
 
+def test_groups_of_any_size_are_correlated():
+    """Small ones together by size, large ones one by one."""
+    sizes = [3, levels.SMALL, levels.SMALL + 1, levels.SMALL + 2, levels.SMALL + 2]
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    x, human = np.random.default_rng(4).normal(size=(2, len(groups)))
+    found = levels.within_groups("kendall", x[:, None], human, groups)
+    expected = [stats.kendalltau(x[groups == at], human[groups == at]).statistic for at in range(len(sizes))]
+    np.testing.assert_allclose(found, [expected], atol=1e-12)
+
+
 def test_undefined_groups_are_counted_and_never_zero():
     scores = np.array([1.0, 2, 3, 1, 2, 3, 1, 2, 5, 5, 5, np.nan, 1, 2])
     human = np.array([1.0, 2, 3, 4, 4, 4, 1, 2, 1, 2, 3, 1, np.nan, 3])
