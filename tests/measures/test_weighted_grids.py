@@ -84,7 +84,7 @@ def test_resamples_of_next_to_equal_base_scores():
     sample = Sample.of(means, base, human, W, cluster, precision=0.0)
     weights = np.zeros((20, 24))
     weights[:, near] = draws(np.random.default_rng(6), 12, 20)
-    check(sample, weights, tolerance=1e-6)
+    check(sample, weights, tolerance=1e-9)
 
 
 @pytest.mark.parametrize(

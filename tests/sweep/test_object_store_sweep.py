@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from clusters import PATHS
 from fakes import ROOT
 
 from bmx_grid.terminal import command
@@ -16,6 +17,7 @@ from bmx_grid.terminal import command
 pytestmark = pytest.mark.processes
 KILLS = int(os.environ.get("BMX_KILLS", "1"))
 CHUNK = 60  # texts in one chunk
+HERE = Path(__file__).parent  # where the program below finds this module
 ALONE = ("executor=sequential",)
 WORKERS = ("executor=loky", "executor.devices=[]")
 PROGRAM = """
@@ -25,7 +27,6 @@ from bmx_grid.terminal import command
 
 sys.exit(command(lambda: sweep(*sys.argv[1:]), 'Interrupted.'))
 """
-PATHS = f"{ROOT}{os.pathsep}{ROOT / 'tests'}{os.pathsep}{Path(__file__).parent}"
 
 
 def sweep(folder: str, cache: str, *executor: str) -> int:
@@ -66,7 +67,7 @@ def s3():
 
 def start(folder: Path, cache: str, environment: dict[str, str], *executor: str) -> subprocess.Popen:
     folder.mkdir(parents=True, exist_ok=True)
-    own = {**os.environ, **environment, "BMX_ALLOWED_PACKAGES": "fakes", "PYTHONPATH": PATHS}
+    own = {**os.environ, **environment, "BMX_ALLOWED_PACKAGES": "fakes", "PYTHONPATH": f"{PATHS}{os.pathsep}{HERE}"}
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(folder), cache, *(executor or ALONE)], env=own, cwd=ROOT,
         start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
