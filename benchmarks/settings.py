@@ -11,8 +11,8 @@ from bmx_grid.configure import build, load_option
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.errors import DataMissingError
 from bmx_grid.measures.grid import GridSpec
-from bmx_grid.perturbation import Item
 from bmx_grid.ragged import Ragged
+from bmx_grid.words.perturbation import Item
 
 P, W = np.array(GridSpec().p), np.array(GridSpec().w)
 Setting = tuple[np.ndarray, Ragged, Ragged, np.ndarray]

@@ -25,7 +25,7 @@ from bmx_grid.measures.resampling import swaps
 from bmx_grid.measures.words.labels import THE_SIX, measures, measures_of, statistics
 from bmx_grid.measures.words.randomisation import approximate_randomisation
 from bmx_grid.measures.words.sampling import erring_sequences, errors_at, sampled_sums
-from bmx_grid.tags import Labels
+from bmx_grid.words.tags import Labels
 
 ROUNDS, TIMED = 1000, 3
 SAMPLES, PLAIN_SAMPLES = 10_000, 2

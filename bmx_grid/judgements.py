@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.errors import DataError
-from bmx_grid.tags import Side, WordTags
+from bmx_grid.words.tags import Side, WordTags
 
 
 @dataclass(frozen=True, eq=False)

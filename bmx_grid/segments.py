@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bmx_grid.errors import DataError
 from bmx_grid.identity import digest
 from bmx_grid.judgements import Judgements
-from bmx_grid.perturbation import Item, Role
+from bmx_grid.words.perturbation import Item, Role
 
 NAME = re.compile(r"\w[\w+.,() -]*")  # of data sets and language pairs, which name files
 # File systems limit names to 255 bytes, and a figure is named after a data set, a pair, a metric and an explainer.

@@ -20,7 +20,7 @@ from bmx_grid.configure import CONFIGS, groups
 from bmx_grid.errors import UnavailableError
 from bmx_grid.identity import identity, runtime
 from bmx_grid.metrics.base import Cost, Metric, pairs_of, reads_one
-from bmx_grid.perturbation import Item, Role
+from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

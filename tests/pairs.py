@@ -9,7 +9,7 @@ import numpy as np
 from bmx_grid.attribution.explain import Explanation, explain_items
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric, ground_truths
-from bmx_grid.perturbation import Item, Plan, Request
+from bmx_grid.words.perturbation import Item, Plan, Request
 
 Pair = tuple[str, str]
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from bmx_grid.measures.words.labels import THE_SIX, measures_of
-from bmx_grid.tags import Labels
+from bmx_grid.words.tags import Labels
 
 
 def plain_corpora(gold, labellings, errors, samples, rng):

@@ -14,7 +14,7 @@ from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.judgements import Judgements
 from bmx_grid.ragged import Ragged
 from bmx_grid.segments import Segment, SegmentSet, clusters
-from bmx_grid.tags import Labels, WordScores, WordTags
+from bmx_grid.words.tags import Labels, WordScores, WordTags
 
 ERASURE = Erasure()
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "then", "it", "slept"]

@@ -10,11 +10,10 @@ PACKAGE = Path(__file__).resolve().parent.parent / "bmx_grid"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 # The rooms from the ground up; a module imports from lower floors, and from its own room.
 FLOORS = [
-    {"errors", "identity", "masking", "text", "ragged", "stopping", "devices", "wording", "_version"},
-    {"tags"},
-    {"files", "terminal", "configure", "judgements", "perturbation", "measures", "alignment"},
-    {"storage"},
-    {"models", "segments", "segmentation", "progress", "boosts"},
+    {"errors", "identity", "masking", "ragged", "stopping", "devices", "wording", "_version"},
+    {"words", "storage", "terminal", "configure"},
+    {"judgements", "measures", "progress"},
+    {"models", "segments", "boosts"},
     {"datasets"},
     {"explainers", "metrics"},  # a metric may be a file of scores
     {"attribution"},

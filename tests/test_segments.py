@@ -102,7 +102,7 @@ def test_names_that_cannot_name_files(name, message):
 
 
 def test_the_longest_names_fit_into_file_names(tmp_path):
-    from bmx_grid.files import write_text
+    from bmx_grid.storage.files import write_text
 
     name = "語" * (NAME_BYTES // 3) + "x" * (NAME_BYTES % 3)
     assert SegmentSet(name, name, (), Judgements({"da": np.empty(0)})).dataset == name

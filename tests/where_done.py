@@ -21,7 +21,7 @@ from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.identity import runtime
 from bmx_grid.metrics.base import Cost
 from bmx_grid.models.loading import _chosen_device
-from bmx_grid.perturbation import Item
+from bmx_grid.words.perturbation import Item
 
 TORCH = SimpleNamespace(  # all that is asked of it; loading PyTorch takes seconds in each process
     cuda=SimpleNamespace(is_available=lambda: True, device_count=lambda: 2),

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.alignment import align, carry_labels
 from bmx_grid.analysis.table import CONTROL
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.grid import GridSpec, boosted_scores
-from bmx_grid.perturbation import Role
 from bmx_grid.sweep.plan import Setting, SweepPlan
 from bmx_grid.sweep.results import SettingResult
-from bmx_grid.tags import EOS, Rows, WordTags
+from bmx_grid.words.alignment import align, carry_labels
+from bmx_grid.words.perturbation import Role
+from bmx_grid.words.tags import EOS, Rows, WordTags
 
 RULE = (
     "Per explainer: in the setting with the largest gain at the (w, p) named, the segment that rises by the most ranks "

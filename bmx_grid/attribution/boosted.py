@@ -19,7 +19,7 @@ from bmx_grid.identity import identity, runtime
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.grid import GridSpec, Words, boosted_scores
 from bmx_grid.metrics.base import Cost, Metric
-from bmx_grid.perturbation import Item, Role
+from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
     from bmx_grid.segments import SegmentSet

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.errors import BmxError
 from bmx_grid.metrics.base import Cost, Metric
-from bmx_grid.perturbation import Item, Request
+from bmx_grid.words.perturbation import Item, Request
 
 _SHARE_AT_ONCE: dict[Cost, int] = {"light": 1, "model": 10}  # a tenth of the texts is enough work for a large model
 

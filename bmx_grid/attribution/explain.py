@@ -14,9 +14,9 @@ from bmx_grid.errors import ExplainError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import canonical_json, digest
 from bmx_grid.metrics.base import Metric, ground_truths
-from bmx_grid.perturbation import Item, Plan, Request, Role
-from bmx_grid.segmentation import WHITESPACE, PairWords, Segmented
-from bmx_grid.text import split_words
+from bmx_grid.words.perturbation import Item, Plan, Request, Role
+from bmx_grid.words.segmentation import WHITESPACE, PairWords, Segmented
+from bmx_grid.words.text import split_words
 
 Floats = NDArray[np.float64]
 

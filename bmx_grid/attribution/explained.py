@@ -12,9 +12,9 @@ from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.errors import ConfigError, ExplainError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
-from bmx_grid.perturbation import Item
 from bmx_grid.ragged import Ragged
 from bmx_grid.wording import counted
+from bmx_grid.words.perturbation import Item
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from bmx_grid.attribution.store import Slot, folder_name
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import canonical_json
 from bmx_grid.metrics.base import Metric
-from bmx_grid.perturbation import Role
-from bmx_grid.segmentation import PairWords
-from bmx_grid.storage import Place, names_in
+from bmx_grid.storage.addresses import Place, names_in
+from bmx_grid.words.perturbation import Role
+from bmx_grid.words.segmentation import PairWords
 
 
 class Places:

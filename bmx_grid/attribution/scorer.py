@@ -20,8 +20,8 @@ from bmx_grid.boosts.recipe import Recipe
 from bmx_grid.configure import build, convert, load_option
 from bmx_grid.errors import BmxError, ConfigError, DataError, ExplainError, unknown
 from bmx_grid.metrics.base import Metric
-from bmx_grid.perturbation import Item, Role
 from bmx_grid.wording import counted
+from bmx_grid.words.perturbation import Item, Role
 
 PARTS = ("metric", "explainer", "aggregation")  # settings that may be the name of an option
 OF_THE_MEAN = ("p", "w", "side", "aggregation")  # settings of the boost by p and w

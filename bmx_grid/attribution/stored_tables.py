@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.errors import StoreError
 from bmx_grid.identity import canonical_json
-from bmx_grid.perturbation import Role
 from bmx_grid.ragged import Ragged
-from bmx_grid.storage import Place, opened, replacing
+from bmx_grid.storage.addresses import Place, opened, replacing
+from bmx_grid.words.perturbation import Role
 
 VERSION = 4  # the newest that is read
 _ONE_GROUP = 3  # the version of files with one digest

@@ -14,9 +14,9 @@ from bmx_grid.boosts.base import Boost, Fitted
 from bmx_grid.boosts.identified import Identity, plain
 from bmx_grid.configure import convert
 from bmx_grid.errors import ConfigError, DataError, DataMissingError, StoreError
-from bmx_grid.files import write_text
 from bmx_grid.identity import digest
 from bmx_grid.measures.correlation import Kind
+from bmx_grid.storage.files import write_text
 
 VERSION = 1
 SUFFIXES = (".json", ".yaml", ".yml")

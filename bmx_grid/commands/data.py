@@ -20,10 +20,10 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.download.command import check, download
 from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.errors import BmxError, ConfigError, unknown
-from bmx_grid.perturbation import ROLES
 from bmx_grid.segments import SegmentSet, clusters
 from bmx_grid.terminal import RESUMES, command
 from bmx_grid.wording import counted
+from bmx_grid.words.perturbation import ROLES
 
 EPILOG = """settings:
   data_dir=DIR           the folder of the data sets (default: $BMX_DATA_DIR, or

@@ -14,8 +14,8 @@ from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.gains import GainSummary, summarise
 from bmx_grid.analysis.table import CONTROL
 from bmx_grid.errors import DataError, DataMissingError
-from bmx_grid.files import write_text
 from bmx_grid.report.table import as_csv
+from bmx_grid.storage.files import write_text
 from bmx_grid.wording import counted, setting_label, with_interval
 
 FILE = "multirun.csv"

@@ -19,10 +19,10 @@ from bmx_grid.configure import options
 from bmx_grid.datasets.archives import GZIP, gunzip
 from bmx_grid.datasets.lines import check_aligned, decode_lines, read_bytes
 from bmx_grid.errors import ConfigError, DataError
-from bmx_grid.perturbation import ROLES
 from bmx_grid.progress import Progress
 from bmx_grid.terminal import command
 from bmx_grid.wording import counted, telling_apart, visible
+from bmx_grid.words.perturbation import ROLES
 
 EPILOG = """One segment per line, in UTF-8, split at line feeds only; - is standard input,
 gzip is recognised.

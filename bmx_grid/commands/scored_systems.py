@@ -13,8 +13,8 @@ import numpy as np
 from bmx_grid.attribution.scorer import Scored, Scorer
 from bmx_grid.measures.multiplicity import holm
 from bmx_grid.measures.system_scores import PairedScores, SystemScore, by_mean, mean, paired, system_score
-from bmx_grid.perturbation import Item
 from bmx_grid.wording import number, visible
+from bmx_grid.words.perturbation import Item
 
 RESAMPLES = 1000
 LEVEL = 0.05

@@ -9,9 +9,9 @@ from typing import Any
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.attribution.scorer import Scored, Scorer
 from bmx_grid.commands.scored_systems import Systems
-from bmx_grid.perturbation import Role
-from bmx_grid.text import split_words
 from bmx_grid.wording import visible
+from bmx_grid.words.perturbation import Role
+from bmx_grid.words.text import split_words
 
 
 def _text(scorer: Scorer, scored: Scored, words: bool) -> str:

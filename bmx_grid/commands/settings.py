@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from bmx_grid.configure import convert, folder_path
 from bmx_grid.errors import ConfigError
-from bmx_grid.segmentation import Name as WordsName
 from bmx_grid.segments import check_name
-from bmx_grid.storage import Place, place
+from bmx_grid.storage.addresses import Place, place
+from bmx_grid.words.segmentation import Name as WordsName
 
 MAX_SEEDS = 100
 

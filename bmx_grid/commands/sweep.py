@@ -14,10 +14,10 @@ from bmx_grid.commands.settings import Settings, chosen_option, chosen_options
 from bmx_grid.commands.written import listed, write_chosen, write_seeds, write_tables
 from bmx_grid.configure import build, check_distinct
 from bmx_grid.errors import ConfigError
-from bmx_grid.files import remove_abandoned, write_text
 from bmx_grid.identity import digest
 from bmx_grid.masking import masked
-from bmx_grid.storage import check as check_cache
+from bmx_grid.storage.addresses import check as check_cache
+from bmx_grid.storage.files import remove_abandoned, write_text
 from bmx_grid.terminal import say
 from bmx_grid.wording import counted
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bmx_grid.files import write_text
+from bmx_grid.storage.files import write_text
 
 FIRST = ("report.html", "settings.csv")
 

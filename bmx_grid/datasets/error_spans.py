@@ -19,9 +19,9 @@ import numpy as np
 from bmx_grid.datasets.lines import read_lines
 from bmx_grid.errors import DataError, unknown
 from bmx_grid.ragged import Ragged
-from bmx_grid.tags import Labels, Rows, WordTags
-from bmx_grid.text import split_words
 from bmx_grid.wording import counted
+from bmx_grid.words.tags import Labels, Rows, WordTags
+from bmx_grid.words.text import split_words
 
 # Points of one error as in MQM (Freitag et al. 2021) for neutral to major, and 10 for critical as in later MQM data.
 WEIGHTS: Mapping[str, float] = {"neutral": 0.0, "minor": 1.0, "major": 5.0, "critical": 10.0}

@@ -20,14 +20,14 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.alignment import ENTITY, Alignment, How, align, carry_scores
 from bmx_grid.datasets.archives import archive_members
 from bmx_grid.datasets.lines import ARCHIVE_BYTES, check_aligned, parse_score, read_archive, split_row
 from bmx_grid.datasets.numbers import finite_or_nan
 from bmx_grid.errors import DataError
 from bmx_grid.ragged import Ragged
-from bmx_grid.tags import Rows
 from bmx_grid.wording import counted
+from bmx_grid.words.alignment import ENTITY, Alignment, How, align, carry_scores
+from bmx_grid.words.tags import Rows
 
 Floats = NDArray[np.float64]
 

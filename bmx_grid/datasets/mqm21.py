@@ -21,9 +21,9 @@ from bmx_grid.datasets.mqm_spans import annotated
 from bmx_grid.errors import DataError
 from bmx_grid.identity import identity
 from bmx_grid.judgements import Judgements
-from bmx_grid.perturbation import Role
 from bmx_grid.segments import Segment, SegmentSet
-from bmx_grid.tags import WordTags
+from bmx_grid.words.perturbation import Role
+from bmx_grid.words.tags import WordTags
 
 COLUMNS = ["system", "doc", "doc_id", "seg_id", "rater", "source", "target", "category", "severity"]
 REFERENCE = "ref-A"

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bmx_grid.alignment import align
 from bmx_grid.datasets.error_spans import ErrorSpan
 from bmx_grid.errors import DataError
-from bmx_grid.perturbation import Role
+from bmx_grid.words.alignment import align
+from bmx_grid.words.perturbation import Role
 
 COLUMNS = ["system", "doc", "doc_id", "seg_id", "rater", "source", "target", "category", "severity"]
 OPEN, CLOSE = "<v>", "</v>"

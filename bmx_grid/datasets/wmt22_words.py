@@ -21,11 +21,11 @@ from bmx_grid.datasets.lines import check_aligned, read_lines
 from bmx_grid.datasets.numbers import finite_or_nan
 from bmx_grid.datasets.word_tags import OK_BAD, listed_labels, rows_of_tags, rows_of_words
 from bmx_grid.errors import ConfigError, DataError, DataMissingError, unknown
-from bmx_grid.perturbation import Role
 from bmx_grid.ragged import Ragged
-from bmx_grid.tags import EOS, Labels, Rows, WordTags
-from bmx_grid.text import BLANK
 from bmx_grid.wording import counted
+from bmx_grid.words.perturbation import Role
+from bmx_grid.words.tags import EOS, Labels, Rows, WordTags
+from bmx_grid.words.text import BLANK
 
 HEADER = 3  # lines of predictions.txt before its rows: disk footprint, parameters, ensembled models
 NUMBERED = re.compile(r"\s*-\s*\d+\s+submission\s*")

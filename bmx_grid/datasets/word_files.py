@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bmx_grid.datasets.lines import read_lines, split_row
 from bmx_grid.datasets.word_tags import OK_BAD
 from bmx_grid.errors import DataError, unknown
-from bmx_grid.perturbation import Role
+from bmx_grid.words.perturbation import Role
 
 HEADER = 3  # lines of predictions.txt before its rows: disk footprint, parameters, ensembled models
 WORD_FIELDS = 7

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.alignment import How, align, carry_scores
 from bmx_grid.datasets.score_files import ScoreFile
 from bmx_grid.datasets.score_matching import Matching, segment_rows
 from bmx_grid.datasets.word_files import WordFile
 from bmx_grid.errors import DataError, DataMissingError
-from bmx_grid.perturbation import Role
 from bmx_grid.ragged import Ragged
 from bmx_grid.segments import SegmentSet
-from bmx_grid.tags import EOS, Rows, WordScores
-from bmx_grid.text import BLANK
 from bmx_grid.wording import counted
+from bmx_grid.words.alignment import How, align, carry_scores
+from bmx_grid.words.perturbation import Role
+from bmx_grid.words.tags import EOS, Rows, WordScores
+from bmx_grid.words.text import BLANK
 
 Floats = NDArray[np.float64]
 SHOWN = 5  # words named in a warning

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from bmx_grid.datasets.lines import check_aligned, read_archive, split_row
 from bmx_grid.errors import DataError
-from bmx_grid.perturbation import Role
-from bmx_grid.tags import Labels, Rows, WordTags
 from bmx_grid.wording import counted
+from bmx_grid.words.perturbation import Role
+from bmx_grid.words.tags import Labels, Rows, WordTags
 
 OK_BAD: Mapping[str, bool] = {"OK": False, "BAD": True}
 ZERO_ONE: Mapping[str, bool] = {"0": False, "1": True}

@@ -16,10 +16,10 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import Component
 from bmx_grid.measures.grid import GridInputs, GridSpec, grid_inputs
 from bmx_grid.metrics.base import Metric
-from bmx_grid.perturbation import ROLES, Item, Role
-from bmx_grid.segmentation import WHITESPACE, PairWords
 from bmx_grid.segments import SegmentSet
-from bmx_grid.tags import Rows, WordScores
+from bmx_grid.words.perturbation import ROLES, Item, Role
+from bmx_grid.words.segmentation import WHITESPACE, PairWords
+from bmx_grid.words.tags import Rows, WordScores
 
 Floats = NDArray[np.float64]
 Kind = Literal["text", "number", "count", "flag"]

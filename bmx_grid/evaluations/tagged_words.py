@@ -10,11 +10,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.alignment import Alignment, Carried, align, carry_labels, carry_scores, carry_tags
 from bmx_grid.evaluations.base import Finished, Floats
-from bmx_grid.perturbation import Role
 from bmx_grid.ragged import Ragged
-from bmx_grid.tags import EOS, Labels, Rows, WordScores, WordTags, sums_by_text
+from bmx_grid.words.alignment import Alignment, Carried, align, carry_labels, carry_scores, carry_tags
+from bmx_grid.words.perturbation import Role
+from bmx_grid.words.tags import EOS, Labels, Rows, WordScores, WordTags, sums_by_text
 
 Eos = Literal["keep", "drop"]
 Side = Literal["target", "source"]

@@ -25,7 +25,7 @@ from bmx_grid.measures.words.scores import Ranking, Ties, rank_words
 from bmx_grid.measures.words.thresholds import best_threshold, cross_fitted_labels, labels_at
 from bmx_grid.ragged import Ragged
 from bmx_grid.segments import SegmentSet
-from bmx_grid.tags import Labels
+from bmx_grid.words.tags import Labels
 
 SUM = "spearman_sum"  # the measure that asks people's scores instead of their tags
 SECONDS_PER_SEGMENT = 3e-4  # with 1,000 resamples

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.identity import Component
-from bmx_grid.perturbation import Plan, Role
 from bmx_grid.ragged import Ragged
-from bmx_grid.tags import Rows, WordScores
+from bmx_grid.words.perturbation import Plan, Role
+from bmx_grid.words.tags import Rows, WordScores
 
 if TYPE_CHECKING:
-    from bmx_grid.segmentation import PairWords
     from bmx_grid.segments import SegmentSet
+    from bmx_grid.words.segmentation import PairWords
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import identity
-from bmx_grid.perturbation import Plan
+from bmx_grid.words.perturbation import Plan
 
 
 @dataclass(frozen=True)

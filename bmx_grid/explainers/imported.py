@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.alignment import How
 from bmx_grid.datasets.error_spans import KEYS as SPAN_KEYS
 from bmx_grid.datasets.error_spans import read_error_spans, tags_of_spans
 from bmx_grid.datasets.lines import read_lines
@@ -29,15 +28,16 @@ from bmx_grid.datasets.word_tables import ROLES, read_word_file
 from bmx_grid.errors import ConfigError, DataError, DataMissingError, ExplainError, unknown
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.identity import RUNTIME, identity, runtime
-from bmx_grid.perturbation import ROLES as TEXTS
-from bmx_grid.perturbation import Plan, Role
 from bmx_grid.ragged import Ragged
-from bmx_grid.tags import Rows, WordScores
 from bmx_grid.wording import counted
+from bmx_grid.words.alignment import How
+from bmx_grid.words.perturbation import ROLES as TEXTS
+from bmx_grid.words.perturbation import Plan, Role
+from bmx_grid.words.tags import Rows, WordScores
 
 if TYPE_CHECKING:
-    from bmx_grid.segmentation import PairWords
     from bmx_grid.segments import SegmentSet
+    from bmx_grid.words.segmentation import PairWords
 
 KEY = "explainer.imported"
 PLACEHOLDERS = ("metric", "language_pair", "dataset", "side")

@@ -24,9 +24,9 @@ from bmx_grid.identity import identity, runtime
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.loading import Device, Dtype
 from bmx_grid.models.masked_lm import MaskedLM, load_masked_lm
-from bmx_grid.perturbation import Plan
-from bmx_grid.text import join_words
 from bmx_grid.wording import counted
+from bmx_grid.words.perturbation import Plan
+from bmx_grid.words.text import join_words
 
 Place = tuple[list[str], NDArray[np.float64]]  # the candidates of one word, and their weights
 

@@ -20,7 +20,7 @@ from bmx_grid.explainers import lime_library
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.threads import one_blas_thread
 from bmx_grid.identity import identity
-from bmx_grid.perturbation import Plan
+from bmx_grid.words.perturbation import Plan
 
 _LIBRARY_ONLY = {"feature_selection": "none", "num_features": None, "bow": False, "distance_metric": "cosine"}
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from bmx_grid.explainers.replay import Answer, record, replay
 from bmx_grid.explainers.threads import one_blas_thread
-from bmx_grid.perturbation import Plan
-from bmx_grid.text import join_words, split_words
+from bmx_grid.words.perturbation import Plan
+from bmx_grid.words.text import join_words, split_words
 
 FeatureSelection = Literal["none", "auto", "highest_weights", "forward_selection", "lasso_path"]
 DistanceMetric = Literal["cosine", "euclidean", "manhattan"]

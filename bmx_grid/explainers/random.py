@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.perturbation import Plan
+from bmx_grid.words.perturbation import Plan
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from bmx_grid.explainers import shap_library
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.threads import one_blas_thread
 from bmx_grid.identity import identity
-from bmx_grid.perturbation import Plan
 from bmx_grid.wording import counted
+from bmx_grid.words.perturbation import Plan
 
 _MOST_EXACT = 15  # words; 32,768 masks
 _MOST_EVALS = 1_000_000  # per side: each is a text to score

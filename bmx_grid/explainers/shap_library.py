@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.explainers.replay import Answer, global_generator, record, replay
 from bmx_grid.explainers.threads import one_blas_thread
-from bmx_grid.perturbation import Plan
+from bmx_grid.words.perturbation import Plan
 
 Algorithm = Literal["exact", "permutation", "kernel", "partition"]
 Choice = Literal["auto", "exact", "permutation", "kernel", "partition"]

@@ -16,7 +16,7 @@ from bmx_grid.errors import ConfigError
 from bmx_grid.identity import digest, identity, runtime
 from bmx_grid.measures.one_vs_rest import Agreement, one_vs_rest, weighted
 from bmx_grid.metrics.base import Floats, Metric
-from bmx_grid.perturbation import Item
+from bmx_grid.words.perturbation import Item
 
 if TYPE_CHECKING:
     from bmx_grid.segments import SegmentSet

@@ -13,7 +13,7 @@ from bmx_grid.metrics._references import OfReferences, best
 from bmx_grid.metrics.base import Cost, Floats, GroundTruth, Metric, pairs_of, reads_one
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
-from bmx_grid.perturbation import Item, Role
+from bmx_grid.words.perturbation import Item, Role
 
 
 @dataclass(frozen=True, kw_only=True)

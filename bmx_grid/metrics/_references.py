@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity, runtime
 from bmx_grid.metrics.base import Floats, Metric
-from bmx_grid.perturbation import Item
+from bmx_grid.words.perturbation import Item
 
 if TYPE_CHECKING:
     from bmx_grid.segments import SegmentSet

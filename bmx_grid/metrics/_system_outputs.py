@@ -14,8 +14,8 @@ import numpy as np
 from bmx_grid.datasets.best_systems import how_many
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.identity import digest
-from bmx_grid.text import split_words
 from bmx_grid.wording import counted, named
+from bmx_grid.words.text import split_words
 
 if TYPE_CHECKING:
     from bmx_grid.segments import SegmentSet

@@ -11,7 +11,7 @@ import numpy as np
 from bmx_grid.identity import identity
 from bmx_grid.metrics._seq2seq import Seq2SeqMetric, score_of
 from bmx_grid.metrics.base import Floats
-from bmx_grid.perturbation import ROLES, Item, Role
+from bmx_grid.words.perturbation import ROLES, Item, Role
 
 Direction = Literal["source->hypothesis", "hypothesis->source", "reference->hypothesis", "hypothesis->reference", "f"]
 

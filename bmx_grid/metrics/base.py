@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.identity import Component
-from bmx_grid.perturbation import Item, Request, Role
+from bmx_grid.words.perturbation import Item, Request, Role
 
 if TYPE_CHECKING:
     from bmx_grid.segments import SegmentSet

@@ -13,7 +13,7 @@ from bmx_grid.identity import identity
 from bmx_grid.metrics._greedy_matching import bert_score_tokens, best_matches, special_ids
 from bmx_grid.metrics._neural import NearestReference, distinct_texts
 from bmx_grid.metrics._token_pairs import TokenVectors, score_token_pairs
-from bmx_grid.perturbation import Item
+from bmx_grid.words.perturbation import Item
 
 
 @dataclass(frozen=True, kw_only=True)

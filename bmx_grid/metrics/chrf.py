@@ -16,7 +16,7 @@ from bmx_grid.metrics._references import OfReferences, best
 from bmx_grid.metrics.base import Floats, reads_one
 from bmx_grid.metrics.ngrams.counts import count_ngrams, ngrams_of
 from bmx_grid.metrics.ngrams.masked_side import MaskedSide, Tokenizer, sides_of_items, sides_of_request
-from bmx_grid.perturbation import Item, Request, Role
+from bmx_grid.words.perturbation import Item, Request, Role
 
 _EPSILON = 1e-16  # as in sacrebleu.CHRF
 _LONGEST = 100  # n-grams: time and memory grow with each order, and sentences share none of hundreds of tokens

@@ -16,7 +16,7 @@ from bmx_grid.measures.one_vs_rest import weighted
 from bmx_grid.metrics._mixed import Mixed
 from bmx_grid.metrics.base import Cost, Floats, GivenScores, Metric
 from bmx_grid.models.kept import Value, kept, key_of, made_or_kept
-from bmx_grid.perturbation import ROLES, Item, Role
+from bmx_grid.words.perturbation import ROLES, Item, Role
 
 if TYPE_CHECKING:
     from bmx_grid.segments import SegmentSet

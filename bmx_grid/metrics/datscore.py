@@ -21,7 +21,7 @@ from bmx_grid.metrics.base import Floats
 from bmx_grid.models.generation import Decoding, translate
 from bmx_grid.models.kept import Kept, Value, kept, key_of, made_or_kept
 from bmx_grid.models.languages import languages_of
-from bmx_grid.perturbation import ROLES, Item, Role
+from bmx_grid.words.perturbation import ROLES, Item, Role
 
 if TYPE_CHECKING:
     from bmx_grid.segments import SegmentSet

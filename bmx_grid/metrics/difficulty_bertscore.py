@@ -19,7 +19,7 @@ from bmx_grid.metrics._matched_pairs import Match, Pair, matches_of
 from bmx_grid.metrics._system_outputs import Places, SystemOutputs, outputs_of
 from bmx_grid.metrics.base import Floats, GroundTruth, pairs_of
 from bmx_grid.metrics.bertscore import BertScore
-from bmx_grid.perturbation import Item
+from bmx_grid.words.perturbation import Item
 
 if TYPE_CHECKING:
     from bmx_grid.segments import SegmentSet

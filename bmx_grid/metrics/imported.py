@@ -19,7 +19,7 @@ from bmx_grid.datasets.tabular import MAX_BYTES
 from bmx_grid.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.identity import RUNTIME, digest, identity, runtime
 from bmx_grid.metrics.base import GivenScores, Metric
-from bmx_grid.perturbation import Item, Role
+from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
     from bmx_grid.segments import SegmentSet

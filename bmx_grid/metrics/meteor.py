@@ -18,7 +18,7 @@ from bmx_grid.errors import BmxError, UnavailableError
 from bmx_grid.identity import runtime
 from bmx_grid.metrics._references import OfReferences
 from bmx_grid.metrics.base import Floats, reads_one
-from bmx_grid.perturbation import Item, Role
+from bmx_grid.words.perturbation import Item, Role
 
 _INSTALL = "pip install 'bmx-grid[meteor]'"
 # Of the task "rank", the program's default, for English

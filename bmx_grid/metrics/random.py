@@ -10,7 +10,7 @@ import numpy as np
 
 from bmx_grid.identity import identity
 from bmx_grid.metrics.base import Floats, GroundTruth, Metric, pairs_of, reads_one
-from bmx_grid.perturbation import Item, Role
+from bmx_grid.words.perturbation import Item, Role
 
 
 @dataclass(frozen=True)

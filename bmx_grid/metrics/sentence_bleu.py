@@ -18,7 +18,7 @@ from bmx_grid.metrics.base import Floats, reads_one
 from bmx_grid.metrics.ngrams.bits import count_masked
 from bmx_grid.metrics.ngrams.counts import NgramCounts, count_against_all, count_ngrams, ngrams_of
 from bmx_grid.metrics.ngrams.masked_side import Tokenizer, sides_of_items
-from bmx_grid.perturbation import Item, Request, Role
+from bmx_grid.words.perturbation import Item, Request, Role
 
 _ORDERS = 4
 _SMOOTH_VALUES = {"add-k": 1.0, "floor": 0.1}

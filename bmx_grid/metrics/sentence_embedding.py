@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bmx_grid.identity import identity
 from bmx_grid.metrics._neural import NearestReference, distinct_texts
 from bmx_grid.models.encoding import Ints, hidden_states, in_batches, tokenize
-from bmx_grid.perturbation import Item
+from bmx_grid.words.perturbation import Item
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ import numpy as np
 from bmx_grid.identity import identity
 from bmx_grid.metrics._references import OfReferences
 from bmx_grid.metrics.base import Floats, reads_one
-from bmx_grid.perturbation import Item, Role
+from bmx_grid.words.perturbation import Item, Role
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from bmx_grid.errors import UnavailableError
 from bmx_grid.identity import identity, runtime
 from bmx_grid.metrics.base import Cost, Floats, Metric, pairs_of, reads_one
-from bmx_grid.perturbation import Item, Role
+from bmx_grid.words.perturbation import Item, Role
 
 
 @dataclass(frozen=True, kw_only=True)

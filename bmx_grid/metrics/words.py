@@ -17,7 +17,7 @@ from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.identity import identity
 from bmx_grid.metrics._references import OfReferences, best
 from bmx_grid.metrics.base import Floats, pairs_of, reads_one
-from bmx_grid.perturbation import Item, Role
+from bmx_grid.words.perturbation import Item, Role
 
 Measure = Literal["precision", "recall", "f1"]
 

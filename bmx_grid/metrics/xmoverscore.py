@@ -17,7 +17,7 @@ from bmx_grid.models.encoding import tokenize
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.language_model import normalised_likelihood
 from bmx_grid.models.loading import load_model
-from bmx_grid.perturbation import Item
+from bmx_grid.words.perturbation import Item
 
 
 @dataclass(frozen=True, kw_only=True)

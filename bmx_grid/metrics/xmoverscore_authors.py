@@ -13,7 +13,7 @@ from bmx_grid.identity import identity
 from bmx_grid.metrics._authors_text import check_libraries, check_text_libraries, detokenized, truecased
 from bmx_grid.metrics._token_pairs import TokenVectors
 from bmx_grid.metrics.xmoverscore import XMoverScore
-from bmx_grid.perturbation import Item
+from bmx_grid.words.perturbation import Item
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from bmx_grid.errors import StoreError
 from bmx_grid.identity import canonical_json, digest
-from bmx_grid.storage import Address, Place, listed, locked, opened, place, replacing
+from bmx_grid.storage.addresses import Address, Place, listed, locked, opened, place, replacing
 
 Value = str | tuple[float, ...]
 Make = Callable[[list[str]], Iterator[Mapping[str, Value]]]  # what is missing -> parts, as they are made

@@ -15,8 +15,8 @@ from bmx_grid.errors import UnavailableError
 from bmx_grid.models.encoding import Ints, in_batches, padded
 from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
 from bmx_grid.models.truncation import note
-from bmx_grid.text import join_words
 from bmx_grid.wording import counted
+from bmx_grid.words.text import join_words
 
 
 @dataclass(frozen=True, eq=False)

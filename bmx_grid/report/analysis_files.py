@@ -21,7 +21,6 @@ from bmx_grid.analysis.table import CONTROL
 from bmx_grid.analysis.word_examples import WordExample, choose_word_examples
 from bmx_grid.errors import DataError
 from bmx_grid.evaluations.grid import GridEvaluation
-from bmx_grid.files import write_text
 from bmx_grid.identity import digest
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.report.figures.all import draw_all
@@ -30,6 +29,7 @@ from bmx_grid.report.page.html import is_current, write_metrics_report, write_re
 from bmx_grid.report.page.pictures import pictures
 from bmx_grid.report.summary import WIDEST
 from bmx_grid.report.table import as_text, write_tables
+from bmx_grid.storage.files import write_text
 from bmx_grid.sweep.plan import SweepPlan
 from bmx_grid.sweep.results import SettingResult, evaluation_tables
 from bmx_grid.wording import counted, setting_label

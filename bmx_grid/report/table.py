@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from bmx_grid.analysis.base import Cell, Table, Value
-from bmx_grid.files import write_text
+from bmx_grid.storage.files import write_text
 from bmx_grid.wording import visible
 
 Format = Literal["txt", "md", "tex", "csv"]

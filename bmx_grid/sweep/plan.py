@@ -18,13 +18,13 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.errors import BmxError, ConfigError, DataMissingError, ExplainError
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.metrics.base import GivenScores, Metric
-from bmx_grid.perturbation import Item, Role
-from bmx_grid.segmentation import WHITESPACE, PairWords
-from bmx_grid.segmentation import Name as WordsName
 from bmx_grid.segments import SegmentSet, check_name, clusters
-from bmx_grid.storage import Place
-from bmx_grid.tags import Rows
+from bmx_grid.storage.addresses import Place
 from bmx_grid.wording import counted, setting_label
+from bmx_grid.words.perturbation import Item, Role
+from bmx_grid.words.segmentation import WHITESPACE, PairWords
+from bmx_grid.words.segmentation import Name as WordsName
+from bmx_grid.words.tags import Rows
 
 ALONE = "none"  # the explainer's name in settings of a metric alone
 

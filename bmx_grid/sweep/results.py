@@ -12,11 +12,11 @@ import numpy as np
 
 from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, check_rows
 from bmx_grid.evaluations.grid import GridOfSetting, not_evaluated
-from bmx_grid.files import replacing
 from bmx_grid.identity import canonical_json
 from bmx_grid.measures.grid import GridResult
-from bmx_grid.perturbation import ROLES
+from bmx_grid.storage.files import replacing
 from bmx_grid.wording import file_stem, setting_label
+from bmx_grid.words.perturbation import ROLES
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,13 +15,13 @@ from bmx_grid.errors import BmxError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.truncation import truncated
-from bmx_grid.perturbation import Item
-from bmx_grid.segmentation import PairWords
 from bmx_grid.sweep.evaluated import Evaluations, Outcome, Progress, finish
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.plan import PlannedSetting, SweepPlan
 from bmx_grid.sweep.quicker import pays, wherever_quicker
 from bmx_grid.terminal import plain_warnings
+from bmx_grid.words.perturbation import Item
+from bmx_grid.words.segmentation import PairWords
 
 EACH = 2  # lots of settings for each worker, at least, so that none is left without work
 

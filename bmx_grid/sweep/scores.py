@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.evaluations.base import NAMES, Columns, Finished
-from bmx_grid.perturbation import ROLES
 from bmx_grid.sweep.results import SettingResult, in_order, repeated
+from bmx_grid.words.perturbation import ROLES
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -27,7 +27,6 @@ from bmx_grid.commands.settings import chosen_options
 from bmx_grid.configure import build
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.errors import BmxError, ConfigError, DataMissingError, unknown
-from bmx_grid.files import replacing
 from bmx_grid.measures.ablations import ALONE, LEFT_OUT, WHOLE, Ablation, ablations, mean_of
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.metrics._mixed import Mixed
@@ -36,6 +35,7 @@ from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.datscore import DatScore
 from bmx_grid.report.figures.canvas import COLUMN, canvas, style, thin_grid
 from bmx_grid.report.figures.palette import BLUE, INK
+from bmx_grid.storage.files import replacing
 
 Floats = NDArray[np.float64]
 HEADER = ("dataset", "language_pair", "kind", "name", "correlation", "difference", "weight")

@@ -20,7 +20,7 @@ from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.system_scores import student_interval
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.metrics.words import Wer, WordMatch
-from bmx_grid.perturbation import Item
+from bmx_grid.words.perturbation import Item
 
 RESULTS = False  # the examples are in expected.yaml
 LEVELS = (0.01, 0.05, 0.10)

@@ -45,12 +45,12 @@ from thresholds_sampled import Sampled, needs, rows, sampled
 from bmx_grid._version import __version__
 from bmx_grid.datasets.wmt22_words import Choice
 from bmx_grid.errors import ConfigError, unknown
-from bmx_grid.files import replacing, write_text
 from bmx_grid.identity import digest
 from bmx_grid.measures.words.discrimination import SIZES
 from bmx_grid.measures.words.synthetic import DRAWN, SYNTHETIC
 from bmx_grid.progress import Progress
 from bmx_grid.report.figures.canvas import QUICK, save_new
+from bmx_grid.storage.files import replacing, write_text
 from bmx_grid.terminal import command
 
 HERE = Path(__file__).resolve().parent

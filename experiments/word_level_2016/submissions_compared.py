@@ -16,7 +16,7 @@ from bmx_grid.measures.words.intervals import label_measures
 from bmx_grid.measures.words.labels import MEASURES, THE_SIX, measures, statistics
 from bmx_grid.measures.words.randomisation import Randomised, approximate_randomisation, p_bounds
 from bmx_grid.measures.words.synthetic import DRAWN, SYNTHETIC, synthetic_labels
-from bmx_grid.tags import Labels
+from bmx_grid.words.tags import Labels
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]

@@ -20,7 +20,7 @@ from bmx_grid.analysis.run import analyse
 from bmx_grid.analysis.word_examples import FEWEST_WORDS, choose_word_examples
 from bmx_grid.evaluations.words import WordsEvaluation
 from bmx_grid.report.figures.plausibility import plausibility as drawn
-from bmx_grid.tags import Labels, WordTags
+from bmx_grid.words.tags import Labels, WordTags
 
 
 def row(value, explainer="lime", pair="a", *, measure="auc", side="target", metric="m", half=0.02):

@@ -21,9 +21,9 @@ from bmx_grid.measures.grid import boosted_scores
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
-from bmx_grid.perturbation import Item
 from bmx_grid.ragged import Ragged
-from bmx_grid.text import split_words
+from bmx_grid.words.perturbation import Item
+from bmx_grid.words.text import split_words
 
 
 class OtherMean(PowerMean):

@@ -15,7 +15,7 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.identity import identity
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.perturbation import Item, Plan
+from bmx_grid.words.perturbation import Item, Plan
 
 PAIRS = [(f"a b{number % 7} c d", f"e f{number} g")[::1] for number in range(30)] + [("", "x"), ("x", ""), ("y", "y")]
 

@@ -8,8 +8,8 @@ from bmx_grid.attribution.explain import explain_items, explanation_identity
 from bmx_grid.attribution.places import Places, distinct
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.lime import Lime
-from bmx_grid.perturbation import Item
-from bmx_grid.segmentation import WHITESPACE, PairWords
+from bmx_grid.words.perturbation import Item
+from bmx_grid.words.segmentation import WHITESPACE, PairWords
 
 HASH, ERASURE, LIME = HashMetric(), Erasure(), Lime()
 READS = ("source", "hypothesis")

@@ -12,8 +12,8 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.perturbation import Item, Plan, Request
-from bmx_grid.segmentation import WHITESPACE, PairWords
+from bmx_grid.words.perturbation import Item, Plan, Request
+from bmx_grid.words.segmentation import WHITESPACE, PairWords
 
 LETTERS = PairWords("unicode", "characters")
 ITEM = Item(source="我们去 北京。", hypothesis="Don't go, now!")

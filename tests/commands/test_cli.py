@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from fakes import ROOT, composed
 
-from bmx_grid import files
 from bmx_grid.__main__ import _run
 from bmx_grid.commands.compose import compose_and_run
 from bmx_grid.commands.sweep import run
 from bmx_grid.errors import BmxError
+from bmx_grid.storage import files
 from bmx_grid.terminal import command as answered
 
 pytestmark = pytest.mark.usefixtures("blank_figures")

@@ -11,8 +11,8 @@ from bmx_grid.errors import UnavailableError
 from bmx_grid.identity import canonical_json
 from bmx_grid.judgements import Judgements
 from bmx_grid.metrics.base import Metric
-from bmx_grid.perturbation import ROLES, Plan
 from bmx_grid.segments import Segment, SegmentSet
+from bmx_grid.words.perturbation import ROLES, Plan
 
 PAIRS = [
     ("The cat sat on the mat .", "A cat sat on the mat ."),

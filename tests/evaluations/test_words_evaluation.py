@@ -17,7 +17,7 @@ from bmx_grid.evaluations.words import WordsEvaluation
 from bmx_grid.judgements import Judgements
 from bmx_grid.ragged import Ragged
 from bmx_grid.segments import SegmentSet
-from bmx_grid.tags import Labels, WordTags
+from bmx_grid.words.tags import Labels, WordTags
 
 WORDS = WordsEvaluation(resamples=200)
 OF_SCORES = ["auc", "ap", "recall_at_k"]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.perturbation import Plan
+from bmx_grid.words.perturbation import Plan
 
 
 def generator(seed: int) -> np.random.Generator:

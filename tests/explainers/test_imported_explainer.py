@@ -11,9 +11,9 @@ import pytest
 from bmx_grid.errors import ConfigError, DataError, DataMissingError, ExplainError
 from bmx_grid.explainers.imported import Imported
 from bmx_grid.judgements import Judgements
-from bmx_grid.segmentation import WHITESPACE, PairWords
 from bmx_grid.segments import Segment, SegmentSet
-from bmx_grid.tags import Labels, WordTags
+from bmx_grid.words.segmentation import WHITESPACE, PairWords
+from bmx_grid.words.tags import Labels, WordTags
 
 TEXTS = ["the cat sat.", "no  dogs"]  # two blanks: an empty word
 TOKENS = (("the", "cat", "sat", ".", "<EOS>"), ("no", "dogs", "<EOS>"))

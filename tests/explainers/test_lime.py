@@ -8,8 +8,8 @@ from explaining import explained, generator, hash_scores, side
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.explainers.lime import Lime, draw_masks, solve
-from bmx_grid.perturbation import Plan
-from bmx_grid.text import join_words, split_words
+from bmx_grid.words.perturbation import Plan
+from bmx_grid.words.text import join_words, split_words
 
 SIDES = {
     "one word": side(1),

@@ -9,7 +9,7 @@ from explaining import explained, generator, hash_scores, side
 
 from bmx_grid.errors import ConfigError, ExplainError
 from bmx_grid.explainers.shap import Shap, draw_orders
-from bmx_grid.text import join_words
+from bmx_grid.words.text import join_words
 
 SIDES = {
     "one word": side(1),
@@ -97,7 +97,7 @@ def test_both_backends_agree_on_real_segments_with_sentence_bleu(data_dir):
 
     from bmx_grid.configure import build, load_option
     from bmx_grid.datasets.base import DatasetReader
-    from bmx_grid.text import split_words
+    from bmx_grid.words.text import split_words
 
     bleu = BLEU(smooth_method="add-k", effective_order=True)
     reader = build(load_option("dataset", "wmt17"), DatasetReader, "dataset.wmt17")

@@ -6,7 +6,7 @@ from sklearn.metrics import f1_score, matthews_corrcoef
 
 from bmx_grid.measures.words.labels import COLUMNS, MEASURES, measures, measures_of, statistics
 from bmx_grid.measures.words.spans import Spans, matched
-from bmx_grid.tags import Labels
+from bmx_grid.words.tags import Labels
 
 NAN = float("nan")
 

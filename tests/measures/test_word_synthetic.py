@@ -6,7 +6,7 @@ import pytest
 from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.measures.words.labels import measures_of
 from bmx_grid.measures.words.synthetic import DRAWN, SYNTHETIC, synthetic_labels
-from bmx_grid.tags import Labels
+from bmx_grid.words.tags import Labels
 
 
 def truth(words, bad, seed=0):

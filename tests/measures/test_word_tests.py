@@ -16,7 +16,7 @@ from bmx_grid.measures.words.labels import MEASURES, THE_SIX, measures_of, stati
 from bmx_grid.measures.words.randomisation import Randomised, approximate_randomisation, p_bounds
 from bmx_grid.measures.words.thresholds import best_threshold, cross_fitted_labels, labels_at
 from bmx_grid.ragged import Ragged
-from bmx_grid.tags import Labels
+from bmx_grid.words.tags import Labels
 
 
 def some_labels(rng, texts=40):

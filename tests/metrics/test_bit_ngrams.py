@@ -11,7 +11,7 @@ from bmx_grid.metrics.ngrams.bits import _bit_side, count_masked
 from bmx_grid.metrics.ngrams.counts import NgramCounts, count_ngrams
 from bmx_grid.metrics.ngrams.masked_side import sides_of_request
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
-from bmx_grid.perturbation import Plan, Request
+from bmx_grid.words.perturbation import Plan, Request
 
 TOKENIZER = sentence_bleu._tokenizer("13a", False)
 SIDES = ("ground_truth", "hypothesis")

@@ -21,8 +21,8 @@ from bmx_grid.models import kept
 from bmx_grid.models.generation import Decoding, translate
 from bmx_grid.models.languages import languages_of, load_translator
 from bmx_grid.models.translation import forced
-from bmx_grid.perturbation import Item
 from bmx_grid.segments import Segment, SegmentSet
+from bmx_grid.words.perturbation import Item
 
 ITEMS = [
     Item("Die Katze saß auf der Matte .", "The cat sat on the mat .", "A cat sat on the mat ."),

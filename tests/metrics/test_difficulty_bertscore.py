@@ -16,8 +16,8 @@ from bmx_grid.metrics import _difficulty, _matched_pairs, _token_pairs, difficul
 from bmx_grid.metrics.bertscore import BertScore
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.models import encoding
-from bmx_grid.perturbation import Item
 from bmx_grid.segments import Segment, SegmentSet
+from bmx_grid.words.perturbation import Item
 
 REFERENCE = "The cat sat on the mat ."
 SEGMENTS = [

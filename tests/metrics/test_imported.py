@@ -12,8 +12,8 @@ from bmx_grid.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.judgements import Judgements
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.imported import Imported
-from bmx_grid.perturbation import Item
 from bmx_grid.segments import Segment, SegmentSet
+from bmx_grid.words.perturbation import Item
 
 
 def segments_of(pair="en-de", dataset="some", systems=(None,)):

@@ -10,7 +10,7 @@ import pytest
 from bmx_grid.errors import BmxError, UnavailableError
 from bmx_grid.metrics import meteor
 from bmx_grid.metrics.meteor import Meteor
-from bmx_grid.perturbation import Item
+from bmx_grid.words.perturbation import Item
 
 ITEMS = [
     Item(reference="the cat sat on the mat", hypothesis="the cat is on the mat"),

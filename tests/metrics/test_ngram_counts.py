@@ -16,7 +16,7 @@ from bmx_grid.metrics.ngrams.counts import count_ngrams, ngrams_of
 from bmx_grid.metrics.ngrams.masked_side import MaskedSide
 from bmx_grid.metrics.random import RandomMetric
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
-from bmx_grid.perturbation import Plan, Request
+from bmx_grid.words.perturbation import Plan, Request
 
 
 def grams(tokens: list[str], order: int) -> Counter:

@@ -20,8 +20,8 @@ from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.metrics.sentence_embedding import SentenceEmbedding
 from bmx_grid.metrics.ter import Ter
 from bmx_grid.metrics.words import Wer, WordMatch
-from bmx_grid.perturbation import Item
 from bmx_grid.segments import Segment, SegmentSet
+from bmx_grid.words.perturbation import Item
 
 WORDS = ["a", "b", "c", "d", "ab", "abc", "the", "cat", "sat", ".", ",", "mat"]
 COUNTS = [1, 2, 3, 4]

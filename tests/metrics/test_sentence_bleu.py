@@ -15,7 +15,7 @@ from bmx_grid.errors import ConfigError, UnavailableError
 from bmx_grid.metrics import sentence_bleu
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
-from bmx_grid.perturbation import Plan
+from bmx_grid.words.perturbation import Plan
 
 SETTINGS = [
     pytest.param({}, id="paper"),

@@ -7,7 +7,7 @@ from bmx_grid.configure import build, load_option
 from bmx_grid.errors import ConfigError
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.words import Wer, WordMatch
-from bmx_grid.perturbation import Item
+from bmx_grid.words.perturbation import Item
 
 REFERENCE = "Israeli officials are responsible for airport security"
 A = "Israeli officials responsibility of airport safety"

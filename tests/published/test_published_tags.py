@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from bmx_grid.alignment import carry_tags
 from bmx_grid.datasets.error_spans import tags_of_spans
 from bmx_grid.datasets.lines import read_archive, read_lines
 from bmx_grid.datasets.mlqe_glass_box import read_model_scores, read_sub_words, word_probabilities
@@ -12,6 +11,7 @@ from bmx_grid.datasets.mqm_spans import annotated
 from bmx_grid.datasets.wmt22_words import read_gold
 from bmx_grid.datasets.word_tags import eval4nlp21_tags, mlqe_pe_test20_tags, mlqe_pe_test21_tags
 from bmx_grid.measures.words.scores import rank_words
+from bmx_grid.words.alignment import carry_tags
 
 # sentences, source words (errors), target words (errors), sentences without a target error
 EVAL4NLP = {

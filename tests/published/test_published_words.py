@@ -15,7 +15,7 @@ from bmx_grid.datasets.wmt22_words import (
 )
 from bmx_grid.measures.words.labels import measures_of
 from bmx_grid.measures.words.scores import rank_words
-from bmx_grid.tags import Labels
+from bmx_grid.words.tags import Labels
 
 WORD_PAIRS = ("en-cs", "en-de", "en-ja", "en-mr", "en-ru")
 WMT22 = "wmt-qe-2022-data"

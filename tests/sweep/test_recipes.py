@@ -177,7 +177,7 @@ def test_a_metric_that_is_fitted_to_its_data_sets_has_no_recipe():
     from types import SimpleNamespace
 
     from bmx_grid.explainers.erasure import Erasure
-    from bmx_grid.segmentation import WHITESPACE
+    from bmx_grid.words.segmentation import WHITESPACE
 
     settings = [
         SimpleNamespace(

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.measures.words.spans import Spans, matched
-from bmx_grid.tags import Labels, sums_by_text
+from bmx_grid.words.tags import Labels, sums_by_text
 
 Floats = NDArray[np.float64]
 

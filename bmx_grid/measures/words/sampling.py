@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from bmx_grid.errors import DataError
 from bmx_grid.measures.ordered import compiled
 from bmx_grid.measures.words.labels import statistics
-from bmx_grid.tags import Labels, sums_by_text
 from bmx_grid.wording import counted
+from bmx_grid.words.tags import Labels, sums_by_text
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

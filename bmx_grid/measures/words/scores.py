@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.ragged import Ragged
-from bmx_grid.tags import Labels, sums_by_text
+from bmx_grid.words.tags import Labels, sums_by_text
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.tags import Labels, sums_by_text
+from bmx_grid.words.tags import Labels, sums_by_text
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

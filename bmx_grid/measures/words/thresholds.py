@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from bmx_grid.measures.best import TIE
 from bmx_grid.measures.resampling import codes, number_of
 from bmx_grid.ragged import Ragged
-from bmx_grid.tags import Labels
+from bmx_grid.words.tags import Labels
 
 Floats = NDArray[np.float64]
 FOLDS = 3  # a stream of random numbers of its own, whatever else the seed is used for

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bmx_grid.metrics.ngrams.counts import NgramCounts, count_ngrams, join_counts
 from bmx_grid.metrics.ngrams.masked_side import Tokenizer, Tokens, fixed_text, reads_word_by_word, sides_of_request
 from bmx_grid.metrics.ngrams.trie import NgramTrie
-from bmx_grid.perturbation import Request
+from bmx_grid.words.perturbation import Request
 
 Bits = NDArray[np.uint64]
 

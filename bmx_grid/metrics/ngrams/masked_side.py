@@ -10,8 +10,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.perturbation import Item, Plan, Request
-from bmx_grid.text import split_words
+from bmx_grid.words.perturbation import Item, Plan, Request
+from bmx_grid.words.text import split_words
 
 Tokens = tuple[str, ...]
 

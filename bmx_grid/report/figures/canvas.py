@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.errors import StoreError
-from bmx_grid.files import replacing, write_text
 from bmx_grid.identity import digest
 from bmx_grid.report.figures.current import KEY, is_current, stamped
 from bmx_grid.report.figures.palette import FAINT, INK, QUIET
+from bmx_grid.storage.files import replacing, write_text
 from bmx_grid.wording import visible
 
 if TYPE_CHECKING:

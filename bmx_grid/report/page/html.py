@@ -21,11 +21,11 @@ from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
 from bmx_grid.analysis.word_examples import RULE as WORD_RULE
 from bmx_grid.analysis.word_examples import WordExample
-from bmx_grid.files import write_text
 from bmx_grid.report.names import label, setting_in_words, written
 from bmx_grid.report.page.heat_map import heat_maps
 from bmx_grid.report.page.introduction import introduction
 from bmx_grid.report.page.pictures import Picture, inline
+from bmx_grid.storage.files import write_text
 from bmx_grid.wording import METRIC_ALONE, MINUS, factor_in_words, point_in_words, typeset, visible
 
 VERSION = 8  # raise when the page changes, so that older pages are written again

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bmx_grid.errors import BmxError, ConfigError, StoreError, UnavailableError
-from bmx_grid.files import remove_abandoned
 from bmx_grid.identity import runtime
 from bmx_grid.stopping import uninterrupted
+from bmx_grid.storage.files import remove_abandoned
 from bmx_grid.sweep.executors.base import KEPT, Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.futures import Lane, results
 

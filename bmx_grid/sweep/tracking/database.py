@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from bmx_grid.errors import StoreError
-from bmx_grid.files import remove_abandoned, replacing
+from bmx_grid.storage.files import remove_abandoned, replacing
 
 SQLITE = "sqlite:///"
 OTHERS_SECONDS = 180.0  # for others to make the database: seconds of work, a minute where four share a busy core

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.text import join_words
+from bmx_grid.words.text import join_words
 
 Role = Literal["source", "reference", "hypothesis"]
 ROLES: tuple[Role, ...] = ("source", "reference", "hypothesis")  # the order of the texts of an item

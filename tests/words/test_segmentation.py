@@ -5,8 +5,8 @@ import builtins
 import pytest
 
 from bmx_grid.errors import ConfigError, UnavailableError
-from bmx_grid.segmentation import segmentation
-from bmx_grid.text import split_words
+from bmx_grid.words.segmentation import segmentation
+from bmx_grid.words.text import split_words
 
 TEXTS = [
     pytest.param("", id="empty"),

@@ -5,7 +5,7 @@ import pytest
 
 from bmx_grid.errors import DataError
 from bmx_grid.judgements import Judgements
-from bmx_grid.tags import Labels, WordTags
+from bmx_grid.words.tags import Labels, WordTags
 
 
 def tags(*rows):

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.ragged import Ragged
-from bmx_grid.tags import Labels, WordTags
-from bmx_grid.text import BLANK
+from bmx_grid.words.tags import Labels, WordTags
+from bmx_grid.words.text import BLANK
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bmx_grid.errors import BmxError, ConfigError, StoreError
-from bmx_grid.files import replacing as replacing_file
 from bmx_grid.masking import masked_address
+from bmx_grid.storage.files import replacing as replacing_file
 
 ANSWERS_WITHIN = 30.0  # seconds that a store has for its first answer
 CONNECTS_WITHIN, READS_WITHIN = 10, 60  # seconds per request of S3

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from bmx_grid.errors import ConfigError, UnavailableError, unknown
-from bmx_grid.perturbation import Role
-from bmx_grid.text import BLANK, split_words
+from bmx_grid.words.perturbation import Role
+from bmx_grid.words.text import BLANK, split_words
 
 Name = Literal["whitespace", "unicode"]
 Engine = Literal["auto", "icu", "characters"]

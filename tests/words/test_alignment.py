@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from bmx_grid.alignment import align, carry_back, carry_labels, carry_scores, carry_tags
 from bmx_grid.errors import ConfigError
 from bmx_grid.ragged import Ragged
-from bmx_grid.tags import Labels, WordTags
+from bmx_grid.words.alignment import align, carry_back, carry_labels, carry_scores, carry_tags
+from bmx_grid.words.tags import Labels, WordTags
 
 # tokens with their tags, scored words, expected tags of the words (None: unknown), exact
 CARRIED = [

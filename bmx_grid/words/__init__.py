@@ -1,0 +1,1 @@
+"""The words of a text: splitting and joining, perturbing, tagging them, and matching two tokenisations."""
