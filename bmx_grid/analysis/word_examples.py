@@ -12,8 +12,8 @@ from bmx_grid.analysis.examples import Side, sides_of
 from bmx_grid.analysis.table import CONTROL
 from bmx_grid.evaluations.words import WordsOfSetting
 from bmx_grid.measures.words.scores import Ranking
-from bmx_grid.sweep.plan import Setting, SweepPlan
 from bmx_grid.sweep.results import SettingResult
+from bmx_grid.sweep.settings import Setting, SweepPlan
 
 WORDS, TARGET = "words", "target"
 FEWEST_WORDS = 5  # of two words the one that is marked is found half of the time

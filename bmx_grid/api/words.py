@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bmx_grid.analysis.examples import Side
     from bmx_grid.segments import Segment
-    from bmx_grid.sweep.plan import SweepPlan
+    from bmx_grid.sweep.settings import SweepPlan
 
 MOST_SHOWN, MOST_NAMED = 5, 10  # segments in a notebook, ids in a message
 BLUE, ORANGE = "0,114,178", "213,94,0"  # raises, lowers the score; the underline says the same without colour

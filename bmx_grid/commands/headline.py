@@ -11,8 +11,8 @@ from bmx_grid.analysis.table import CONTROL
 from bmx_grid.measures.best import NO_CHANGE
 from bmx_grid.measures.cluster_means import MeanOfClusters, cluster_mean
 from bmx_grid.report.table import markdown
-from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
+from bmx_grid.sweep.settings import Refused
 from bmx_grid.wording import counted, number, setting_label, with_interval
 
 FEW = "(no interval: fewer than 3 language pairs)"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bmx_grid.evaluations.base import Evaluation
     from bmx_grid.evaluations.grid import GridEvaluation
     from bmx_grid.sweep.executors.base import Executor
-    from bmx_grid.sweep.plan import SweepPlan
+    from bmx_grid.sweep.settings import SweepPlan
     from bmx_grid.sweep.tracking.base import Tracker
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bmx_grid.sweep.evaluated import Outcome
     from bmx_grid.sweep.executors.base import Executor
     from bmx_grid.sweep.output import OutputFolder
-    from bmx_grid.sweep.plan import Refused
+    from bmx_grid.sweep.settings import Refused
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _run(sweep: Sweep) -> Ended:
     from bmx_grid.report.running import cautions
     from bmx_grid.report.terminal import sweep_table
     from bmx_grid.sweep.output import OutputFolder
-    from bmx_grid.sweep.plan import Refused
+    from bmx_grid.sweep.settings import Refused
 
     start = time.perf_counter()
     plan, settings = sweep.plan, sweep.settings
@@ -177,9 +177,9 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     from bmx_grid.report.terminal import fitted, in_words, sweep_table
     from bmx_grid.sweep.complete import complete
     from bmx_grid.sweep.evaluated import refused
-    from bmx_grid.sweep.plan import Refused
     from bmx_grid.sweep.results import evaluation_tables, write_parquet
     from bmx_grid.sweep.runner import run_plan
+    from bmx_grid.sweep.settings import Refused
     from bmx_grid.sweep.tracking.base import CURVES, GRID, HEAT_MAP, ending
 
     plan, settings, tracker, grid = sweep.plan, sweep.settings, sweep.tracker, sweep.grid

@@ -12,7 +12,7 @@ from bmx_grid.wording import setting_label
 if TYPE_CHECKING:
     from bmx_grid.evaluations.base import Evaluation
     from bmx_grid.sweep.evaluated import Outcome
-    from bmx_grid.sweep.plan import PlannedSetting, SweepPlan
+    from bmx_grid.sweep.settings import PlannedSetting, SweepPlan
 
 EVALUATING = "evaluating"
 GUESSED = {"light": 1 / 2000, "model": 1 / 30}  # seconds per text of one worker, before anything is timed

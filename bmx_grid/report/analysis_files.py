@@ -30,8 +30,8 @@ from bmx_grid.report.page.pictures import pictures
 from bmx_grid.report.summary import WIDEST
 from bmx_grid.report.table import as_text, write_tables
 from bmx_grid.storage.files import write_text
-from bmx_grid.sweep.plan import SweepPlan
 from bmx_grid.sweep.results import SettingResult, evaluation_tables
+from bmx_grid.sweep.settings import SweepPlan
 from bmx_grid.wording import counted, setting_label
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from bmx_grid.report.table import columns_of
 from bmx_grid.report.terminal import fitted
 from bmx_grid.segments import SegmentSet
 from bmx_grid.sweep.evaluated import Outcome
-from bmx_grid.sweep.plan import SweepPlan
+from bmx_grid.sweep.settings import SweepPlan
 from bmx_grid.wording import counted, number, setting_label
 
 FEWEST_WORDS = 3  # per text, on average

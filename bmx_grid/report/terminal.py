@@ -13,8 +13,8 @@ from bmx_grid.analysis.gains import Clusters, summarise
 from bmx_grid.analysis.table import CONTROL
 from bmx_grid.analysis.tested import ALPHA, SURVIVES, GainInterval
 from bmx_grid.report.table import MARK, columns_of, padded, wrapped
-from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
+from bmx_grid.sweep.settings import Refused
 from bmx_grid.wording import counted, named, number, point_in_words, setting_label, visible
 
 WIDEST = 120  # characters per line, on however wide a terminal

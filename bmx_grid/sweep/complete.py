@@ -12,10 +12,10 @@ from bmx_grid.evaluations.base import Finished
 from bmx_grid.sweep.evaluated import Evaluations, Outcome, in_turn, with_points_of
 from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.executors.local import Sequential
-from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.quicker import wherever_quicker
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.scores import segment_rows
+from bmx_grid.sweep.settings import Refused
 
 ACROSS = 0.25  # of what a setting takes alone, to find what language pairs say of each other
 

@@ -15,8 +15,8 @@ from bmx_grid.errors import BmxError
 from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import canonical_json, digest
-from bmx_grid.sweep.plan import PlannedSetting, Refused, Setting, SweepPlan
 from bmx_grid.sweep.results import SettingResult
+from bmx_grid.sweep.settings import PlannedSetting, Refused, Setting, SweepPlan
 
 VERSION = 3  # of what is reported of a setting besides its evaluations; part of a result's fingerprint
 Evaluations = Mapping[str, Evaluation]

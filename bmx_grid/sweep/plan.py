@@ -3,159 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
 from bmx_grid.attribution.boosted import LOWER
-from bmx_grid.attribution.explain import count_texts, explanation_identity, item_key, word_counts
+from bmx_grid.attribution.explain import count_texts, item_key, word_counts
 from bmx_grid.attribution.places import Places, distinct
-from bmx_grid.attribution.store import AttributionSet, Slot
+from bmx_grid.attribution.store import Slot
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.errors import BmxError, ConfigError, DataMissingError, ExplainError
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.metrics.base import GivenScores, Metric
 from bmx_grid.segments import SegmentSet, check_name, clusters
 from bmx_grid.storage.addresses import Place
+from bmx_grid.sweep.settings import ALONE, PlannedSetting, Refused, Setting, SweepPlan
 from bmx_grid.wording import counted, setting_label
 from bmx_grid.words.perturbation import Item, Role
-from bmx_grid.words.segmentation import WHITESPACE, PairWords
 from bmx_grid.words.segmentation import Name as WordsName
-from bmx_grid.words.tags import Rows
-
-ALONE = "none"  # the explainer's name in settings of a metric alone
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """Data set x language pair x metric x explainer, with the objects behind the names.
-
-    explainer: None for the metric alone, whose explainer_name is "none". given: the scores where they exist already,
-    imported: the explanations. items: the texts that the metric reads. words: how texts are segmented.
-    """
-
-    segments: SegmentSet
-    metric_name: str
-    explainer_name: str
-    metric: Metric
-    explainer: Explainer | None
-    items: tuple[Item, ...]
-    keys: tuple[str, ...]
-    slot: Slot
-    given: GivenScores | None = None
-    imported: GivenWords | None = None
-    words: PairWords = WHITESPACE
-
-    @property
-    def asked(self) -> Explainer | None:
-        """The explainer that is asked while the setting runs: none where its explanations exist already."""
-        return None if self.imported is not None else self.explainer
-
-    def explanations(self) -> AttributionSet:
-        """Scores and attributions of the N segments. Raises StoreError for those that are not in the store."""
-        found = self.slot.load(self.keys) if self.given is None else AttributionSet(self.given.segments, {})
-        return found if self.imported is None else replace(found, by_role=self.imported.attributions)
-
-    def attributed(self) -> dict[Role, Rows]:
-        """By role, the N rows of words that the attributions belong to."""
-        if self.imported is not None:
-            return dict(self.imported.attributed)
-        roles = () if self.explainer is None else self.metric.reads
-        return {role: tuple(self.words.words(role, one.text(role)) for one in self.items) for role in roles}
-
-    def identity(self, seed: int) -> dict[str, object]:
-        """All that its explanations depend on besides the texts."""
-        return explanation_identity(self.metric, self.explainer, seed, self.words)
-
-    @property
-    def names(self) -> tuple[str, str, str, str]:
-        """Data set, language pair, metric, explainer: what tells settings apart."""
-        return self.segments.dataset, self.segments.language_pair, self.metric_name, self.explainer_name
-
-    @property
-    def label(self) -> str:
-        """How people name it: data set, pair, metric, explainer."""
-        return setting_label(*self.names)
-
-
-@dataclass(frozen=True, eq=False)
-class PlannedSetting:
-    """A setting, what is still to do for it, and what it costs.
-
-    missing: positions of segments that are not explained yet; n_texts_of_all: how many texts each segment needs.
-    refused: positions of segments that the explainer cannot explain, with its reason; they keep the metric's score, and
-        take no part where attributions are needed.
-    """
-
-    setting: Setting
-    missing: tuple[int, ...]
-    n_texts_of_all: tuple[int, ...]
-    refused: Mapping[int, str]
-
-    @property
-    def n_texts_of(self) -> tuple[int, ...]:
-        """How many texts each missing segment needs."""
-        return tuple(self.n_texts_of_all[position] for position in self.missing)
-
-    @property
-    def n_texts(self) -> int:
-        """Texts still to score, before repeats are removed."""
-        return sum(self.n_texts_of)
-
-    @property
-    def cached(self) -> bool:
-        """Whether nothing is left to score."""
-        return not self.missing
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A part of a sweep that is not run, and why."""
-
-    label: str
-    reason: str
-
-
-@dataclass(frozen=True, eq=False)
-class SweepPlan:
-    """All settings of a sweep.
-
-    left_out: combinations that cannot be, with a sentence each. failed: those that should have been.
-    clusters: by data set and language pair, a label for each segment: segments of one label share a source or a
-        reference, also across the language pairs of a data set.
-    unavailable: metrics and explainers that are unavailable here, with the remedy; their settings are planned, and
-    fail when they are run unless they are cached.
-    repeats: by further seed, the settings whose explainer is random, once more with that seed.
-    """
-
-    settings: tuple[PlannedSetting, ...]
-    left_out: tuple[Refused, ...]
-    failed: tuple[Refused, ...]
-    unavailable: Mapping[str, str]
-    clusters: Mapping[tuple[str, str], Sequence[str]]
-    repeats: Mapping[int, tuple[PlannedSetting, ...]] = field(default_factory=dict)
-
-    def clusters_of(self, setting: Setting) -> Sequence[str]:
-        """N labels of the clusters that the setting's segments belong to."""
-        return self.clusters[setting.segments.dataset, setting.segments.language_pair]
-
-    def obstacle(self, setting: Setting) -> str | None:
-        """Why a setting cannot be scored here, if so."""
-        names = (setting.metric_name, setting.explainer_name)
-        return next((self.unavailable[name] for name in names if name in self.unavailable), None)
-
-    @property
-    def n_texts(self) -> int:
-        """Texts still to score, with all seeds, before repeated texts are removed."""
-        return sum(planned.n_texts for planned in self.everything)
-
-    @property
-    def everything(self) -> tuple[PlannedSetting, ...]:
-        """The settings, then those repeated with further seeds."""
-        return (*self.settings, *(planned for settings in self.repeats.values() for planned in settings))
+from bmx_grid.words.segmentation import PairWords
 
 
 def make_plan(
@@ -180,14 +49,7 @@ def make_plan(
     Data that cannot be read fail their own settings only. Raises ConfigError for what is no such pattern, and BmxError
     for a metric or explainer that is a file and names none.
     """
-    unwanted = dict.fromkeys(leave_out, 0)
-    for pattern in unwanted:
-        if pattern.count("/") != 3:
-            raise ConfigError(
-                f"leave_out: '{pattern}' names no setting; write DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER, with * for "
-                "any, as in leave_out=['*/en-de/minilm_*/shap']."
-            )
-    left_out: list[Refused] = []
+    unwanted = _Unwanted(leave_out)
     failed: list[Refused] = []
     sets: list[SegmentSet] = []
     for name, reader in datasets.items():
@@ -198,24 +60,54 @@ def make_plan(
         _warn_of_empty_texts(segments)
     metrics = _members("metric", metrics, sets)
     explainers = _members("explainer", explainers, sets)
-    segmented = {one.language_pair: PairWords.of_pair(words, one.language_pair) for one in sets}
-    read = _Explanations(segmented)
-    places = Places(cache_dir)
-    texts_of: dict[tuple[int, tuple[Role, ...], bool], _Texts] = {}
-    planned: list[PlannedSetting] = []
-    repeats: dict[int, list[PlannedSetting]] = {}
-    unavailable = _unavailable(metrics) | _unavailable(explainers)
-    of_metric: Mapping[str, Explainer | None] = explainers if explainers else {ALONE: None}
-    for metric_name, metric in metrics.items():
-        lacking: dict[int, list[str]] = {
-            id(segments): [role for role in metric.reads if not segments.has(role)] for segments in sets
-        }
-        left_out += _lacking(metric_name, [(segments, lacking[id(segments)]) for segments in sets])
+    expansion = _Expansion(sets, explainers, Places(cache_dir), seed, seeds, unwanted, words)
+    for name, metric in metrics.items():
+        expansion.add(name, metric)
+    return SweepPlan(
+        settings=tuple(expansion.planned),
+        left_out=(*expansion.left_out, *unwanted.found()),
+        failed=(*failed, *expansion.failed),
+        unavailable=_unavailable(metrics) | _unavailable(explainers),
+        clusters=_clusters(sets),
+        repeats={seed: tuple(found) for seed, found in expansion.repeats.items()},
+    )
+
+
+class _Expansion:
+    """The settings of a sweep, and what is none, as they are found metric by metric."""
+
+    def __init__(
+        self,
+        sets: Sequence[SegmentSet],
+        explainers: Mapping[str, Explainer],
+        places: Places,
+        seed: int,
+        seeds: Sequence[int],
+        unwanted: _Unwanted,
+        words: WordsName,
+    ) -> None:
+        self._sets = sets
+        self._explainers: Mapping[str, Explainer | None] = explainers if explainers else {ALONE: None}
+        self._places = places
+        self._seed = seed
+        self._further = [other for other in seeds if other != seed]
+        self._unwanted = unwanted
+        self._words = {one.language_pair: PairWords.of_pair(words, one.language_pair) for one in sets}
+        self._explanations = _Explanations(self._words)
+        self._texts: dict[tuple[int, tuple[Role, ...], bool], _Texts] = {}
+        self.planned: list[PlannedSetting] = []
+        self.repeats: dict[int, list[PlannedSetting]] = {}
+        self.left_out: list[Refused] = []
+        self.failed: list[Refused] = []
+
+    def add(self, name: str, metric: Metric) -> None:
+        """All settings of a metric."""
+        lacking = [(segments, [role for role in metric.reads if not segments.has(role)]) for segments in self._sets]
+        self.left_out += _lacking(name, lacking)
         absent: dict[str, dict[str, str]] = {}  # data set -> pairs without scores, and why
         unexplained: dict[tuple[str, str], dict[str, str]] = {}  # data set, explainer -> pairs without explanations
-        for segments in sets:
-            if lacking[id(segments)]:
-                continue
+        for segments in (segments for segments, lacks in lacking if not lacks):
+            pair = segments.dataset, segments.language_pair
             try:
                 fitted = metric.fitted(segments)
                 given = fitted.given(segments)
@@ -223,83 +115,110 @@ def make_plan(
                 absent.setdefault(segments.dataset, {})[segments.language_pair] = str(error)
                 continue
             except BmxError as error:
-                failed.append(Refused(setting_label(segments.dataset, segments.language_pair, metric_name), str(error)))
+                self.failed.append(Refused(setting_label(*pair, name), str(error)))
                 continue
-            of_pair = segmented[segments.language_pair]
-            of = id(segments), metric.reads, fitted.reads_all_references
-            if of not in texts_of:
-                items = segments.items(metric.reads, all_references=fitted.reads_all_references)
-                texts_of[of] = _Texts(items, of_pair)
-            texts = texts_of[of]
-            for explainer_name, explainer in of_metric.items():
-                names = (metric_name, explainer_name)
-                if explainer is not None and not metric.higher_is_better:
-                    label = setting_label(segments.dataset, segments.language_pair, *names)
-                    left_out.append(Refused(label, f"{metric_name} is a metric whose {LOWER}"))
-                    continue
-                if given is not None and explainer is not None and explainer.of_metric not in (None, metric_name):
+            for explainer_name, explainer in self._explainers.items():
+                if given is not None and explainer is not None and explainer.of_metric not in (None, name):
                     continue  # the words of one submission do not explain the scores of another
-                matching = _matching(unwanted, segments.dataset, segments.language_pair, *names)
-                if matching is not None:
-                    unwanted[matching] += 1
+                if self._unwanted.has(*pair, name, explainer_name):
                     continue
-                imported = None
-                if explainer is not None and explainer.writes_texts and words != "whitespace":
-                    label = setting_label(segments.dataset, segments.language_pair, *names)
-                    left_out.append(Refused(label, f"writes single spaces between words, but words={words}"))
-                    continue
-                if explainer is not None and explainer.is_given:
-                    try:
-                        explainer, imported = read.of(explainer_name, explainer, segments)
-                    except DataMissingError as error:
-                        where = segments.dataset, explainer_name
-                        unexplained.setdefault(where, {})[segments.language_pair] = str(error)
-                        continue
-                    except BmxError as error:
-                        label = setting_label(segments.dataset, segments.language_pair, *names)
-                        failed.append(Refused(label, str(error)))
-                        continue
-                elif given is not None and explainer is not None:
-                    why = "has scores from a file, which no explainer can ask for other texts; write explainer=[]"
-                    left_out.append(Refused(setting_label(segments.dataset, segments.language_pair, *names), why))
-                    continue
-                where_kept = segments.dataset, segments.language_pair, metric.reads
-                # Explanations that exist already are not kept: the metric's scores are those of the metric alone.
-                kept = (metric_name, ALONE, None) if imported is not None else (*names, explainer)
-                slot_of = partial(places.slot, fitted, kept, of_pair, where_kept)
-                read_as = texts.items, texts.keys
-                setting = Setting(
-                    segments, *names, fitted, explainer, *read_as, slot_of(seed), given, imported, of_pair
-                )
-                again = [other for other in seeds if other != seed and explainer is not None and explainer.stochastic]
                 try:
-                    one = _plan_setting(setting, places, texts)
-                    others = [_repeat(one, slot_of(other), places, texts) for other in again]
+                    self._add(segments, (name, explainer_name), fitted, given, explainer)
+                except DataMissingError as error:
+                    unexplained.setdefault((segments.dataset, explainer_name), {})[pair[1]] = str(error)
                 except BmxError as error:
-                    failed.append(Refused(setting.label, str(error)))
-                    continue
-                if len(one.refused) == len(segments) > 0:
-                    failed.append(Refused(setting.label, _refusals(one)))
-                    continue
-                if one.refused and imported is None:  # else they were named when the file was read
-                    warnings.warn(f"{setting.label}: not explained: {_refusals(one)}", stacklevel=2)
-                planned.append(one)
-                for other, repeat in zip(again, others, strict=True):
-                    repeats.setdefault(other, []).append(repeat)
+                    self.failed.append(Refused(setting_label(*pair, name, explainer_name), str(error)))
         for (dataset, explainer_name), reasons in unexplained.items():
             why = f"has no explanations of {', '.join(reasons)}: {next(iter(reasons.values()))}"
-            left_out.append(Refused(setting_label(dataset, metric_name, explainer_name), why))
+            self.left_out.append(Refused(setting_label(dataset, name, explainer_name), why))
         for dataset, reasons in absent.items():
             why = f"has no scores of {', '.join(reasons)}: {next(iter(reasons.values()))}"
-            left_out.append(Refused(setting_label(dataset, metric_name), why))
-    for pattern, count in unwanted.items():
-        left_out.append(
-            Refused(
-                pattern, f"matches {counted(count, 'setting') if count else 'no settings'} of this sweep, by leave_out"
-            )
-        )
-    of_seeds = {other: tuple(found) for other, found in repeats.items()}
-    return SweepPlan(tuple(planned), tuple(left_out), tuple(failed), unavailable, _clusters(sets), of_seeds)
+            self.left_out.append(Refused(setting_label(dataset, name), why))
+
+    def _add(
+        self,
+        segments: SegmentSet,
+        names: tuple[str, str],
+        metric: Metric,
+        given: GivenScores | None,
+        explainer: Explainer | None,
+    ) -> None:
+        """One setting; names: of metric and explainer. Raises BmxError, DataMissingError for explanations."""
+        words = self._words[segments.language_pair]
+        unfit = None if explainer is None else _unfit(names[0], metric, given, explainer, words)
+        if unfit is not None:
+            label = setting_label(segments.dataset, segments.language_pair, *names)
+            self.left_out.append(Refused(label, unfit))
+            return
+        imported = None
+        if explainer is not None and explainer.is_given:
+            explainer, imported = self._explanations.of(names[1], explainer, segments)
+        texts = self._texts_of(segments, metric)
+        # Explanations that exist already are not kept: the metric's scores are those of the metric alone.
+        kept = (names[0], ALONE, None) if imported is not None else (*names, explainer)
+        where = segments.dataset, segments.language_pair, metric.reads
+        again = self._further if explainer is not None and explainer.stochastic else []
+        slot, *others = (self._places.slot(metric, kept, words, where, seed) for seed in (self._seed, *again))
+        setting = Setting(segments, *names, metric, explainer, texts.items, texts.keys, slot, given, imported, words)
+        planned = _plan_setting(setting, self._places, texts)
+        repeated = [_repeat(planned, other, self._places, texts) for other in others]
+        if len(planned.refused) == len(segments) > 0:
+            raise ExplainError(_refusals(planned))
+        if planned.refused and imported is None:  # else they were named when the file was read
+            warnings.warn(f"{setting.label}: not explained: {_refusals(planned)}", stacklevel=2)
+        self.planned.append(planned)
+        for seed, repeat in zip(again, repeated, strict=True):
+            self.repeats.setdefault(seed, []).append(repeat)
+
+    def _texts_of(self, segments: SegmentSet, metric: Metric) -> _Texts:
+        """What the metric reads of them, made once for all metrics that read the same."""
+        of = id(segments), metric.reads, metric.reads_all_references
+        if of not in self._texts:
+            items = segments.items(metric.reads, all_references=metric.reads_all_references)
+            self._texts[of] = _Texts(items, self._words[segments.language_pair])
+        return self._texts[of]
+
+
+def _unfit(name: str, metric: Metric, given: GivenScores | None, explainer: Explainer, words: PairWords) -> str | None:
+    """Why an explainer cannot explain a metric, if so."""
+    if not metric.higher_is_better:
+        return f"{name} is a metric whose {LOWER}"
+    if explainer.writes_texts and not words.plain:
+        return f"writes single spaces between words, but words={words.name}"
+    if given is not None and not explainer.is_given:
+        return "has scores from a file, which no explainer can ask for other texts; write explainer=[]"
+    return None
+
+
+class _Unwanted:
+    """Patterns of settings that are not wanted, and how many settings each has met.
+
+    Raises ConfigError for what is no such pattern.
+    """
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._counts = dict.fromkeys(patterns, 0)
+        for pattern in self._counts:
+            if pattern.count("/") != 3:
+                raise ConfigError(
+                    f"leave_out: '{pattern}' names no setting; write DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER, with * "
+                    "for any, as in leave_out=['*/en-de/minilm_*/shap']."
+                )
+
+    def has(self, *names: str) -> bool:
+        """Whether a setting of these four names is unwanted; it counts for the first pattern that says so."""
+        for pattern in self._counts:
+            if all(fnmatchcase(name, part) for name, part in zip(names, pattern.split("/"), strict=True)):
+                self._counts[pattern] += 1
+                return True
+        return False
+
+    def found(self) -> list[Refused]:
+        """Each pattern, and what it met."""
+        many = {
+            pattern: counted(count, "setting") if count else "no settings" for pattern, count in self._counts.items()
+        }
+        return [Refused(pattern, f"matches {many[pattern]} of this sweep, by leave_out") for pattern in many]
 
 
 Part = TypeVar("Part", Metric, Explainer)
@@ -351,7 +270,7 @@ def _clusters(sets: Sequence[SegmentSet]) -> dict[tuple[str, str], Sequence[str]
     return found
 
 
-def _lacking(metric: str, found: Sequence[tuple[SegmentSet, list[str]]]) -> list[Refused]:
+def _lacking(metric: str, found: Sequence[tuple[SegmentSet, Sequence[str]]]) -> list[Refused]:
     """What a metric is left out of: one sentence for each data set and text that it lacks."""
     where: dict[tuple[str, str], list[str]] = {}
     for segments, roles in found:
@@ -364,14 +283,6 @@ def _lacking(metric: str, found: Sequence[tuple[SegmentSet, list[str]]]) -> list
         )
         for (dataset, role), pairs in where.items()
     ]
-
-
-def _matching(patterns: Iterable[str], *names: str) -> str | None:
-    """The first of the patterns whose parts match the four names."""
-    for pattern in patterns:
-        if all(fnmatchcase(name, part) for name, part in zip(names, pattern.split("/"), strict=True)):
-            return pattern
-    return None
 
 
 def _unavailable(parts: Mapping[str, Metric] | Mapping[str, Explainer]) -> dict[str, str]:

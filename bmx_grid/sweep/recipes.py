@@ -9,8 +9,8 @@ from bmx_grid.boosts.chosen import Chosen, Gain
 from bmx_grid.boosts.identified import Identity
 from bmx_grid.boosts.recipe import HeldOut, Recipe, read_recipe, write_recipe
 from bmx_grid.errors import BmxError, ConfigError, DataError
-from bmx_grid.sweep.plan import Setting
 from bmx_grid.sweep.results import SettingResult
+from bmx_grid.sweep.settings import Setting
 from bmx_grid.wording import file_stem
 
 FOLDER = "recipes"  # below the folder of the sweep

@@ -13,9 +13,9 @@ from bmx_grid.evaluations.grid import GridEvaluation, GridOfSetting
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.sweep.evaluated import Outcome
 from bmx_grid.sweep.executors.base import Executor
-from bmx_grid.sweep.plan import PlannedSetting, SweepPlan
 from bmx_grid.sweep.results import SettingResult, in_order, repeated
 from bmx_grid.sweep.runner import run_plan
+from bmx_grid.sweep.settings import PlannedSetting, SweepPlan
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,8 +17,8 @@ from bmx_grid.metrics.base import Metric
 from bmx_grid.models.truncation import truncated
 from bmx_grid.sweep.evaluated import Evaluations, Outcome, Progress, finish
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
-from bmx_grid.sweep.plan import PlannedSetting, SweepPlan
 from bmx_grid.sweep.quicker import pays, wherever_quicker
+from bmx_grid.sweep.settings import PlannedSetting, SweepPlan
 from bmx_grid.terminal import plain_warnings
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import PairWords

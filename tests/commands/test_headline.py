@@ -5,7 +5,7 @@ import pytest
 from some_results import at_point, make_result, with_grid
 
 from bmx_grid.commands.headline import headline
-from bmx_grid.sweep.plan import Refused
+from bmx_grid.sweep.settings import Refused
 
 
 def gaining(gain, baseline=0.5, **names):

@@ -39,9 +39,10 @@ from bmx_grid.report.page.heat_map import LEVELS, UNDEFINED, heat_maps
 from bmx_grid.report.page.html import HERE, is_current, write_report
 from bmx_grid.report.page.pictures import Picture, inline, pictures
 from bmx_grid.sweep.executors.local import Sequential
-from bmx_grid.sweep.plan import SweepPlan, make_plan
+from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.results import settings_table, write_parquet
 from bmx_grid.sweep.runner import run_plan
+from bmx_grid.sweep.settings import SweepPlan
 
 HOSTILE = "<script>alert(1)</script>\"'&</td>"
 VOID = {"meta", "link", "input", "img", "br", "hr"}

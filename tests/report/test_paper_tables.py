@@ -29,7 +29,7 @@ from bmx_grid.report.table import (
     markdown,
     write_tables,
 )
-from bmx_grid.sweep.plan import SweepPlan
+from bmx_grid.sweep.settings import SweepPlan
 
 HERE = Options(fixed={"lime": Point(0.5, 0.5), "shap": Point(0.5, 0.5)})
 # At (0.5, 0.5) the gains are lime +0.1 and -0.2, shap +0.05 and +0.02.

@@ -12,7 +12,7 @@ from bmx_grid.measures.best import first_within_rounding, plateau_within_no_chan
 from bmx_grid.measures.grid import PAPER_W
 from bmx_grid.report.table import columns_of
 from bmx_grid.report.terminal import MOST_ROWS, WIDEST, in_words, sweep_table
-from bmx_grid.sweep.plan import Refused
+from bmx_grid.sweep.settings import Refused
 
 FIXED = {"erasure": (0.6, -0.3), "lime": (0.4, -1.4), "shap": (0.6, -0.95), "input_marginalization": (0.8, -13.1)}
 WIDE = 120

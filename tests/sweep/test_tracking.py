@@ -25,7 +25,7 @@ from tracked import (
 from bmx_grid.configure import build, load_option
 from bmx_grid.errors import StoreError
 from bmx_grid.evaluations.grid import metric_alone
-from bmx_grid.sweep.plan import Refused
+from bmx_grid.sweep.settings import Refused
 from bmx_grid.sweep.tracking.base import CURVES, GRID, HEAT_MAP, NoTracker, Tracker, ending
 from bmx_grid.sweep.tracking.entries import finite, legal_names, parameters, points, step_scale, sweep_identity
 from bmx_grid.sweep.tracking.mlflow import MlflowTracker

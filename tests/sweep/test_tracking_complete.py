@@ -10,7 +10,7 @@ from fakes import ROOT
 from some_results import make_result
 from tracked import CONFIG, analyses_of, client, files_of, runs_of, started, track
 
-from bmx_grid.sweep.plan import Refused
+from bmx_grid.sweep.settings import Refused
 from bmx_grid.sweep.tracking.mlflow import MlflowTracker
 
 

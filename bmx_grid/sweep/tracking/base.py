@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from bmx_grid.segments import SegmentSet
-    from bmx_grid.sweep.plan import Refused
     from bmx_grid.sweep.results import SettingResult
+    from bmx_grid.sweep.settings import Refused
 
 Status = Literal["finished", "failed", "killed"]
 CURVES, HEAT_MAP, GRID = "curves.png", "heat_map.png", "grid.parquet"  # of a setting

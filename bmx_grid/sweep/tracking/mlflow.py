@@ -25,8 +25,8 @@ from bmx_grid.errors import ConfigError, StoreError
 from bmx_grid.identity import runtime
 from bmx_grid.masking import masked_address
 from bmx_grid.segments import SegmentSet
-from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
+from bmx_grid.sweep.settings import Refused
 from bmx_grid.sweep.tracking.attendant import Attendant, Unanswered
 from bmx_grid.sweep.tracking.base import Status, Tracker, ending
 from bmx_grid.sweep.tracking.database import (

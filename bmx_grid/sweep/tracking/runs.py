@@ -16,8 +16,8 @@ from bmx_grid._version import __version__
 from bmx_grid.errors import StoreError
 from bmx_grid.identity import digest
 from bmx_grid.segments import SegmentSet
-from bmx_grid.sweep.plan import Refused
 from bmx_grid.sweep.results import SettingResult
+from bmx_grid.sweep.settings import Refused
 from bmx_grid.sweep.tracking.artifacts import add_image, laid_out
 from bmx_grid.sweep.tracking.base import HEAT_MAP, Status
 from bmx_grid.sweep.tracking.database import NO_ANALYSIS, files_are_there, held

@@ -1,0 +1,147 @@
+"""A setting, what is still to do for it, and the plan of a whole sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from bmx_grid.attribution.explain import explanation_identity
+from bmx_grid.attribution.store import AttributionSet, Slot
+from bmx_grid.explainers.base import Explainer, GivenWords
+from bmx_grid.metrics.base import GivenScores, Metric
+from bmx_grid.segments import SegmentSet
+from bmx_grid.wording import setting_label
+from bmx_grid.words.perturbation import Item, Role
+from bmx_grid.words.segmentation import WHITESPACE, PairWords
+from bmx_grid.words.tags import Rows
+
+ALONE = "none"  # the explainer's name in settings of a metric alone
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """Data set x language pair x metric x explainer, with the objects behind the names.
+
+    explainer: None for the metric alone, whose explainer_name is "none". given: the scores where they exist already,
+    imported: the explanations. items: the texts that the metric reads. words: how texts are segmented.
+    """
+
+    segments: SegmentSet
+    metric_name: str
+    explainer_name: str
+    metric: Metric
+    explainer: Explainer | None
+    items: tuple[Item, ...]
+    keys: tuple[str, ...]
+    slot: Slot
+    given: GivenScores | None = None
+    imported: GivenWords | None = None
+    words: PairWords = WHITESPACE
+
+    @property
+    def asked(self) -> Explainer | None:
+        """The explainer that is asked while the setting runs: none where its explanations exist already."""
+        return None if self.imported is not None else self.explainer
+
+    def explanations(self) -> AttributionSet:
+        """Scores and attributions of the N segments. Raises StoreError for those that are not in the store."""
+        found = self.slot.load(self.keys) if self.given is None else AttributionSet(self.given.segments, {})
+        return found if self.imported is None else replace(found, by_role=self.imported.attributions)
+
+    def attributed(self) -> dict[Role, Rows]:
+        """By role, the N rows of words that the attributions belong to."""
+        if self.imported is not None:
+            return dict(self.imported.attributed)
+        roles = () if self.explainer is None else self.metric.reads
+        return {role: tuple(self.words.words(role, one.text(role)) for one in self.items) for role in roles}
+
+    def identity(self, seed: int) -> dict[str, object]:
+        """All that its explanations depend on besides the texts."""
+        return explanation_identity(self.metric, self.explainer, seed, self.words)
+
+    @property
+    def names(self) -> tuple[str, str, str, str]:
+        """Data set, language pair, metric, explainer: what tells settings apart."""
+        return self.segments.dataset, self.segments.language_pair, self.metric_name, self.explainer_name
+
+    @property
+    def label(self) -> str:
+        """How people name it: data set, pair, metric, explainer."""
+        return setting_label(*self.names)
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedSetting:
+    """A setting, what is still to do for it, and what it costs.
+
+    missing: positions of segments that are not explained yet; n_texts_of_all: how many texts each segment needs.
+    refused: positions of segments that the explainer cannot explain, with its reason; they keep the metric's score, and
+        take no part where attributions are needed.
+    """
+
+    setting: Setting
+    missing: tuple[int, ...]
+    n_texts_of_all: tuple[int, ...]
+    refused: Mapping[int, str]
+
+    @property
+    def n_texts_of(self) -> tuple[int, ...]:
+        """How many texts each missing segment needs."""
+        return tuple(self.n_texts_of_all[position] for position in self.missing)
+
+    @property
+    def n_texts(self) -> int:
+        """Texts still to score, before repeats are removed."""
+        return sum(self.n_texts_of)
+
+    @property
+    def cached(self) -> bool:
+        """Whether nothing is left to score."""
+        return not self.missing
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A part of a sweep that is not run, and why."""
+
+    label: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class SweepPlan:
+    """All settings of a sweep.
+
+    left_out: combinations that cannot be, with a sentence each. failed: those that should have been.
+    clusters: by data set and language pair, a label for each segment: segments of one label share a source or a
+        reference, also across the language pairs of a data set.
+    unavailable: metrics and explainers that are unavailable here, with the remedy; their settings are planned, and
+    fail when they are run unless they are cached.
+    repeats: by further seed, the settings whose explainer is random, once more with that seed.
+    """
+
+    settings: tuple[PlannedSetting, ...]
+    left_out: tuple[Refused, ...]
+    failed: tuple[Refused, ...]
+    unavailable: Mapping[str, str]
+    clusters: Mapping[tuple[str, str], Sequence[str]]
+    repeats: Mapping[int, tuple[PlannedSetting, ...]] = field(default_factory=dict)
+
+    def clusters_of(self, setting: Setting) -> Sequence[str]:
+        """N labels of the clusters that the setting's segments belong to."""
+        return self.clusters[setting.segments.dataset, setting.segments.language_pair]
+
+    def obstacle(self, setting: Setting) -> str | None:
+        """Why a setting cannot be scored here, if so."""
+        names = (setting.metric_name, setting.explainer_name)
+        return next((self.unavailable[name] for name in names if name in self.unavailable), None)
+
+    @property
+    def n_texts(self) -> int:
+        """Texts still to score, with all seeds, before repeated texts are removed."""
+        return sum(planned.n_texts for planned in self.everything)
+
+    @property
+    def everything(self) -> tuple[PlannedSetting, ...]:
+        """The settings, then those repeated with further seeds."""
+        return (*self.settings, *(planned for settings in self.repeats.values() for planned in settings))
