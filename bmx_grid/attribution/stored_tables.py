@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.errors import StoreError
@@ -41,13 +41,13 @@ def table_of(rows: Sequence[Explanation], reads: Sequence[Role], explained: bool
 
     def lists(arrays: list[NDArray[np.float64]]) -> Any:
         packed = Ragged.from_rows(arrays)
-        return pa.ListArray.from_arrays(pa.array(packed.offsets, pa.int32()), pa.array(packed.values, pa.float64()))
+        return pa.ListArray.from_arrays(array_of(packed.offsets, np.int32), array_of(packed.values, np.float64))
 
     return pa.table(
         {
-            "key": pa.array([row.key for row in rows], pa.string()),
-            "base_score": pa.array([row.base_score for row in rows], pa.float64()),
-            **{role: pa.array([row.item.text(role) for row in rows], pa.string()) for role in reads},
+            "key": texts_of([row.key for row in rows]),
+            "base_score": array_of([row.base_score for row in rows], np.float64),
+            **{role: texts_of([row.item.text(role) for row in rows]) for role in reads},
             **({list_of(role): lists([row.attributions[role] for row in rows]) for role in reads} if explained else {}),
             **({STATISTICS: lists(own)} if own else {}),
         }
@@ -57,6 +57,28 @@ def table_of(rows: Sequence[Explanation], reads: Sequence[Role], explained: bool
 def list_of(role: str) -> str:
     """The column that holds the attributions of a role."""
     return f"{role}_attributions"
+
+
+# `pyarrow.array`, `to_numpy` and `read_table` import pandas, which takes a worker a third of its start.
+
+
+def array_of(values: ArrayLike, kind: type[np.number]) -> Any:
+    """Numbers of this kind as an Arrow array."""
+    import pyarrow as pa
+
+    own = np.ascontiguousarray(values, dtype=kind)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(own.dtype), len(own), [None, pa.py_buffer(own)])
+
+
+def texts_of(texts: Sequence[str]) -> Any:
+    """Texts as an Arrow array. Raises OverflowError for more than 2 GiB of them."""
+    import pyarrow as pa
+
+    encoded = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, encoded)])
+    if ends[-1] > np.iinfo(np.int32).max:
+        raise OverflowError(f"{ends[-1]:,} bytes of text in one table")
+    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(encoded)))
 
 
 def in_order(tables: list[Any]) -> Iterator[Any]:
@@ -79,7 +101,7 @@ def in_order(tables: list[Any]) -> Iterator[Any]:
     keys = keys_of(whole)[order]
     order = order[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(order) else order
     for first in range(0, len(order), GROUP_ROWS):
-        yield whole.take(pa.array(order[first : first + GROUP_ROWS])).combine_chunks()
+        yield whole.take(array_of(order[first : first + GROUP_ROWS], np.int64)).combine_chunks()
 
 
 def keys_of(table: Any) -> NDArray[np.bytes_]:
@@ -102,7 +124,6 @@ def numbers(array: Any) -> NDArray[Any]:
     """An Arrow array as one of NumPy, nulls as NaN."""
     if array.null_count:
         return np.asarray(array.to_numpy(zero_copy_only=False))
-    # `to_numpy` and `read_table` import pandas, which takes a worker as long as all else that it needs to start.
     return np.from_dlpack(array)
 
 
