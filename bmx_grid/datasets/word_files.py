@@ -63,6 +63,12 @@ def side_of(name: str, where: str) -> Role:
     return found
 
 
+def _from_0(what: str, value: str, path: Path, number: int) -> int:
+    if not (value.isascii() and value.isdecimal()):
+        raise DataError(f"{path}, line {number}: the {what} {value[:40]!r} is not a number from 0; correct the line.")
+    return int(value)
+
+
 def read_predictions(path: Path) -> WordFile:
     """A predictions.txt of the word-level task, a row per sentence and side in order of appearance.
 
@@ -73,21 +79,27 @@ def read_predictions(path: Path) -> WordFile:
     lines = [line.removesuffix("\r") for line in read_lines(path)]
     found: dict[tuple[str, Role, str], dict[int, tuple[str, bool]]] = {}
     first: list[int] = []
+    last: tuple[str, str, str] | None = None  # pair, side and sentence of the line before
+    own: dict[int, tuple[str, bool]] = {}
     for number, line in enumerate(lines[HEADER:], start=HEADER + 1):
         pair, _, side, sentence, token, word, tag = split_row(line, WORD_FIELDS, str(path), number)
-        where = f"{path}, line {number}"
-        for what, value in (("sentence", sentence), ("token", token)):
-            if not (value.isascii() and value.isdecimal()):
-                raise DataError(f"{where}: the {what} {value[:40]!r} is not a number from 0; correct the line.")
-        if tag not in OK_BAD:
-            raise DataError(f"{where}: the tag {tag[:40]!r} is not {' or '.join(OK_BAD)}; write one of them.")
-        key = (pair, side_of(side, where), str(int(sentence)))
-        if key not in found:
-            first.append(number)
-        own = found.setdefault(key, {})
-        if int(token) in own:
-            raise DataError(f"{where}: token {token} of sentence {sentence} was already tagged; keep one line.")
-        own[int(token)] = word, OK_BAD[tag]
+        bad = OK_BAD.get(tag)
+        if bad is None:
+            raise DataError(
+                f"{path}, line {number}: the tag {tag[:40]!r} is not {' or '.join(OK_BAD)}; write one of them."
+            )
+        if (pair, side, sentence) != last:
+            last = pair, side, sentence
+            key = pair, side_of(side, f"{path}, line {number}"), str(_from_0("sentence", sentence, path, number))
+            if key not in found:
+                first.append(number)
+            own = found.setdefault(key, {})
+        position = _from_0("token", token, path, number)
+        if position in own:
+            raise DataError(
+                f"{path}, line {number}: token {token} of sentence {sentence} was already tagged; keep one line."
+            )
+        own[position] = word, bad
     for (_, _, sentence), own in found.items():
         missing = next((token for token in range(len(own)) if token not in own), None)
         if missing is not None:

@@ -9,6 +9,7 @@ nothing is moved to a neighbour.
 from __future__ import annotations
 
 import difflib
+import functools
 import html
 import re
 import unicodedata
@@ -113,13 +114,19 @@ def _characters(words: Sequence[str], unescape: bool) -> tuple[list[str], list[i
     signs: list[str] = []
     owners: list[int] = []
     for place, word in enumerate(words):
-        text = BLANK.sub("", word)
-        if unescape:
-            text = "-" if text == HYPHEN else ENTITY.sub(lambda found: html.unescape(found.group()), text)
-        folded = unicodedata.normalize("NFKC", text)
+        folded = _folded(word, unescape)
         signs += folded
         owners += [place] * len(folded)
     return signs, owners
+
+
+@functools.lru_cache(maxsize=2**16)
+def _folded(word: str, unescape: bool) -> str:
+    """The characters of a word that are compared, in their compatibility form; kept, as words come again and again."""
+    text = BLANK.sub("", word)
+    if unescape:
+        text = "-" if text == HYPHEN else ENTITY.sub(lambda found: html.unescape(found.group()), text)
+    return unicodedata.normalize("NFKC", text)
 
 
 def _matched(left: list[str], right: list[str]) -> tuple[list[tuple[int, int]], int]:
