@@ -16,7 +16,7 @@ from bmx_grid.api.overrides import override_value
 
 pytestmark = pytest.mark.processes
 SMALL = {
-    **{"dataset.sample.language_pairs": ["de-en", "fr-en"], "limit": 8, "metric": ["chrf", "sentence_bleu"]},
+    **{"dataset.sample.language_pairs": ["de-en"], "limit": 8, "metric": ["chrf", "sentence_bleu"]},
     **{"explainer": ["erasure", "random"], "grid.p.step": 10, "analysis": False, "tracking": "none"},
     **{"executor.chunk_texts": 60},
 }
