@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -74,11 +72,3 @@ def tables(folder: Path) -> dict[str, object]:
 def chunks(folder: Path) -> int:
     """How many chunks of the sweep are finished, as long as none is merged."""
     return len(list((folder / "cache").rglob("*.parts/*.parquet")))
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
-    """Wait until `condition` is true. Raises AssertionError when it stays false."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.1)

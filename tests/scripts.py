@@ -16,8 +16,11 @@ def script(path: Path) -> Iterator[ModuleType]:
     spec = importlib.util.spec_from_file_location(f"{path.stem}_{path.parent.name}", path)
     assert spec is not None and spec.loader is not None
     module, before = importlib.util.module_from_spec(spec), sys.path[:]
+    sys.path.insert(0, str(path.parent))
+    sys.modules[spec.name] = module  # where dataclasses look for their module
     try:
         spec.loader.exec_module(module)
         yield module
     finally:
         sys.path[:] = before
+        del sys.modules[spec.name]

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from fakes import ROOT
@@ -44,3 +45,11 @@ def wait_until_alone(group: int, seconds: float = 5.0 + PATIENCE) -> list[str]:
     while (left := alive_in_group(group)) and time.monotonic() < end:
         time.sleep(0.1)
     return left
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
+    """Wait until `condition` is true. Raises AssertionError when it stays false."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.1)

@@ -11,6 +11,7 @@ from importlib import import_module
 
 import jobs
 import pytest
+from started import wait_for
 
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.errors import ConfigError
@@ -67,14 +68,11 @@ def alone(in_processes, monkeypatch) -> Iterator[Executor]:
         yield in_processes
 
 
-def wait_until_gone(process: int) -> bool:
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.1)
+def is_gone(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
     return False
 
 
@@ -126,10 +124,9 @@ def test_closing_ends_the_jobs_that_are_running(in_processes, tmp_path, monkeypa
     results = in_processes.run([Job(partial(jobs.process_and_sleep, mark)), Job(partial(jobs.square, 2, 0.5))])
     assert next(results) == 4
     began = time.monotonic()
-    while not (mark.exists() and mark.read_text()):
-        time.sleep(0.05)
+    wait_for(lambda: mark.exists() and mark.read_text() != "")
     results.close()
-    assert wait_until_gone(int(mark.read_text()))
+    wait_for(partial(is_gone, int(mark.read_text())))
     assert time.monotonic() - began < 120  # the job would have taken ten minutes
 
 
@@ -143,7 +140,7 @@ def test_kept_it_runs_several_times_and_leaves_no_process(executor):
     if type(executor).__name__ == "Loky":
         first, second = ({process for _, process, _ in found} for found in runs)
         assert second <= first, "the second run started processes anew"
-        assert all(wait_until_gone(process) for process in first)
+        wait_for(lambda: all(map(is_gone, first)))
 
 
 def test_kept_it_is_as_good_as_before_after_a_run_that_failed(alone):
@@ -152,7 +149,7 @@ def test_kept_it_is_as_good_as_before_after_a_run_that_failed(alone):
         for wrong, error in ((jobs.boom, ValueError), (jobs.killed, WorkerLost)):
             with pytest.raises(error):
                 list(same.run([Job(wrong)]))
-        assert wait_until_gone(first[1])
+        wait_for(partial(is_gone, first[1]))
         assert list(same.run([Job(partial(jobs.square, 3))])) == [9]
 
 

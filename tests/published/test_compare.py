@@ -1,14 +1,13 @@
 """experiments/compare.py and numbered.py: published values against tables, files under a paper's numbers."""
 
 import fnmatch
-import importlib.util
 import re
-import sys
 
 import pyarrow.parquet as pq
 import pytest
 import yaml
 from fakes import ROOT
+from scripts import script
 from some_tables import peaked, rows
 
 from bmx_grid.report.figures.all import drawings
@@ -16,15 +15,8 @@ from bmx_grid.report.figures.all import drawings
 
 @pytest.fixture(scope="module")
 def compare():
-    return script("compare")
-
-
-def script(name):
-    """A script of experiments/ as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "experiments" / f"{name}.py")
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    with script(ROOT / "experiments" / "compare.py") as module:
+        yield module
 
 
 def reproduced(told: str) -> list[str]:
@@ -112,7 +104,8 @@ def test_a_paper_without_quantities_of_its_own_is_held_against_its_analysis(comp
 
 
 def test_figures_and_tables_get_the_numbers_of_the_paper(tmp_path, capsys):
-    numbered = script("numbered")
+    with script(ROOT / "experiments" / "numbered.py") as numbered:
+        pass
     for kind, stem in (
         ("figures", "gain_density_by_explainer"),
         ("figures", "correlation_over_p_a.b.c.d"),

@@ -1,11 +1,11 @@
 """experiments/datscore_2023: the slides' numbers and errata, and ablations of a finished run."""
 
 import csv
-import importlib.util
-import sys
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
+import scripts
 import yaml
 from fakes import ROOT, composed
 
@@ -16,15 +16,9 @@ FOLDER = ROOT / "experiments" / "datscore_2023"
 
 @pytest.fixture
 def script(monkeypatch):
-    def load(path):
-        monkeypatch.syspath_prepend(str(ROOT / "experiments"))
-        spec = importlib.util.spec_from_file_location(f"datscore_{path.stem}", path)
-        module = importlib.util.module_from_spec(spec)
-        monkeypatch.setitem(sys.modules, spec.name, module)
-        spec.loader.exec_module(module)
-        return module
-
-    return load
+    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
+    with ExitStack() as stack:
+        yield lambda path: stack.enter_context(scripts.script(path))
 
 
 def test_every_average_is_that_of_its_row_but_for_the_two_errata(script):

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout
 
 import pytest
-from clusters import PATHS, begun, chunks, command, ended, tables, wait_for
-from started import start, wait_until_alone
+from clusters import PATHS, begun, chunks, command, ended, tables
+from started import start, wait_for, wait_until_alone
 
 from bmx_grid.commands.compose import compose_and_run
 

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,8 +13,8 @@ from functools import partial
 
 import jobs
 import pytest
-from clusters import wait_for
 from fakes import ROOT
+from started import wait_for
 
 from bmx_grid import devices
 from bmx_grid.configure import build
@@ -230,10 +229,7 @@ def test_work_goes_on_while_the_one_who_asks_is_busy():
 
         found = results([Lane(submit, 1)], [Job(partial(jobs.square, number)) for number in range(10)])
         next(found)
-        end = time.monotonic() + 60
-        while len(submitted) < 10 and time.monotonic() < end:
-            time.sleep(0.01)
-        assert len(submitted) == 10
+        wait_for(lambda: len(submitted) == 10)
         assert len(list(found)) == 9
 
 
@@ -318,9 +314,7 @@ def scheduler(tmp_path) -> Iterator[tuple[str, subprocess.Popen]]:
     file = tmp_path / "scheduler.json"
     plain = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
     with running(f"{DASK}scheduler", *plain) as process:
-        end = time.monotonic() + 60
-        while not file.exists() and time.monotonic() < end:
-            time.sleep(0.1)
+        wait_for(file.exists)
         yield json.loads(file.read_text())["address"], process
 
 

@@ -13,8 +13,8 @@ from functools import partial
 
 import jobs
 import pytest
-from clusters import allow_fakes, begun, chunks, ended, tables, wait_for
-from started import wait_until_alone
+from clusters import allow_fakes, begun, chunks, ended, tables
+from started import wait_for, wait_until_alone
 
 from bmx_grid.api.sweeps import override_value
 from bmx_grid.errors import UnavailableError

@@ -268,7 +268,7 @@ class _Queue:
                 self.submit()
                 self._in_vain += 1
                 self._refused = ""
-            except UnavailableError as error:  # for now: a controller may be away for a while
+            except UnavailableError as error:  # a controller may be away for a while
                 self._refused = str(error)
         elif not listed:
             raise UnavailableError(
