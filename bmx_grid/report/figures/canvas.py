@@ -136,8 +136,6 @@ def save(figure: Figure, files: Sequence[Path], *, title: str, caption: str, sta
     Raises StoreError.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.backends.backend_pdf import FigureCanvasPdf
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     FigureCanvasAgg(figure)  # measures text where no other canvas does
     if figure.get_layout_engine() is not None:
@@ -152,9 +150,13 @@ def save(figure: Figure, files: Sequence[Path], *, title: str, caption: str, sta
                 held = {"Software": None, "Title": title, "Description": caption, KEY: stamp}
                 raster.print_png(part, metadata=held, pil_kwargs={"compress_level": 3})
             elif file.suffix == ".pdf":
+                from matplotlib.backends.backend_pdf import FigureCanvasPdf  # a tenth of a second
+
                 pdf: Any = FigureCanvasPdf(figure)
                 pdf.print_pdf(part, metadata={"Title": title, "Keywords": stamped(stamp), "CreationDate": None})
             else:
+                from matplotlib.backends.backend_svg import FigureCanvasSVG
+
                 svg: Any = FigureCanvasSVG(figure)
                 svg.print_svg(part, metadata={"Title": title, "Keywords": [stamped(stamp)], "Date": None})
 
