@@ -279,6 +279,16 @@ def test_settings_that_are_not_wanted_are_left_out_with_their_number(sweep, tmp_
     assert "left out: no_such/*/*/*: matches no settings" in said
 
 
+def test_a_setting_that_is_not_wanted_is_not_said_to_be_impossible_as_well(sweep, capsys):
+    chosen = ("limit=4", "metric=[chrf,ter]", "explainer=[erasure]", "dry_run=true")
+    assert sweep(*chosen) == 0
+    assert "left out: sample · de-en · ter · erasure: ter is a metric whose lower" in capsys.readouterr().out
+    assert sweep(*chosen, "leave_out=[*/*/ter/*]") == 0
+    said = capsys.readouterr().out
+    assert "left out: */*/ter/*: matches 1 setting of this sweep, by leave_out" in said
+    assert "ter is a metric" not in said
+
+
 def test_a_pattern_that_cannot_name_settings_is_refused(sweep):
     with pytest.raises(
         ConfigError, match="'minilm_sbert' names no setting; write DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER"
