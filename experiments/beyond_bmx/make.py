@@ -91,7 +91,7 @@ def table(folder: Path) -> Iterator[str]:
                 _ends(row["beyond_length_joint_low"], row["beyond_length_joint_high"]),
                 with_interval(row["over_combined"], row["over_combined_low"], row["over_combined_high"]),
                 f"{row['verdict']}" + (f" ({row['language_pair']})" if row["language_pair"] != ALL else ""),
-                number(row["beyond_length_p_holm"], ".3f"),
+                "<0.001" if row["beyond_length_p_holm"] < 0.0005 else number(row["beyond_length_p_holm"], ".3f"),
             )
             yield f"| {row['metric']} | {row['explainer']} | {row['boost']} | {' | '.join(cells)} |"
 
