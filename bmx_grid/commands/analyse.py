@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 from collections.abc import Sequence
@@ -118,9 +119,14 @@ def _points(given: dict[str, str]) -> dict[str, Point]:
         if not explainer or name not in ("p", "w"):
             raise ConfigError(f"{key}={text}: expected fixed.EXPLAINER.p=… or fixed.EXPLAINER.w=….")
         try:
-            numbers.setdefault(explainer, {})[name] = float(text)
-        except ValueError as error:
-            raise ConfigError(f"{key}={text}: expected a number.") from error
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if math.isnan(value):
+            raise ConfigError(f"{key}={text}: expected a number.")
+        if name == "w" and not 0 <= value <= 1:
+            raise ConfigError(f"{key}={text}: w is the share of the metric itself; write a number from 0 to 1.")
+        numbers.setdefault(explainer, {})[name] = value
     for explainer, point in numbers.items():
         if set(point) != {"p", "w"}:
             raise ConfigError(f"fixed.{explainer}: give both p and w, not {' and '.join(point)} only.")
