@@ -38,9 +38,7 @@ SAMPLE = (
         pytest.param(["limit=0"], "limit must be at least 1", id="limit"),
         pytest.param(["seed=-1"], "seed must be 0 or more, got -1", id="seed"),
         pytest.param([f"seed={2**63}"], "seed must be at most 9,223,372,036,854,775,807", id="large seed"),
-        pytest.param(
-            ["evaluation.grid.seed=-1"], "grid.seed must be 0 or more, got -1", id="an evaluation's seed"
-        ),
+        pytest.param(["evaluation.grid.seed=-1"], "grid.seed must be 0 or more, got -1", id="an evaluation's seed"),
         pytest.param(
             ["questions=[bmx.q]"], "questions are answered by the analysis, and analysis=false", id="question"
         ),
