@@ -108,6 +108,7 @@ def test_values_that_cannot_be_are_refused_before_anything_is_written(overrides,
         pytest.param("~aggregation", "the group 'aggregation' is missing", id="no aggregation"),
         pytest.param("~grid.p", "the key 'grid.p' is needed", id="no p at all"),
         pytest.param("+grid.corelation=kendall", "unknown key 'corelation'.*'correlation'", id="a typo below grid"),
+        pytest.param("grid.p=[1,2]", r"grid.p=\[1,2\]: keys stand there; set them one by one", id="a list for keys"),
         pytest.param("name=../../elsewhere", "cannot name a sweep", id="a name that is a path"),
     ],
 )
