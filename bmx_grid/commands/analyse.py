@@ -15,7 +15,7 @@ from bmx_grid.analysis.given import Options, Point, Tie
 from bmx_grid.analysis.load import load_table
 from bmx_grid.analysis.questions import Questions, with_others
 from bmx_grid.analysis.run import analyse
-from bmx_grid.configure import convert
+from bmx_grid.configure import convert, folder_path
 from bmx_grid.errors import ConfigError, DataError, unknown
 from bmx_grid.report.analysis_files import write_analysis
 from bmx_grid.report.summary import WIDEST, summary
@@ -103,7 +103,7 @@ class Arguments:
         )
         figures, report = (_flag(key, given.get(key, "true")) for key in ("figures", "report"))
         questions = with_others(name for name in given.get("questions", "").split(",") if name)
-        return cls(results, Path(folder).expanduser(), options, questions, side, figures, report)
+        return cls(results, folder_path(folder, "output_dir"), options, questions, side, figures, report)
 
 
 def _flag(key: str, text: str) -> bool:
