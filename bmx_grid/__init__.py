@@ -82,6 +82,7 @@ def load(
     Raises ConfigError for names, keys and values that cannot be used, or that are not those of the recipe, DataError
     for a file that is no recipe, UnavailableError when a model or library is unavailable.
     """
+    from bmx_grid.api.given import keyed, path
     from bmx_grid.attribution.scorer import make_scorer
 
     found: Recipe | None = None
@@ -90,9 +91,10 @@ def load(
         from bmx_grid.boosts.recipe import Recipe as Found
         from bmx_grid.errors import ConfigError
 
-        found = recipe if isinstance(recipe, Found) else find_recipe(recipe)
+        named = recipe if isinstance(recipe, Found | str) else path("recipe", recipe)
+        found = named if isinstance(named, Found) else find_recipe(named)
         if explainer is None:
             raise ConfigError(f"the recipe {found.name} needs its explainer, {found.explainer.name}: leave out None.")
     if isinstance(explainer, EllipsisType):
         explainer = "lime" if found is None else None
-    return make_scorer(metric, explainer, p, w, settings if settings is not None else {}, found)
+    return make_scorer(metric, explainer, p, w, keyed("settings", settings), found)

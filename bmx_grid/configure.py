@@ -30,6 +30,7 @@ ALLOWED_PACKAGES = "BMX_ALLOWED_PACKAGES"
 SEED = "${seed}"  # in a YAML file: the seed of whatever the option is part of
 CACHE_DIR = "${cache_dir}"  # the folder of what is made once, in a sweep
 OUTPUT_DIR = "${output_dir}"  # the folder of what a sweep writes
+MOST_SEED = 2**63 - 1  # tables hold seeds in 64 bits
 GRID, AGGREGATION = "${grid.", "${aggregation}"  # and keys of the grid, and the mean, of the sweep
 
 Built = TypeVar("Built")
@@ -99,6 +100,8 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
         if key not in fields:
             raise ConfigError(f"{where}: {unknown('key', str(key), fields)}")
         values[key] = convert(value, hints[key], f"{where}.{key}", node.get("seed", SEED))
+        if key == "seed" and isinstance(values[key], int):
+            check_seed(values[key], f"{where}.{key}")
     required = [name for name, item in fields.items() if name not in values and _required(item)]
     if required:
         raise ConfigError(f"{where}: {', '.join(required)} must be given, as {where}.{required[0]}=VALUE.")
@@ -139,6 +142,15 @@ def folder_path(value: Any, where: str) -> Path:
     if os.path.isfile(path):  # False, not an error, where the folder above it cannot be read
         raise ConfigError(f"{where}: {text!r} is a file; name a folder.")
     return path
+
+
+def check_seed(seed: int, where: str = "seed") -> int:
+    """The seed. Raises ConfigError for one that nothing can be drawn from, or that no table can hold."""
+    if seed < 0:
+        raise ConfigError(f"{where} must be 0 or more, got {seed}.")
+    if seed > MOST_SEED:
+        raise ConfigError(f"{where} must be at most {MOST_SEED:,}, which tables can hold; got {seed}.")
+    return seed
 
 
 def check_distinct(kind: str, names: Mapping[str, str]) -> None:

@@ -50,9 +50,9 @@ class StoreError(BmxError):
     """The attribution cache or an output cannot be read or written."""
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     """The message for an unknown name: the closest match, then the list of what exists."""
-    names = sorted(known)
+    name, names = str(name), sorted(known)
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f" Did you mean '{close[0]}'?" if close else ""
     return f"unknown {kind} '{name}'.{hint} Available: {', '.join(names) or 'none'}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -14,13 +15,14 @@ from bmx_grid.errors import BmxError
 from bmx_grid.masking import masked_address
 from bmx_grid.stopping import answer, exit_status, listening, signalled
 
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})  # of what is written to
 CLEAR = "\r\x1b[K"  # to the left, and clear the line
 RESUMES = "Interrupted. Finished work is kept: run the same command again to continue."
 
 
 def command(work: Callable[[], int], interrupted: str = "Interrupted.") -> int:
     """Run a command's work and return its exit status: 2 with one sentence for a mistake, 1 with one when the
-    memory does not suffice, 130 after Ctrl-C, 143 after SIGTERM.
+    memory does not suffice or the output cannot be written, 130 after Ctrl-C, 143 after SIGTERM.
 
     interrupted: what is said after a signal. Once one has arrived, this is how the command ends, whatever the work
     returned or raised: libraries swallow the interrupt or raise an error of their own in its place.
@@ -60,6 +62,12 @@ def _status(work: Callable[[], int]) -> int:
     except BrokenPipeError:
         _mute()
         return 0
+    except OSError as error:  # of standard output: files are said by name, in a StoreError
+        if error.errno not in FULL or error.filename is not None:
+            raise
+        _mute()
+        print(f"error: the output cannot be written: {error.strerror}; send it elsewhere.", file=sys.stderr)
+        return 1
 
 
 @contextmanager
@@ -102,11 +110,16 @@ class _WholeLines:
 
 
 def say(line: str) -> None:
-    """Print a line at once; after the pipe was closed print nothing, and let the work continue."""
+    """Print a line at once; after the pipe was closed or the disk is full print nothing, and let the work continue."""
     try:
         print(line, flush=True)
     except BrokenPipeError:
         _mute()
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        _mute()
+        print(f"warning: the output cannot be written: {error.strerror}; the work continues.", file=sys.stderr)
 
 
 def _mute() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
+from bmx_grid.api.given import check_names, drawn, numbers
+from bmx_grid.api.roles import check_frame
 from bmx_grid.errors import ConfigError, DataError, unknown
 from bmx_grid.measures.annotators import (
     Agreement,
@@ -175,11 +177,17 @@ def annotators(
     import numpy as np
     import pandas as pd
 
+    check_frame(frame)
+    resamples, seed = drawn(resamples, seed, 0)
+    if scores is not None and (isinstance(scores, str) or not isinstance(scores, Iterable)):
+        raise ConfigError(f"scores: expected a list of columns, got {scores!r:.60}.")
     wanted = list(scores) if scores is not None else [segment, annotator, score]
-    for name in [*wanted, *([] if cluster is None else [cluster])]:
-        if name not in frame.columns:
+    used = [*wanted, *([] if cluster is None else [cluster])]
+    for name in used:
+        if not isinstance(name, Hashable) or name not in frame.columns:
             ask = "" if scores is not None else "; where annotators are columns, name them: scores=['anna', 'ben']"
             raise ConfigError("annotators: " + unknown("column", name, [str(one) for one in frame.columns]) + ask)
+    check_names([name for name in frame.columns if name in used])
     if scores is not None:
         if len(set(wanted)) < len(wanted):
             raise ConfigError(f"scores names a column twice: {', '.join(wanted)}.")
@@ -207,9 +215,12 @@ def _categories(ratings: pd.DataFrame, bins: Sequence[float] | None) -> pd.DataF
     if bins is None:
         known = np.unique(values[given])
         return ratings if len(known) <= MOST_CATEGORIES else None
-    ends = np.asarray(bins, dtype=np.float64)
-    if not len(ends) or not np.isfinite(ends).all() or (np.diff(ends) <= 0).any():
-        raise ConfigError(f"bins={list(bins)}: write rising numbers, the highest of each category but the last.")
+    try:
+        ends = np.asarray(bins, dtype=np.float64)
+    except (TypeError, ValueError):
+        ends = np.empty(0)
+    if ends.ndim != 1 or not len(ends) or not np.isfinite(ends).all() or (np.diff(ends) <= 0).any():
+        raise ConfigError(f"bins={bins!r:.60}: write rising numbers, the highest of each category but the last.")
     found = np.where(given, np.searchsorted(ends, np.where(given, values, 0.0)).astype(np.float64), np.nan)
     return pd.DataFrame(found, index=ratings.index, columns=ratings.columns)
 
@@ -222,6 +233,10 @@ def _pivoted(
         if frame[name].isna().any():
             row = int(frame[name].isna().to_numpy().argmax())
             raise DataError(f"row {row + 1} of the frame has no {name}; a rating needs one.")
+        odd = [row for row, value in enumerate(frame[name]) if not isinstance(value, Hashable)]
+        if odd:
+            held = frame[name].iloc[odd[0]]
+            raise DataError(f"row {odd[0] + 1} of the column '{name}' holds {held!r:.60}; write a name or a number.")
     known = frame.assign(**{score: _numbers(frame[score], score)})
     twice = known[known.duplicated([segment, annotator])]
     if len(twice):
@@ -246,7 +261,7 @@ def _numbers(column: pd.Series, name: str) -> pd.Series:
     import numpy as np
     import pandas as pd
 
-    found = pd.to_numeric(column, errors="coerce").astype(np.float64)
+    found = pd.Series(numbers(column), index=column.index)
     wrong = (column.notna() & found.isna()).to_numpy() | np.isinf(found.to_numpy())
     if wrong.any():
         row = int(wrong.argmax())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bmx_grid.api.given import drawn, real
 from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import PAPER_W, GridResult, GridSpec, boosted_scores, compute_grid, p_values
@@ -135,7 +136,7 @@ def boost(
     Raises DataError naming the row where rows do not fit or hold no numbers, ConfigError for p without w, a NaN p, or a
     w outside [0, 1].
     """
-    from bmx_grid.measures.aggregation import PowerMean
+    from bmx_grid.measures.aggregation import Aggregation, PowerMean
     from bmx_grid.measures.correlation import check_kind
 
     check_kind(correlation)
@@ -152,14 +153,15 @@ def boost(
     judged = None if human is None else _floats(human, "human", len(base))
     if judged is not None and np.isfinite(judged).sum() < FEWEST:
         raise DataError(f"human: {int(np.isfinite(judged).sum())} rated segments; a correlation needs {FEWEST}.")
-    for name, value in (("p", p), ("w", w)):
-        if value is not None and not isinstance(value, int | float | np.number):
-            raise ConfigError(f"{name}: expected a number, got {value!r:.60}.")
+    p, w = (None if value is None else real(name, value) for name, value in (("p", p), ("w", w)))
+    resamples, seed = drawn(resamples, seed, 1)
     if (p is None) != (w is None):
         raise ConfigError("p and w: give both, or neither for the whole grid.")
     if p is None and judged is None:
         raise ConfigError("give p and w for boosted scores, human scores for the grid, or both.")
     mean = PowerMean() if aggregation is None else aggregation
+    if not isinstance(mean, Aggregation):
+        raise ConfigError(f"aggregation: expected an Aggregation, as PowerMean(), got {mean!r:.60}.")
     boosted = None if p is None or w is None else boosted_scores(mean, side, p, w, base, truth, hypothesis)
     how = {
         "side": side,
@@ -174,25 +176,38 @@ def boost(
 
 def _floats(values: ArrayLike, what: str, count: int | None = None) -> Floats:
     try:
-        found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        found = _real(values)
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{what}: {_short(error)}; give one number per segment.") from error
     if found.ndim != 1 or (count is not None and found.size != count):
         expected = "one number per segment" if count is None else f"{count} numbers, as many as scores"
         raise DataError(f"{what} has the shape {found.shape}; give {expected}.")
+    if np.isinf(found).any():
+        row = int(np.isinf(found).argmax())
+        raise DataError(f"{what}: row {row} is {found[row]}; give a finite number, or NaN for a segment without one.")
     return found
 
 
+def _real(values: ArrayLike) -> Floats:
+    """float64; NaN where an array is masked. Raises TypeError for what would silently become other numbers."""
+    given = np.asanyarray(values)
+    if given.dtype.kind in "mMc":
+        raise TypeError(f"{given.dtype} are no real numbers")
+    if isinstance(given, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(given.astype(np.float64), np.nan))
+    return np.asarray(values, dtype=np.float64)
+
+
 def _rows(rows: Rows, side: str, count: int) -> Ragged:
-    if not isinstance(rows, Sequence | np.ndarray):
+    if not isinstance(rows, Sequence | np.ndarray) or getattr(rows, "ndim", 1) == 0:
         raise DataError(f"attributions of the {side}: expected a list of rows, got a {type(rows).__name__}.")
     if len(rows) != count:
         raise DataError(f"attributions of the {side}: {len(rows)} rows for {count} scores.")
     found = []
     for place, row in enumerate(rows):
         try:
-            values = np.asarray(row, dtype=np.float64)
-        except (TypeError, ValueError) as error:
+            values = _real(row)
+        except (TypeError, ValueError, OverflowError) as error:
             raise DataError(f"attributions of the {side}, row {place}: {_short(error)}; give numbers.") from error
         if values.ndim != 1:
             raise DataError(f"attributions of the {side}, row {place}: shape {values.shape}; give one number per word.")
@@ -201,10 +216,23 @@ def _rows(rows: Rows, side: str, count: int) -> Ragged:
 
 
 def _labels(clusters: ArrayLike, count: int) -> NDArray[Any]:
-    found = np.asarray(clusters)
+    import pandas as pd
+
+    try:
+        found = np.asarray(clusters)
+    except ValueError as error:
+        raise DataError(f"clusters: {_short(error)}; give {count} labels, one per segment.") from error
     if found.shape != (count,):
         raise DataError(f"clusters has the shape {found.shape}; give {count} labels, one per segment.")
-    return found
+    missing = pd.isna(found)
+    if missing.any():
+        raise DataError(f"clusters: row {int(missing.argmax())} has no label; give each segment one.")
+    if found.dtype.kind != "O":
+        return found
+    try:
+        return np.unique(found, return_inverse=True)[1]
+    except TypeError:  # labels of several types have no order
+        return np.asarray(pd.factorize(found)[0])
 
 
 def _short(error: Exception) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +24,7 @@ from bmx_grid.datasets.numbers import parse_number
 from bmx_grid.datasets.table import Table as File
 from bmx_grid.datasets.tables import open_table
 from bmx_grid.datasets.tabular import MAX_BYTES
-from bmx_grid.errors import ConfigError, DataError, DataMissingError, unknown
+from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.measures.correlation import KINDS
 from bmx_grid.report.summary import WIDEST
 from bmx_grid.report.table import as_text, wrapped, write_tables
@@ -44,6 +46,7 @@ examples:
   bmx-grid compare scores.tsv --metrics comet chrf --human mqm --by item
   bmx-grid compare scores.tsv --metrics comet chrf --level system --json"""
 UNDEFINED_IN_GROUPS = "n/a: a correlation within a group needs 3 rated segments; accuracy with ties (acc eq) needs 2."
+ROW = re.compile(r"(?:(?<=the frame, )|(?<= used in ))row (\d+)")  # in messages
 UNSCORED = "leave it empty where there is none"
 
 
@@ -93,19 +96,20 @@ def _run(parsed: argparse.Namespace) -> str:
     if not metrics:
         raise ConfigError(_without_metrics(file, roles, parsed.table))
     out = None if parsed.output is None else Path(parsed.output).expanduser()
-    found = bmx_grid.compare(
-        _frame(file, metrics, roles),
-        metrics,
-        by=parsed.by,
-        level=parsed.level,
-        statistic=parsed.statistic,
-        resamples=parsed.resamples,
-        seed=parsed.seed,
-        columns=roles,
-        output_dir=out,
-        analysis=out is not None,
-        cache_dir=str(Path(tempfile.gettempdir()) / "bmx_grid"),  # nothing is scored, so nothing is kept there
-    )
+    with _told_of(file):
+        found = bmx_grid.compare(
+            _frame(file, metrics, roles),
+            metrics,
+            by=parsed.by,
+            level=parsed.level,
+            statistic=parsed.statistic,
+            resamples=parsed.resamples,
+            seed=parsed.seed,
+            columns=roles,
+            output_dir=out,
+            analysis=out is not None,
+            cache_dir=str(Path(tempfile.gettempdir()) / "bmx_grid"),  # nothing is scored, so nothing is kept there
+        )
     tables = [one for one in (agreement(found), differences(found)) if one.rows]
     if out is not None:
         write_tables(tables, out / "tables")
@@ -118,6 +122,16 @@ def _run(parsed: argparse.Namespace) -> str:
         f"{kind} {visible(', '.join(names))}" for kind, names in read.items() if names
     )
     return "\n".join([wrapped(said, width, "  "), "", *(as_text(one, width) for one in tables)]).rstrip()
+
+
+@contextmanager
+def _told_of(file: File) -> Iterator[None]:
+    """Mistakes in a frame as mistakes in the file that it was made of."""
+    try:
+        yield
+    except BmxError as error:
+        told = ROW.sub(lambda found: file.place(int(found[1]) - 1), str(error))
+        raise type(error)(told.replace("the frame", visible(str(file.path)))) from error
 
 
 def agreement(found: Compared) -> Table:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from bmx_grid.api.given import keyed, listed
 from bmx_grid.api.grouped import grouped_tests
 from bmx_grid.api.roles import Columns, assigned, check_frame, check_numbers
 from bmx_grid.api.sweeps import Run
@@ -51,10 +52,11 @@ def grid(
     check_frame(frame)
     frame = frame.rename(columns=str)
     with Written(frame, output_dir) as written:
-        roles = assigned(frame, columns or {}, ("hypothesis", "score"))
+        roles = assigned(frame, keyed("columns", columns), ("hypothesis", "score"))
         _check_scores(frame, roles["score"])
-        given = {"metric": _listed(metric), "explainer": _listed(explainer), "tracking": "none", **keys}
-        told = {**written.dataset(roles, language_pair), **(settings or {})}
+        chosen = {"metric": listed("metric", metric), "explainer": listed("explainer", explainer)}
+        given = {**chosen, "tracking": "none", **keys}
+        told = {**written.dataset(roles, language_pair), **keyed("settings", settings)}
         return written.run(told, given, quiet)
 
 
@@ -155,27 +157,29 @@ def compare(
         resamples, seed: of intervals and tests. columns, language_pair, output_dir: as for `grid`.
     Raises ConfigError for columns that there are not, DataError for values that are no scores.
     """
-    if by not in GROUPINGS:
-        raise ConfigError("by: " + unknown("grouping", str(by), ("item", "system", "none")))
+    if not isinstance(by, str | None) or by not in GROUPINGS:
+        raise ConfigError("by: " + unknown("grouping", by, ("item", "system", "none")))
     if level not in LEVELS:
-        raise ConfigError("level: " + unknown("level", str(level), LEVELS))
+        raise ConfigError("level: " + unknown("level", level, LEVELS))
     if statistic not in KINDS:
-        raise ConfigError("statistic: " + unknown("statistic", str(statistic), KINDS))
+        raise ConfigError("statistic: " + unknown("statistic", statistic, KINDS))
     check_frame(frame)
     frame = frame.rename(columns=str)
-    names = [str(name) for name in _listed(metrics)]
+    names = listed("metrics", metrics)
     if not names:
         raise ConfigError("metrics: name at least one column of scores, as in compare(frame, ['comet', 'chrf']).")
     for name in names:
         if name not in frame.columns:
             raise ConfigError("metrics: " + unknown("column", name, [str(one) for one in frame.columns]))
-    given_columns = {**(columns or {}), **({} if human is None else {"score": human})}
+    judged = [] if human is None else listed("human", human)
+    for name in judged:
+        if name in names:
+            raise ConfigError(f"human: the column {name!r} is one of the metrics; name another with human.")
+        if name not in frame.columns:
+            raise ConfigError("human: " + unknown("column", name, [one for one in frame.columns if one not in names]))
+    given_columns = {**keyed("columns", columns), **({"score": judged} if judged else {})}
     with Written(frame, output_dir) as written:
         roles = assigned(frame, given_columns, ("score",), taken=names)
-        if roles["score"][0] in names:
-            raise ConfigError(
-                f"human: the column {roles['score'][0]!r} is one of the metrics; name another with human."
-            )
         _check_scores(frame, (*roles["score"], *names))
         _check_groups(roles, by, level)
         texts = written.with_texts(roles)
@@ -185,7 +189,7 @@ def compare(
             **{f"evaluation.{name}.resamples": resamples for name in ("levels", "significance")},
             "evaluation.significance.statistics": [statistic],
             "seed": seed,
-            **(settings or {}),
+            **keyed("settings", settings),
         }
         given = {
             "metric": ["imported"],
@@ -214,7 +218,3 @@ def _check_groups(roles: Mapping[str, object], by: str | None, level: str) -> No
             f"{asked}={value!r} compares systems, and the frame has no column for {' and '.join(missing)}; name it: "
             f"columns={{'{missing[0]}': 'COLUMN'}}."
         )
-
-
-def _listed(names: str | Sequence[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bmx_grid.api.given import plain
 from bmx_grid.datasets.columns import quoted
 from bmx_grid.errors import ConfigError, unknown
 
 
 def override_value(value: Any) -> str:
     """A value as an override writes it. Raises ConfigError for one that no configuration can hold."""
-    if hasattr(value, "item"):  # a number of numpy
-        value = value.item()
+    value = plain(value)
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bmx_grid.api.given import check_names, listed, numbers, plain
 from bmx_grid.datasets.columns import ROLES, SEVERAL, usual_columns
 from bmx_grid.errors import ConfigError, DataError, unknown
 
@@ -22,15 +23,13 @@ def assigned(
     taken: columns that play another part. Raises ConfigError for a role or column that there is not, DataError for
     needed roles without a column, all in one sentence.
     """
+    check_names(list(frame.columns))
     names = [str(name) for name in frame.columns if str(name) not in taken]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"the frame has two columns '{twice}'; give each a name of its own.")
     found: dict[str, tuple[str, ...]] = {}
     for role, own in columns.items():
         if role not in ROLES:
             raise ConfigError("columns: " + unknown("role", role, ROLES))
-        found[role] = (own,) if isinstance(own, str) else tuple(own)
+        found[role] = tuple(listed(f"columns: {role}", own))
         if len(found[role]) != 1 and role not in SEVERAL:
             raise ConfigError(f"columns: only {' and '.join(SEVERAL)} may have several columns, not {role}.")
         for name in found[role]:
@@ -61,12 +60,12 @@ def check_frame(frame: object) -> None:
 def check_numbers(frame: pd.DataFrame, column: str, least: int) -> None:
     """Raise DataError for a column that holds anything but finite numbers and gaps, or fewer than `least` numbers."""
     import numpy as np
-    import pandas as pd
 
-    values = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-    wrong = np.flatnonzero(~np.isfinite(values) & frame[column].notna().to_numpy())
+    values = numbers(frame[column])
+    known = np.isfinite(values) & (frame[column].dtype.kind != "b")  # people and metrics do not score True and False
+    wrong = np.flatnonzero(~known & frame[column].notna().to_numpy())
     if len(wrong):
-        held = frame[column].iloc[int(wrong[0])]
+        held = plain(frame[column].iloc[int(wrong[0])])
         raise DataError(
             f"the frame, row {wrong[0] + 1}: the column {column!r} holds {held!r:.60}, no finite number; write a "
             "number like -0.25, or NaN for a segment without a score."

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bmx_grid.api.given import drawn, keyed, path
 from bmx_grid.api.overrides import override_value, place
 from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.terminal import plain_warnings
@@ -64,7 +65,7 @@ def run(
     from bmx_grid.commands.sweep import run_sweep
 
     named = [] if sweep is None else [f"+sweep={override_value(sweep)}"]
-    given = {**keys, **(settings or {})}
+    given = {**keys, **keyed("settings", settings)}
     mappings = {key: value for key, value in given.items() if isinstance(value, Mapping)}
     plain = [f"{key}={override_value(value)}" for key, value in given.items() if key not in mappings]
     config = composed([*named, *plain, *overrides], config_dir)
@@ -94,7 +95,7 @@ class Run:
     _keeps: object = field(default=None, repr=False)  # a temporary folder, which goes when nobody needs it
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "folder", Path(self.folder).expanduser())
+        object.__setattr__(self, "folder", path("folder", self.folder))
         if not self.folder.is_dir():
             raise DataMissingError(f"there is no folder {self.folder}; give the output folder of a sweep.")
 
@@ -266,7 +267,8 @@ def analyse(
     """
     from bmx_grid.analysis.side_by_side import side_by_side
 
-    if isinstance(runs, Run | str | Path) or len(runs) < 2:
+    count, seed = drawn(resamples, seed, 1)
+    if isinstance(runs, Run | str | Path) or not isinstance(runs, Sequence) or len(runs) < 2:
         raise ConfigError("runs: give two or more finished sweeps, or their folders, as a list: analyse([one, other]).")
-    folders = [one.folder if isinstance(one, Run) else Path(one).expanduser() for one in runs]
-    return side_by_side(folders, correlation=correlation, resamples=resamples, seed=seed).frame
+    folders = [one.folder if isinstance(one, Run) else path("runs", one) for one in runs]
+    return side_by_side(folders, correlation=correlation, resamples=count, seed=seed).frame

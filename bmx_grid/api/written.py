@@ -11,6 +11,7 @@ from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from bmx_grid.api.given import path
 from bmx_grid.api.sweeps import Run, run
 from bmx_grid.errors import BmxError, ConfigError, DataError
 
@@ -29,15 +30,15 @@ class Written:
     """A frame as a file, for the length of a block; messages then speak of the frame."""
 
     def __init__(self, frame: pd.DataFrame, output_dir: str | Path | None) -> None:
-        self.frame, self.output_dir = frame, output_dir
+        self.frame, self.output_dir = frame, None if output_dir is None else path("output_dir", output_dir)
 
     def __enter__(self) -> Written:
         self.folder = tempfile.TemporaryDirectory(prefix="bmx_grid-")
         self.path = Path(self.folder.name) / "frame.parquet"
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self.output_dir is not None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self.output_dir is not None or kind is not None:
             self.folder.cleanup()
 
     def with_texts(self, roles: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
@@ -48,9 +49,14 @@ class Written:
         found = dict(roles)
         made: dict[str, Any] = {}
         number = [str(row) for row in range(1, len(self.frame) + 1)]
-        ids = self.frame[roles["id"][0]].astype(str) if "id" in roles else number
         if "id" not in roles:
             made["id"], found["id"] = number, ("id",)
+        elif (without := self.frame[roles["id"][0]].isna().to_numpy()).any():
+            raise DataError(
+                f"the frame, row {without.argmax() + 1}: the column {roles['id'][0]!r} holds no id; give every segment "
+                "one, or leave the column out."
+            )
+        ids = self.frame[roles["id"][0]].astype(str) if "id" in roles else number
         if "hypothesis" not in roles:
             made[" hypothesis"], found["hypothesis"] = number, (" hypothesis",)
         if not {"source", "reference"} & found.keys():
@@ -91,7 +97,7 @@ class Written:
     def run(self, told: Mapping[str, Any], given: Mapping[str, Any], quiet: bool) -> Run:
         # Other columns would be taken for roles by their names, and may hold what no file can.
         _write(self.frame[self._used], self.path)
-        out = Path(self.folder.name) / "out" if self.output_dir is None else Path(self.output_dir)
+        out = Path(self.folder.name) / "out" if self.output_dir is None else self.output_dir
         if self.output_dir is None:  # nobody looks for a page there, and it takes twice as long as the rest
             given = {"analysis": False, **given}
         with self._told(), redirect_stderr(_Saying(sys.stderr, self._in_words)):

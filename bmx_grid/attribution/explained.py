@@ -9,6 +9,7 @@ import numpy as np
 
 from bmx_grid.attribution.explain import Explanation, attributed_roles, count_texts, explain_items
 from bmx_grid.attribution.store import AttributionSet
+from bmx_grid.configure import check_seed
 from bmx_grid.errors import ConfigError, ExplainError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
@@ -31,8 +32,7 @@ class Explained:
     max_texts: int = 100_000
 
     def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise ConfigError(f"seed must be 0 or more, got {self.seed}.")
+        check_seed(self.seed)
         if self.max_texts < 1:
             raise ConfigError(f"max_texts must be at least 1, got {self.max_texts}.")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -299,6 +299,8 @@ def items_of(reads: Sequence[Role], given: Sequence[Sequence[str]]) -> list[Item
     for role, texts in zip(reads, given, strict=True):
         if isinstance(texts, str):
             raise DataError(f"{PLURAL[role]}: expected a list of texts, got the text {texts[:60]!r}.")
+        if not isinstance(texts, Sized) or not isinstance(texts, Iterable):
+            raise DataError(f"{PLURAL[role]}: expected a list of texts, got {texts!r:.60}.")
         wrong = [(row, one) for row, one in enumerate(texts, start=1) if not isinstance(one, str)]
         if wrong:
             raise DataError(f"{PLURAL[role]}: segment {wrong[0][0]} is {wrong[0][1]!r}, not a text (it may be empty).")

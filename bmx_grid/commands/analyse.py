@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from bmx_grid.analysis.given import Options, Point, Tie
 from bmx_grid.analysis.load import load_table
 from bmx_grid.analysis.questions import Questions, with_others
 from bmx_grid.analysis.run import analyse
-from bmx_grid.configure import convert
+from bmx_grid.configure import convert, folder_path
 from bmx_grid.errors import ConfigError, DataError, unknown
 from bmx_grid.report.analysis_files import write_analysis
 from bmx_grid.report.summary import WIDEST, summary
@@ -102,7 +103,7 @@ class Arguments:
         )
         figures, report = (_flag(key, given.get(key, "true")) for key in ("figures", "report"))
         questions = with_others(name for name in given.get("questions", "").split(",") if name)
-        return cls(results, Path(folder).expanduser(), options, questions, side, figures, report)
+        return cls(results, folder_path(folder, "output_dir"), options, questions, side, figures, report)
 
 
 def _flag(key: str, text: str) -> bool:
@@ -118,9 +119,14 @@ def _points(given: dict[str, str]) -> dict[str, Point]:
         if not explainer or name not in ("p", "w"):
             raise ConfigError(f"{key}={text}: expected fixed.EXPLAINER.p=… or fixed.EXPLAINER.w=….")
         try:
-            numbers.setdefault(explainer, {})[name] = float(text)
-        except ValueError as error:
-            raise ConfigError(f"{key}={text}: expected a number.") from error
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if math.isnan(value):
+            raise ConfigError(f"{key}={text}: expected a number.")
+        if name == "w" and not 0 <= value <= 1:
+            raise ConfigError(f"{key}={text}: w is the share of the metric itself; write a number from 0 to 1.")
+        numbers.setdefault(explainer, {})[name] = value
     for explainer, point in numbers.items():
         if set(point) != {"p", "w"}:
             raise ConfigError(f"fixed.{explainer}: give both p and w, not {' and '.join(point)} only.")

@@ -165,6 +165,7 @@ class CheckedLoader(ConfigLoaderImpl):
         text = re.split(r"\nSee https|\nConfig search path:|\n\s*full_key:|\nTo append", text)[0]
         reason = " ".join(text.split()).rstrip(".") or type(error).__name__
         reason = masked_address(reason.removeprefix("Error merging override "))
+        reason = reason.replace("Cannot merge DictConfig with ListConfig", "keys stand there; set them one by one")
         if len(reason) > 400:  # the end says what is wrong with the value at the beginning
             reason = f"{reason[:200]}…{reason[-200:]}"
         named = any(reason.startswith(str(line)) for line in overrides)

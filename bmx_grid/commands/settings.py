@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from bmx_grid.configure import convert, folder_path
+from bmx_grid.configure import check_seed, convert, folder_path
 from bmx_grid.errors import ConfigError
 from bmx_grid.segments import check_name
 from bmx_grid.storage.addresses import Place, place
@@ -40,9 +40,6 @@ class Settings:
         limit = convert(config["limit"], int | None, "limit")
         if limit is not None and limit < 1:
             raise ConfigError(f"limit must be at least 1 segment per language pair, or null for all; got {limit}.")
-        seed = convert(config["seed"], int, "seed")
-        if seed < 0:
-            raise ConfigError(f"seed must be 0 or more, got {seed}.")
         cache = convert(config["cache_dir"], str, "cache_dir")
         cache_dir = place(cache) if "://" in cache else folder_path(cache, "cache_dir")
         name = convert(config["name"], str, "name")
@@ -59,7 +56,7 @@ class Settings:
             limit=limit,
             leave_out=convert(config["leave_out"], tuple[str, ...], "leave_out"),
             words=convert(config["words"], WordsName, "words"),
-            seed=seed,
+            seed=check_seed(convert(config["seed"], int, "seed")),
             seeds=_seeds(config["seeds"]),
             dry_run=convert(config["dry_run"], bool, "dry_run"),
             on_error=convert(config["on_error"], Literal["continue", "stop"], "on_error"),
@@ -83,9 +80,8 @@ def _questions(config: Mapping[str, Any]) -> tuple[str, ...]:
 def _seeds(given: Any) -> tuple[int, ...]:
     """The seeds of repeats. Raises ConfigError for a seed below 0, a repeated one, or too many."""
     seeds: tuple[int, ...] = convert(given, tuple[int, ...], "seeds")
-    wrong = next((seed for seed in seeds if seed < 0), None)
-    if wrong is not None:
-        raise ConfigError(f"seeds: a seed must be 0 or more, got {wrong}.")
+    for seed in seeds:
+        check_seed(seed, "seeds: a seed")
     twice = next((seed for at, seed in enumerate(seeds) if seed in seeds[:at]), None)
     if twice is not None:
         raise ConfigError(f"seeds: {twice} is there twice, and would give the same numbers; name each seed once.")

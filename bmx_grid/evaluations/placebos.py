@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.configure import check_seed
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations import placebo_points as points
 from bmx_grid.evaluations.base import KEPT, Columns, Evaluation, Finished, Floats, Kind
@@ -103,8 +104,7 @@ class PlaceboEvaluation(Evaluation):
         for name in ("draws", "resamples"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"placebos.{name} must be at least 1, got {getattr(self, name)}.")
-        if self.seed < 0:
-            raise ConfigError(f"placebos.seed must be 0 or more, got {self.seed}.")
+        check_seed(self.seed, "placebos.seed")
 
     def silent(self, n_metrics: int, n_explainers: int) -> str:
         return "" if n_explainers else "compares boosts by explainers with placebos, and there is no explainer"

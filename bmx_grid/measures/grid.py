@@ -49,7 +49,7 @@ def p_values(start: float, stop: float, step: float, max_points: int = MAX_POINT
     """
     told = f"the p grid from {start} to {stop} in steps of {step}"
     if not np.isfinite([start, stop, step]).all():
-        raise ConfigError(f"{told} is not made of finite numbers; write infinite p as a list.")
+        raise ConfigError(f"{told} is not made of finite numbers; write finite ones.")
     if step <= 0:
         raise ConfigError(f"{told}: the step must be above 0.")
     # The shortest decimal text of a float is what the user wrote: 0.1 becomes 1/10.

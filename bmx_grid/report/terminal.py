@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -141,7 +142,7 @@ def _summed_up(results: Sequence[SettingResult], width: int, tested: GainInterva
     datasets = sorted({visible(one.dataset) for one in results})
     at = "the fixed (w, p) of its explainer" if at_fixed else "its best (w, p)"
     sure = f"survives Holm's correction at {ALPHA:g}" if tested and at_fixed else ""
-    counts = f"better, worse: of these gains, how many {sure.replace('survives', 'survive')}" if sure else UNTESTED
+    counts = f"gains, losses: how many single ones {sure.replace('survives', 'survive')}" if sure else UNTESTED
     title = f"{counted(len(results), 'setting')} of {named(datasets)}; gain at {at}; {counts}"
     room = width >= ROOM_FOR_INTERVALS
     rows, without = _by_parts(results, gain_of, tested if sure else {}, room)
@@ -173,10 +174,11 @@ def _by_parts(
 ) -> tuple[list[tuple[str, ...]], dict[str, int]]:
     """A row per explainer and metric, below the names of columns; and the settings without a fixed point by explainer.
 
-    tested: better and worse are those that survive the correction; without it, those above 1e-5, and of 0 or less.
+    tested: counted are gains and losses that survive the correction; without it, gains above 1e-5, and of 0 or less.
     """
     ends = [INTERVAL] if room else []
-    rows: list[tuple[str, ...]] = [("explainer", "metric", "n", "mean gain", *ends, "better", "worse")]
+    counted_as = ("gains", "losses") if tested else ("better", "worse")  # as the tables beside the results name them
+    rows: list[tuple[str, ...]] = [("explainer", "metric", "n", "mean gain", *ends, *counted_as)]
     without: dict[str, int] = {}
     at_fixed = _any_fixed(results)
     for explainer, metric in sorted({(one.explainer, one.metric) for one in results}):
@@ -215,7 +217,8 @@ def _title(results: Sequence[SettingResult], dataset: str) -> str:
     if not first.has_grid:
         return f"{dataset}: {first.correlation.capitalize()} correlation of the metrics alone with human scores"
     words = "words of both sides" if first.side == "both" else "words of the hypothesis"
-    return f"{dataset}: {first.correlation.capitalize()} correlation with human scores, {first.aggregation} of {words}"
+    mean = " ".join(re.findall("[A-Z][a-z]*", first.aggregation)).lower() or first.aggregation  # PowerMean: power mean
+    return f"{dataset}: {first.correlation.capitalize()} correlation with human scores, {mean} of {words}"
 
 
 def _fitting(

@@ -304,6 +304,8 @@ def _read(
         pairs = reader.pairs(data_dir)
     except BmxError as error:
         return [], [Refused(name, str(error))]
+    if not pairs:
+        return [], [Refused(name, f"no language pair is chosen; write dataset.{name}.language_pairs=[PAIR,…].")]
     found: list[SegmentSet] = []
     errors: dict[str, BmxError] = {}
     for pair in pairs:

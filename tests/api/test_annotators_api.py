@@ -113,6 +113,26 @@ def test_a_pair_without_common_segments_has_no_row():
             lambda w, x: bmx.annotators(w.assign(doc=None), PEOPLE, cluster="doc"), "has no doc", id="no cluster"
         ),
         pytest.param(lambda w, x: bmx.annotators(w, PEOPLE, bins=(3, 3)), "rising numbers", id="bins"),
+        pytest.param(lambda w, x: bmx.annotators(w, PEOPLE, bins="ab"), "bins='ab': write rising", id="bins of text"),
+        pytest.param(lambda w, x: bmx.annotators(w, PEOPLE, bins=3), "bins=3: write rising", id="one bin"),
+        pytest.param(lambda w, x: bmx.annotators(w.to_numpy(), PEOPLE), "expected a pandas DataFrame", id="an array"),
+        pytest.param(lambda w, x: bmx.annotators(w, "anna"), "scores: expected a list of columns", id="a text"),
+        pytest.param(lambda w, x: bmx.annotators(w, PEOPLE, cluster=["doc"]), r"unknown column '\['doc'\]'", id="list"),
+        pytest.param(
+            lambda w, x: bmx.annotators(pd.concat([w, w["anna"]], axis=1), PEOPLE), "two columns 'anna'", id="columns"
+        ),
+        pytest.param(
+            lambda w, x: bmx.annotators(x.assign(segment=[[1]] * len(x))), r"row 1 .*'segment' holds \[1\]", id="lists"
+        ),
+        pytest.param(
+            lambda w, x: bmx.annotators(w.assign(ben=pd.Timestamp("2024-01-01")), PEOPLE), "is not a number", id="times"
+        ),
+        pytest.param(lambda w, x: bmx.annotators(w.assign(ben=1j), PEOPLE), "is not a number", id="complex"),
+        pytest.param(
+            lambda w, x: bmx.annotators(w.assign(ben=[10**400] * len(w)), PEOPLE), "is not a number", id="too large"
+        ),
+        pytest.param(lambda w, x: bmx.annotators(w, PEOPLE, resamples=-1), "resamples must lie between 0", id="draws"),
+        pytest.param(lambda w, x: bmx.annotators(w, PEOPLE, seed="x"), "seed: expected a whole number", id="seed"),
     ],
 )
 def test_mistakes_have_a_sentence(wide, long, ask, said):

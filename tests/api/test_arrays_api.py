@@ -70,11 +70,46 @@ def test_an_undefined_attribution_is_nan_and_left_out():
         (lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, correlation="perason"), "Did you mean 'pearson'"),
         (lambda: bmx.boost(BASE, 5, p=1, w=0.5), "expected a list of rows, got a int"),
         (lambda: bmx.boost(BASE, ROWS, p="1", w=0.5), "p: expected a number, got '1'"),
+        (lambda: bmx.boost(BASE, ROWS, p=10**400, w=0.5), "p: 1000.*beyond the largest number"),
+        (lambda: bmx.boost(BASE + 1j, ROWS, p=1, w=0.5), "scores: complex128 are no real numbers"),
+        (lambda: bmx.boost(BASE, ROWS, np.arange(N).astype("datetime64[s]")), "human: datetime64.* no real numbers"),
+        (lambda: bmx.boost(BASE, ROWS, [*HUMAN[:-1], np.inf]), "human: row 29 is inf"),
+        (lambda: bmx.boost([-np.inf, *BASE[1:]], ROWS, p=1, w=0.5), "scores: row 0 is -inf"),
+        (lambda: bmx.boost(BASE, np.array(1.0), p=1, w=0.5), "expected a list of rows"),
+        (lambda: bmx.boost(BASE, ROWS, p=1, w=0.5, side=None), "unknown side 'None'"),
+        (lambda: bmx.boost(BASE, ROWS, p=1, w=0.5, aggregation="mean"), "aggregation: expected an Aggregation"),
+        (lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, clusters=[None, *range(N - 1)]), "row 0 has no label"),
+        (lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, clusters=[[1], *range(N - 1)]), "clusters: .*30 labels"),
+        (lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, resamples=0), "resamples must lie between 1 and 1,000,000"),
+        (lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, resamples=10**12), "resamples must lie between"),
+        (lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, resamples="9"), "resamples: expected a whole number"),
+        (lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, seed=-1), "seed must be 0 or more"),
+        (lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, seed=None), "seed: expected a whole number"),
     ],
 )
 def test_what_does_not_fit_is_said(ask, said):
     with pytest.raises(BmxError, match=said):
         ask()
+
+
+def test_numbers_of_numpy_are_numbers():
+    found = bmx.boost(BASE, ROWS, HUMAN, p=np.int64(1), w=np.float32(0.5), resamples=np.int64(50), seed=np.uint8(3))
+    plain = bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, resamples=50, seed=3)
+    assert np.array_equal(found.scores, plain.scores) and found.gain == plain.gain
+
+
+def test_a_masked_judgement_is_none():
+    masked = np.ma.masked_array(HUMAN, mask=np.arange(N) < 4)
+    found = bmx.boost(BASE, ROWS, masked, p=1, w=0.5, resamples=50)
+    assert np.flatnonzero(np.isnan(found.human)).tolist() == [0, 1, 2, 3] and found.gain.n == N - 4
+
+
+def test_clusters_may_be_named_by_texts_and_numbers():
+    labels = [row // 3 for row in range(N)]
+    mixed = [f"doc {label}" if label % 2 else label for label in labels]
+    asked = (labels, np.array(mixed, dtype=object))
+    gains = [bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, clusters=one, resamples=50).gain for one in asked]
+    assert gains[0] == gains[1] and gains[0].clusters == N // 3
 
 
 def test_what_needs_human_scores_says_so():

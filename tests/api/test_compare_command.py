@@ -119,3 +119,10 @@ def test_mistakes_are_one_sentence(call, arguments, said):
 def test_a_table_that_is_not_there(call):
     status, _, err = call("--metrics", "a", table="none.tsv")
     assert status == 2 and "none.tsv: there is no such file" in err
+
+
+def test_a_mistake_that_the_comparison_finds_is_named_as_it_stands_in_the_file(call, frame):
+    frame.assign(sys="A", seg_id=1, lp="de-en").to_csv("t.csv", index=False)
+    status, out, err = call("--metrics", "poor", table="t.csv")
+    assert (status, out) == (2, "") and err.count("\n") == 1
+    assert "t.csv, line 3: '1:A' was already used in line 2" in err and "frame" not in err

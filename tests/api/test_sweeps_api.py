@@ -92,6 +92,13 @@ def test_a_setting_is_drawn(sweep, kind):
         (lambda run: run.words("de-en", ids=["de-en-01"]), ConfigError, "Did you mean 'de-en-001'"),
         (lambda run: bmx.analyse([run]), ConfigError, "two or more"),
         (lambda run: bmx.analyse(run), ConfigError, "as a list"),
+        (lambda run: bmx.analyse(3), ConfigError, "as a list"),
+        (lambda run: bmx.analyse([run, None]), ConfigError, "runs: expected a path, got None"),
+        (lambda run: bmx.analyse([run, run], resamples=0), ConfigError, "resamples must lie between 1"),
+        (lambda run: bmx.Run(3), ConfigError, "folder: expected a path, got 3"),
+        (lambda run: bmx.load("chrf", settings=[1]), ConfigError, "settings: expected a dictionary"),
+        (lambda run: bmx.load(recipe=3), ConfigError, "recipe: expected a path, got 3"),
+        (lambda run: bmx.load("chrf").score(iter("a"), iter("b")), DataError, "references: expected a list of texts"),
         (lambda run: bmx.Run(run.folder / "elsewhere"), DataMissingError, "there is no folder"),
     ],
 )

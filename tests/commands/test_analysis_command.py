@@ -122,6 +122,9 @@ def test_a_point_outside_the_grid_is_said(results, capsys):
         pytest.param(["results=HERE", "tie=first", "tie=mildest"], "tie is given twice", id="twice"),
         pytest.param(["results=HERE", "fixed.lime.p=-1"], "fixed.lime: give both p and w, not p only", id="half"),
         pytest.param(["results=HERE", "fixed.lime.p=x"], "fixed.lime.p=x: expected a number", id="no number"),
+        pytest.param(["results=HERE", f"output_dir={__file__}"], "is a file; name a folder", id="a file"),
+        pytest.param(["results=HERE", "fixed.lime.p=nan"], "fixed.lime.p=nan: expected a number", id="undefined"),
+        pytest.param(["results=HERE", "fixed.lime.w=3"], "fixed.lime.w=3: w is the share", id="w above 1"),
         pytest.param(["results=HERE", "fixed.lime=1"], "fixed.lime=1: expected fixed.EXPLAINER.p", id="no coordinate"),
         pytest.param(
             ["results=HERE", "fixed.lmie.p=1", "fixed.lmie.w=1"],

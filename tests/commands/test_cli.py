@@ -37,6 +37,8 @@ SAMPLE = (
     [
         pytest.param(["limit=0"], "limit must be at least 1", id="limit"),
         pytest.param(["seed=-1"], "seed must be 0 or more, got -1", id="seed"),
+        pytest.param([f"seed={2**63}"], "seed must be at most 9,223,372,036,854,775,807", id="large seed"),
+        pytest.param(["evaluation.grid.seed=-1"], "grid.seed must be 0 or more, got -1", id="an evaluation's seed"),
         pytest.param(
             ["questions=[bmx.q]"], "questions are answered by the analysis, and analysis=false", id="question"
         ),
@@ -106,6 +108,7 @@ def test_values_that_cannot_be_are_refused_before_anything_is_written(overrides,
         pytest.param("~aggregation", "the group 'aggregation' is missing", id="no aggregation"),
         pytest.param("~grid.p", "the key 'grid.p' is needed", id="no p at all"),
         pytest.param("+grid.corelation=kendall", "unknown key 'corelation'.*'correlation'", id="a typo below grid"),
+        pytest.param("grid.p=[1,2]", r"grid.p=\[1,2\]: keys stand there; set them one by one", id="a list for keys"),
         pytest.param("name=../../elsewhere", "cannot name a sweep", id="a name that is a path"),
     ],
 )

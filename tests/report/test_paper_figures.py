@@ -5,6 +5,7 @@ import math
 import re
 import shutil
 import warnings
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -33,7 +34,7 @@ from bmx_grid.report.figures.forest import forests
 from bmx_grid.report.figures.gains import FEWEST, _offsets, gains_by
 from bmx_grid.report.figures.grid import setting_drawing
 from bmx_grid.report.figures.palette import BLUE
-from bmx_grid.report.figures.selection import best_boxes, better_and_worse, ridge_bars
+from bmx_grid.report.figures.selection import _ridge, best_boxes, better_and_worse, ridge_bars
 from bmx_grid.report.names import WRITTEN, label, written
 
 HOSTILE = "</text><script>alert(1)</script>\n../..\u202e$\\frac{1}\"'&"
@@ -542,3 +543,15 @@ def test_the_interval_the_band_and_the_ceiling_are_in_the_figure_of_a_setting():
         assert said in drawing.caption
     other = dataclasses.replace(KNOWN, bands={names: dataclasses.replace(band, w=0.0)})
     assert "Shaded" not in setting_drawing(analysis, 0, other).caption
+
+
+def test_numbers_of_a_ridge_stand_clear_of_names_and_of_each_other():
+    """Small coefficients have long numbers, on the bars and on the axis; here those of the quickstart."""
+    values = {"fr-en": 0.00318, "de-en": 0.00101, "lime": -0.00088, "es-en": -0.0018, "en-de": -0.0024}
+    kept = [(("language_pair", name), value) for name, value in values.items()]
+    figure = _ridge(kept, {key: 0.00141 if key[1] == "lime" else np.nan for key, _ in kept}, None)
+    figure.canvas.draw()
+    (axes,) = figure.axes
+    assert min(text.get_window_extent().x0 for text in axes.texts) > axes.get_window_extent().x0
+    ticks = [text.get_window_extent() for text in axes.get_xticklabels()]
+    assert len(ticks) >= 2 and all(one.x1 < other.x0 for one, other in pairwise(ticks))

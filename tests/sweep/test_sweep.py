@@ -289,6 +289,12 @@ def test_a_setting_that_is_not_wanted_is_not_said_to_be_impossible_as_well(sweep
     assert "ter is a metric" not in said
 
 
+def test_a_data_set_without_a_language_pair_is_a_failure(sweep, capsys):
+    """Nothing was run, and the exit status was that of success."""
+    assert sweep("dataset.sample.language_pairs=[]", "leave_out=[]") == 1
+    assert "sample: no language pair is chosen" in capsys.readouterr().out
+
+
 def test_a_pattern_that_cannot_name_settings_is_refused(sweep):
     with pytest.raises(
         ConfigError, match="'minilm_sbert' names no setting; write DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER"

@@ -236,8 +236,8 @@ def _ridge(
     axes.set_yticks(places, [label(name, SHORT_LABEL) for (_, name), _ in kept])
     axes.tick_params(axis="y", length=0)
     axes.axvline(0, color=INK, linewidth=0.8)
-    axes.margins(x=0.33)
-    axes.locator_params(axis="x", nbins=5)
+    axes.margins(x=0.5)  # room for the numbers beside the bars
+    axes.locator_params(axis="x", nbins=3)
     axes.set_ylim(min(places, default=0) - 0.7, 0.7)
     axes.set_xlabel("coefficient (gain in correlation)")
     if kept:
