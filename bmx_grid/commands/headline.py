@@ -25,7 +25,6 @@ READING = (
     "The runs below this one are its settings, each with its curves, heat map and grid, and `analysis`: medians, "
     "regression and tests as numbers, and everything on one page in `report.html` among its artifacts.",
 )
-EXPLAINERS = 4  # with separate numbers; all of them are in the summary
 
 
 def headline(
@@ -34,8 +33,8 @@ def headline(
     """About ten numbers by name (NaN where undefined), and the same as Markdown.
 
     established: the sentences that say what is established (analysis.established), none without an analysis. Gains are
-    those at the declared point of each explainer; better and worse as in `GainSummary`. Controls (the random metric and
-    the random explainer) count as settings only.
+    those at the declared point of each explainer, whose own gains are in the Markdown; better and worse as in
+    `GainSummary`. Controls (the random metric and the random explainer) count as settings only.
     """
     real = [result for result in results if CONTROL not in result.names]
     kinds = sorted({result.correlation for result in results})
@@ -47,13 +46,14 @@ def headline(
     by = {name: _gains([one for one in declared if one.explainer == name]) for name in _explainers(declared)}
     numbers = {
         "mean gain": whole.mean_gain,  # first: comparisons of runs begin with it
+        "mean gain low": whole.mean_low,  # its 95 % interval, undefined for fewer than 3 language pairs
+        "mean gain high": whole.mean_high,
         f"mean baseline {kind}": alone.mean,
         "settings": float(len(results)),
         "settings failed": float(len(failed)),
         "settings better": float(whole.better),
         "settings worse": float(whole.worse),
         "settings undefined": float(whole.undefined),
-        **{f"mean gain {name}": one.mean_gain for name, one in list(by.items())[:EXPLAINERS]},
     }
     note = _note(len(results), len(failed), kind, alone, whole, by, established)
     return numbers, note

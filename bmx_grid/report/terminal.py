@@ -16,7 +16,7 @@ from bmx_grid.analysis.tested import ALPHA, SURVIVES, GainInterval
 from bmx_grid.report.table import MARK, columns_of, padded, wrapped
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import Refused
-from bmx_grid.wording import counted, named, number, point_in_words, setting_label, visible
+from bmx_grid.wording import counted, named, number, point_in_words, setting_label, visible, with_interval
 
 WIDEST = 120  # characters per line, on however wide a terminal
 NARROWEST = 40
@@ -201,9 +201,14 @@ def _by_parts(
 
 def _controls(controls: Sequence[SettingResult]) -> str:
     """What random scores and random attributions gain, in a sentence: by chance alone."""
-    fixed = [one.fixed_gain for one in controls if math.isfinite(one.fixed_gain)]
+    fixed = [one for one in controls if math.isfinite(one.fixed_gain)]
     best = [one.gain for one in controls if math.isfinite(one.gain)]
-    told = [f"{number(float(np.mean(fixed)), '+.4f')} at fixed points (of {len(fixed)})"] if fixed else []
+    told = []
+    if fixed:
+        found = summarise(
+            np.array([one.fixed_gain for one in fixed]), np.array([one.baseline for one in fixed]), _clusters(fixed)
+        )
+        told = [f"{with_interval(found.mean_gain, found.mean_low, found.mean_high)} at fixed points (of {len(fixed)})"]
     told += [f"{number(float(np.mean(best)), '+.4f')} at best points, which is chance"] if best else []
     return f"controls ({CONTROL}): {counted(len(controls), 'setting')}; mean gain {', '.join(told) or number(math.nan)}"
 

@@ -14,7 +14,8 @@ MADE = "bmx_grid.views"  # the experiment's tag that says which views it has had
 VERSION = 1
 SWEEPS = (
     *("params.dataset", "params.metric", "params.explainer", "params.correlation", "params.limit"),
-    *("metrics.settings", "metrics.mean gain", "metrics.settings better", "metrics.settings worse"),
+    *("metrics.settings", "metrics.mean gain", "metrics.mean gain low", "metrics.mean gain high"),
+    *("metrics.settings better", "metrics.settings worse"),
 )
 SETTINGS = (
     *("params.language_pair", "params.metric", "params.explainer"),
