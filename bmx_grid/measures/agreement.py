@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.measures.at_a_time import fitting, ranges, sizes
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -223,9 +225,8 @@ def spa(metric: Floats, human: Floats, *, resamples: int = 1000, seed: int = 0) 
     shared = np.flatnonzero(used.sum(axis=1) > 1)  # the other items have no pair
     metric, human, used = metric[shared], human[shared], used[shared]
     first, second = np.triu_indices(n_systems, 1)
-    at_once = max(1, min(PAIRS_AT_ONCE, SIGNS_AT_ONCE // max(len(shared), 1)))
-    for start in range(0, len(first), at_once):
-        one, other = first[start : start + at_once], second[start : start + at_once]
+    for some in ranges(len(first), min(PAIRS_AT_ONCE, fitting(SIGNS_AT_ONCE, len(shared)))):
+        one, other = first[some], second[some]
         both = used[:, one] & used[:, other]
         gaps = [np.where(both, scores[:, one] - scores[:, other], 0.0) for scores in (metric, human)]
         p_values = np.split(_one_sided(np.concatenate(gaps, axis=1), resamples, seed), 2)
@@ -252,9 +253,9 @@ def _signs(resamples: int, items: int, seed: int) -> Iterator[Floats]:
     if resamples * items <= SIGNS_AT_ONCE:
         yield _kept_signs(resamples, items, seed)
         return
-    rng, size = np.random.default_rng(seed), max(1, SIGNS_AT_ONCE // items)
-    for start in range(0, resamples, size):
-        yield _drawn_signs(min(size, resamples - start), items, rng)
+    rng = np.random.default_rng(seed)
+    for size in sizes(resamples, fitting(SIGNS_AT_ONCE, items)):
+        yield _drawn_signs(size, items, rng)
 
 
 @functools.lru_cache(maxsize=4)
