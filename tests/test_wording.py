@@ -64,6 +64,7 @@ def test_a_number_with_its_interval(value, low, high, expected):
 
 def test_names_in_a_row():
     assert (named(["a"]), named(["a", "b", "c"]), named(list("abcde"))) == ("a", "a, b, c", "a, b, c and 2 more")
+    assert named(list("abcde"), most=2, separator="; ") == "a; b and 3 more"
 
 
 def test_a_true_minus_where_type_is_set():

@@ -224,6 +224,11 @@ class Evaluation(Component):
         return 0.0
 
 
+def seconds(n_segments: int, of_thousand: float, resamples: int) -> float:
+    """Estimated time of an evaluation that resamples; of_thousand: seconds per segment with 1,000 resamples."""
+    return n_segments * of_thousand * max(resamples, 100) / 1000
+
+
 def check_rows(evaluation: Evaluation, table: str, columns: Columns) -> int:
     """How many rows there are. Raises ValueError when the columns are not those declared, or uneven."""
     declared = evaluation.TABLES[table]

@@ -18,7 +18,7 @@ import numpy as np
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.agreement import OF_SYSTEMS, OfPoint, Places, SystemScore
-from bmx_grid.evaluations.base import BASE, Columns, Evaluation, Finished, Floats, Kind
+from bmx_grid.evaluations.base import BASE, Columns, Evaluation, Finished, Floats, Kind, seconds
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.systems import FEWEST_SYSTEMS, Statistic, system_interval
@@ -164,7 +164,7 @@ class TopSystemsEvaluation(Evaluation):
             raise ConfigError(f"evaluation.top_systems.resamples={self.resamples}: write 0 for no intervals, or 1000.")
 
     def cost(self, n_segments: int) -> float:
-        return n_segments * SECONDS_PER_SEGMENT * max(self.resamples, 100) / 1000
+        return seconds(n_segments, SECONDS_PER_SEGMENT, self.resamples)
 
     def evaluate(self, setting: Finished) -> TopSystems:
         """The rows of the metric alone; none where fewer than three systems have names and human scores."""

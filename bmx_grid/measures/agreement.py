@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.measures.at_a_time import fitting, ranges, sizes
+from bmx_grid.measures.best import TIE, beats
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -114,7 +115,7 @@ class SegmentPairs:
             first, second, group = _all_pairs(members)
         else:
             first, second, group = _drawn_pairs(members, pairs_of, max_pairs, np.random.default_rng(seed))
-        weight = (1 / np.bincount(group, minlength=len(members)).clip(min=1) / max(defined, 1))[group]
+        weight = 1 / np.bincount(group)[group] / defined
         by_human = _order(human[first], human[second])
         return cls(first, second, group, weight, by_human, len(human), len(members), len(members) - defined, total)
 
@@ -139,7 +140,7 @@ class SegmentPairs:
         lost = np.bincount(past, self.weight[concordant], len(thresholds))[: len(thresholds)]
         right, by_ties = float(self.weight[concordant].sum()), float(self.weight[tied].sum())
         accuracies = right + np.cumsum(gained - lost)
-        best = int(np.argmax(accuracies >= accuracies.max() - 1e-12))  # sums of weights differ by rounding
+        best = int(np.argmax(accuracies >= accuracies.max() - TIE))  # sums of weights differ by rounding
         epsilon = float(thresholds[best])
         agree = np.where(distance <= epsilon, tied, concordant).astype(np.float64)
         with np.errstate(invalid="ignore"):
@@ -150,7 +151,7 @@ class SegmentPairs:
             accuracy=float(self.weight @ agree),
             epsilon=epsilon,
             human_ties=by_ties,
-            only_ties=float(accuracies[best]) <= by_ties + 1e-12,
+            only_ties=not beats(accuracies[best] - by_ties),
             by_row=by_row,
             by_group=by_group,
             n_groups=self.n_groups,
@@ -178,7 +179,7 @@ def _all_pairs(members: list[Ints]) -> tuple[Ints, Ints, Ints]:
     """Two rows and the group of every pair; groups of one size together."""
     sizes = np.array([len(rows) for rows in members])
     found: list[tuple[Ints, Ints, Ints]] = []
-    for size in np.unique(sizes[sizes > 1]):
+    for size in np.unique(sizes):
         chosen = np.flatnonzero(sizes == size)
         rows = np.stack([members[index] for index in chosen])
         first, second = np.triu_indices(size, 1)
