@@ -81,7 +81,7 @@ class GridMeans:
         first, last, _ = columns.indices(self.shape[1])
         if first < self._range.start or last > self._range.stop:
             self._range, self._made = slice(0, 0), self._made[:, :0]  # the old ones go before the new ones come
-            found = slice(first, max(last, min(first + self._width, self.shape[1])))
+            found = slice(first, max(last, first + self._width))
             self._range, self._made = found, self._of(found)
         return np.asarray(self._made[rows, first - self._range.start : last - self._range.start])
 

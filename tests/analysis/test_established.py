@@ -206,8 +206,11 @@ def test_tables_beside_a_grid_are_read_and_those_of_another_grid_are_not(tmp_pat
         **{"baseline": [0.5] * 4, "n_segments": [500] * 4, "n_used": [500] * 4},
     }
     pq.write_table(pa.table(beside), tmp_path / "settings.parquet")
+    of_pairs = pa.table({name: ["a"] for name in ("dataset", "language_pair", "human")})
+    pq.write_table(of_pairs, tmp_path / "ceilings.parquet")
+    pq.write_table(of_pairs.select(["dataset", "human"]), tmp_path / "ranks.parquet")
     known = frames_beside(found)
-    assert set(known) == set(frames(GAINS))
+    assert set(known) == {*frames(GAINS), "ceilings"}, "a table of language pairs has no metric"
     assert known["tests"]["dataset"].tolist() == frames(GAINS)["tests"]["dataset"].tolist()
     told = analyse(found, AT, frames=known).ask(established.compute).established_in_words
     assert told == analyse(table(SURFACES), AT, frames=frames(GAINS)).ask(established.compute).established_in_words

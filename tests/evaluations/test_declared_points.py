@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import pearsonr
 from some_settings import finished
 
+from bmx_grid.evaluations.chosen import boost_of, gains_on
 from bmx_grid.evaluations.points import (
     FOLDS,
     best_or_alone,
@@ -140,6 +141,18 @@ def test_clusters_of_the_judged_pair_do_not_take_part():
 def test_best_or_alone(gains, expected):
     spec = GridSpec(p=(2.0,), w=(0.0, 0.5, 1.0))
     assert best_or_alone(spec, np.array(gains)) == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize("w", [(0.5,), (0.5, 1.0)], ids=["without the metric alone", "with it"])
+def test_gains_on_a_grid_of_one_p(w):
+    setting = pairs(1)[0]
+    spec = GridSpec((1.0,), w)
+    given = boost_of(spec, setting)
+    everyone = np.ones(len(given.base), dtype=np.bool_)
+    (gains,) = gains_on(spec, given, [given.base], [everyone])
+    boosted = 0.5 * given.base + 0.5 * given.means[:, 0]
+    expected = pearsonr(boosted, given.human)[0] - pearsonr(given.base, given.human)[0]
+    np.testing.assert_allclose(gains, [[expected, 0.0][: len(w)]], atol=1e-12)
 
 
 def test_a_metric_alone_and_a_single_pair_have_no_point_elsewhere():

@@ -44,8 +44,8 @@ ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "build" / "mutation"
 SECONDS = 90
 IDLE_SECONDS = 300
-# They hold all rooms: frozen records, and the constants that no result shows.
-OF_ALL = ("tests/contracts/test_records.py", "tests/contracts/test_constants.py")
+# They hold all rooms: frozen records, constants that no result shows, and intervals of three clusters.
+OF_ALL = tuple(f"tests/contracts/test_{name}.py" for name in ("records", "constants", "three_clusters"))
 # Room: its share of the sample, and the tests beside its own that hold it.
 ROOMS: dict[str, tuple[float, tuple[str, ...]]] = {
     "measures": (0.35, OF_ALL),
@@ -61,6 +61,7 @@ NEARBY = {
     "significance": ("significance", "significance_evaluation"),
     "placebos": ("placebos", "placebos_evaluation"),
     "placebo_points": ("placebos_evaluation",),
+    "chosen": ("declared_points", "placebos_evaluation", "boosts_evaluation"),
     "verdicts": ("placebos_evaluation",),
     "points": ("points", "declared_points"),
     "system_scores": ("system_intervals", "commands/test_score_systems"),
