@@ -204,9 +204,9 @@ class OfPoint:
         point: str,
         human_name: str,
         *,
-        resamples: int,
-        seed: int,
-        system_score: SystemScore,
+        resamples: int = 0,
+        seed: int = 0,
+        system_score: SystemScore = "auto",
     ) -> None:
         judged = setting.segments.judgements
         self.places, self.point, self.human_name = places, point, human_name

@@ -69,7 +69,12 @@ class Finished:
     @property
     def names(self) -> tuple[str, str, str, str]:
         """Data set, language pair, metric, explainer."""
-        return self.segments.dataset, self.segments.language_pair, self.metric_name, self.explainer_name
+        return (*self.pair, self.metric_name, self.explainer_name)
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Data set and language pair."""
+        return self.segments.dataset, self.segments.language_pair
 
     @property
     def worded(self) -> tuple[Role, ...]:

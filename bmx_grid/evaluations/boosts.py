@@ -152,7 +152,7 @@ class BoostEvaluation(Evaluation):
             scores=scores,
             labels=frozenset(member.labels.tolist()),
             reassigned=judging.reassigned_gains(kind, member.rated, held),
-            held={key: drawn for key, drawn in held.items() if key[2] != BEST},
+            held=judging.without_best(held),
         )
         return self._judged(result)
 
@@ -221,7 +221,7 @@ class BoostEvaluation(Evaluation):
                 said = f"halves of the clusters, {self.splits} times"
                 sizes = 1, len(member.rated.human), count
                 key = boost, METRIC, HALF_SPLITS
-                yield Line(*setting.names[:2], *key, gain, SPLITS, *sizes, found.abstained, said)
+                yield Line(*setting.pair, *key, gain, SPLITS, *sizes, found.abstained, said)
 
     def _coefficients(self, language_pair: str, members: Sequence[Member]) -> Iterator[Shown]:
         for name, boost in self.boosts.items():

@@ -203,7 +203,7 @@ class TopSystemsEvaluation(Evaluation):
         """The results with the differences between metrics, each taken from its first explainer."""
         places: dict[tuple[str, str], dict[str, int]] = {}
         for at, setting in enumerate(settings):
-            places.setdefault(setting.names[:2], {}).setdefault(setting.metric_name, at)
+            places.setdefault(setting.pair, {}).setdefault(setting.metric_name, at)
         rows: dict[int, list[DifferenceRow]] = {}
         for of_pair in places.values():
             for one, other in itertools.combinations(of_pair.values(), 2):
@@ -241,15 +241,7 @@ def _best_first(setting: Finished) -> list[str]:
     """The systems that have a human score and a score, from the best to the worst by people."""
     if not setting.segments.systems:
         return []
-    one = OfPoint(
-        setting,
-        Places(setting),
-        BASE,
-        setting.segments.judgements.primary,
-        resamples=0,
-        seed=0,
-        system_score="auto",
-    )
+    one = OfPoint(setting, Places(setting), BASE, setting.segments.judgements.primary)
     names, scores, human = one.of_systems()
     of_human = {
         name: value

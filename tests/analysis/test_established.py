@@ -342,6 +342,18 @@ def test_a_published_point_is_called_in_sample_where_the_paper_chose_it():
     assert sentence.startswith("lime (at w 0.5, p 0.5, as published, in-sample on wmt17): verdict")
 
 
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_the_largest_of_several_gains_is_said_to_be_that(count):
+    names = list(SURFACES)[:count]
+    gains = {name: GAINS[name] for name in names}
+    told = " ".join(
+        plain(analyse(table({name: SURFACES[name] for name in names}), AT, frames=frames(gains)))["headline"]
+    )
+    assert "The largest gain, +0.1000 [+0.0900, +0.1100], comes from a baseline of 0.5000" in told
+    assert (f"of its being the largest of {count}." in told) is (count > 1)
+    assert ("takes no account" in told) is (count > 1)
+
+
 def test_of_a_single_setting_gain_placebos_and_selection_have_its_own_intervals():
     names = ("d", "a", "m", "lime")
     some = frames({names: 0.1}, half=0.02, holm=0.01, length=0.08, beyond=0.004)

@@ -161,6 +161,7 @@ DEFAULTS = {
 OTHERS = {
     "analysis.shown.pairs_to_compare most": 5,  # a figure has room for them
     "evaluations.tagged_words._names most": 3,  # examples in a table
+    "evaluations.agreement.__init__ resamples": 0,  # no draws unless an interval is asked for
     "measures.cluster_means.cluster_mean resamples": 10_000,  # of few numbers, each of them cheap
     "measures.levels.grouped_acc_eq resamples": 0,  # no interval unless it is asked for
     "measures.levels.grouped_correlations resamples": 0,
@@ -177,8 +178,9 @@ def defaults(module):
         if dataclasses.is_dataclass(owner):
             yield from ((owner.__name__, one.name, one.default) for one in dataclasses.fields(owner))
         for name, one in list(vars(owner).items()):
-            function = inspect.unwrap(getattr(one, "__func__", one)) if name != "__init__" or owner is module else None
-            if inspect.isfunction(function) and function.__module__ == module.__name__:
+            function = inspect.unwrap(getattr(one, "__func__", one))
+            made = name == "__init__" and dataclasses.is_dataclass(owner)  # of the fields above
+            if inspect.isfunction(function) and function.__module__ == module.__name__ and not made:
                 yield from ((name, part.name, part.default) for part in inspect.signature(function).parameters.values())
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import pearsonr
 from some_settings import finished
 
-from bmx_grid.evaluations.chosen import boost_of, gains_on
+from bmx_grid.evaluations.chosen import boost_of, gains_on, other_folds, outside_folds
 from bmx_grid.evaluations.points import (
     FOLDS,
     best_or_alone,
@@ -153,6 +153,20 @@ def test_gains_on_a_grid_of_one_p(w):
     boosted = 0.5 * given.base + 0.5 * given.means[:, 0]
     expected = pearsonr(boosted, given.human)[0] - pearsonr(given.base, given.human)[0]
     np.testing.assert_allclose(gains, [[expected, 0.0][: len(w)]], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("fold_of", "outside", "said"),
+    [
+        pytest.param([0, 1, 0], [[False, True, False], [True, False, True]], "the other 1 of 2 folds", id="two folds"),
+        pytest.param([0, 0], [], "the other 0 of 1 folds", id="one fold: nothing is left to choose on"),
+        pytest.param([], [], "the other 0 of 1 folds", id="no segment"),
+    ],
+)
+def test_each_fold_is_judged_at_what_the_others_choose(fold_of, outside, said):
+    folds = np.array(fold_of, dtype=np.int64)
+    assert [rows.tolist() for rows in outside_folds(folds)] == outside
+    assert other_folds(len(outside)) == said
 
 
 def test_a_metric_alone_and_a_single_pair_have_no_point_elsewhere():

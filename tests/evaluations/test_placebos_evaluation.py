@@ -16,7 +16,7 @@ from bmx_grid.evaluations.placebo_points import to_scale
 from bmx_grid.evaluations.placebo_verdicts import ALL, PLACEBOS
 from bmx_grid.evaluations.placebos import PlaceboEvaluation
 from bmx_grid.evaluations.points import FOLDS
-from bmx_grid.evaluations.verdicts import Estimate, Evidence, corrected, mean_of_pairs, over_pairs, verdict
+from bmx_grid.evaluations.verdicts import Corrected, Estimate, Evidence, corrected, mean_of_pairs, over_pairs, verdict
 from bmx_grid.judgements import Judgements
 from bmx_grid.measures.correlation import pearson
 from bmx_grid.ragged import Ragged
@@ -56,6 +56,20 @@ def verdicts(results, point):
 def test_the_verdict_over_pairs_is_the_truth_behind_the_data(truth, allowed, seed):
     results = together([simulated(truth, pair, seed=seed) for pair in NAMES_OF_PAIRS])
     assert {verdicts(results, point)["toy", ALL] for point in ("cross_fitted", "elsewhere")} <= allowed
+
+
+@pytest.mark.parametrize(
+    ("tried", "p_holm", "survives"),
+    [
+        pytest.param(1, 0.9, True, id="a single candidate is not corrected"),
+        pytest.param(2, 0.9, False, id="of two it is"),
+        pytest.param(2, 0.05, True, id="at most .05"),
+        pytest.param(2, 0.0501, False, id="above .05"),
+        pytest.param(2, float("nan"), False, id="undefined"),
+    ],
+)
+def test_what_survives_the_correction_for_several_candidates(tried, p_holm, survives):
+    assert Corrected(0.01, p_holm, 0.01, p_holm, tried).survives(p_holm) is survives
 
 
 @pytest.mark.parametrize(
