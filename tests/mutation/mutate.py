@@ -69,6 +69,7 @@ NEARBY = {
     "paired_rows": ("significance", "resampling"),
     "weighted_kendall": ("resampling", "weighted_grids", "grid_resampling"),
     "ceiling": ("established", "sweep/test_ceilings"),
+    "examples": ("examples", "words_questions"),
     "tested": ("established", "shown", "report/test_tables"),
     "power_sums": ("aggregation", "even_step"),
     "ordered": ("correlation",),
