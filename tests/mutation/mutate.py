@@ -44,8 +44,9 @@ ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "build" / "mutation"
 SECONDS = 90
 IDLE_SECONDS = 300
-# They hold all rooms: frozen records, constants that no result shows, and intervals of three clusters.
-OF_ALL = tuple(f"tests/contracts/test_{name}.py" for name in ("records", "constants", "three_clusters"))
+# They hold all rooms: frozen records, constants that no result shows, intervals of three clusters,
+# and every number of a small sweep.
+OF_ALL = tuple(f"tests/contracts/test_{name}.py" for name in ("records", "constants", "three_clusters", "whole_sweep"))
 # Room: its share of the sample, and the tests beside its own that hold it.
 ROOMS: dict[str, tuple[float, tuple[str, ...]]] = {
     "measures": (0.35, OF_ALL),
