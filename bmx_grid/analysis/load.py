@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -89,9 +90,9 @@ def from_arrow(table: pa.Table, side: str | None = None, origin: str = "the tabl
     if ((w < 0) | (w > 1)).any():
         raise DataError(f"{origin}: w = {w[(w < 0) | (w > 1)][0]:g} is outside [0, 1]; w is the share of the metric.")
     shape = (len(settings), len(p), len(w))
-    if shape[0] * shape[1] * shape[2] > max(MOST_CELLS * table.num_rows, 100_000):
+    if math.prod(shape) > max(MOST_CELLS * table.num_rows, 100_000):
         raise DataError(
-            f"{origin}: {shape[0]:,} settings with {shape[1]:,} different p and {shape[2]:,} different w in "
+            f"{origin}: {len(settings):,} settings with {len(p):,} different p and {len(w):,} different w in "
             f"{table.num_rows:,} rows share no grid; analyse tables of one grid each."
         )
     cells = (codes * len(p) + p_codes) * len(w) + w_codes

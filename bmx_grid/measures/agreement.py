@@ -106,7 +106,7 @@ class SegmentPairs:
         its pairs.
         """
         members = members_of(groups)
-        pairs_of = np.array([len(rows) * (len(rows) - 1) // 2 for rows in members], dtype=np.int64)
+        pairs_of = np.array([math.comb(len(rows), 2) for rows in members], dtype=np.int64)
         total, defined = int(pairs_of.sum()), int((pairs_of > 0).sum())
         if not total:
             none = np.empty(0, dtype=np.int64)

@@ -86,7 +86,7 @@ class _Parts:
         base_left = np.where(parts, bases - centres[:, None], 0.0)
         human_unit = np.zeros(parts.shape)
         for own, unit in zip(parts, human_unit, strict=True):
-            unit[own] = unit_columns(human[own][:, None])[:, 0]
+            unit[own] = unit_columns(human[own][:, None]).ravel()
         together = np.concatenate([parts, base_left, human_unit])
         return cls(parts, bases, human, centres, base_left, human_unit, together)
 

@@ -226,7 +226,7 @@ def pearson_two_pass(x: Floats, y: Floats, times: Floats) -> Floats:
 def _pearson(columns: Floats, human: Floats, times: Floats) -> Floats:
     found = np.full((columns.shape[1], times.shape[1]), np.nan)
     varying = np.flatnonzero((columns != columns[0]).any(axis=0))
-    if not len(varying) or (human == human[0]).all():
+    if (human == human[0]).all():
         return found
     other = _unit(human)
     for column in varying:  # a product for each: the same digits whatever is computed beside it
@@ -301,9 +301,8 @@ def _net(signs: NDArray[np.float32], weights: NDArray[np.float32]) -> Floats:
     Whole numbers below 2^24: single precision adds them exactly, in half the time. Signs are symmetric, so that
     blocks of rows above the diagonal are enough.
     """
-    net, width = np.zeros(len(weights)), -(-len(signs) // STRIPS)
-    for first in range(0, len(signs), width):
-        rows = slice(first, first + width)
+    net = np.zeros(len(weights))
+    for rows in ranges(len(signs), fitting(len(signs), STRIPS)):
         own = signs[:, rows].copy()
         own[rows] /= 2  # these pairs are counted twice
         above = weights[:, : rows.stop] @ own[: rows.stop]

@@ -27,6 +27,7 @@ import importlib.machinery
 import json
 import os
 import random
+import re
 import resource
 import signal
 import sys
@@ -74,18 +75,18 @@ NEARBY = {
     "tested": ("established", "shown", "report/test_tables"),
     "power_sums": ("aggregation", "even_step"),
     "ordered": ("correlation",),
-    "best": ("best", "best_and_better", "questions"),
+    "best": ("best", "best_and_better", "questions", "evaluations/test_declared_points"),
     "medians": ("medians", "questions"),
     "transfer": ("transfer", "questions"),
     "fixed": ("fixed", "questions"),
-    "scorer": ("scorer",),
+    "scorer": ("scorer", "by_recipe"),
     "boosted": ("boosting",),
     "engine": ("engine", "explain"),
     "regression": ("fits",),
     "density": ("fits",),
     "shown": ("shown", "forest_rows"),
     "table": ("load", "points"),
-    "base": ("grid_evaluation", "questions"),
+    "base": ("grid_evaluation", "declared_points", "questions"),
 }
 LIBRARIES = (
     "numpy",
@@ -161,7 +162,7 @@ def difference(mutant: Mutant) -> str:
 
 
 def test_files(mutant: Mutant) -> list[str]:
-    """The tests of the module; where none bears its name, all tests of the room."""
+    """The tests of the module, and those of the room that import it; where none bears its name, all of the room."""
     path = Path(str(mutant["module"]))
     room = ROOT / "tests" / path.parent.name
     names = [
@@ -169,6 +170,11 @@ def test_files(mutant: Mutant) -> list[str]:
         for name in NEARBY.get(path.stem, (path.stem,))
     ]
     own = [name for name in names if name.is_file()] or sorted(room.glob("test_*.py"))
+    imported = re.compile(
+        rf"from bmx_grid\.{path.parent.name}(\.{path.stem} import| import [^\n]*\b{path.stem}\b)", re.MULTILINE
+    )
+    beside = [one for one in sorted(room.glob("test_*.py")) if imported.search(one.read_text(encoding="utf-8"))]
+    own += [one for one in beside if one not in own]
     return [*map(str, own), *(str(ROOT / name) for name in ROOMS[path.parent.name][1])]
 
 
@@ -249,12 +255,14 @@ def processor_ticks(process: int) -> int:
 def check_unchanged(files: list[str], kept: dict[str, str], log: Path) -> None:
     """Leave with a sentence where the tests fail without a fault: they would catch everything."""
     sources = sorted((ROOT / "bmx_grid").rglob("*.py"))
-    content = [*files, *(path.read_text(encoding="utf-8") for path in (*map(Path, files), *sources))]
-    key = "unchanged " + hashlib.sha256("\0".join(content).encode()).hexdigest()
-    if key not in kept:
-        kept[key] = verdict(files, log)
-    if kept[key] != "survived":
-        sys.exit(f"the tests fail without a fault ({kept[key]}): mend them first, see {log}.")
+    code = [path.read_text(encoding="utf-8") for path in sources]
+    for file in files:
+        content = [file, Path(file).read_text(encoding="utf-8"), *code]
+        key = "unchanged " + hashlib.sha256("\0".join(content).encode()).hexdigest()
+        if key not in kept:
+            kept[key] = verdict([file], log)
+        if kept[key] != "survived":
+            sys.exit(f"the tests fail without a fault ({kept[key]}): mend them first, see {log}.")
 
 
 def kept_under(mutant: Mutant, tests: bool) -> str:
