@@ -18,10 +18,11 @@ from pathlib import Path
 import numpy as np
 from fakes import HashMetric, composed
 from some_settings import LowerIsBetter
+from some_tables import flat, random_surfaces, table
 
 from bmx_grid.analysis.as_json import plain
 from bmx_grid.analysis.frames import frames_of
-from bmx_grid.analysis.given import Options
+from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.load import from_arrow
 from bmx_grid.analysis.run import analyse
 from bmx_grid.attribution.store import AttributionSet
@@ -41,8 +42,9 @@ from bmx_grid.sweep.results import SettingResult, evaluation_tables, settings_ta
 from bmx_grid.words.tags import Labels, WordTags
 
 SYSTEMS, ITEMS = "abcd", 6
-PAIRS = (("one", "de-en"), ("one", "fi-en"), ("one", "lv-en"), ("two", "de-en"))
+PAIRS = (("one", "de-en"), ("one", "fi-en"), ("one", "lv-en"), ("two", "de-en"), ("alone", "cs-en"))
 OF_PAIRS = (("m1", "lime"), ("m1", "shap"), ("m2", "lime"), ("m1", "random"))
+ALONE = (("m1", "none"), ("m2", "none"))  # on the last pair, of whose systems people scored some as a whole
 GRID = GridEvaluation(
     p=PowerRange(-3, 4, 1), w=(0.0, 0.4, 0.8, 1.0), fixed={"lime": PublishedPoint(w=0.4, p=-1.0)}, max_points=1000
 )
@@ -83,6 +85,9 @@ def segments_of(dataset, pair, at):
         for row in range(n)
     )
     judged = Judgements({"da": human, "mqm": np.round(human)}, {"da": raters}, tags=tags if dataset == "two" else {})
+    if dataset == "alone":
+        whole = {"mqm": dict(zip(SYSTEMS, (0.1, 0.4, 0.2, 0.9), strict=True))}
+        judged = Judgements({"da": human, "mqm": np.full(n, np.nan)}, systems=whole)
     return SegmentSet(dataset, pair, segments, judged)
 
 
@@ -106,6 +111,8 @@ def setting_of(segments, metric, explainer, at):
     of = LowerIsBetter() if metric == "m2" else HashMetric()
     items = segments.items(("source", "hypothesis"))
     labels = clusters([segments])[0].tolist()
+    if explainer == "none":
+        return Finished(segments, metric, explainer, of, None, items, AttributionSet(base, {}), labels)
     return Finished(segments, metric, explainer, of, Erasure(), items, AttributionSet(base, rows), labels)
 
 
@@ -122,7 +129,11 @@ def evaluations():
 def whole_sweep():
     """The tables of the sweep by name."""
     sets = [segments_of(*pair, at) for at, pair in enumerate(PAIRS)]
-    settings = [setting_of(of, *names, (at,)) for at, of in enumerate(sets) for names in OF_PAIRS]
+    settings = [
+        setting_of(of, *names, (at,))
+        for at, of in enumerate(sets)
+        for names in (ALONE if of.dataset == "alone" else OF_PAIRS)
+    ]
     groups = {}
     for at, setting in enumerate(settings):
         groups.setdefault((setting.names[0], *setting.names[2:]), []).append(at)
@@ -163,10 +174,26 @@ def whole_sweep():
 
 
 @functools.cache
+def plain_analysis():
+    """Of a table alone, with what is left out, undefined and equal, by the other rule for ties, at given points."""
+    surfaces = random_surfaces(
+        1, datasets=("d1", "d2"), metrics=("m1", "random"), explainers=("erasure", "lime", "random")
+    )
+    names = list(surfaces)
+    surfaces[names[0]] = flat(0.5, 0.4)  # nothing improves it
+    surfaces[names[1]] = flat(0.5, 0.5)  # everything is as good as the metric alone
+    surfaces[names[2]][7, 1] = np.nan
+    surfaces[names[3]][:, -1] = np.nan  # the metric alone is undefined
+    surfaces[names[4]][:, 0] = np.nan
+    given = {"lime": Point(p=-1.44, w=0.5), "erasure": Point(p=-0.3, w=0.6)}
+    return analyse(table(surfaces), Options(tie="mildest", fixed=given))
+
+
+@functools.cache
 def whole_analysis():
     tables = whole_sweep()
-    table = from_arrow(tables["grid"], origin="whole/grid.parquet")
-    return analyse(table, Options(), frames=frames_of(tables))
+    grid = from_arrow(tables["grid"], origin="whole/grid.parquet")
+    return analyse(grid, Options(), frames=frames_of(tables))
 
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -208,25 +235,34 @@ def of_evaluations():
     }
 
 
-def of_json():
+def of_json(analysis):
     """By key of analysis.json what is kept of its numbers, and of its names and texts."""
     found = {}
-    for key, value in plain(whole_analysis()).items():
+    for key, value in plain(analysis).items():
         inside = list(leaves(value))
         texts = [one for one in inside if isinstance(one, str)]
         found[key] = [told(texts), told([one for one in inside if not isinstance(one, str)])]
     return found
 
 
-def of_tables():
+def of_tables(analysis):
     """All tables of the analysis, as text; the digest of the numbers, which is of all their digits, is left out."""
-    made = [f"{one.stem}, brief: {one.brief}, data: {one.data}\n{as_text(one)}" for one in whole_analysis().tables()]
+    made = [f"{one.stem}, brief: {one.brief}, data: {one.data}\n{as_text(one)}" for one in analysis.tables()]
     return re.sub("sha256:[0-9a-f]+", "sha256:…", "\n\n".join(made)).rstrip("\n")
 
 
+MADE = {
+    "whole_evaluations.json": of_evaluations,
+    "whole_analysis.json": lambda: of_json(whole_analysis()),
+    "whole_analysis.txt": lambda: of_tables(whole_analysis()),
+    "plain_analysis.json": lambda: of_json(plain_analysis()),
+    "plain_analysis.txt": lambda: of_tables(plain_analysis()),
+}
+
 if __name__ == "__main__":
-    EXPECTED.mkdir(exist_ok=True)
-    for stem, made in (("whole_evaluations", of_evaluations()), ("whole_analysis", of_json())):
-        lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in made.items()]
-        (EXPECTED / f"{stem}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-    (EXPECTED / "whole_analysis.txt").write_text(of_tables() + "\n", encoding="utf-8")
+    for name, make in MADE.items():
+        made = make()
+        if not isinstance(made, str):
+            lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in made.items()]
+            made = "{\n" + ",\n".join(lines) + "\n}"
+        (EXPECTED / name).write_text(made + "\n", encoding="utf-8")
