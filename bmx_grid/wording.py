@@ -127,6 +127,11 @@ def _escaped(sign: str) -> str:
     return sign.encode("unicode_escape", errors="backslashreplace").decode("ascii")
 
 
+def first_line(error: Exception) -> str:
+    """What an error says, in one line: its first one, or its type where it says nothing."""
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
 def telling_apart(paths: Sequence[PurePath]) -> list[str]:
     """A short name per path: as many of its parts, from the end, as tell them apart; the whole paths if none do."""
     for count in range(1, max((len(path.parts) for path in paths), default=0) + 1):

@@ -14,7 +14,7 @@ from bmx_grid.analysis.table import FACTORS, Floats, GridTable, LeftOut, Setting
 from bmx_grid.errors import DataError, DataMissingError, unknown
 from bmx_grid.measures.grid import Words
 from bmx_grid.segments import check_name
-from bmx_grid.wording import counted, factor_in_words, visible
+from bmx_grid.wording import counted, factor_in_words, first_line, visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +54,7 @@ def _read(file: Path) -> pa.Table:
             return parquet.read(columns)
     except (pa.ArrowException, OSError) as error:
         raise DataError(
-            f"{file}: not a readable Parquet or CSV table ({str(error).splitlines()[0]}); save or copy it again."
+            f"{file}: not a readable Parquet or CSV table ({first_line(error)}); save or copy it again."
         ) from error
 
 

@@ -146,7 +146,7 @@ def _one_by_one(sample: Sample, signs: Floats) -> Floats:
         score = along * base + flipped
         grid = sample.correlation_with(score)
         gains = grid - correlate(sample.kind, sample.base, score)
-        largest[place] = max(float(np.nanmax(gains[:, sample.w != 1], initial=0.0)), 0.0)
+        largest[place] = np.nanmax(gains[:, sample.w != 1], initial=0.0)
     return largest
 
 

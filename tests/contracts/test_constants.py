@@ -13,6 +13,8 @@ import pkgutil
 import pytest
 
 import bmx_grid
+from bmx_grid.evaluations.base import Evaluation
+from bmx_grid.evaluations.verdicts import Judged
 
 ROOMS = ("measures", "attribution", "analysis", "evaluations")
 MODULES = {
@@ -121,6 +123,36 @@ def test_constants_are_what_was_measured(name, value):
 def test_what_is_asked_again_is_kept(name, kept):
     module, _, function = name.rpartition(".")
     assert getattr(MODULES[module], function).cache_parameters()["maxsize"] == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        pytest.param("evaluations.boosts.BoostEvaluation", 2, id="boosts"),
+        pytest.param("evaluations.levels.LevelsEvaluation", 2, id="levels: ranks of systems were added"),
+        pytest.param("evaluations.placebos.PlaceboEvaluation", 2, id="placebos"),
+        pytest.param("evaluations.significance.SignificanceEvaluation", 2, id="significance"),
+        pytest.param("evaluations.top_systems.TopSystemsEvaluation", 2, id="top systems: differences were added"),
+        pytest.param("evaluations.grid.GridEvaluation", 1, id="grid"),
+        pytest.param("evaluations.words.WordsEvaluation", 1, id="words"),
+    ],
+)
+def test_a_version_is_raised_by_hand_where_results_change(name, version):
+    """It is part of what results are kept under: another number computes every setting anew."""
+    module, _, record = name.rpartition(".")
+    assert version == getattr(MODULES[module], record).VERSION
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("evaluations.")])
+def test_options_of_an_evaluation_are_named(module):
+    for record in vars(MODULES[module]).values():
+        if inspect.isclass(record) and issubclass(record, (Evaluation, Judged)) and record is not Evaluation:
+            assert all(one.kw_only for one in dataclasses.fields(record)), record
+
+
+def test_tables_beside_a_results_table_are_named():
+    (frames,) = [one for one in dataclasses.fields(MODULES["analysis.given"].Given) if one.name == "frames"]
+    assert frames.kw_only
 
 
 # One value for each name wherever it is a default, so that a call without it means the same everywhere.

@@ -131,6 +131,11 @@ def test_the_estimate_of_a_dry_run_is(option, n_segments, change, seconds):
     assert dataclasses.replace(made, **change).cost(n_segments) == pytest.approx(seconds)
 
 
+def test_its_name_and_what_it_chooses_are_read_without_parentheses(evaluation):
+    assert isinstance(evaluation.key, str)
+    assert all(isinstance(name, str) for name in evaluation.chooses)
+
+
 def test_every_field_is_classified_and_the_fingerprint_is_canonical(evaluation):
     assert canonical_json(evaluation.fingerprint())
 

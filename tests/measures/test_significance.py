@@ -235,6 +235,13 @@ def test_perm_both_is_nlpstats(kind, p):
     assert abs(found - p) < 4 * np.sqrt(p * (1 - p) * (1 / count + 1 / 10_000))
 
 
+def test_one_resample_is_enough_for_a_number():
+    rng = np.random.default_rng(8)
+    x, y, human = rng.normal(size=(3, 20))
+    assert compare(x, y, human, resamples=1).p in (0.5, 1.0)
+    assert compare_means(x, y, resamples=1).p in (0.5, 1.0)
+
+
 def test_p_is_never_zero():
     """(k + 1) / (R + 1): no swap of 99 is as extreme as what is observed."""
     human = np.random.default_rng(9).normal(size=200)
