@@ -218,7 +218,7 @@ def _repeats(
     repeated = np.flatnonzero(counts > 1)
     if not len(repeated):
         return []
-    kept = cube.reshape(-1)[cells]
+    kept = cube.ravel()[cells]
     differs = ~((values == kept) | (np.isnan(values) & np.isnan(kept)))
     if differs.any():
         row = int(np.flatnonzero(differs)[0])
