@@ -54,10 +54,10 @@ def with_interval(
     return f"{shown} [{number(low, form, minus)}, {number(high, form, minus)}]"
 
 
-def named(names: Sequence[str], most: int = 3) -> str:
+def named(names: Sequence[str], most: int = 3, separator: str = ", ") -> str:
     """Some names in a row: "a, b, c and 4 more"."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"
+    return f"{separator.join(names[:most])}{more}"
 
 
 def typeset(value: float | None, form: str = "g") -> str:
@@ -125,6 +125,11 @@ def _is_zero(text: str) -> bool:
 
 def _escaped(sign: str) -> str:
     return sign.encode("unicode_escape", errors="backslashreplace").decode("ascii")
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, in one line: its first one, or its type where it says nothing."""
+    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def telling_apart(paths: Sequence[PurePath]) -> list[str]:

@@ -9,6 +9,7 @@ from bmx_grid.wording import (
     LONGEST_STEM,
     counted,
     file_stem,
+    first_line,
     named,
     number,
     point_in_words,
@@ -64,6 +65,12 @@ def test_a_number_with_its_interval(value, low, high, expected):
 
 def test_names_in_a_row():
     assert (named(["a"]), named(["a", "b", "c"]), named(list("abcde"))) == ("a", "a, b, c", "a, b, c and 2 more")
+    assert named(list("abcde"), most=2, separator="; ") == "a; b and 3 more"
+
+
+def test_of_an_error_the_first_line_is_told_or_its_type():
+    assert first_line(ValueError("one\ntwo")) == "one"
+    assert first_line(ValueError()) == "ValueError"
 
 
 def test_a_true_minus_where_type_is_set():

@@ -88,7 +88,7 @@ def best_points(table: GridTable, tie: Tie = "first") -> BestPoints:
     else:
         points = mildest_within_no_change(plateau, table.p, table.w)
         found = (points >= 0) & better(gain)
-    rows, columns = np.divmod(np.maximum(points, 0), len(table.w))
+    rows, columns = np.divmod(points, len(table.w))
     correlation = np.where(found, table.correlation[np.arange(len(table)), rows, columns], table.baseline)
     return BestPoints(
         tie=tie,
@@ -103,7 +103,5 @@ def best_points(table: GridTable, tie: Tie = "first") -> BestPoints:
 
 
 def _range_of_p(members: Flags, p: Floats) -> Floats:
-    rows: Flags = np.asarray(members.any(axis=2))
-    some: Flags = np.asarray(rows.any(axis=1))
-    first, last = np.argmax(rows, axis=1), len(p) - 1 - np.argmax(rows[:, ::-1], axis=1)
-    return np.where(some[:, None], np.stack([p[first], p[last]], axis=1), np.nan)
+    reached = np.where(members.any(axis=2), p, np.nan)
+    return np.stack([np.fmin.reduce(reached, axis=1), np.fmax.reduce(reached, axis=1)], axis=1)

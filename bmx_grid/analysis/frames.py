@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bmx_grid.analysis.basis import is_of
 from bmx_grid.analysis.table import FACTORS, GridTable
 from bmx_grid.errors import DataError
+from bmx_grid.wording import first_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,8 +81,7 @@ def read_frame(path: Path) -> pd.DataFrame:
     try:
         return pd.read_parquet(path)
     except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(f"{path}: not a readable Parquet file ({reason}); run the sweep again.") from error
+        raise DataError(f"{path}: not a readable Parquet file ({first_line(error)}); run the sweep again.") from error
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -13,7 +14,7 @@ from bmx_grid.analysis.table import FACTORS, Floats, GridTable, LeftOut, Setting
 from bmx_grid.errors import DataError, DataMissingError, unknown
 from bmx_grid.measures.grid import Words
 from bmx_grid.segments import check_name
-from bmx_grid.wording import counted, factor_in_words, visible
+from bmx_grid.wording import counted, factor_in_words, first_line, visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +54,7 @@ def _read(file: Path) -> pa.Table:
             return parquet.read(columns)
     except (pa.ArrowException, OSError) as error:
         raise DataError(
-            f"{file}: not a readable Parquet or CSV table ({str(error).splitlines()[0]}); save or copy it again."
+            f"{file}: not a readable Parquet or CSV table ({first_line(error)}); save or copy it again."
         ) from error
 
 
@@ -89,21 +90,18 @@ def from_arrow(table: pa.Table, side: str | None = None, origin: str = "the tabl
     if ((w < 0) | (w > 1)).any():
         raise DataError(f"{origin}: w = {w[(w < 0) | (w > 1)][0]:g} is outside [0, 1]; w is the share of the metric.")
     shape = (len(settings), len(p), len(w))
-    if shape[0] * shape[1] * shape[2] > max(MOST_CELLS * table.num_rows, 100_000):
+    if math.prod(shape) > max(MOST_CELLS * table.num_rows, 100_000):
         raise DataError(
-            f"{origin}: {shape[0]:,} settings with {shape[1]:,} different p and {shape[2]:,} different w in "
+            f"{origin}: {len(settings):,} settings with {len(p):,} different p and {len(w):,} different w in "
             f"{table.num_rows:,} rows share no grid; analyse tables of one grid each."
         )
     cells = (codes * len(p) + p_codes) * len(w) + w_codes
     cube = np.full(shape, np.nan)
     cube.reshape(-1)[cells] = values = _correlations(table, origin)
-    if len(cells) == cube.size and np.array_equal(cells, np.arange(len(cells))):
-        present = None  # the rows of a sweep, as they were written
-    else:
-        counts = np.bincount(cells, minlength=cube.size)
-        records += _repeats(counts, cells, values, cube, settings, p, w, origin)
-        present = counts.reshape(shape) > 0
-    if present is not None and not present.all():
+    counts = np.bincount(cells, minlength=cube.size)
+    records += _repeats(counts, cells, values, cube, settings, p, w, origin)
+    present = counts.reshape(shape) > 0
+    if not present.all():
         settings, p, w, cube, apart = common_grid(settings, p, w, cube, present, origin)
         records += apart
     found = GridTable(settings, p, w, cube, chosen, (), origin)
@@ -220,7 +218,7 @@ def _repeats(
     repeated = np.flatnonzero(counts > 1)
     if not len(repeated):
         return []
-    kept = cube.reshape(-1)[cells]
+    kept = cube.ravel()[cells]
     differs = ~((values == kept) | (np.isnan(values) & np.isnan(kept)))
     if differs.any():
         row = int(np.flatnonzero(differs)[0])

@@ -15,7 +15,7 @@ from bmx_grid.analysis.medians import Median, explainer_medians
 from bmx_grid.analysis.table import GridTable, Setting
 from bmx_grid.errors import ConfigError
 from bmx_grid.measures.grid import nearest_point
-from bmx_grid.wording import counted, point_in_words, setting_label
+from bmx_grid.wording import counted, named, point_in_words, setting_label
 
 Provenance = Literal["in-sample", "as published", "held out", "chosen elsewhere", "given", "none"]
 # Leiter, Nguyen, Eger 2022, section 4.2 and Figure 5: chosen on all settings of these data sets together.
@@ -124,9 +124,8 @@ def check_selection(table: GridTable, other: GridTable) -> None:
     if len(shared) == len(_real(table)) == len(_real(other)):
         what = f"select.from={other.origin} is the analysed table itself ({counted(len(shared), 'setting')})"
     else:
-        more = f" and {len(shared) - 3:,} more" if len(shared) > 3 else ""
-        named = "; ".join(one.label for one in shared[:3])
-        what = f"select.from={other.origin} shares {counted(len(shared), 'setting')} with it: {named}{more}"
+        told = named([one.label for one in shared], separator="; ")
+        what = f"select.from={other.origin} shares {counted(len(shared), 'setting')} with it: {told}"
     raise ConfigError(
         f"{table.origin}: {what}. Points would be judged where they were chosen: leave select.from out, or name a "
         "table without these settings."
@@ -147,8 +146,7 @@ def _elsewhere(table: GridTable, other: GridTable) -> tuple[Provenance, str]:
     shared = shared_segments(table, other)
     if not shared:
         return "held out", "held out (no data set and language pair in common)"
-    more = f" and {len(shared) - 3} more" if len(shared) > 3 else ""
-    return "chosen elsewhere", f"chosen elsewhere (on the same segments: {', '.join(shared[:3])}{more})"
+    return "chosen elsewhere", f"chosen elsewhere (on the same segments: {named(shared)})"
 
 
 def _given(explainer: str, point: Point, datasets: Sequence[str]) -> tuple[Provenance, str]:

@@ -33,9 +33,8 @@ def sentence(name: str, one: OfExplainer, test: str) -> str:
         lost = f" (and {counted(one.lost, 'loss', 'losses')})" if one.lost else ""
         parts.append(f"{one.survive} of {one.n_tested} single gains{lost} survive Holm's correction ({test})")
     if len(one.singles) > 1:
-        kept = [f"{each.label} {with_interval(each.gain, each.low, each.high)}" for each in one.singles[:MOST_SINGLES]]
-        more = len(one.singles) - len(kept)
-        parts.append(f"single gains: {', '.join(kept)}{f' and {more} more' if more else ''}")
+        each = [f"{single.label} {with_interval(single.gain, single.low, single.high)}" for single in one.singles]
+        parts.append(f"single gains: {named(each, MOST_SINGLES)}")
     reached = [f"{words} {_mean(one.placebos[kind], one)}" for kind, words in SAID.items() if kind in one.placebos]
     if reached:
         parts.append(f"placebos gain: {', '.join(reached)}")

@@ -160,20 +160,17 @@ def leave_one_out(table: GridTable, best: BestPoints, factor: str, seed: int = 0
 def nested(table: GridTable, best: BestPoints, factor: str, seed: int = 0) -> dict[str, Transfer]:
     """As `leave_one_out`, the rule chosen anew for each fold by the mean gain it reaches among the other names.
 
-    The rules are those of `rules.RULES`, ties are broken by their order. With fewer than two
-    other names no rule can be chosen: the median is taken.
+    The rules are those of `rules.RULES`, ties are broken by their order. With a single other name nothing is left that
+    a rule could choose from: none gains anything, and the first, the median, is taken.
     """
     return _for_each_explainer(table, best, factor, _best_rule, seed)
 
 
 def _best_rule(candidates: Candidates, names: Names, rows: Flags) -> str:
-    levels = sorted(set(names[rows].tolist()))
-    if len(levels) < 2:
-        return "median"
     reached = {}
     for rule, select in RULES.items():
         gain = np.full(len(names), np.nan)
-        for level in levels:
+        for level in set(names[rows].tolist()):
             out = rows & (names == level)
             gain[out] = gains_at(candidates.table, select(candidates, rows & ~out))[out]
         mean = summarise(gain[rows], candidates.table.baseline[rows]).mean_gain

@@ -281,7 +281,8 @@ def _among(asked: NDArray[np.bytes_], keys: NDArray[np.bytes_]) -> NDArray[np.bo
 def _joined(parts: list[Ragged]) -> Ragged:
     """The rows of several ragged arrays, whose values begin at 0."""
     if len(parts) == 1:
-        return parts[0]
+        (only,) = parts
+        return only
     ends = np.cumsum([len(one.values) for one in parts])
     offsets = [one.offsets[1:] + end - len(one.values) for one, end in zip(parts, ends, strict=True)]
     return Ragged(

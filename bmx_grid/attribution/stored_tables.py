@@ -24,6 +24,7 @@ from bmx_grid.errors import StoreError
 from bmx_grid.identity import canonical_json
 from bmx_grid.ragged import Ragged
 from bmx_grid.storage.addresses import Place, opened, replacing
+from bmx_grid.wording import first_line
 from bmx_grid.words.perturbation import Role
 
 VERSION = 4  # the newest that is read
@@ -199,8 +200,9 @@ def read(path: Place, identity: str, reads: Sequence[Role]) -> Iterator[Any]:
 
 
 def _warn(what: str, error: Exception) -> None:
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    warnings.warn(f"{what} is damaged ({reason}); its rows are computed again and the file replaced.", stacklevel=4)
+    warnings.warn(
+        f"{what} is damaged ({first_line(error)}); its rows are computed again and the file replaced.", stacklevel=4
+    )
 
 
 def _checked(table: Any, digest: str, identity: str, version: int, reads: Sequence[Role]) -> Any:

@@ -204,9 +204,9 @@ class OfPoint:
         point: str,
         human_name: str,
         *,
-        resamples: int,
-        seed: int,
-        system_score: SystemScore,
+        resamples: int = 0,
+        seed: int = 0,
+        system_score: SystemScore = "auto",
     ) -> None:
         judged = setting.segments.judgements
         self.places, self.point, self.human_name = places, point, human_name
@@ -284,7 +284,7 @@ class OfPoint:
             return row("spa", math.nan, (math.nan, math.nan), "needs human scores of segments")
         found = spa(metric, human, resamples=self.resamples or 1000, seed=self.seed)
         n_systems = int((np.isfinite(metric) & np.isfinite(human)).any(axis=0).sum())
-        undefined = n_systems * (n_systems - 1) // 2 - found.n_pairs
+        undefined = math.comb(n_systems, 2) - found.n_pairs
         note = f"{undefined} pairs of systems share no segment" if undefined else few
         ends = spa_interval(found, resamples=self.resamples, seed=self.seed)
         return dataclasses.replace(row("spa", found.value, ends, note), system_score="mean")

@@ -69,7 +69,12 @@ class Finished:
     @property
     def names(self) -> tuple[str, str, str, str]:
         """Data set, language pair, metric, explainer."""
-        return self.segments.dataset, self.segments.language_pair, self.metric_name, self.explainer_name
+        return (*self.pair, self.metric_name, self.explainer_name)
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Data set and language pair."""
+        return self.segments.dataset, self.segments.language_pair
 
     @property
     def worded(self) -> tuple[Role, ...]:
@@ -222,6 +227,11 @@ class Evaluation(Component):
     def cost(self, n_segments: int) -> float:
         """Estimated seconds that a setting of this many segments takes on one core."""
         return 0.0
+
+
+def seconds(n_segments: int, of_thousand: float, resamples: int) -> float:
+    """Estimated time of an evaluation that resamples; of_thousand: seconds per segment with 1,000 resamples."""
+    return n_segments * of_thousand * max(resamples, 100) / 1000
 
 
 def check_rows(evaluation: Evaluation, table: str, columns: Columns) -> int:

@@ -37,7 +37,7 @@ def choices(
 ) -> tuple[Chosen, ...]:
     """lines: what boosts gain on these settings, of one metric and explainer, and over them."""
     chosen_on = tuple(
-        ChosenOn(*one.names[:2], len(of.labels), len(set(of.labels)), one.segments.judgements.primary)
+        ChosenOn(*one.pair, len(of.labels), len(set(of.labels)), one.segments.judgements.primary)
         for one, of in zip(settings, members, strict=True)
     )
     found = []

@@ -84,6 +84,11 @@ class JudgedBoost(Judged):
     corrected: Corrected
 
 
+def without_best(held: Held_) -> dict[Key, Sequence[Held]]:
+    """Without what was chosen on the segments it is judged on."""
+    return {(boost, against, point): one for (boost, against, point), one in held.items() if point != BEST}
+
+
 def differences(
     kind: Kind, human: Floats, held: Held_, correlations: Mapping[int, Floats], seed: int
 ) -> dict[Key, Sampled]:
@@ -93,7 +98,8 @@ def differences(
     """
     found = gained(kind, human, held, correlations, seed)
     return {
-        key: less(found[key[0], METRIC, key[2]], one) if key[1] == REASSIGNED else one for key, one in found.items()
+        (boost, against, point): less(found[boost, METRIC, point], one) if against == REASSIGNED else one
+        for (boost, against, point), one in found.items()
     }
 
 
@@ -101,7 +107,7 @@ def lines_of(names: Sequence[str], kind: Kind, rated: Rated, held: Held_, resamp
     """A row for each key, with an interval but for what was chosen on the segments it is judged on."""
     clusters = np.unique(rated.clusters, return_inverse=True)[1].astype(np.int64)
     count = number_of(clusters)
-    inside = {key: drawn for key, drawn in held.items() if key[2] != BEST}
+    inside = without_best(held)
     correlations = resampled(kind, scores_by_id(inside), rated.human, clusters, resamples, seed)
     found = differences(kind, rated.human, inside, correlations, seed)
     found |= differences(kind, rated.human, {key: held[key] for key in held if key not in inside}, {}, seed)
@@ -111,7 +117,8 @@ def lines_of(names: Sequence[str], kind: Kind, rated: Rated, held: Held_, resamp
         interval = NONE if samples is None else CLUSTERS
         first = held[key][0]
         abstained = float(np.mean([one.abstained for one in held[key]]))
-        constants = first.constants if key[1] != REASSIGNED else ""
+        _, against, _ = key
+        constants = first.constants if against != REASSIGNED else ""
         sizes = 1, len(rated.human), count
         lines.append(Line(names[0], names[1], *key, shown, interval, *sizes, abstained, first.chosen_on, constants))
     return lines
@@ -120,9 +127,9 @@ def lines_of(names: Sequence[str], kind: Kind, rated: Rated, held: Held_, resamp
 def reassigned_gains(kind: Kind, rated: Rated, held: Held_) -> dict[Key, float]:
     """By key what reassigned attributions themselves gain."""
     return {
-        key: float(np.mean([one.gain(kind, rated.human) for one in drawn]))
-        for key, drawn in held.items()
-        if key[1] == REASSIGNED
+        (boost, against, point): float(np.mean([one.gain(kind, rated.human) for one in drawn]))
+        for (boost, against, point), drawn in held.items()
+        if against == REASSIGNED
     }
 
 
@@ -162,12 +169,13 @@ def over_scope(scope: tuple[str, str], lines: Sequence[Line], joint: Mapping[Key
     for key in dict.fromkeys(line.key for line in lines):
         own = [line for line in lines if line.key == key]
         known = [line for line in own if math.isfinite(line.gain.value)]
-        if key[2] not in JUDGED_AT or len(known) < 2:
+        *_, point = key
+        if point not in JUDGED_AT or len(known) < 2:
             continue
         mean = mean_of_pairs([line.gain.value for line in known])
         sizes = len(known), sum(line.n for line in known), clusters
         abstained = float(np.mean([line.abstained for line in known]))
-        said = _chosen_for_several(key[2])
+        said = _chosen_for_several(point)
         if len(known) >= FEWEST_CLUSTERS:
             made.append(Line(*scope, *key, mean, PAIRS, *sizes, abstained, said))
         if key in joint:

@@ -128,8 +128,7 @@ class Preparation:
             if member.can_reassign:
                 theirs = np.array(boost.of_attributions())
                 found[name, REASSIGNED] = [
-                    Entry(boost, features[of] if theirs.all() else np.where(theirs, features[of], features))
-                    for of in member.donors
+                    Entry(boost, np.where(theirs, features[of], features)) for of in member.donors
                 ]
         return found
 
@@ -187,7 +186,7 @@ def _other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str,
     """float64[N] scores of the other metrics on the same segments, without the random one."""
     found = {}
     for one in settings:
-        same = one.names[:2] == setting.names[:2] and len(one.segments) == len(setting.segments)
+        same = one.pair == setting.pair and len(one.segments) == len(setting.segments)
         if same and one.metric_name != setting.metric_name and not isinstance(one.metric, RandomMetric):
             found[one.metric_name] = one.scores.base_scores
     return {name: found[name] for name in sorted(found)}

@@ -152,7 +152,7 @@ class BoostEvaluation(Evaluation):
             scores=scores,
             labels=frozenset(member.labels.tolist()),
             reassigned=judging.reassigned_gains(kind, member.rated, held),
-            held={key: drawn for key, drawn in held.items() if key[2] != BEST},
+            held=judging.without_best(held),
         )
         return self._judged(result)
 
@@ -179,18 +179,18 @@ class BoostEvaluation(Evaluation):
         completed = list(results)
         for members in _grouped(settings, (0, 2, 3)).values():
             self._combine(settings, completed, members)
-        for members in _grouped(settings, (2, 3)).values():
-            if settings[members[0]].explainer is not None:
-                self._from_other_datasets(settings, completed, members)
+        explained = {at for at, setting in enumerate(settings) if setting.explainer is not None}
+        boosted = [members for members in _grouped(settings, (2, 3)).values() if explained.issuperset(members)]
+        for members in boosted:
+            self._from_other_datasets(settings, completed, members)
         for scope, members in _scopes(settings):
             self._over(scope, settings, completed, members)
-        for members in _grouped(settings, (2, 3)).values():
-            if settings[members[0]].explainer is not None:
-                own = [settings[at] for at in members]
-                prepared = self._preparation.members(own, clusters([one.segments for one in own]))
-                lines = [line for at in members for line in completed[at].lines]
-                found = choices(self.grid.correlation, self.boosts, own, prepared, lines)
-                completed[members[0]] = replace(completed[members[0]], chosen=found)
+        for members in boosted:
+            own = [settings[at] for at in members]
+            prepared = self._preparation.members(own, clusters([one.segments for one in own]))
+            lines = [line for at in members for line in completed[at].lines]
+            found = choices(self.grid.correlation, self.boosts, own, prepared, lines)
+            completed[members[0]] = replace(completed[members[0]], chosen=found)
         for setting in settings:
             setting.forget()
         return [replace(one, held={}, joint={}) for one in completed]
@@ -221,7 +221,7 @@ class BoostEvaluation(Evaluation):
                 said = f"halves of the clusters, {self.splits} times"
                 sizes = 1, len(member.rated.human), count
                 key = boost, METRIC, HALF_SPLITS
-                yield Line(*setting.names[:2], *key, gain, SPLITS, *sizes, found.abstained, said)
+                yield Line(*setting.pair, *key, gain, SPLITS, *sizes, found.abstained, said)
 
     def _coefficients(self, language_pair: str, members: Sequence[Member]) -> Iterator[Shown]:
         for name, boost in self.boosts.items():

@@ -15,13 +15,21 @@ from bmx_grid.measures.best import point_that_gains
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.grid_parts import correlate_parts
+from bmx_grid.measures.resampling import number_of
 
 Flags = NDArray[np.bool_]
 C = TypeVar("C", bound="Candidates")
 
 
+def outside_folds(fold_of: NDArray[np.int64]) -> list[Flags]:
+    """For each fold bool[n] the segments that are not in it; with one fold none, as nothing is left to choose on."""
+    count = number_of(fold_of)
+    return [fold_of != fold for fold in range(count)] if count > 1 else []
+
+
 def other_folds(count: int) -> str:
     """Where the point of each of so many folds was chosen, in words."""
+    count = max(count, 1)
     return f"the other {count - 1} of {count} folds"
 
 

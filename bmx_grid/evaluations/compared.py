@@ -57,7 +57,7 @@ def system_scores(settings: Sequence[Finished]) -> list[Scores]:
     found = []
     for setting in settings:
         judged = setting.segments.human_name
-        of_point = OfPoint(setting, Places(setting), BASE, judged, resamples=0, seed=0, system_score="auto")
+        of_point = OfPoint(setting, Places(setting), BASE, judged)
         names, scores, human = of_point.of_systems()
         found.append(Scores(scores, scores, human, np.arange(len(names)), None))
     return found

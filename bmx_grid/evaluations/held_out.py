@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.boosts.base import Candidate, Fitted, Part
 from bmx_grid.evaluations.base import Floats
-from bmx_grid.evaluations.chosen import Flags, other_folds
+from bmx_grid.evaluations.chosen import Flags, other_folds, outside_folds
 from bmx_grid.evaluations.gained import Pair
 from bmx_grid.evaluations.placebo_points import to_scale
 from bmx_grid.measures.correlation import Kind, correlate
@@ -114,17 +114,17 @@ def cross_fitted(kind: Kind, rated: Rated, entry: Entry, fold_of: Ints) -> Held:
 
     fold_of: int64[n]; with one fold nothing is defined. Scores are brought to the mean and spread of the metric alone.
     """
-    count = max(number_of(fold_of), 1)
     boosted, against = np.full(len(rated.base), np.nan), np.full(len(rated.base), np.nan)
     fitted = []
-    for fold in range(count if count > 1 else 0):
-        own = fold_of == fold
-        found = chosen(kind, [(rated, entry, ~own)])
+    for rows in outside_folds(fold_of):
+        found = chosen(kind, [(rated, entry, rows)])
         scores, metric = found.scores(rated, entry)
-        boosted[own] = to_scale(scores, rated.base)[own]
-        against[own] = to_scale(metric, rated.base)[own]
+        boosted[~rows] = to_scale(scores, rated.base)[~rows]
+        against[~rows] = to_scale(metric, rated.base)[~rows]
         fitted.append(found.fitted)
-    return Held(boosted, rated.base if entry.before is None else against, other_folds(count), tuple(fitted))
+    return Held(
+        boosted, rated.base if entry.before is None else against, other_folds(number_of(fold_of)), tuple(fitted)
+    )
 
 
 def on_others(

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.agreement import OfPoint, Places, Row, SystemRow, SystemScore, segment_rows
-from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Kind
+from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Kind, seconds
 from bmx_grid.identity import identity
 
 SECONDS_PER_SEGMENT = 6e-4  # with 1,000 resamples
@@ -89,7 +89,7 @@ class LevelsEvaluation(Evaluation):
             raise ConfigError(f"evaluation.levels.resamples={self.resamples}: write 0 for no intervals, or 1000.")
 
     def cost(self, n_segments: int) -> float:
-        return n_segments * SECONDS_PER_SEGMENT * max(self.resamples, 100) / 1000
+        return seconds(n_segments, SECONDS_PER_SEGMENT, self.resamples)
 
     def evaluate(self, setting: Finished) -> LevelsOfSetting:
         """The rows of the metric alone, and of the points that need no other setting."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.evaluations import chosen
 from bmx_grid.evaluations.base import Floats
-from bmx_grid.evaluations.chosen import Flags, best_or_alone, gains_on, mean_gains_elsewhere, other_folds
+from bmx_grid.evaluations.chosen import Flags, best_or_alone, gains_on, mean_gains_elsewhere, other_folds, outside_folds
 from bmx_grid.evaluations.gained import Pair
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import GridSpec
@@ -54,22 +54,20 @@ def cross_fitted(
     before it is chosen. Scores are brought to the mean and spread of the metric alone, as `grid_resampling.cross_fit`
     does it.
     """
-    count = max(number_of(fold_of), 1)
     boosted, against = np.full(len(one.base), np.nan), np.full(len(one.base), np.nan)
-    others = [fold_of != fold for fold in range(count if count > 1 else 0)]
+    others = outside_folds(fold_of)
     metrics = [one.metric(_before(spec, [(one, rows)])) for rows in others]
     given = point is not None or one.term is not None
     places = [point] * len(others) if given else _best(spec, one, metrics, others)
-    for fold, (rows, metric, at) in enumerate(zip(others, metrics, places, strict=True)):
+    for rows, metric, at in zip(others, metrics, places, strict=True):
         if one.term is not None:
             scores = _term(spec, [(one, rows)]).scores(metric, one.term)
         else:
             assert at is not None
             scores = _at(spec, one, metric, *at)
-        own = fold_of == fold
-        boosted[own] = to_scale(scores, one.base)[own]
-        against[own] = to_scale(metric, one.base)[own]
-    return Pair(boosted, one.base if one.before is None else against, other_folds(count))
+        boosted[~rows] = to_scale(scores, one.base)[~rows]
+        against[~rows] = to_scale(metric, one.base)[~rows]
+    return Pair(boosted, one.base if one.before is None else against, other_folds(number_of(fold_of)))
 
 
 def at_point(spec: GridSpec, one: Candidates, point: tuple[float, float], fold_of: NDArray[np.int64]) -> Pair:
@@ -108,8 +106,9 @@ def _term_elsewhere(
     spec: GridSpec, pairs: Sequence[str], one: Candidates, others: Mapping[int, tuple[Candidates, Flags]]
 ) -> Pair | None:
     defined = {at: found for at, found in others.items() if _judgeable(spec, *found)}
-    if not defined or one.term is None:
+    if not defined:
         return None
+    assert one.term is not None
     fitted = _term(spec, list(defined.values()))
     said = ", ".join(pairs[at] for at in defined)
     return Pair(fitted.scores(one.base, one.term), one.base, f"{said} without shared clusters")

@@ -224,7 +224,7 @@ class PlaceboEvaluation(Evaluation):
         human, kind = own.human, self.grid.correlation
         clusters = codes(_labels(setting, own))
         count = number_of(clusters)
-        inside = {key: drawn for key, drawn in pairs.items() if key[1] != BEST}
+        inside = {(placebo, point): drawn for (placebo, point), drawn in pairs.items() if point != BEST}
         by_score = resampled(kind, scores_by_id(inside), human, clusters, self.resamples, self.seed)
         gains = gained(kind, human, inside, by_score, self.seed)
         gains |= gained(kind, human, {key: pairs[key] for key in pairs if key not in inside}, {}, self.seed)

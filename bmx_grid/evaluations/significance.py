@@ -201,7 +201,7 @@ class SignificanceEvaluation(Evaluation):
         ranks: list[tuple[Rank, ...]] = [result.ranks for result in results]
         places: dict[tuple[str, str], dict[str, int]] = {}
         for at, setting in enumerate(settings):
-            places.setdefault(setting.names[:2], {}).setdefault(setting.metric_name, at)
+            places.setdefault(setting.pair, {}).setdefault(setting.metric_name, at)
         for metrics in places.values():
             for at, (found, own_ranks) in zip(
                 metrics.values(), self._metrics([settings[at] for at in metrics.values()]), strict=True
@@ -296,7 +296,7 @@ class SignificanceEvaluation(Evaluation):
                 if size / (self.resamples + 1) <= LEVEL or not row.p <= near:
                     continue
                 if row.point == BASE:
-                    pair = [settings[at], settings[places[settings[at].names[:2]][row.against]]]
+                    pair = [settings[at], settings[places[settings[at].pair][row.against]]]
                     left, right = (segment_scores if row.level == "segment" else system_scores)(pair)
                     scores = replace(left, y=right.x)
                 else:

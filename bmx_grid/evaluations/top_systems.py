@@ -18,7 +18,7 @@ import numpy as np
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.agreement import OF_SYSTEMS, OfPoint, Places, SystemScore
-from bmx_grid.evaluations.base import BASE, Columns, Evaluation, Finished, Floats, Kind
+from bmx_grid.evaluations.base import BASE, Columns, Evaluation, Finished, Floats, Kind, seconds
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.systems import FEWEST_SYSTEMS, Statistic, system_interval
@@ -164,7 +164,7 @@ class TopSystemsEvaluation(Evaluation):
             raise ConfigError(f"evaluation.top_systems.resamples={self.resamples}: write 0 for no intervals, or 1000.")
 
     def cost(self, n_segments: int) -> float:
-        return n_segments * SECONDS_PER_SEGMENT * max(self.resamples, 100) / 1000
+        return seconds(n_segments, SECONDS_PER_SEGMENT, self.resamples)
 
     def evaluate(self, setting: Finished) -> TopSystems:
         """The rows of the metric alone; none where fewer than three systems have names and human scores."""
@@ -203,7 +203,7 @@ class TopSystemsEvaluation(Evaluation):
         """The results with the differences between metrics, each taken from its first explainer."""
         places: dict[tuple[str, str], dict[str, int]] = {}
         for at, setting in enumerate(settings):
-            places.setdefault(setting.names[:2], {}).setdefault(setting.metric_name, at)
+            places.setdefault(setting.pair, {}).setdefault(setting.metric_name, at)
         rows: dict[int, list[DifferenceRow]] = {}
         for of_pair in places.values():
             for one, other in itertools.combinations(of_pair.values(), 2):
@@ -241,15 +241,7 @@ def _best_first(setting: Finished) -> list[str]:
     """The systems that have a human score and a score, from the best to the worst by people."""
     if not setting.segments.systems:
         return []
-    one = OfPoint(
-        setting,
-        Places(setting),
-        BASE,
-        setting.segments.judgements.primary,
-        resamples=0,
-        seed=0,
-        system_score="auto",
-    )
+    one = OfPoint(setting, Places(setting), BASE, setting.segments.judgements.primary)
     names, scores, human = one.of_systems()
     of_human = {
         name: value

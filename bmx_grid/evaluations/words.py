@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Floats, Kind
+from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Floats, Kind, seconds
 from bmx_grid.evaluations.chosen import free_of_each
 from bmx_grid.evaluations.intervals import estimate, resampled
 from bmx_grid.evaluations.right_and_wrong import OfPart, parts_of_segments
@@ -141,7 +141,7 @@ class WordsEvaluation(Evaluation):
         return "" if any(one.judgements.tags for one in segments) else "no data set of this sweep has word tags"
 
     def cost(self, n_segments: int) -> float:
-        return n_segments * SECONDS_PER_SEGMENT * max(self.resamples, 100) / 1000
+        return seconds(n_segments, SECONDS_PER_SEGMENT, self.resamples)
 
     def evaluate(self, setting: Finished) -> WordsOfSetting:
         """The measures of each side with tags; with `threshold=elsewhere` those of labels follow in `across_pairs`."""

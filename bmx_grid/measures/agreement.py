@@ -13,6 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.measures.at_a_time import fitting, ranges, sizes
+from bmx_grid.measures.best import TIE, beats
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -103,7 +106,7 @@ class SegmentPairs:
         its pairs.
         """
         members = members_of(groups)
-        pairs_of = np.array([len(rows) * (len(rows) - 1) // 2 for rows in members], dtype=np.int64)
+        pairs_of = np.array([math.comb(len(rows), 2) for rows in members], dtype=np.int64)
         total, defined = int(pairs_of.sum()), int((pairs_of > 0).sum())
         if not total:
             none = np.empty(0, dtype=np.int64)
@@ -112,7 +115,7 @@ class SegmentPairs:
             first, second, group = _all_pairs(members)
         else:
             first, second, group = _drawn_pairs(members, pairs_of, max_pairs, np.random.default_rng(seed))
-        weight = (1 / np.bincount(group, minlength=len(members)).clip(min=1) / max(defined, 1))[group]
+        weight = 1 / np.bincount(group)[group] / defined
         by_human = _order(human[first], human[second])
         return cls(first, second, group, weight, by_human, len(human), len(members), len(members) - defined, total)
 
@@ -137,7 +140,7 @@ class SegmentPairs:
         lost = np.bincount(past, self.weight[concordant], len(thresholds))[: len(thresholds)]
         right, by_ties = float(self.weight[concordant].sum()), float(self.weight[tied].sum())
         accuracies = right + np.cumsum(gained - lost)
-        best = int(np.argmax(accuracies >= accuracies.max() - 1e-12))  # sums of weights differ by rounding
+        best = int(np.argmax(accuracies >= accuracies.max() - TIE))  # sums of weights differ by rounding
         epsilon = float(thresholds[best])
         agree = np.where(distance <= epsilon, tied, concordant).astype(np.float64)
         with np.errstate(invalid="ignore"):
@@ -148,7 +151,7 @@ class SegmentPairs:
             accuracy=float(self.weight @ agree),
             epsilon=epsilon,
             human_ties=by_ties,
-            only_ties=float(accuracies[best]) <= by_ties + 1e-12,
+            only_ties=not beats(accuracies[best] - by_ties),
             by_row=by_row,
             by_group=by_group,
             n_groups=self.n_groups,
@@ -176,7 +179,7 @@ def _all_pairs(members: list[Ints]) -> tuple[Ints, Ints, Ints]:
     """Two rows and the group of every pair; groups of one size together."""
     sizes = np.array([len(rows) for rows in members])
     found: list[tuple[Ints, Ints, Ints]] = []
-    for size in np.unique(sizes[sizes > 1]):
+    for size in np.unique(sizes):
         chosen = np.flatnonzero(sizes == size)
         rows = np.stack([members[index] for index in chosen])
         first, second = np.triu_indices(size, 1)
@@ -223,9 +226,8 @@ def spa(metric: Floats, human: Floats, *, resamples: int = 1000, seed: int = 0) 
     shared = np.flatnonzero(used.sum(axis=1) > 1)  # the other items have no pair
     metric, human, used = metric[shared], human[shared], used[shared]
     first, second = np.triu_indices(n_systems, 1)
-    at_once = max(1, min(PAIRS_AT_ONCE, SIGNS_AT_ONCE // max(len(shared), 1)))
-    for start in range(0, len(first), at_once):
-        one, other = first[start : start + at_once], second[start : start + at_once]
+    for some in ranges(len(first), min(PAIRS_AT_ONCE, fitting(SIGNS_AT_ONCE, len(shared)))):
+        one, other = first[some], second[some]
         both = used[:, one] & used[:, other]
         gaps = [np.where(both, scores[:, one] - scores[:, other], 0.0) for scores in (metric, human)]
         p_values = np.split(_one_sided(np.concatenate(gaps, axis=1), resamples, seed), 2)
@@ -252,9 +254,9 @@ def _signs(resamples: int, items: int, seed: int) -> Iterator[Floats]:
     if resamples * items <= SIGNS_AT_ONCE:
         yield _kept_signs(resamples, items, seed)
         return
-    rng, size = np.random.default_rng(seed), max(1, SIGNS_AT_ONCE // items)
-    for start in range(0, resamples, size):
-        yield _drawn_signs(min(size, resamples - start), items, rng)
+    rng = np.random.default_rng(seed)
+    for size in sizes(resamples, fitting(SIGNS_AT_ONCE, items)):
+        yield _drawn_signs(size, items, rng)
 
 
 @functools.lru_cache(maxsize=4)

@@ -29,7 +29,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float:
     if len(x) < FEWEST or not (np.isfinite(x).all() and np.isfinite(y).all()):
         return float("nan")
     # The base score alone, by the steps of a grid: the column w = 1 of a grid is this number, bit for bit.
-    return float(_pearson_grid(np.zeros((len(x), 1)), np.zeros(1), x, y, np.ones(1))[0, 0])
+    return float(_pearson_grid(np.zeros((len(x), 1)), np.zeros(1), x, y, np.ones(1)).item())
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
@@ -104,7 +104,7 @@ def _pearson_grid(
     """
     if (human == human[0]).all():
         return np.full((len(centre), len(w)), np.nan)
-    human_unit = unit_columns(human[:, None])[:, 0]
+    human_unit = unit_columns(human[:, None]).ravel()
     base_centre = float(base.mean())
     base_left = base - base_centre
     # One product with each vector: a product with both at once would copy all means first.
@@ -174,7 +174,7 @@ def pearson_columns(scores: Floats, human: Floats, precision: float) -> Floats:
     result = np.full(scores.shape[1], np.nan)
     least, most = scores.min(axis=0), scores.max(axis=0)
     varies = most - least > precision * np.maximum(np.abs(least), np.abs(most))
-    left, right = unit_columns(scores[:, varies]), unit_columns(human[:, None])[:, 0]
+    left, right = unit_columns(scores[:, varies]), unit_columns(human[:, None]).ravel()
     result[varies] = right @ left
     return result
 
@@ -192,7 +192,7 @@ def _ordered(kind: Kind, x: ArrayLike, y: ArrayLike) -> float:
     if len(x) < FEWEST:
         return float("nan")
     rank = np.unique(x, return_inverse=True)[1].astype(np.float64)  # finite, whatever x holds
-    return float(_ordered_grid(kind, rank[:, None], np.zeros(len(x)), y, np.zeros(1))[0, 0])
+    return float(_ordered_grid(kind, rank[:, None], np.zeros(len(x)), y, np.zeros(1)).item())
 
 
 def _ordered_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: Floats, precision: float = 0.0) -> Floats:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.measures.aggregation import Aggregation
+from bmx_grid.measures.at_a_time import fitting, ranges
 from bmx_grid.measures.power_sums import Packed
 from bmx_grid.ragged import Ragged
 
@@ -47,15 +48,18 @@ class GridMeans:
         return self.shape[0] * self.shape[1]
 
     @property
+    def _width(self) -> int:
+        """How many p are made together, where not all are."""
+        return fitting(CELLS, self.shape[0])
+
+    @property
     def whole(self) -> Floats:
         """float64[n, P] all of them, at once."""
         return self[:, :]
 
     def blocks(self) -> Iterator[slice]:
         """Ranges of p that are made together, in order; one where all are."""
-        width = self.shape[1] if self._packed is None else max(CELLS // max(self.shape[0], 1), 1)
-        for first in range(0, self.shape[1], max(width, 1)):
-            yield slice(first, min(first + width, self.shape[1]))
+        return iter((slice(0, self.shape[1]),)) if self._packed is None else ranges(self.shape[1], self._width)
 
     def part(self, columns: slice) -> GridMeans:
         """The means for some of the p, made when they are read."""
@@ -76,9 +80,8 @@ class GridMeans:
             return np.asarray(self._of(slice(columns, columns + 1))[rows, 0])
         first, last, _ = columns.indices(self.shape[1])
         if first < self._range.start or last > self._range.stop:
-            width = next(self.blocks()).stop
             self._range, self._made = slice(0, 0), self._made[:, :0]  # the old ones go before the new ones come
-            found = slice(first, max(last, min(first + width, self.shape[1])))
+            found = slice(first, max(last, first + self._width))
             self._range, self._made = found, self._of(found)
         return np.asarray(self._made[rows, first - self._range.start : last - self._range.start])
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.measures.at_a_time import fitting, ranges
 from bmx_grid.measures.correlation import (
     CENTRED,
     FEWEST,
@@ -53,10 +54,8 @@ def correlate_parts(
     found = np.full((len(parts), len(w), means.shape[1]), np.nan)
     defined = [at for at, own in enumerate(parts) if own.sum() >= FEWEST and not _constant(human[own])]
     if defined:
-        size = max(1, CELLS // len(human))
         of = _Parts.of(bases[defined], human, parts[defined])
-        for first in range(0, means.shape[1], size):
-            columns = slice(first, first + size)
+        for columns in ranges(means.shape[1], fitting(CELLS, len(human))):
             found[defined, :, columns] = _pearson_parts(means[:, columns], of, w, precision)
     return found.transpose(0, 2, 1)
 
@@ -87,7 +86,7 @@ class _Parts:
         base_left = np.where(parts, bases - centres[:, None], 0.0)
         human_unit = np.zeros(parts.shape)
         for own, unit in zip(parts, human_unit, strict=True):
-            unit[own] = unit_columns(human[own][:, None])[:, 0]
+            unit[own] = unit_columns(human[own][:, None]).ravel()
         together = np.concatenate([parts, base_left, human_unit])
         return cls(parts, bases, human, centres, base_left, human_unit, together)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.measures.at_a_time import fitting, ranges, sizes
 from bmx_grid.measures.best import first_within_rounding
 from bmx_grid.measures.resampling import bounds, draws, interval_levels, number_of
 from bmx_grid.measures.weighted_grids import Sample, grids
@@ -83,18 +84,13 @@ def bootstrap_bands(sample: Sample, resamples: int = 1000, seed: int = 0, confid
     if not sample.enough:
         return Bands(low, high, gain_low, gain_high, np.nan, np.nan, undefined)
     levels = interval_levels(confidence, sample.clusters)
-    size = max(1, KEPT_CELLS // (resamples * len(sample.w)))
     ends: tuple[Floats, Floats] = np.array(np.nan), np.array(np.nan)
-    for first in range(0, max(shape[0], 1), size):
-        part = sample.part(slice(first, first + size))
+    for here in ranges(shape[0], fitting(KEPT_CELLS, resamples * len(sample.w))):
+        part = sample.part(here)
         rng = np.random.default_rng([seed, BANDS])
-        found = [
-            grids(part, draws(rng, sample.clusters, min(sample.weight_block, resamples - done)))
-            for done in range(0, resamples, sample.weight_block)
-        ]
+        found = [grids(part, draws(rng, sample.clusters, size)) for size in sizes(resamples, sample.weight_block)]
         baseline = np.concatenate([alone for _, alone in found])
         ends = bounds(baseline, levels)
-        here = slice(first, first + size)
         for column, place in enumerate(np.flatnonzero(sample.given)):
             values = np.concatenate([grid[place] for grid, _ in found], axis=1)
             undefined[here, column] = np.isnan(values).sum(axis=1)
@@ -109,7 +105,7 @@ def split_gains(sample: Sample, splits: int = 100, seed: int = 0) -> Splits:
 
     The point is chosen by `best.first_within_rounding` with w = 1 allowed, whether or not it is part of the grid.
     """
-    if not sample.enough or splits < 1:
+    if not sample.enough or not splits:
         return Splits(np.full(splits, np.nan), np.nan, np.nan, np.nan, np.nan, splits)
     half = halves(sample.clusters, splits, seed)
     both, alone = grids(sample, np.concatenate([half, 1 - half]))

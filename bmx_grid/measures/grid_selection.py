@@ -31,6 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.measures.at_a_time import fitting, ranges, sizes
 from bmx_grid.measures.best import TIE, first_within_rounding
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.resampling import bounds, swaps
@@ -77,8 +78,7 @@ def selection_adjusted(sample: Sample, resamples: int = 1000, seed: int = 0) -> 
     gain = float(sample.correlation[row, column] - sample.baseline) if boosts else 0.0
     rng = np.random.default_rng([seed, SELECTION])
     found = []
-    for done in range(0, resamples, sample.weight_block):
-        size = min(sample.weight_block, resamples - done)
+    for size in sizes(resamples, sample.weight_block):
         signs = 1 - 2 * swaps(rng, sample.clusters, size)
         found.append(_largest_gains(sample, signs) if sample.kind == "pearson" else _one_by_one(sample, signs))
     null = np.sort(np.concatenate(found))
@@ -121,9 +121,8 @@ def _largest_gains(sample: Sample, signs: Floats) -> Floats:
             scale = share * (1 - w) / size
             # r (cos - 1) without the digits that 1 - cos loses for small angles
             less = np.where(first > 0, rest**2 / (size * (size + np.abs(first))), 1 - first / size)
-            lost, step = r * less, max(BLEND_CELLS // len(signs), 1)
-            for at in range(0, len(defined), step):
-                some = slice(at, at + step)
+            lost = r * less
+            for some in ranges(len(defined), fitting(BLEND_CELLS, len(signs))):
                 gains = with_error[defined[some]]
                 gains *= scale[some, None]
                 gains -= lost[some, None]
@@ -147,7 +146,7 @@ def _one_by_one(sample: Sample, signs: Floats) -> Floats:
         score = along * base + flipped
         grid = sample.correlation_with(score)
         gains = grid - correlate(sample.kind, sample.base, score)
-        largest[place] = max(float(np.nanmax(gains[:, sample.w != 1], initial=0.0)), 0.0)
+        largest[place] = np.nanmax(gains[:, sample.w != 1], initial=0.0)
     return largest
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.measures.agreement import SegmentPairs, TieCalibrated, members_of
+from bmx_grid.measures.at_a_time import fitting, ranges
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
 from bmx_grid.measures.resampling import (
     CELLS,
@@ -206,7 +207,8 @@ def _within(kind: Kind, scores: Floats, human: Floats, of: Groups) -> Floats:
                 rows = of.members[group]
                 found[:, group] = _of_all(kind, scores[rows], human[rows])
             continue
-        for some in np.array_split(of_size, -(-len(of_size) * size * size // CELLS)):
+        for part in ranges(len(of_size), fitting(CELLS, size**2)):
+            some = of_size[part]
             rows = np.stack([of.members[group] for group in some])
             for column in range(scores.shape[1]):
                 found[column, some] = _of_rows(kind, scores[rows, column], human[rows])

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bmx_grid.measures.at_a_time import fitting, ranges, sizes
 from bmx_grid.measures.correlation import FEWEST, Kind, check_kind
 
 Floats = NDArray[np.float64]
@@ -95,9 +96,7 @@ def every_swap(units: int) -> Floats:
 
 def blocks(resamples: int, cells: int) -> Iterator[int]:
     """Numbers of resamples to handle at a time, summing to `resamples`, for `cells` array cells per resample."""
-    size = max(1, CELLS // max(cells, 1))
-    for first in range(0, resamples, size):
-        yield min(size, resamples - first)
+    return sizes(resamples, fitting(CELLS, cells))
 
 
 def interval_levels(confidence: float, units: int) -> tuple[float, float]:
@@ -180,7 +179,7 @@ def weighted_correlations(kind: Kind, columns: Floats, human: Floats, times: Flo
     elif kind == "pearson":
         found[:] = _pearson(columns, human, times)
     else:
-        for part in _lots(times, 1):
+        for part in ranges(times.shape[1], fitting(AT_ONCE, len(times))):
             found[:, part] = _spearman(columns, human, times[:, part])
     found[:, times.sum(axis=0) < FEWEST] = np.nan
     clipped: Floats = np.clip(found, -1.0, 1.0)
@@ -224,25 +223,19 @@ def pearson_two_pass(x: Floats, y: Floats, times: Floats) -> Floats:
     return np.where(varies, np.clip(found, -1.0, 1.0), np.nan)
 
 
-def _lots(times: Floats, least: int) -> Iterator[slice]:
-    """Ranges of resamples handled at a time, at least so many."""
-    size = max(AT_ONCE // len(times), least)
-    for first in range(0, times.shape[1], size):
-        yield slice(first, first + size)
-
-
 def _pearson(columns: Floats, human: Floats, times: Floats) -> Floats:
     found = np.full((columns.shape[1], times.shape[1]), np.nan)
     varying = np.flatnonzero((columns != columns[0]).any(axis=0))
-    if not len(varying) or (human == human[0]).all():
+    if (human == human[0]).all():
         return found
     other = _unit(human)
     for column in varying:  # a product for each: the same digits whatever is computed beside it
         pairs = pair_columns(_unit(columns[:, column]), other)
-        for part in _lots(times, TOGETHER):
+        for part in ranges(times.shape[1], max(fitting(AT_ONCE, len(times)), TOGETHER)):
             found[column, part] = pearson_of_sums(times[:, part].T @ pairs)
         again = np.flatnonzero(np.isnan(found[column]))
-        for some in np.array_split(again, -(-len(again) * len(human) // CELLS)) if len(again) else []:
+        for part in ranges(len(again), fitting(CELLS, len(human))):
+            some = again[part]
             weights = times[:, some]
             x, y = (np.broadcast_to(values[:, None], weights.shape) for values in (columns[:, column], human))
             found[column, some] = pearson_two_pass(x, y, weights)
@@ -308,9 +301,8 @@ def _net(signs: NDArray[np.float32], weights: NDArray[np.float32]) -> Floats:
     Whole numbers below 2^24: single precision adds them exactly, in half the time. Signs are symmetric, so that
     blocks of rows above the diagonal are enough.
     """
-    net, width = np.zeros(len(weights)), -(-len(signs) // STRIPS)
-    for first in range(0, len(signs), width):
-        rows = slice(first, first + width)
+    net = np.zeros(len(weights))
+    for rows in ranges(len(signs), fitting(len(signs), STRIPS)):
         own = signs[:, rows].copy()
         own[rows] /= 2  # these pairs are counted twice
         above = weights[:, : rows.stop] @ own[: rows.stop]

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from bmx_grid.measures.agreement import SoftAgreement, pairwise_accuracy
+from bmx_grid.measures.at_a_time import fitting, ranges
 from bmx_grid.measures.levels import CONFIDENCE
 from bmx_grid.measures.resampling import (
     AT_ONCE,
@@ -155,13 +156,8 @@ def weighted_statistics(
     Copies of one system tie on both sides for the correlations, and are no pair for the accuracy. Systems with NaN are
     left out; NaN with fewer than three different systems, or a constant side.
     """
-    size = max(AT_ONCE // max(times.shape[1], 1) ** 2, 1)
-    parts = [
-        _statistics_of(
-            statistics, metric[first : first + size], human[first : first + size], times[first : first + size]
-        )
-        for first in range(0, len(times), size)
-    ]
+    some = ranges(len(times), fitting(AT_ONCE, times.shape[1] ** 2))
+    parts = [_statistics_of(statistics, metric[part], human[part], times[part]) for part in some]
     return {statistic: np.concatenate([part[statistic] for part in parts]) for statistic in statistics}
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.measures.aggregation import PRECISION
+from bmx_grid.measures.at_a_time import fitting, ranges
 from bmx_grid.measures.correlation import Kind, check_kind, correlate, correlate_grid
 from bmx_grid.measures.grid_means import GridMeans
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, number_of
@@ -145,14 +146,12 @@ class Sample:
     @property
     def column_blocks(self) -> Iterator[slice]:
         """Ranges of p handled at a time."""
-        size = max(1, MOMENT_CELLS // max(4 * len(self.base), 1))
-        for first in range(0, self.means.shape[1], size):
-            yield slice(first, min(first + size, self.means.shape[1]))
+        return ranges(self.means.shape[1], fitting(MOMENT_CELLS, 4 * len(self.base)))
 
     @property
     def weight_block(self) -> int:
         """How many resamples are handled at a time."""
-        return max(1, WEIGHT_CELLS // max(self.clusters, 1))
+        return fitting(WEIGHT_CELLS, self.clusters)
 
 
 def grids(sample: Sample, weights: Floats) -> tuple[Floats, Floats]:
@@ -163,10 +162,7 @@ def grids(sample: Sample, weights: Floats) -> tuple[Floats, Floats]:
     """
     if sample.kind != "pearson":
         return _grids_one_by_one(sample, weights)
-    pieces = [
-        _pearson_grids(sample, weights[first : first + sample.weight_block])
-        for first in range(0, len(weights), sample.weight_block)
-    ]
+    pieces = [_pearson_grids(sample, weights[some]) for some in ranges(len(weights), sample.weight_block)]
     return np.concatenate([grid for grid, _ in pieces], axis=2), np.concatenate([alone for _, alone in pieces])
 
 
@@ -179,7 +175,7 @@ def _pearson_grids(sample: Sample, weights: Floats) -> tuple[Floats, Floats]:
             if w == 1:
                 result[place, columns] = common.baseline
             else:
-                for some in _blocks(len(moments.floor), BLEND_CELLS // max(len(weights), 1)):
+                for some in ranges(len(moments.floor), fitting(BLEND_CELLS, len(weights))):
                     _blend(float(w), moments.part(some), common, result[place, columns][some])
                 lost = np.isnan(result[place, columns])
                 if lost.any():
@@ -258,11 +254,6 @@ class _Moments:
         """Those of some of the columns."""
         arrays = (self.square, self.variance, self.with_base, self.with_human, self.floor)
         return _Moments(*(array[columns] for array in arrays))
-
-
-def _blocks(count: int, size: int) -> Iterator[slice]:
-    for first in range(0, count, max(size, 1)):
-        yield slice(first, first + max(size, 1))
 
 
 def _moments(sample: Sample, columns: slice, common: _Common, weights: Floats) -> _Moments:

@@ -30,6 +30,18 @@ def rank(metric, size, system, score, own, human_rank, fitted="as scored"):
     return {**PLACE, "metric": metric, "systems": size, "fitted": fitted, "system": system, **scores}
 
 
+@pytest.mark.parametrize(
+    ("most", "shown"),
+    [
+        pytest.param(33, (33, 9), id="30 % of 33 are 9.9"),
+        pytest.param(10, (10, 3), id="30 % of 10"),
+        pytest.param(9, (9, 3), id="30 % of 9 are fewer than the fewest"),
+    ],
+)
+def test_all_systems_are_shown_and_the_best_30_percent(most, shown):
+    assert best_systems._sizes({(size, "m"): None for size in range(3, most + 1)}) == shown
+
+
 def rows():
     found = []
     for size in range(3, 11):

@@ -1,5 +1,7 @@
 """What is established: each number of the sentences against hand values, and what is said where nothing was tested."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -7,7 +9,7 @@ import pytest
 from some_frames import frames
 from some_tables import flat, peaked, rows, table
 
-from bmx_grid.analysis import ceiling, established, judged, settings, tested
+from bmx_grid.analysis import beside, ceiling, established, judged, said, settings, tested
 from bmx_grid.analysis.as_json import plain
 from bmx_grid.analysis.frames import frames_beside, frames_of
 from bmx_grid.analysis.given import Given, Options, Point
@@ -206,8 +208,11 @@ def test_tables_beside_a_grid_are_read_and_those_of_another_grid_are_not(tmp_pat
         **{"baseline": [0.5] * 4, "n_segments": [500] * 4, "n_used": [500] * 4},
     }
     pq.write_table(pa.table(beside), tmp_path / "settings.parquet")
+    of_pairs = pa.table({name: ["a"] for name in ("dataset", "language_pair", "human")})
+    pq.write_table(of_pairs, tmp_path / "ceilings.parquet")
+    pq.write_table(of_pairs.select(["dataset", "human"]), tmp_path / "ranks.parquet")
     known = frames_beside(found)
-    assert set(known) == set(frames(GAINS))
+    assert set(known) == {*frames(GAINS), "ceilings"}, "a table of language pairs has no metric"
     assert known["tests"]["dataset"].tolist() == frames(GAINS)["tests"]["dataset"].tolist()
     told = analyse(found, AT, frames=known).ask(established.compute).established_in_words
     assert told == analyse(table(SURFACES), AT, frames=frames(GAINS)).ask(established.compute).established_in_words
@@ -337,6 +342,31 @@ def test_a_published_point_is_called_in_sample_where_the_paper_chose_it():
     surfaces = {names: peaked(0.5, gain=gain) for names, gain in gains.items()}
     (sentence,) = analyse(table(surfaces), AT, frames=frames(gains)).ask(established.compute).established_in_words
     assert sentence.startswith("lime (at w 0.5, p 0.5, as published, in-sample on wmt17): verdict")
+
+
+@pytest.mark.parametrize(
+    ("n", "shown"),
+    [
+        pytest.param(3, "+0.0200 [+0.0100, +0.0300]", id="the settings of the gain"),
+        pytest.param(2, "+0.0200 [+0.0100, +0.0300] (2 settings)", id="fewer"),
+        pytest.param(4, "+0.0200 [+0.0100, +0.0300] (4 settings)", id="more"),
+    ],
+)
+def test_a_mean_over_other_settings_than_the_gain_says_over_how_many(n, shown):
+    gain = beside.MeanGain(0.1, 0.05, 0.15, 3, 0)
+    assert said._mean(beside.MeanGain(0.02, 0.01, 0.03, n, 0), SimpleNamespace(gain=gain)) == shown
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_the_largest_of_several_gains_is_said_to_be_that(count):
+    names = list(SURFACES)[:count]
+    gains = {name: GAINS[name] for name in names}
+    told = " ".join(
+        plain(analyse(table({name: SURFACES[name] for name in names}), AT, frames=frames(gains)))["headline"]
+    )
+    assert "The largest gain, +0.1000 [+0.0900, +0.1100], comes from a baseline of 0.5000" in told
+    assert (f"of its being the largest of {count}." in told) is (count > 1)
+    assert ("takes no account" in told) is (count > 1)
 
 
 def test_of_a_single_setting_gain_placebos_and_selection_have_its_own_intervals():

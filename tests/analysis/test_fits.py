@@ -9,6 +9,7 @@ from scipy.stats import gaussian_kde, pearsonr
 from sklearn.linear_model import Ridge
 from some_tables import flat, lime, random_surfaces, table
 
+from bmx_grid.analysis.as_json import as_plain
 from bmx_grid.analysis.baseline import gain_baseline
 from bmx_grid.analysis.density import density_of, gain_densities
 from bmx_grid.analysis.regression import cluster_errors, fit_ridge
@@ -75,6 +76,12 @@ def test_ridge_of_a_single_setting_is_its_gain():
     assert np.isnan(found.r2)
 
 
+def test_equal_coefficients_stand_in_alphabetical_order():
+    found = fit_ridge(TABLE, np.zeros(len(TABLE)))
+    assert set(found.coefficients.values()) == {0.0}
+    assert list(found.coefficients) == sorted(found.coefficients)
+
+
 def test_ridge_of_nothing():
     found = fit_ridge(lime([flat()]), np.array([np.nan]))
     assert (found.n, found.coefficients) == (0, {})
@@ -124,6 +131,13 @@ def test_a_density_is_scipys(values):
     assert found.bandwidth == pytest.approx(float(np.sqrt(oracle.covariance[0, 0])))
     assert np.trapezoid(found.density, found.x) == pytest.approx(1, abs=2e-3)
     assert found.share_positive == (values > 0).mean()
+
+
+def test_a_density_is_written_to_four_digits():
+    found = density_of(VALUES["few"], np.zeros(7))
+    written = as_plain(found)["density"]
+    assert written == [float(f"{one:.4g}") for one in found.density]
+    assert written != [float(f"{one:.5g}") for one in found.density]
 
 
 @pytest.mark.parametrize(

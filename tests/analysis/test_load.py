@@ -208,6 +208,10 @@ def test_files_that_are_not_there_or_no_table(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1\n")
     with pytest.raises(DataError, match=r"t\.csv: not a readable"):
         load_table(tmp_path / "t.csv")
+    with pytest.raises(DataError, match=r"this one a, b\.$"):
+        from_arrow(pa.table({"a": [1], "b": [2]}))
+    with pytest.raises(DataError, match=r"this one none\.$"):
+        from_arrow(pa.table({}))
 
 
 def test_one_side_of_two_is_taken_and_the_other_counted():
@@ -216,6 +220,8 @@ def test_one_side_of_two_is_taken_and_the_other_counted():
     assert found.side == "hypothesis"
     assert found.p[np.argmax(found.correlation[0].max(axis=1))] == 1.0
     assert [str(one) for one in found.left_out] == ["120 rows: another side than hypothesis (e.g. both: 120)"]
+    other = from_arrow(pa.concat_tables([both, hypothesis]), side="both")
+    assert other.p[np.argmax(other.correlation[0].max(axis=1))] == -1.0
     with pytest.raises(DataError, match="no row of side 'hypothesis'"):
         from_arrow(both, side="hypothesis")
 

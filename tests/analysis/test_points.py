@@ -1,10 +1,12 @@
 """What may be said of the points that settings are evaluated at: as published, held out, in-sample, …"""
 
+import dataclasses
+
 import pytest
 from fakes import ROOT
 from some_tables import flat, peaked, table
 
-from bmx_grid.analysis.given import Options, Point
+from bmx_grid.analysis.given import Given, Options, Point
 from bmx_grid.analysis.points import PUBLISHED, check_selection, shared_segments
 from bmx_grid.analysis.run import analyse
 from bmx_grid.analysis.signature import signature
@@ -126,6 +128,15 @@ def test_the_papers_points_are_those_of_the_configuration():
     assert {name: (point["w"], point["p"]) for name, point in fixed.items()} == {
         name: (point.w, point.p) for name, point in PUBLISHED.items()
     }
+
+
+def test_a_signature_names_a_table_by_file_and_folder():
+    other = dataclasses.replace(table(one("x", p=0.9)), origin="/a/b/other/grid.parquet")
+    made = dataclasses.replace(table(one("d", "a")), origin="/a/b/c/grid.parquet")
+    said = dict(part.partition(":")[::2] for part in signature(Given(made, Options(select_from=other))).split("|"))
+    assert said["table"] == "c/grid.parquet"
+    assert said["select.from"].partition("@")[0] == "other/grid.parquet"
+    assert len(said["select.from"].partition("@")[2]) == len(said["sha256"]) == 12
 
 
 def test_points_say_what_was_asked_and_what_is_used():

@@ -58,7 +58,8 @@ def test_a_rank_alone_where_nothing_was_drawn():
 )
 def test_rows_that_are_not_shown(further):
     other = [row("d", 9.0, (1, 1, 1, 1), (1, 1, 1, 1), **further)]
-    assert asked(ROWS + other) == asked(ROWS)
+    for place in (2, len(ROWS)):
+        assert asked([*ROWS[:place], *other, *ROWS[place:]]) == asked(ROWS)
 
 
 @pytest.mark.parametrize(

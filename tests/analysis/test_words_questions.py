@@ -79,6 +79,11 @@ def test_labels_are_ranked_by_mcc():
     assert made[0].header == ("explainer", "side", "MCC", "pairs", "settings")
 
 
+def test_what_is_undefined_stands_below_what_is_worse_than_nothing():
+    result, _ = asked(*pairs("a", math.nan), *pairs("b", -0.2, measure="mcc"), *pairs("c", 0.1))
+    assert [one.explainer for one in result.words] == ["c", "b", "a"]
+
+
 def test_undefined_values_are_counted_not_zero():
     result, (brief, *_) = asked(row(math.nan, pair="a"), row(0.7, pair="b"))
     (one,) = result.words

@@ -23,6 +23,10 @@ HYPOTHESES = ["the cat is on a mat", "the dog barked", "the cat is on a mat"]
         ),
         pytest.param((["a"],), "1 list of texts was given, .* reference, hypothesis", id="a list missing"),
         pytest.param((["a"], "b"), "hypotheses: expected a list of texts, got the text 'b'", id="a text, no list"),
+        pytest.param(
+            (["a"], "b" * 99), f"got the text '{'b' * 60}'", id="a long text, no list: 60 characters are shown"
+        ),
+        pytest.param((["\udcff" + "a" * 99], ["b"]), rf"in '.udcff{'a' * 59}'; ", id="of a long text 60 are shown"),
         pytest.param((["a", None], ["b", "c"]), "references: segment 2 is None, not a text", id="no text"),
         pytest.param((["a", "b"], ["c"]), "2 references but 1 hypothesis; every", id="uneven"),
     ],

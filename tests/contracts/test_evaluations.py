@@ -103,6 +103,39 @@ def test_its_cost_is_known_and_grows_with_the_segments(evaluation):
     assert 0 <= evaluation.cost(100) <= evaluation.cost(10_000)
 
 
+@pytest.mark.parametrize(
+    ("option", "n_segments", "change", "seconds"),
+    [
+        pytest.param("grid", 1000, {}, 1000 * 600 * 6 / 4e8, id="grid: 600 p and 6 w, 4e8 points a second"),
+        pytest.param("levels", 500, {}, 500 * 6e-4, id="levels: 0.6 ms per segment with 1,000 resamples"),
+        pytest.param("levels", 500, {"resamples": 2000}, 500 * 12e-4, id="levels: twice as many, twice as long"),
+        pytest.param("levels", 500, {"resamples": 0}, 500 * 6e-5, id="levels: without resamples a tenth"),
+        pytest.param("top_systems", 500, {}, 500 * 2e-3, id="top_systems: 2 ms per segment with 1,000 resamples"),
+        pytest.param("words", 500, {}, 500 * 3e-4, id="words: 0.3 ms per segment with 1,000 resamples"),
+        pytest.param("difficulty", 500, {}, 500 * 3e-3, id="difficulty: 3 ms per text"),
+        pytest.param("difficulty", 500, {"references": 20}, 400 * 3e-3, id="difficulty: 20 outputs per reference"),
+        pytest.param(
+            "placebos", 100, {}, 2 * 4 * 11 * 100 * 3600 / 4e8, id="placebos: boost, 3 draws, 10 folds and all"
+        ),
+        pytest.param(
+            "significance", 100, {}, 0.2 + 100 * 2000 * 600 / 1e9, id="significance: 1,000 resamples, 100 splits"
+        ),
+        pytest.param(
+            "boosts", 560, {}, 3 * (5 * 11 + 200) / 400 + 3 * 600 * 560 / 4e8, id="boosts: 3, 3 draws, 100 splits"
+        ),
+        pytest.param("boosts", 28, {}, 3 * 255 * 0.1 / 400 + 3 * 600 * 28 / 4e8, id="boosts: a fit has its least time"),
+    ],
+)
+def test_the_estimate_of_a_dry_run_is(option, n_segments, change, seconds):
+    made = build(composed(f"evaluation=[{option}]")["evaluation"][option], Evaluation, f"evaluation.{option}")
+    assert dataclasses.replace(made, **change).cost(n_segments) == pytest.approx(seconds)
+
+
+def test_its_name_and_what_it_chooses_are_read_without_parentheses(evaluation):
+    assert isinstance(evaluation.key, str)
+    assert all(isinstance(name, str) for name in evaluation.chooses)
+
+
 def test_every_field_is_classified_and_the_fingerprint_is_canonical(evaluation):
     assert canonical_json(evaluation.fingerprint())
 

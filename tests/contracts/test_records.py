@@ -25,5 +25,15 @@ def test_records_are_frozen(name):
         assert record.__dataclass_params__.frozen, record
 
 
+@pytest.mark.parametrize("name", MODULES)
+def test_what_is_read_without_parentheses_is_so_in_every_class(name):
+    """A class that overrides a property of another one has a property, or a plain value."""
+    module = importlib.import_module(name)
+    for record in [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == name]:
+        for base in record.__mro__[1:]:
+            for own in set(vars(record)) & {key for key, one in vars(base).items() if isinstance(one, property)}:
+                assert not callable(vars(record)[own]), (record, own)
+
+
 def test_records_are_found():
     assert {f"bmx_grid.{room}" for room in ROOMS} == {name.rpartition(".")[0] for name in MODULES}

@@ -254,6 +254,13 @@ def test_an_attribution_that_is_missing_takes_its_segment_out_for_all_boosts(pai
     assert np.flatnonzero(np.isnan(BOOSTS.segment_columns(result)["boost_power_mean_grid"])).tolist() == [3]
 
 
+def test_what_is_chosen_on_the_segments_it_is_judged_on_has_no_interval(pairs):
+    found = rows(together(pairs[:1]))
+    assert {row["point"] for row in found} >= {"best", "cross_fitted"}
+    for row in found:
+        assert np.isfinite(row["low"]) == (row["point"] not in ("best",)), row["point"]
+
+
 def test_held_out_scores_are_those_that_gain(pairs):
     results = together(pairs)
     for setting, result in zip(pairs, results, strict=True):

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import pearsonr
 from some_settings import finished
 
+from bmx_grid.evaluations.chosen import boost_of, gains_on, other_folds, outside_folds
 from bmx_grid.evaluations.points import (
     FOLDS,
     best_or_alone,
@@ -140,6 +141,32 @@ def test_clusters_of_the_judged_pair_do_not_take_part():
 def test_best_or_alone(gains, expected):
     spec = GridSpec(p=(2.0,), w=(0.0, 0.5, 1.0))
     assert best_or_alone(spec, np.array(gains)) == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize("w", [(0.5,), (0.5, 1.0)], ids=["without the metric alone", "with it"])
+def test_gains_on_a_grid_of_one_p(w):
+    setting = pairs(1)[0]
+    spec = GridSpec((1.0,), w)
+    given = boost_of(spec, setting)
+    everyone = np.ones(len(given.base), dtype=np.bool_)
+    (gains,) = gains_on(spec, given, [given.base], [everyone])
+    boosted = 0.5 * given.base + 0.5 * given.means[:, 0]
+    expected = pearsonr(boosted, given.human)[0] - pearsonr(given.base, given.human)[0]
+    np.testing.assert_allclose(gains, [[expected, 0.0][: len(w)]], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("fold_of", "outside", "said"),
+    [
+        pytest.param([0, 1, 0], [[False, True, False], [True, False, True]], "the other 1 of 2 folds", id="two folds"),
+        pytest.param([0, 0], [], "the other 0 of 1 folds", id="one fold: nothing is left to choose on"),
+        pytest.param([], [], "the other 0 of 1 folds", id="no segment"),
+    ],
+)
+def test_each_fold_is_judged_at_what_the_others_choose(fold_of, outside, said):
+    folds = np.array(fold_of, dtype=np.int64)
+    assert [rows.tolist() for rows in outside_folds(folds)] == outside
+    assert other_folds(len(outside)) == said
 
 
 def test_a_metric_alone_and_a_single_pair_have_no_point_elsewhere():

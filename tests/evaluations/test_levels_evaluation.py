@@ -47,6 +47,18 @@ def rows_of(setting, evaluation=LEVELS):
     return {tuple(getattr(row, key) for key in keys): row for row in result.correlations}, result.systems
 
 
+@pytest.mark.parametrize(
+    ("n_items", "note"),
+    [
+        pytest.param(20, "", id="all pairs"),
+        pytest.param(250, "on 1,000,000 random pairs of 1,124,250", id="more than a million pairs: some are drawn"),
+    ],
+)
+def test_a_note_says_of_how_many_pairs_ties_were_calibrated(n_items, note):
+    found, _ = rows_of(translated(Chrf(), n_items=n_items), LevelsEvaluation(resamples=0))
+    assert found["base", "mqm", "segment", "none", "acc_eq"].note == note
+
+
 def value(found, level, grouping, statistic):
     return found["base", "mqm", level, grouping, statistic]
 

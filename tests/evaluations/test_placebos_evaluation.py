@@ -12,10 +12,11 @@ from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
 from bmx_grid.evaluations.intervals import over_draws
+from bmx_grid.evaluations.placebo_points import to_scale
 from bmx_grid.evaluations.placebo_verdicts import ALL, PLACEBOS
 from bmx_grid.evaluations.placebos import PlaceboEvaluation
 from bmx_grid.evaluations.points import FOLDS
-from bmx_grid.evaluations.verdicts import Estimate, Evidence, corrected, mean_of_pairs, over_pairs, verdict
+from bmx_grid.evaluations.verdicts import Corrected, Estimate, Evidence, corrected, mean_of_pairs, over_pairs, verdict
 from bmx_grid.judgements import Judgements
 from bmx_grid.measures.correlation import pearson
 from bmx_grid.ragged import Ragged
@@ -55,6 +56,33 @@ def verdicts(results, point):
 def test_the_verdict_over_pairs_is_the_truth_behind_the_data(truth, allowed, seed):
     results = together([simulated(truth, pair, seed=seed) for pair in NAMES_OF_PAIRS])
     assert {verdicts(results, point)["toy", ALL] for point in ("cross_fitted", "elsewhere")} <= allowed
+
+
+@pytest.mark.parametrize(
+    ("tried", "p_holm", "survives"),
+    [
+        pytest.param(1, 0.9, True, id="a single candidate is not corrected"),
+        pytest.param(2, 0.9, False, id="of two it is"),
+        pytest.param(2, 0.05, True, id="at most .05"),
+        pytest.param(2, 0.0501, False, id="above .05"),
+        pytest.param(2, float("nan"), False, id="undefined"),
+    ],
+)
+def test_what_survives_the_correction_for_several_candidates(tried, p_holm, survives):
+    assert Corrected(0.01, p_holm, 0.01, p_holm, tried).survives(p_holm) is survives
+
+
+@pytest.mark.parametrize(
+    ("scores", "like", "expected"),
+    [
+        pytest.param([1.0, 2, 3], [10.0, 30, 50], [10.0, 30, 50], id="brought to mean and spread"),
+        pytest.param([3.0, 1, 2], [0.0, 1, 2], [2.0, 0, 1], id="in the order of the scores"),
+        pytest.param([2.0, 2, 2], [0.0, 1, 2], [2.0, 2, 2], id="constant scores stay"),
+        pytest.param([0.0, 1, 2], [2.0, 2, 2], [0.0, 1, 2], id="like constant ones they stay"),
+    ],
+)
+def test_scores_are_brought_to_the_scale_of_others(scores, like, expected):
+    np.testing.assert_allclose(to_scale(np.array(scores), np.array(like)), expected)
 
 
 def test_what_is_cross_fitted_says_on_how_many_folds_it_was_chosen():

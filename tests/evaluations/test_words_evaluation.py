@@ -145,6 +145,18 @@ def test_a_threshold_of_other_pairs_is_that_of_the_other_pairs():
     assert rows["mcc"].n_segments == 60
 
 
+def test_pairs_without_scores_of_a_side_choose_no_threshold():
+    """One has no tags of this side, the other labels in place of scores."""
+    here, there, third = (tagged(60, pair=pair) for pair in ("de-en", "fr-en", "lv-en"))
+    untagged = with_tags(there, gold_of(there, "source").words, gold_of(there, "source").labels.rows(), "source")
+    labelled = made_elsewhere(third, values=[-1.0 * row for row in gold_of(third).labels.rows()], labels=True)
+    evaluation = WordsEvaluation(resamples=0, threshold="elsewhere")
+    settings = [here, untagged, labelled]
+    result, _, _ = evaluation.across_pairs(settings, [evaluation.evaluate(one) for one in settings])
+    rows = {row.measure: row for row in result.rows if row.side == "target"}
+    assert (rows["mcc"].n_segments, rows["mcc"].n_left_out) == (0, 60)
+
+
 def test_without_another_pair_there_is_no_threshold_and_all_is_left_out():
     evaluation = WordsEvaluation(resamples=0, threshold="elsewhere")
     setting = tagged(20)
@@ -205,6 +217,17 @@ def test_scores_on_other_words_are_carried_to_the_tags():
     one = found(made_elsewhere(setting, halves, values))
     for name in (*OF_SCORES, "mcc"):
         assert one[name].value == pytest.approx(found(setting)[name].value)
+
+
+def test_labels_on_other_words_are_carried_to_the_tags():
+    setting = tagged(30)
+    halves = [[part for word in row for part in (word[:2], word[2:])] for row in gold_of(setting).words]
+    draw = np.random.default_rng(5)
+    bad = [draw.random(len(row)) < 0.5 for row in gold_of(setting).labels.rows()]
+    one = found(made_elsewhere(setting, halves, [np.repeat(-1.0 * row, 2) for row in bad], labels=True))
+    whole = found(made_elsewhere(setting, values=[-1.0 * row for row in bad], labels=True))
+    for name in OF_LABELS:
+        assert one[name].value == whole[name].value
 
 
 END = "<EOS>"

@@ -75,6 +75,22 @@ def test_columns_are_read_as_of_an_array(key, by_columns):
     np.testing.assert_allclose(part[:, 4:9], whole[:, 24:29], rtol=2e-14)
 
 
+def test_what_is_read_from_left_to_right_is_made_in_ranges_of_one_width(by_columns):
+    lazy = GridMeans(PowerMean(), positive(), np.array(P))
+    for at in range(len(P)):
+        lazy[:, at : at + 1]
+    assert by_columns == [7] * 8 + [4]
+    assert [(one.start, one.stop) for one in lazy.blocks()] == [(at, min(at + 7, 60)) for at in range(0, 60, 7)]
+
+
+def test_small_settings_are_made_at_once(monkeypatch):
+    monkeypatch.setattr(grid_means, "WHOLE_CELLS", N * len(P))
+    assert [(one.start, one.stop) for one in GridMeans(PowerMean(), positive(), np.array(P)).blocks()] == [(0, 60)]
+    assert len(list(GridMeans(PowerMean(), positive(), np.array((*P, 30.0))).blocks())) == 1
+    monkeypatch.setattr(grid_means, "CELLS", 7 * N)
+    assert len(list(GridMeans(PowerMean(), positive(), np.array((*P, 30.0))).blocks())) == 9
+
+
 def sample(means) -> Sample:
     used = positive().lengths > 0
     return Sample.of(means, BASE[used], HUMAN[used], (0.0, 0.4), np.arange(N)[used] // 2)

@@ -31,6 +31,8 @@ def changed(name):
         means[[3, 30], [1, 4]] = np.nan
     elif name == "missing scores":
         human[4], bases[1, 5] = np.nan, np.inf
+    elif name == "missing means in no part":
+        parts[:, 7], means[7], human[8] = False, np.nan, np.nan
     elif name == "constant human scores in a part":
         human[parts[2]] = 0.5
     elif name == "constant means":
@@ -55,6 +57,7 @@ def changed(name):
                 "means that cancel the base score",
                 "a part of other size",
                 "missing means",
+                "missing means in no part",
                 "missing scores",
                 "constant human scores in a part",
                 "constant means",

@@ -1,5 +1,6 @@
 """The selection-adjusted test: the arithmetic against resampled judgements, its size, its power."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -8,7 +9,7 @@ from scipy import stats
 from some_grids import W, segments
 
 from bmx_grid.measures.correlation import correlate, correlate_grid
-from bmx_grid.measures.grid_selection import _largest_gains, selection_adjusted
+from bmx_grid.measures.grid_selection import _largest_gains, _one_by_one, selection_adjusted
 from bmx_grid.measures.weighted_grids import Sample
 
 
@@ -55,6 +56,21 @@ def test_largest_gains_are_those_of_the_grids_of_flipped_judgements(sample):
         assert alone == pytest.approx(sample.baseline, abs=1e-12)  # the baseline is kept
         expected.append(np.nanmax(correlate_grid("pearson", sample.means, sample.base, human, W)) - alone)
     np.testing.assert_allclose(_largest_gains(sample, signs), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["spearman", "kendall"])
+@pytest.mark.parametrize("clusters", [12, 5], ids=["segments", "clusters"])
+def test_largest_gains_of_rank_correlations_are_those_of_flipped_ranks(kind, clusters):
+    sample = sample_of(n=12, clusters=clusters, added=0.5, kind=kind)
+    ranked = dataclasses.replace(sample, base=stats.rankdata(sample.base), human=stats.rankdata(sample.human))
+    signs = np.random.default_rng(4).choice([-1.0, 1.0], size=(20, sample.clusters))
+    signs = signs[np.abs(signs.sum(axis=1)) < sample.clusters]  # all of one sign change nothing but the direction
+    expected = []
+    for row in signs:
+        human = flipped(ranked, row)
+        alone = correlate(kind, sample.base, human)
+        expected.append(np.nanmax(correlate_grid(kind, sample.means, sample.base, human, W, sample.precision)) - alone)
+    np.testing.assert_allclose(_one_by_one(sample, signs), expected, atol=1e-12)
 
 
 def test_unflipped_judgements_give_the_observed_gain():

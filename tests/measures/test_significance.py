@@ -45,6 +45,17 @@ def test_williams_gives_nlpstats_published_values():
     assert williams(*found, 9) == pytest.approx(0.9317423, abs=1e-6)
 
 
+def test_williams_of_high_correlations_is_its_equation():
+    """Nearly equal, very good metrics leave a spread below 1."""
+    r_x, r_y, r_xy, n = 0.9, 0.85, 0.95, 30
+    determinant = np.linalg.det([[1, r_x, r_y], [r_x, 1, r_xy], [r_y, r_xy, 1]])
+    spread = 2 * (n - 1) / (n - 3) * determinant + (r_x + r_y) ** 2 / 4 * (1 - r_xy) ** 3
+    t = (r_x - r_y) * np.sqrt((n - 1) * (1 + r_xy) / spread)
+    assert spread < 1
+    assert williams(r_x, r_y, r_xy, n) == pytest.approx(2 * stats.t.sf(t, n - 3))
+    assert np.isfinite(williams(0.5, 0.4, 0.3, 4)), "four segments are enough"
+
+
 @pytest.mark.parametrize(
     ("r_x", "r_y", "r_xy", "n"),
     [
@@ -222,6 +233,13 @@ def test_perm_both_is_nlpstats(kind, p):
             extreme += abs(difference) >= abs(observed) - 1e-12
         p = extreme / count
     assert abs(found - p) < 4 * np.sqrt(p * (1 - p) * (1 / count + 1 / 10_000))
+
+
+def test_one_resample_is_enough_for_a_number():
+    rng = np.random.default_rng(8)
+    x, y, human = rng.normal(size=(3, 20))
+    assert compare(x, y, human, resamples=1).p in (0.5, 1.0)
+    assert compare_means(x, y, resamples=1).p in (0.5, 1.0)
 
 
 def test_p_is_never_zero():

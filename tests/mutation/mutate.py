@@ -27,6 +27,7 @@ import importlib.machinery
 import json
 import os
 import random
+import re
 import resource
 import signal
 import sys
@@ -44,13 +45,15 @@ ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "build" / "mutation"
 SECONDS = 90
 IDLE_SECONDS = 300
-RECORDS = "tests/contracts/test_records.py"
+# They hold all rooms: frozen records, constants that no result shows, intervals of three clusters,
+# and every number of a small sweep.
+OF_ALL = tuple(f"tests/contracts/test_{name}.py" for name in ("records", "constants", "three_clusters", "whole_sweep"))
 # Room: its share of the sample, and the tests beside its own that hold it.
 ROOMS: dict[str, tuple[float, tuple[str, ...]]] = {
-    "measures": (0.35, (RECORDS,)),
-    "attribution": (0.1, (RECORDS,)),
-    "analysis": (0.3, (RECORDS,)),
-    "evaluations": (0.25, (RECORDS, "tests/contracts/test_evaluations.py")),
+    "measures": (0.35, OF_ALL),
+    "attribution": (0.1, OF_ALL),
+    "analysis": (0.3, OF_ALL),
+    "evaluations": (0.25, (*OF_ALL, "tests/contracts/test_evaluations.py")),
 }
 NEEDED = 0.9
 # The tests of modules whose name they do not bear, or not alone; with a folder, where they are in another room.
@@ -60,6 +63,7 @@ NEARBY = {
     "significance": ("significance", "significance_evaluation"),
     "placebos": ("placebos", "placebos_evaluation"),
     "placebo_points": ("placebos_evaluation",),
+    "chosen": ("declared_points", "placebos_evaluation", "boosts_evaluation"),
     "verdicts": ("placebos_evaluation",),
     "points": ("points", "declared_points"),
     "system_scores": ("system_intervals", "commands/test_score_systems"),
@@ -67,21 +71,22 @@ NEARBY = {
     "paired_rows": ("significance", "resampling"),
     "weighted_kendall": ("resampling", "weighted_grids", "grid_resampling"),
     "ceiling": ("established", "sweep/test_ceilings"),
+    "examples": ("examples", "words_questions"),
     "tested": ("established", "shown", "report/test_tables"),
     "power_sums": ("aggregation", "even_step"),
     "ordered": ("correlation",),
-    "best": ("best", "best_and_better", "questions"),
+    "best": ("best", "best_and_better", "questions", "evaluations/test_declared_points"),
     "medians": ("medians", "questions"),
     "transfer": ("transfer", "questions"),
     "fixed": ("fixed", "questions"),
-    "scorer": ("scorer",),
+    "scorer": ("scorer", "by_recipe"),
     "boosted": ("boosting",),
     "engine": ("engine", "explain"),
     "regression": ("fits",),
     "density": ("fits",),
     "shown": ("shown", "forest_rows"),
     "table": ("load", "points"),
-    "base": ("grid_evaluation", "questions"),
+    "base": ("grid_evaluation", "declared_points", "questions"),
 }
 LIBRARIES = (
     "numpy",
@@ -157,7 +162,7 @@ def difference(mutant: Mutant) -> str:
 
 
 def test_files(mutant: Mutant) -> list[str]:
-    """The tests of the module; where none bears its name, all tests of the room."""
+    """The tests of the module, and those of the room that import it; where none bears its name, all of the room."""
     path = Path(str(mutant["module"]))
     room = ROOT / "tests" / path.parent.name
     names = [
@@ -165,6 +170,11 @@ def test_files(mutant: Mutant) -> list[str]:
         for name in NEARBY.get(path.stem, (path.stem,))
     ]
     own = [name for name in names if name.is_file()] or sorted(room.glob("test_*.py"))
+    imported = re.compile(
+        rf"from bmx_grid\.{path.parent.name}(\.{path.stem} import| import [^\n]*\b{path.stem}\b)", re.MULTILINE
+    )
+    beside = [one for one in sorted(room.glob("test_*.py")) if imported.search(one.read_text(encoding="utf-8"))]
+    own += [one for one in beside if one not in own]
     return [*map(str, own), *(str(ROOT / name) for name in ROOMS[path.parent.name][1])]
 
 
@@ -245,12 +255,14 @@ def processor_ticks(process: int) -> int:
 def check_unchanged(files: list[str], kept: dict[str, str], log: Path) -> None:
     """Leave with a sentence where the tests fail without a fault: they would catch everything."""
     sources = sorted((ROOT / "bmx_grid").rglob("*.py"))
-    content = [*files, *(path.read_text(encoding="utf-8") for path in (*map(Path, files), *sources))]
-    key = "unchanged " + hashlib.sha256("\0".join(content).encode()).hexdigest()
-    if key not in kept:
-        kept[key] = verdict(files, log)
-    if kept[key] != "survived":
-        sys.exit(f"the tests fail without a fault ({kept[key]}): mend them first, see {log}.")
+    code = [path.read_text(encoding="utf-8") for path in sources]
+    for file in files:
+        content = [file, Path(file).read_text(encoding="utf-8"), *code]
+        key = "unchanged " + hashlib.sha256("\0".join(content).encode()).hexdigest()
+        if key not in kept:
+            kept[key] = verdict([file], log)
+        if kept[key] != "survived":
+            sys.exit(f"the tests fail without a fault ({kept[key]}): mend them first, see {log}.")
 
 
 def kept_under(mutant: Mutant, tests: bool) -> str:

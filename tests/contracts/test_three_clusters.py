@@ -1,0 +1,112 @@
+"""An interval needs three clusters, wherever there is one: two are one and the same in half of their resamples."""
+
+import math
+
+import numpy as np
+import pytest
+
+from bmx_grid.analysis import plausibility, regression, side_by_side
+from bmx_grid.evaluations import intervals, right_and_wrong
+from bmx_grid.evaluations.verdicts import mean_of_pairs
+from bmx_grid.measures import annotators, cluster_means, levels, significance, system_scores, systems
+from bmx_grid.measures.grid_resampling import bootstrap_bands, cross_fit, split_gains
+from bmx_grid.measures.grid_selection import selection_adjusted
+from bmx_grid.measures.weighted_grids import Sample
+
+DRAWN = {"resamples": 40, "seed": 1}
+N = 24
+
+
+def numbers(seed):
+    return np.random.default_rng(seed).normal(size=N)
+
+
+X, Y, HUMAN = numbers(1), numbers(2), numbers(3)
+GRADES = np.round(np.column_stack([X, X + Y, X - Y]))
+
+
+def clusters(count):
+    return np.arange(N) % count
+
+
+def sample(count):
+    means = np.exp(np.column_stack([numbers(4), numbers(5)]))
+    return Sample.of(means, X, HUMAN, [0.0, 0.5, 1.0], clusters(count))
+
+
+def grouped(function, count):
+    one_group = np.zeros(N, dtype=np.int64)
+    return function(one_group, clusters(count), DRAWN["resamples"], DRAWN["seed"])
+
+
+def over_systems(n_systems, n_clusters):
+    """Resamples of Pearson's r of systems whose scores do not depend on the segments drawn."""
+    return systems.system_samples(
+        ["pearson"],
+        lambda weights: np.tile(X[:n_systems], (weights.shape[1], 1)),
+        lambda weights: np.tile(HUMAN[:n_systems], (weights.shape[1], 1)),
+        n_systems,
+        n_clusters,
+        **DRAWN,
+    )["pearson"]
+
+
+def first_sample(found):
+    return found[0] if len(found) else math.nan
+
+
+INTERVALS = {
+    "two metrics": lambda count: significance.compare(X, Y, HUMAN, clusters(count), **DRAWN).low,
+    "two metrics, p": lambda count: significance.compare(X, Y, HUMAN, clusters(count), **DRAWN).p,
+    "two means": lambda count: significance.compare_means(X, Y, clusters(count), **DRAWN).low,
+    "the score of a system": lambda count: (
+        system_scores.system_score(system_scores.by_mean(X), system_scores.mean, clusters(count), 40).low
+    ),
+    "two systems": lambda count: (
+        system_scores.paired(
+            system_scores.by_mean(X), system_scores.by_mean(Y), system_scores.mean, clusters(count), 40
+        ).p
+    ),
+    "alpha": lambda count: annotators.krippendorff_alpha(GRADES, "interval", cluster=clusters(count), **DRAWN).low,
+    "Fleiss' kappa": lambda count: annotators.fleiss_kappa(GRADES, cluster=clusters(count), **DRAWN).low,
+    "Cohen's kappa": lambda count: annotators.cohen_kappa(*GRADES.T[:2], cluster=clusters(count), **DRAWN).low,
+    "a mean of settings": lambda count: cluster_means.cluster_mean(X, clusters(count)).low,
+    "its kind": lambda count: float(cluster_means.interval_kind(count) != "") or math.nan,
+    "correlations of segments": lambda count: grouped(
+        lambda *given: levels.grouped_correlations(["pearson"], X[:, None], HUMAN, *given)[0]["pearson"].low, count
+    ),
+    "accuracy of segments": lambda count: grouped(
+        lambda *given: levels.grouped_acc_eq(X[:, None], HUMAN, *given)[0][0].low, count
+    ),
+    "systems, by their clusters of segments": lambda count: systems.system_interval(over_systems(5, count), 5, count)[
+        0
+    ],
+    "systems, by their number": lambda count: len(over_systems(count, 5)) or math.nan,
+    "the points of a grid": lambda count: bootstrap_bands(sample(count), 40).low[0, 0],
+    "halves of a grid": lambda count: split_gains(sample(count), 9).mean,
+    "cross-fitted scores": lambda count: cross_fit(sample(count)).scores[0],
+    "the best point of a grid": lambda count: selection_adjusted(sample(count), 40).p,
+    "coefficients": lambda count: regression.cluster_errors(np.abs(X)[:, None], HUMAN, clusters(count), 1, 40)[0],
+    "two sweeps": lambda count: side_by_side._difference(
+        np.column_stack([X, Y]), HUMAN, clusters(count), "pearson", 40, 1
+    )[1],
+    "gains": lambda count: first_sample(
+        intervals.resampled("pearson", {"x": X}, HUMAN, clusters(count), 40, 1).get("x", [])
+    ),
+    "gains on a part": lambda count: first_sample(
+        right_and_wrong._samples("pearson", X, Y, HUMAN, (Y > 0, Y < 0), clusters(count), 40, 1)[0]
+    ),
+    "a mean of language pairs": lambda count: mean_of_pairs(X[:count].tolist()).p,
+    "explanations and gains, of pairs": lambda count: plausibility._relation(X, Y, clusters(count), 1).low,
+}
+
+
+@pytest.mark.parametrize("interval", INTERVALS.values(), ids=INTERVALS)
+def test_three_clusters_have_an_interval_and_two_have_none(interval):
+    assert math.isfinite(interval(3))
+    assert math.isnan(interval(2))
+
+
+def test_three_points_have_a_correlation_and_two_have_none():
+    found = [plausibility._relation(X[:count], Y[:count], clusters(3)[:count], 1).rho for count in (3, 2)]
+    assert math.isfinite(found[0]) and math.isnan(found[1])
