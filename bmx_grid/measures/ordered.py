@@ -151,24 +151,28 @@ def _grid(kendall: bool, means: Floats, base: Floats, dense: Ints, middle: Ints,
                         at += at & -at
             if ordered[0] == ordered[n - 1]:
                 continue
+            equal = 0
+            for place in range(1, n):
+                equal += int(ordered[place] == ordered[place - 1])
             # Pairs that tie in the score; those of them that differ in the human score, and so count in `net`;
             # what average ranks change in `cross` and in the sum of squared ranks, both doubled.
             ties, ascending, moved, cubes = 0, 0, 0, 0
-            first = 0
-            for place in range(1, n + 1):
-                if place < n and ordered[place] == ordered[first]:
-                    continue
-                size = place - first
-                if size > 1:
-                    ties += size * (size - 1) // 2
-                    cubes += size * (size * size - 1)
-                    same = 0
-                    for at in range(first, place):
-                        moved += (first + place - 1 - 2 * at) * middle[order[at]]
-                        same = same + 1 if at > first and ranks[at] == ranks[at - 1] else 0
-                        ascending -= same
-                    ascending += size * (size - 1) // 2
-                first = place
+            if equal:
+                first = 0
+                for place in range(1, n + 1):
+                    if place < n and ordered[place] == ordered[first]:
+                        continue
+                    size = place - first
+                    if size > 1:
+                        ties += size * (size - 1) // 2
+                        cubes += size * (size * size - 1)
+                        same = 0
+                        for at in range(first, place):
+                            moved += (first + place - 1 - 2 * at) * middle[order[at]]
+                            same = same + 1 if at > first and ranks[at] == ranks[at - 1] else 0
+                            ascending -= same
+                        ascending += size * (size - 1) // 2
+                    first = place
             if kendall:
                 value = (net - ascending) / math.sqrt(pairs - ties) / math.sqrt(pairs - human_ties)
             else:

@@ -45,9 +45,9 @@ ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "build" / "mutation"
 SECONDS = 90
 IDLE_SECONDS = 300
-# They hold all rooms: frozen records, constants that no result shows, intervals of three clusters,
+# They hold all rooms: frozen records, defaults and versions, intervals of three clusters,
 # and every number of a small sweep.
-OF_ALL = tuple(f"tests/contracts/test_{name}.py" for name in ("records", "constants", "three_clusters", "whole_sweep"))
+OF_ALL = tuple(f"tests/contracts/test_{name}.py" for name in ("records", "defaults", "three_clusters", "whole_sweep"))
 # Room: its share of the sample, and the tests beside its own that hold it.
 ROOMS: dict[str, tuple[float, tuple[str, ...]]] = {
     "measures": (0.35, OF_ALL),

@@ -1,0 +1,125 @@
+"""Versions of results, and defaults: one value for each name wherever it is a default."""
+
+import dataclasses
+import importlib
+import inspect
+import math
+import pkgutil
+
+import pytest
+
+import bmx_grid
+from bmx_grid.evaluations.base import Evaluation
+from bmx_grid.evaluations.verdicts import Judged
+
+ROOMS = ("measures", "attribution", "analysis", "evaluations")
+MODULES = {
+    name.removeprefix("bmx_grid."): importlib.import_module(name)
+    for room in ROOMS
+    for _, name, _ in pkgutil.iter_modules([f"{bmx_grid.__path__[0]}/{room}"], f"bmx_grid.{room}.")
+    if not name.endswith("__main__")
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        pytest.param("evaluations.boosts.BoostEvaluation", 2, id="boosts"),
+        pytest.param("evaluations.levels.LevelsEvaluation", 2, id="levels: ranks of systems were added"),
+        pytest.param("evaluations.placebos.PlaceboEvaluation", 2, id="placebos"),
+        pytest.param("evaluations.significance.SignificanceEvaluation", 2, id="significance"),
+        pytest.param("evaluations.top_systems.TopSystemsEvaluation", 2, id="top systems: differences were added"),
+        pytest.param("evaluations.grid.GridEvaluation", 1, id="grid"),
+        pytest.param("evaluations.words.WordsEvaluation", 1, id="words"),
+    ],
+)
+def test_a_version_is_raised_by_hand_where_results_change(name, version):
+    """It is part of what results are kept under: another number computes every setting anew."""
+    module, _, record = name.rpartition(".")
+    assert version == getattr(MODULES[module], record).VERSION
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("evaluations.")])
+def test_options_of_an_evaluation_are_named(module):
+    for record in vars(MODULES[module]).values():
+        if inspect.isclass(record) and issubclass(record, (Evaluation, Judged)) and record is not Evaluation:
+            assert all(one.kw_only for one in dataclasses.fields(record)), record
+
+
+def test_tables_beside_a_results_table_are_named():
+    (frames,) = [one for one in dataclasses.fields(MODULES["analysis.given"].Given) if one.name == "frames"]
+    assert frames.kw_only
+
+
+# One value for each name wherever it is a default, so that a call without it means the same everywhere.
+DEFAULTS = {
+    "alpha": 0.05,
+    "bootstrap": True,
+    "brief": False,
+    "clusters": 0,
+    "clusters_better": 0,
+    "confidence": 0.95,
+    "copies": 1,
+    "data": False,
+    "ddof": 0,
+    "draws": 3,
+    "exact": False,
+    "folds": 10,
+    "independent": False,
+    "lost": False,
+    "many": False,
+    "marked": False,
+    "max_pairs": 1_000_000,
+    "max_points": 1_000_000,
+    "max_texts": 100_000,
+    "n_texts": 0,
+    "names": 1,
+    "precision": 0.0,
+    "rank_resamples": 0,
+    "references": 100,
+    "resamples": 1000,
+    "seed": 0,
+    "sentences": 5,
+    "skip_refused": False,
+    "splits": 100,
+    "strict": False,
+    "survives": False,
+    "width": 0,
+}
+OTHERS = {
+    "analysis.shown.pairs_to_compare most": 5,  # a figure has room for them
+    "evaluations.tagged_words._names most": 3,  # examples in a table
+    "evaluations.agreement.__init__ resamples": 0,  # no draws unless an interval is asked for
+    "measures.cluster_means.cluster_mean resamples": 10_000,  # of few numbers, each of them cheap
+    "measures.levels.grouped_acc_eq resamples": 0,  # no interval unless it is asked for
+    "measures.levels.grouped_correlations resamples": 0,
+    "measures.weighted_grids.of precision": 2e-14,  # of means, which a sample is made of
+}
+
+
+def defaults(module):
+    """(name of function or record, of parameter or field, default) for those that are numbers."""
+    owners = [module, *(one for one in vars(module).values() if inspect.isclass(one))]
+    for owner in owners:
+        if owner is not module and owner.__module__ != module.__name__:
+            continue
+        if dataclasses.is_dataclass(owner):
+            yield from ((owner.__name__, one.name, one.default) for one in dataclasses.fields(owner))
+        for name, one in list(vars(owner).items()):
+            function = inspect.unwrap(getattr(one, "__func__", one))
+            made = name == "__init__" and dataclasses.is_dataclass(owner)  # of the fields above
+            if inspect.isfunction(function) and function.__module__ == module.__name__ and not made:
+                yield from ((name, part.name, part.default) for part in inspect.signature(function).parameters.values())
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_defaults_are_the_same_everywhere(module):
+    for owner, name, value in defaults(MODULES[module]):
+        if isinstance(value, int | float) and not math.isnan(value):
+            assert value == OTHERS.get(f"{module}.{owner} {name}", DEFAULTS.get(name)), (owner, name)
+
+
+def test_other_defaults_are_those_of_something():
+    found = {f"{module}.{owner} {name}" for module, own in MODULES.items() for owner, name, _ in defaults(own)}
+    assert set(OTHERS) <= found
+    assert set(DEFAULTS) <= {name.rpartition(" ")[2] for name in found}
