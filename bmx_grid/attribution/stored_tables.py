@@ -76,10 +76,11 @@ def texts_of(texts: Sequence[str]) -> Any:
     import pyarrow as pa
 
     encoded = [text.encode() for text in texts]
-    ends = np.cumsum([0, *map(len, encoded)])
-    if ends[-1] > np.iinfo(np.int32).max:
-        raise OverflowError(f"{ends[-1]:,} bytes of text in one table")
-    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(encoded)))
+    whole = b"".join(encoded)
+    if len(whole) > np.iinfo(np.int32).max:
+        raise OverflowError(f"{len(whole):,} bytes of text in one table")
+    ends = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(whole))
 
 
 def in_order(tables: list[Any]) -> Iterator[Any]:

@@ -42,7 +42,7 @@ def reliability(raters: ArrayLike) -> Reliability:
     counts = given.sum(axis=1)
     ratings, given, counts = ratings[counts > 0], given[counts > 0], counts[counts > 0]
     n, repeated, total = len(counts), int((counts > 1).sum()), int(counts.sum())
-    k = float(n / (1 / counts).sum()) if n else math.nan
+    k = float(n / (1 / counts).sum()) if n > 0 else math.nan
     undefined = Reliability(math.nan, math.nan, math.nan, k, n, repeated)
     if n < 2 or not repeated:
         return undefined
