@@ -98,10 +98,13 @@ def from_arrow(table: pa.Table, side: str | None = None, origin: str = "the tabl
     cells = (codes * len(p) + p_codes) * len(w) + w_codes
     cube = np.full(shape, np.nan)
     cube.reshape(-1)[cells] = values = _correlations(table, origin)
-    counts = np.bincount(cells, minlength=cube.size)
-    records += _repeats(counts, cells, values, cube, settings, p, w, origin)
-    present = counts.reshape(shape) > 0
-    if not present.all():
+    if len(cells) == cube.size and np.array_equal(cells, np.arange(len(cells))):
+        present = None  # the rows of a sweep, as they were written
+    else:
+        counts = np.bincount(cells, minlength=cube.size)
+        records += _repeats(counts, cells, values, cube, settings, p, w, origin)
+        present = counts.reshape(shape) > 0
+    if present is not None and not present.all():
         settings, p, w, cube, apart = common_grid(settings, p, w, cube, present, origin)
         records += apart
     found = GridTable(settings, p, w, cube, chosen, (), origin)

@@ -128,7 +128,8 @@ class Preparation:
             if member.can_reassign:
                 theirs = np.array(boost.of_attributions())
                 found[name, REASSIGNED] = [
-                    Entry(boost, np.where(theirs, features[of], features)) for of in member.donors
+                    Entry(boost, features[of] if theirs.all() else np.where(theirs, features[of], features))
+                    for of in member.donors
                 ]
         return found
 

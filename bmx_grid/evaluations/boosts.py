@@ -179,8 +179,8 @@ class BoostEvaluation(Evaluation):
         completed = list(results)
         for members in _grouped(settings, (0, 2, 3)).values():
             self._combine(settings, completed, members)
-        explained = {at for at, setting in enumerate(settings) if setting.explainer is not None}
-        boosted = [members for members in _grouped(settings, (2, 3)).values() if explained.issuperset(members)]
+        alike = _grouped(settings, (2, 3)).values()  # of one metric and explainer
+        boosted = [members for members in alike if settings[members[0]].explainer is not None]
         for members in boosted:
             self._from_other_datasets(settings, completed, members)
         for scope, members in _scopes(settings):

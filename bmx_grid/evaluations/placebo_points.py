@@ -106,9 +106,8 @@ def _term_elsewhere(
     spec: GridSpec, pairs: Sequence[str], one: Candidates, others: Mapping[int, tuple[Candidates, Flags]]
 ) -> Pair | None:
     defined = {at: found for at, found in others.items() if _judgeable(spec, *found)}
-    if not defined:
+    if not defined or one.term is None:
         return None
-    assert one.term is not None
     fitted = _term(spec, list(defined.values()))
     said = ", ".join(pairs[at] for at in defined)
     return Pair(fitted.scores(one.base, one.term), one.base, f"{said} without shared clusters")

@@ -114,7 +114,7 @@ def _samples(
 ) -> list[Floats]:
     """float64[R] gains on each part, under the same resamples of all clusters; none with fewer than 3 clusters."""
     clusters = number_of(cluster)
-    if clusters < FEWEST_CLUSTERS or not resamples:
+    if clusters < FEWEST_CLUSTERS or resamples < 1:
         return [np.empty(0), np.empty(0)]
     made = []
     for part in parts:

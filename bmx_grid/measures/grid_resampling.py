@@ -105,7 +105,7 @@ def split_gains(sample: Sample, splits: int = 100, seed: int = 0) -> Splits:
 
     The point is chosen by `best.first_within_rounding` with w = 1 allowed, whether or not it is part of the grid.
     """
-    if not sample.enough or not splits:
+    if not sample.enough or splits < 1:
         return Splits(np.full(splits, np.nan), np.nan, np.nan, np.nan, np.nan, splits)
     half = halves(sample.clusters, splits, seed)
     both, alone = grids(sample, np.concatenate([half, 1 - half]))

@@ -55,7 +55,7 @@ def one_vs_rest(columns: Floats, names: Sequence[str]) -> Agreement:
     for one in range(count):
         for other in range(one):
             found[one, other] = found[other, one] = pearson(used[:, one], used[:, other])
-    weights = np.array([np.nansum(row) for row in found])
+    weights = np.nansum(found, axis=1)
     notes = []
     constant = [name for name, column in zip(names, used.T, strict=True) if not np.ptp(column) > 0]
     if constant:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.measures.best import beats
-from bmx_grid.measures.correlation import Kind, average_ranks, correlate
+from bmx_grid.measures.correlation import FEWEST, Kind, average_ranks, correlate
 from bmx_grid.ragged import Ragged
 
 Floats = NDArray[np.float64]
@@ -129,7 +129,7 @@ def fit_term(kind: Kind, parts: Sequence[Selected]) -> WithTerm:
     correlation of the parts nothing is added, as a grid may choose w = 1.
     The scores have the spread that the metric has on the parts, so that weights w of a grid mean the same over both.
     """
-    usable = [one for one in parts if len(one.human) >= one.term.shape[1] + 2 and np.ptp(one.human) > 0]
+    usable = [one for one in parts if len(one.human) >= max(FEWEST, one.term.shape[1] + 2) and np.ptp(one.human) > 0]
     width = parts[0].term.shape[1] if parts else 0
     alone = WithTerm(1.0, np.zeros(width))
     if not usable:
@@ -145,7 +145,7 @@ def fit_term(kind: Kind, parts: Sequence[Selected]) -> WithTerm:
     if weights[0] < 0:
         weights = np.concatenate([[0.0], _least_squares(stacked[:, 1:], wanted)])
     spread, own = np.sqrt(np.sum((stacked @ weights) ** 2)), np.sqrt(np.sum(stacked[:, 0] ** 2))
-    if not spread > 0:
+    if not (spread > 0 and own > 0):
         return alone
     fitted = WithTerm(float(weights[0] * own / spread), weights[1:] * own / spread)
     if kind == "pearson":

@@ -127,8 +127,9 @@ def even_power_sums(logs: Floats, lengths: Ints, exponents: Floats, step: float)
     skipped = left + below * width - nearest
     small = skipped + np.searchsorted(exponents, [-SMALL_EXPONENT, np.nextafter(SMALL_EXPONENT, np.inf)])
     for row in range(small[0] // width, -(-small[1] // width)):
-        inside = slice(max(small[0] - row * width, 0), small[1] - row * width)
-        sums[:, row, inside] = np.add.reduceat(coarse[row] * fine[inside], starts, axis=1).T
+        inside = slice(max(small[0] - row * width, 0), min(small[1] - row * width, width))
+        terms = fine[inside] if row == below else coarse[row] * fine[inside]
+        sums[:, row, inside] = np.add.reduceat(terms, starts, axis=1).T
     return sums.reshape(len(lengths), -1)[:, skipped : skipped + count]
 
 

@@ -302,7 +302,7 @@ def _net(signs: NDArray[np.float32], weights: NDArray[np.float32]) -> Floats:
     blocks of rows above the diagonal are enough.
     """
     net = np.zeros(len(weights))
-    for rows in ranges(len(signs), fitting(len(signs), STRIPS)):
+    for rows in ranges(len(signs), -(-len(signs) // STRIPS)):
         own = signs[:, rows].copy()
         own[rows] /= 2  # these pairs are counted twice
         above = weights[:, : rows.stop] @ own[: rows.stop]

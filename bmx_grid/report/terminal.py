@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -222,7 +221,7 @@ def _title(results: Sequence[SettingResult], dataset: str) -> str:
     if not first.has_grid:
         return f"{dataset}: {first.correlation.capitalize()} correlation of the metrics alone with human scores"
     words = "words of both sides" if first.side == "both" else "words of the hypothesis"
-    mean = " ".join(re.findall("[A-Z][a-z]*", first.aggregation)).lower() or first.aggregation  # PowerMean: power mean
+    mean = "power mean" if first.aggregation == "PowerMean" else first.aggregation
     return f"{dataset}: {first.correlation.capitalize()} correlation with human scores, {mean} of {words}"
 
 
