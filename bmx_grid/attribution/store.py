@@ -241,9 +241,10 @@ class _Columns:
         rows = self._row[self._place]
         base = np.concatenate([*self._base, np.empty(0)])[rows]
         by_role = {role: _gather(_joined(self._lists.pop(role)), rows) for role in self._roles}
-        width = max((int(one.lengths.max(initial=0)) for one in self._statistics if isinstance(one, Ragged)), default=0)
-        if all(isinstance(one, int) for one in self._statistics):
+        widths = [int(one.lengths.max(initial=0)) for one in self._statistics if isinstance(one, Ragged)]
+        if not widths:
             return AttributionSet(base, by_role)
+        width = max(widths)
         parts = [_statistics(one, width) for one in self._statistics]
         return AttributionSet(base, by_role, np.concatenate(parts)[rows])
 

@@ -196,11 +196,13 @@ def pearson_of_sums(sums: Floats) -> Floats:
 
     For pairs that were centred before, so that few resamples lose digits. Those are to be computed from their pairs.
     """
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(all="ignore"):
         mean = sums[..., 1:] / sums[..., :1]
         own, other = mean[..., 2] - mean[..., 0] ** 2, mean[..., 3] - mean[..., 1] ** 2
-        found: Floats = (mean[..., 4] - mean[..., 0] * mean[..., 1]) / np.sqrt(own * other)
-    found[~((own > LOST * mean[..., 2]) & (other > LOST * mean[..., 3]) & (own * other > 0))] = np.nan
+        product = own * other
+        found: Floats = (mean[..., 4] - mean[..., 0] * mean[..., 1]) / np.sqrt(product)
+    kept = (own > LOST * mean[..., 2]) & (other > LOST * mean[..., 3])
+    found[~(kept & (product > 0) & (product < np.inf))] = np.nan
     clipped: Floats = np.clip(found, -1.0, 1.0)
     return clipped
 

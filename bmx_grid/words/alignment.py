@@ -13,8 +13,10 @@ import functools
 import html
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal, get_args
 
 import numpy as np
@@ -84,40 +86,28 @@ def align(tokens: Sequence[str], words: Sequence[str]) -> Alignment:
     Characters that one side lacks are found as by `difflib`, the longest common run first.
     """
     for escaped in ((False, False), (True, False), (False, True), (True, True)):  # a text may hold "&amp;" itself
-        left, token_of = _characters(tokens, escaped[0])
-        right, word_of = _characters(words, escaped[1])
-        if left == right:
+        left, right = (
+            [_folded(word, how) for word in side] for side, how in zip((tokens, words), escaped, strict=True)
+        )
+        equal = "".join(left) == "".join(right)
+        if equal:
             break
-    pairs, replaced = _matched(left, right)
-    shared: dict[tuple[int, int], int] = {}
-    for one, other in pairs:
-        link = (token_of[one], word_of[other])
-        shared[link] = shared.get(link, 0) + 1
-    links = sorted(shared)
-    found = np.array(links, dtype=np.int64).reshape(-1, 2)
-    linked = set(found[:, 0].tolist()), set(found[:, 1].tolist())
+    shared, replaced = (_overlaps(left, right), 0) if equal else _matched(left, right)
+    # they come in order: both texts are read from left to right
+    of_token, of_word = [token for token, _ in shared], [word for _, word in shared]
+    linked = set(of_token), set(of_word)
+    numbers = list(shared.values())
     return Alignment(
-        token=found[:, 0],
-        word=found[:, 1],
-        shared=np.array([shared[link] for link in links], dtype=np.int64),
+        token=np.array(of_token, dtype=np.int64),
+        word=np.array(of_word, dtype=np.int64),
+        shared=np.array(numbers, dtype=np.int64),
         tokens=len(tokens),
         words=len(words),
         tokens_without=tuple(place for place in range(len(tokens)) if place not in linked[0]),
         words_without=tuple(place for place in range(len(words)) if place not in linked[1]),
-        differing=len(left) + len(right) - 2 * len(pairs),
+        differing=sum(map(len, left)) + sum(map(len, right)) - 2 * sum(numbers),
         replaced=replaced,
     )
-
-
-def _characters(words: Sequence[str], unescape: bool) -> tuple[list[str], list[int]]:
-    """The characters in their compatibility form, and the word that each belongs to."""
-    signs: list[str] = []
-    owners: list[int] = []
-    for place, word in enumerate(words):
-        folded = _folded(word, unescape)
-        signs += folded
-        owners += [place] * len(folded)
-    return signs, owners
 
 
 @functools.lru_cache(maxsize=2**16)
@@ -129,19 +119,33 @@ def _folded(word: str, unescape: bool) -> str:
     return unicodedata.normalize("NFKC", text)
 
 
-def _matched(left: list[str], right: list[str]) -> tuple[list[tuple[int, int]], int]:
-    """Pairs of places of equal characters, and how many pairs were replaced one by one."""
-    if left == right:
-        return [(place, place) for place in range(len(left))], 0
-    pairs: list[tuple[int, int]] = []
+def _overlaps(left: Sequence[str], right: Sequence[str]) -> dict[tuple[int, int], int]:
+    """By token and word how many characters they share, where both sides have the same characters."""
+    shared: dict[tuple[int, int], int] = {}
+    ends, reached, place = [*accumulate(map(len, right))], 0, 0
+    for token, end in enumerate(accumulate(map(len, left))):
+        while reached < end:
+            if ends[place] > reached:
+                last = min(end, ends[place])
+                shared[token, place] = last - reached
+                reached = last
+            place += ends[place] <= reached
+    return shared
+
+
+def _matched(left: Sequence[str], right: Sequence[str]) -> tuple[dict[tuple[int, int], int], int]:
+    """By token and word how many characters were matched, and how many pairs of them were replaced one by one."""
+    token_of, word_of = ([place for place, word in enumerate(side) for _ in word] for side in (left, right))
+    one, other = "".join(left), "".join(right)
+    shared: Counter[tuple[int, int]] = Counter()
     replaced = 0
-    for kind, first, last, start, end in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
-        signs = left[first:last] + right[start:end]
+    for kind, first, last, start, end in difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+        signs = one[first:last] + other[start:end]
         same_signs = kind == "replace" and last - first == end - start and not any(map(str.isalnum, signs))
         if kind == "equal" or same_signs:
-            pairs += zip(range(first, last), range(start, end), strict=True)
+            shared.update(zip(token_of[first:last], word_of[start:end], strict=True))
             replaced += last - first if kind == "replace" else 0
-    return pairs, replaced
+    return shared, replaced
 
 
 def carry_labels(alignment: Alignment, bad: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -7,8 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bmx_grid.analysis.basis import BESIDE, COLUMNS, Basis, basis_beside
+from some_results import make_result
+
+from bmx_grid.analysis.basis import BESIDE, COLUMNS, Basis, basis_beside, basis_of
 from bmx_grid.analysis.table import GridTable, Setting
+from bmx_grid.evaluations import tests_of
+from bmx_grid.measures.grid_resampling import Splits
+from bmx_grid.measures.grid_selection import SelectionAdjusted
 
 SETTINGS = (
     Setting("wmt17", "cs-en", "chrf", "lime"),
@@ -72,3 +77,15 @@ def test_a_file_that_is_absent_damaged_or_of_other_columns_says_nothing(tmp_path
     assert basis_beside(table(str(tmp_path))) == Basis()
     pq.write_table(pa.table({name: ["x"] for name in COLUMNS[:-1]}), tmp_path / BESIDE)
     assert basis_beside(table(str(tmp_path))) == Basis()
+
+
+def test_settings_whose_grid_was_tested_have_the_band_of_their_own():
+    band = tests_of.Band(0.5, *np.zeros((4, 60)))
+    selection = SelectionAdjusted(0.1, 0, 0.5, 0.2, np.zeros(2), 0.1)
+    grid = tests_of.WholeGrid((0.5, 1.0), selection, Splits(np.zeros(2), 0.0, 0.0, 0.0, 0.0, 0), band, 40, 40)
+    tests = {"with": tests_of.TestsOfSetting((), grid), "without": tests_of.TestsOfSetting((), None), "nothing": None}
+    results = [make_result(metric=name) for name in tests]
+    for result in results:
+        result.evaluated["tests"] = tests[result.metric]
+    del results[-1].evaluated["tests"]
+    assert basis_of(results).bands == {Setting(*results[0].names): band}

@@ -68,6 +68,14 @@ def test_what_survives(gain, holm, survives, lost):
     assert (found.survives.tolist(), found.lost.tolist()) == ([survives], [lost])
 
 
+def test_the_interval_of_a_gain_is_that_of_the_published_point_whatever_else_was_tested():
+    names = ("d", "a", "m", "lime")
+    some = frames({names: 0.1}, half=0.02)
+    for frame in (some["tests"], some["tests"].iloc[::-1]):
+        found = tested.gains_with_intervals({**some, "tests": frame})[names]
+        assert (found.low, found.high) == pytest.approx((0.08, 0.12))
+
+
 def test_an_interval_of_another_statistic_does_not_stand_beside_the_gain():
     names = ("d", "a", "m", "lime")
     some = frames({names: 0.1}, holm=0.01)
@@ -373,6 +381,8 @@ def test_of_a_single_setting_gain_placebos_and_selection_have_its_own_intervals(
     names = ("d", "a", "m", "lime")
     some = frames({names: 0.1}, half=0.02, holm=0.01, length=0.08, beyond=0.004)
     found = analyse(table({names: peaked(0.5, gain=0.1)}), AT, frames=some).ask(established.compute)
+    elsewhere = found.established["lime"].elsewhere  # 0.001 below, with an interval of its own
+    assert (elsewhere.mean, elsewhere.low, elsewhere.high) == pytest.approx((0.099, 0.079, 0.119))
     (sentence,) = found.established_in_words
     assert sentence == (
         "lime (at w 0.5, p 0.5, as published): verdict at this point: length (m); the gain of its one setting is "

@@ -35,6 +35,21 @@ def test_up_to_48_settings_have_a_row_each_best_first():
     assert {"random", "reassigned", "length"} <= set(rows[0].placebos)
 
 
+@pytest.mark.parametrize(
+    ("known", "rows"),
+    [
+        pytest.param(("points", "tests"), 2, id="tests alone"),
+        pytest.param(("points", "placebos"), 2, id="placebos alone"),
+        pytest.param(("points",), 0, id="nothing was tested"),
+    ],
+)
+def test_settings_have_rows_where_tests_or_placebos_are_known(known, rows):
+    gains = {("d", pair, "m", "lime"): gain for pair, gain in zip("ab", (0.1, 0.02), strict=True)}
+    made = table({names: peaked(0.5, gain=gain) for names, gain in gains.items()})
+    some = {name: one for name, one in frames(gains).items() if name in known}
+    assert len(forest_of(analyse(made, Options(fixed={"lime": Point(0.5, 0.5)}), frames=some), "lime")) == rows
+
+
 def test_more_are_means_over_the_pairs_of_a_data_set_and_metric():
     gains = gains_of(5)
     rows = forest_of(analysed(gains, length=0.5, holm=0.001), "lime")

@@ -103,11 +103,19 @@ def test_every_setting_stands_in_a_table_and_json_can_be_written():
     assert plain(analysis())["words"][0]["measures"]["auc"]["n"] == 6
 
 
-def test_tags_without_a_scored_word_are_named():
+@pytest.mark.parametrize("lost", [7, 1])
+def test_tags_without_a_scored_word_are_named(lost):
     names = dict(zip(NAMES, ("d", "en-mr", "m", "lime"), strict=True))
-    fit = {**names, "side": "target", "n_tags": 1000, "n_lost": 7}
-    _, made = asked(row(0.6), fits=[fit, {**fit, "explainer": "shap", "n_lost": 3}])
-    assert made[0].notes[-1].startswith("Tags that share no character with a scored word, left out: en-mr target 7 of")
+    fit = {**names, "side": "target", "n_tags": 1000, "n_lost": lost}
+    _, made = asked(row(0.6), fits=[fit, {**fit, "explainer": "shap", "n_lost": lost // 2}])
+    told = f"Tags that share no character with a scored word, left out: en-mr target {lost} of"
+    assert made[0].notes[-1].startswith(told)
+
+
+def test_where_every_tag_has_a_scored_word_nothing_is_said_of_it():
+    names = dict(zip(NAMES, ("d", "en-mr", "m", "lime"), strict=True))
+    _, made = asked(row(0.6), fits=[{**names, "side": "target", "n_tags": 1000, "n_lost": 0}])
+    assert not any("left out" in note for note in made[0].notes)
 
 
 SETTINGS = [("d", pair, "m", explainer) for pair in "abcdef" for explainer in ("lime", "random")]

@@ -21,6 +21,7 @@ HYPOTHESES = ["the cat is on a mat", "the dog barked", "the cat is on a mat"]
         pytest.param(
             (["a", "b"], ["c", "d\udcff"]), r"hypotheses: segment 2 .*'d\\udcff'; replace it", id="a low half"
         ),
+        pytest.param((["a"],) * 3, "3 lists of texts were given, .* reference, hypothesis", id="a list too many"),
         pytest.param((["a"],), "1 list of texts was given, .* reference, hypothesis", id="a list missing"),
         pytest.param((["a"], "b"), "hypotheses: expected a list of texts, got the text 'b'", id="a text, no list"),
         pytest.param(

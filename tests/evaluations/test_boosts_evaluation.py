@@ -281,6 +281,10 @@ def test_each_boost_is_chosen_on_everything_with_what_it_gains_elsewhere(pairs):
         (pair, 150, "da") for pair in PAIRS
     ]
     assert "3 language pairs" in found.how
+    (gained,) = rows(
+        [first], evaluation=evaluation, boost="mean", against="metric", point="elsewhere", interval="pairs"
+    )
+    assert (found.gain.value, found.gain.low, found.gain.high) == (gained["gain"], gained["low"], gained["high"])
     (over,) = rows([first], evaluation=evaluation, boost="mean", against="length", point="elsewhere", interval="pairs")
     assert (found.beyond_length.value, found.beyond_length.low) == (over["gain"], over["low"])
     assert MEAN.restored(json.loads(json.dumps(found.fitted.constants()))) == found.fitted

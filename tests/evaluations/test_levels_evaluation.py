@@ -282,6 +282,17 @@ def test_points_have_rows_and_those_that_come_later_are_added():
     assert LEVELS.across_pairs([later], [both]) == [both]
 
 
+def test_a_segment_that_one_point_lacks_counts_at_the_others():
+    setting = finished(60)
+    scores, boosted = setting.scores.base_scores, {}
+    for lacking in (0, 1, 5):
+        boosted[f"lacks {lacking}"] = scores.copy()
+        boosted[f"lacks {lacking}"][:lacking] = np.nan
+    found = LEVELS.evaluate(dataclasses.replace(setting, boosted=boosted)).correlations
+    n = {row.point: row.n_segments for row in found if (row.grouping, row.statistic) == ("none", "pearson")}
+    assert n == {"base": 60, "lacks 0": 60, "lacks 1": 59, "lacks 5": 55}
+
+
 def test_without_intervals_soft_pairwise_accuracy_draws_a_thousand_permutations():
     setting = translated(Chrf())
     found = value(rows_of(setting, LevelsEvaluation(resamples=0))[0], "system", "none", "spa")

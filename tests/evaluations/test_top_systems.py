@@ -92,6 +92,18 @@ def test_a_fitted_metric_is_fitted_again_on_the_best_systems(tiny_model):
     assert whole[0] == pytest.approx(whole[1], abs=1e-12)
 
 
+def test_a_metric_that_is_fitted_once_or_on_systems_that_others_find_best_is_not_fitted_again(tiny_model):
+    settings = {"model": tiny_model("bert"), "layer": 2, "device": "cpu"}
+    once = TopSystemsEvaluation(resamples=0).evaluate(finished(DifficultyBertScore(**settings)))
+    assert {row.fitted for row in once.correlations} == {AS_SCORED}
+    setting = finished(DifficultyBertScore(**settings, best=True))
+    turned = {name: -score for name, score in HUMAN.items()}
+    human = Judgements({"da": np.full(len(setting.items), np.nan)}, systems={"da": turned})
+    setting = dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, judgements=human))
+    found = TopSystemsEvaluation(resamples=0).evaluate(setting)
+    assert {(row.systems, row.fitted) for row in found.correlations} == {(3, AS_SCORED), (4, AS_SCORED), (4, ON_THESE)}
+
+
 def test_intervals_hold_the_value():
     row = by_cell(TopSystemsEvaluation(resamples=100).evaluate(finished(Ter())))[4, AS_SCORED, "pearson"]
     assert row.low <= row.value <= row.high

@@ -307,6 +307,14 @@ def test_gains_are_told_apart_by_whether_the_explanation_is_right():
     assert set(parts) == {("published", way, side) for way in ("auc", "recall") for side in ("target", "source")}
 
 
+def test_without_resamples_gains_have_no_intervals():
+    parts = parts_of(tagged(60), dataclasses.replace(WORDS, resamples=0)).values()
+    assert parts
+    for one in parts:
+        assert np.isfinite([one.gain_right, one.gain_wrong, one.difference]).all()
+        assert np.isnan([one.gain_right_low, one.gain_wrong_high, one.difference_low]).all()
+
+
 def test_points_of_other_settings_are_added_later():
     setting = tagged(60)
     result = WORDS.evaluate(setting)

@@ -41,6 +41,7 @@ def test_random_attributions_are_one_draw_from_0_to_1_per_word():
         pytest.param(ints(5, 5, 9), ints(0, 0, 1), [{2}, {2}, {0, 1}], id="the nearest number"),
         pytest.param(ints(5, 3, 7), ints(0, 1, 1), [{1}, {0}, {0}], id="of two equally near ones the smaller"),
         pytest.param(ints(5, 6, 8), ints(0, 0, 1), [{2}, {2}, {1}], id="past a nearer one of its own cluster"),
+        pytest.param(ints(5, 9), ints(1, 0), [{1}, {0}], id="the cluster of the first has the highest code"),
         pytest.param(ints(5, 5), ints(0, 0), [{NO_DONOR}, {NO_DONOR}], id="one cluster"),
         pytest.param(ints(5), ints(0), [{NO_DONOR}], id="one segment"),
     ],
@@ -76,6 +77,9 @@ def test_the_indicator_is_0_where_an_attribution_of_a_side_is_not_above_0():
     right = Ragged.from_rows([np.array([1.0]), np.array([1.0]), np.array([3.0]), np.array([-1.0, 2.0])])
     assert none_shifted(left, right)[:, 0].tolist() == [1, 0, 1, 0]
     assert none_shifted(left)[:, 0].tolist() == [1, 0, 1, 1]
+    for first in range(4):
+        part = Ragged(left.values, left.offsets[first:])  # rows that do not start at the first value
+        assert none_shifted(part)[:, 0].tolist() == [1, 0, 1, 1][first:]
 
 
 def selected(base_weight=1.0, weight=0.5, noise=0.1, n=200, seed=3, shift=0.0):
@@ -103,6 +107,15 @@ def test_one_term_for_several_pairs_whatever_their_level_and_scale():
     scaled = Selected(other.base, other.term, 1000 * other.human - 7)
     found = fit_term("pearson", [own, scaled])
     np.testing.assert_allclose(found.weights / found.own, [0.5, -0.5], rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
+@pytest.mark.parametrize("scale", [1e-9, 1e9])
+def test_the_scale_of_human_scores_changes_no_weight(kind, scale):
+    part = selected()
+    one, other = fit_term(kind, [part]), fit_term(kind, [Selected(part.base, part.term, scale * part.human)])
+    assert other.own == pytest.approx(one.own, rel=1e-9)
+    np.testing.assert_allclose(other.weights, one.weights, rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["spearman", "kendall"])

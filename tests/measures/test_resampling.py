@@ -151,6 +151,16 @@ def test_a_resample_that_missed_nearly_all_variance_keeps_its_digits():
     np.testing.assert_allclose(weighted_correlation("pearson", x, y, weights), expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("scale", [1e-160, 1e-90, 1e90])
+def test_sums_whose_product_has_no_number_are_left_to_the_pairs(scale):
+    """The product of both variances is 0 or infinite: no digit of such a quotient is right."""
+    x, human = np.array([-1.0, 0.0, 1.0]), np.array([-1.0, 1.0, 0.0])
+    sums = [pair_columns(factor * x, factor * human).sum(axis=0) for factor in (1.0, scale)]
+    one, other = pearson_of_sums(np.stack(sums))
+    assert one == pytest.approx(0.5)
+    assert np.isnan(other)
+
+
 @pytest.mark.parametrize("kind", SCIPY)
 @pytest.mark.parametrize(
     ("x", "human"),

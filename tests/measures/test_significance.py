@@ -148,14 +148,19 @@ def pearson_of(scores, human, system, item):
     return stats.pearsonr(scores, human)[0]
 
 
+@pytest.mark.parametrize("outlier", [0.0, 1e6], ids=["no outlier", "an outlier that has nearly all variance"])
 @pytest.mark.parametrize("unit", ["inputs", "systems", "both", "single"])
-def test_a_function_in_a_loop_gives_the_numbers_of_the_matrix_products(unit):
+def test_a_function_in_a_loop_gives_the_numbers_of_the_matrix_products(unit, outlier):
+    """Without the outlier, or with those of both metrics on one side, sums have no digits left for the other rows."""
     x, y, human, item, system = design(4, 6)
+    x[0] += outlier
+    y[23] += outlier
     named, looped = (
         compare(x, y, human, item, system=system, unit=unit, statistic=statistic, resamples=200)
         for statistic in ("pearson", pearson_of)
     )
-    assert (named.p, named.low, named.high) == pytest.approx((looped.p, looped.low, looped.high), abs=1e-9)
+    for one in ("p", "low", "high", "undefined"):
+        assert getattr(named, one) == pytest.approx(getattr(looped, one), abs=1e-9), one
 
 
 def test_what_is_drawn_twice_stands_twice_under_two_codes():

@@ -82,6 +82,15 @@ def test_a_system_is_the_mean_of_its_segments_and_the_score_of_its_sums():
     assert some_segments(corpus=False).system_scores().corpus is None
 
 
+@pytest.mark.parametrize("column", [0, 1, 2])
+def test_a_sum_of_zero_is_a_statistic_like_any_other(column):
+    statistics = np.ones((4, 3))
+    statistics[:, column] = 0.0
+    systems, clusters = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    found = Segments(np.ones(4), systems, clusters, 2, 2, statistics, lambda sums: sums.sum(axis=-1))
+    assert found.system_scores().corpus.tolist() == [4.0, 4.0]
+
+
 def test_drawn_clusters_count_as_often_as_they_were_drawn():
     weights = np.array([[2.0, 1, 0], [0, 0, 3]]).T
     found = some_segments()
