@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 from some_results import make_result
 
 from bmx_grid.analysis.basis import BESIDE, COLUMNS, Basis, basis_beside, basis_of
