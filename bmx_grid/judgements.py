@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from bmx_grid.errors import DataError
 from bmx_grid.words.tags import Side, WordTags
 
+LARGEST = 1e150  # of a score: float64 has no room for the square of one that is farther from 0
+
 
 @dataclass(frozen=True, eq=False)
 class Judgements:
@@ -86,13 +88,13 @@ class Judgements:
             {side: tags.take(np.arange(len(self))[chosen].tolist()) for side, tags in self.tags.items()},
         )
 
-    def infinite(self) -> tuple[str, int] | None:
-        """Aspect and row of the first infinite score, of a segment or of one of its raters; None if there is none."""
+    def too_large(self) -> tuple[str, int, float] | None:
+        """Aspect, row and value of the first score beyond `LARGEST`, of a segment or of a rater; None without one."""
         for values_by_name in (self.scores, self.raters):
             for name, values in values_by_name.items():
-                rows = np.nonzero(np.isinf(values))[0]
-                if rows.size:
-                    return name, int(rows[0])
+                found = np.argwhere(np.abs(values) > LARGEST)
+                if len(found):
+                    return name, int(found[0][0]), float(values[tuple(found[0])])
         return None
 
     def fingerprint(self) -> dict[str, object]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.errors import DataError
 from bmx_grid.identity import digest
-from bmx_grid.judgements import Judgements
+from bmx_grid.judgements import LARGEST, Judgements
 from bmx_grid.words.perturbation import Item, Role
 
 NAME = re.compile(r"\w[\w+.,() -]*")  # of data sets and language pairs, which name files
@@ -51,7 +51,7 @@ class SegmentSet:
     all_ids, all_systems: of the whole test set that this may be a part of (`limit`, systems left out), the ids in the
         order of its sources: what score files made elsewhere are written for. By default those of these segments.
     Raises DataError for names that cannot be part of file names, other numbers of judgements than of segments, an
-    infinite score, or an (id, system) that occurs twice.
+    score beyond 1e150, or an (id, system) that occurs twice.
     """
 
     dataset: str
@@ -68,12 +68,12 @@ class SegmentSet:
         check_name("language pair", self.language_pair, where)
         if len(self.segments) != len(self.judgements):
             raise DataError(f"{where}: {len(self.segments)} segments but {len(self.judgements)} human scores.")
-        infinite = self.judgements.infinite()
-        if infinite is not None:
-            aspect, row = infinite
+        too_large = self.judgements.too_large()
+        if too_large is not None:
+            aspect, row, value = too_large
             raise DataError(
                 f"{where}: the human score '{aspect}' of segment '{self.segments[row].name}' (number {row + 1}) is "
-                "infinite; write a number, or leave it empty for a segment that was not rated."
+                f"{value:g}; write a number within ±{LARGEST:g}, or leave it empty for a segment that was not rated."
             )
         seen: dict[tuple[str, str | None], int] = {}
         for row, segment in enumerate(self.segments, start=1):

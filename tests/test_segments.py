@@ -41,10 +41,12 @@ def test_a_repeated_id_and_system_names_both_rows(names, message):
 
 
 @pytest.mark.parametrize("kind", ["score", "rater"])
-def test_an_infinite_score_is_refused_with_the_name_of_its_segment(kind):
-    scores = {"mqm": np.array([0.0, 1.0]), "da": np.array([0.0, np.inf if kind == "score" else 1.0])}
-    raters = {"da": np.array([[0.0], [-np.inf]])} if kind == "rater" else {}
-    with pytest.raises(DataError, match=r"some de-en: the human score 'da' of segment '1:b' \(number 2\) is infinite"):
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 2e150, -1.7e308], ids=str)
+def test_a_score_without_a_square_is_refused_with_the_name_of_its_segment(kind, value):
+    scores = {"mqm": np.array([0.0, 1e150]), "da": np.array([0.0, value if kind == "score" else 1.0])}
+    raters = {"da": np.array([[0.0], [value]])} if kind == "rater" else {}
+    told = rf"some de-en: the human score 'da' of segment '1:b' \(number 2\) is {value:g}; .* within ±1e\+150"
+    with pytest.raises(DataError, match=told.replace("e+", r"e\+")):
         SegmentSet("some", "de-en", tuple(systems("1:a", "1:b")), Judgements(scores, raters))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from bmx_grid.api.given import check_names, drawn, numbers
 from bmx_grid.api.roles import check_frame
 from bmx_grid.errors import ConfigError, DataError, unknown
+from bmx_grid.judgements import LARGEST
 from bmx_grid.measures.annotators import (
     Agreement,
     Level,
@@ -258,15 +259,14 @@ def _pivoted(
 
 def _numbers(column: pd.Series, name: str) -> pd.Series:
     """The column as float64. Raises DataError naming row and value."""
-    import numpy as np
     import pandas as pd
 
     found = pd.Series(numbers(column), index=column.index)
-    wrong = (column.notna() & found.isna()).to_numpy() | np.isinf(found.to_numpy())
+    wrong = (column.notna() & found.isna()).to_numpy() | (found.abs() > LARGEST).to_numpy()
     if wrong.any():
         row = int(wrong.argmax())
         raise DataError(
-            f"row {row + 1} of the column '{name}': '{column.iloc[row]}' is not a number; leave a cell empty where "
-            "there is no rating."
+            f"row {row + 1} of the column '{name}': '{column.iloc[row]}' is not a number within ±{LARGEST:g}; leave a "
+            "cell empty where there is no rating."
         )
     return found

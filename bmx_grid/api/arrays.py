@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.api.given import drawn, real
 from bmx_grid.errors import ConfigError, DataError
+from bmx_grid.judgements import LARGEST
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import PAPER_W, GridResult, GridSpec, boosted_scores, compute_grid, p_values
 from bmx_grid.ragged import Ragged
@@ -182,9 +183,12 @@ def _floats(values: ArrayLike, what: str, count: int | None = None) -> Floats:
     if found.ndim != 1 or (count is not None and found.size != count):
         expected = "one number per segment" if count is None else f"{count} numbers, as many as scores"
         raise DataError(f"{what} has the shape {found.shape}; give {expected}.")
-    if np.isinf(found).any():
-        row = int(np.isinf(found).argmax())
-        raise DataError(f"{what}: row {row} is {found[row]}; give a finite number, or NaN for a segment without one.")
+    too_large = np.abs(found) > LARGEST
+    if too_large.any():
+        row = int(too_large.argmax())
+        raise DataError(
+            f"{what}: row {row} is {found[row]}; give a number within ±{LARGEST:g}, or NaN for a segment without one."
+        )
     return found
 
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from bmx_grid.errors import DataError
+from bmx_grid.judgements import LARGEST
 
 MISSING = {"", "na", "n/a", "nan", "none", "null"}
 
@@ -23,7 +24,7 @@ def parse_number(value: Any, where: str, what: str, way_out: str) -> float:
     """A finite number; NaN for empty, NA, N/A, NaN, None and null, in any case.
 
     where: file and row; what: the number's name in a sentence; way_out: how a missing number is written. Raises
-    DataError naming these and the value for everything else, infinity, truth values and 1_000 included.
+    DataError naming these and the value for everything else: infinity, numbers beyond 1e150, truth values, 1_000.
     """
     if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
         return math.nan
@@ -32,8 +33,7 @@ def parse_number(value: Any, where: str, what: str, way_out: str) -> float:
         number = math.inf if isinstance(value, bool) or "_" in str(value) else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.inf
-    if math.isinf(number):
-        raise DataError(
-            f"{where}: {what} is not a finite number: {str(value)[:60]!r}; write a number like -0.25, or {way_out}."
-        )
+    if abs(number) > LARGEST:
+        wrong = "not a finite number" if math.isinf(number) else f"beyond ±{LARGEST:g}, whose squares have no number"
+        raise DataError(f"{where}: {what} is {wrong}: {str(value)[:60]!r}; write a number like -0.25, or {way_out}.")
     return number

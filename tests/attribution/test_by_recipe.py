@@ -69,7 +69,8 @@ def test_segments_without_words_keep_the_base_score_and_are_named():
     assert found.scores[[2, 3]].tolist() == found.base[[2, 3]].tolist()
     assert np.isfinite(found.scores).all()
     one_side = recipe_of(FeatureMix(feature="share_negative", side="ground_truth"))
-    assert bmx_grid.load(recipe=one_side).explain(REFERENCES, HYPOTHESES).unboosted == (2,)
+    found = bmx_grid.load(recipe=one_side).explain([*REFERENCES, ""], [*HYPOTHESES, "words of one side"])
+    assert found.unboosted == (2, 6)
 
 
 def test_no_boost_gives_the_scores_of_the_metric():

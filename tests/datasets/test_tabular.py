@@ -129,6 +129,7 @@ HEAD = "language_pair\tsource\thypothesis\tscore\n"
         pytest.param(HEAD + "de-en\ta\tb\t0,5\n", ["line 2", "'0,5'"], id="decimal-comma"),
         pytest.param(HEAD + "de-en\ta\tb\t1_000\n", ["line 2", "'1_000'"], id="underscore"),
         pytest.param(HEAD + "de-en\ta\tb\tinf\n", ["line 2", "'inf'"], id="infinite"),
+        pytest.param(HEAD + "de-en\ta\tb\t-1e151\n", ["line 2", "beyond", "'-1e151'"], id="no square"),
         pytest.param(HEAD + "de-en\ta\tb\n", ["line 2", "3 fields", "header has 4"], id="row-too-short"),
         pytest.param(HEAD + "de-en\ta\tb\tc\t1\n", ["line 2", "5 fields"], id="row-too-long"),
         pytest.param(HEAD + "de-en\ta\tb\t1\n\nde-en\ta\tb\t1\n", ["line 3", "1 fields"], id="blank-line-inside"),

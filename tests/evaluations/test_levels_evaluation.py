@@ -289,7 +289,8 @@ def test_a_segment_that_one_point_lacks_counts_at_the_others():
         boosted[f"lacks {lacking}"] = scores.copy()
         boosted[f"lacks {lacking}"][:lacking] = np.nan
     found = LEVELS.evaluate(dataclasses.replace(setting, boosted=boosted)).correlations
-    n = {row.point: row.n_segments for row in found if (row.grouping, row.statistic) == ("none", "pearson")}
+    kind = ("segment", "none", "pearson")
+    n = {row.point: row.n_segments for row in found if (row.level, row.grouping, row.statistic) == kind}
     assert n == {"base": 60, "lacks 0": 60, "lacks 1": 59, "lacks 5": 55}
 
 

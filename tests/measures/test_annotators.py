@@ -192,8 +192,9 @@ def test_standardised(ddof):
 def test_standardised_without_a_scale_is_undefined():
     found = standardised([[5.0, 1.0, NONE], [5.0, NONE, NONE], [5.0, NONE, NONE]])
     assert np.isnan(found).all(), "all equal, one rating, none"
-    found = standardised(np.array([[0.1, 0.1], [0.1, 0.1], [0.1, 0.1], [0.1, NONE]]) * 3)
-    assert np.isnan(found).all(), "rounding is no scale, whether a rating is missing or not"
+    assert np.mean([0.1, 0.1, 0.1]) != 0.1, "the case can tell"
+    for equal in ([[0.1]] * 3, [[0.1]] * 3 + [[NONE]]):
+        assert np.isnan(standardised(equal)).all(), "rounding is no scale, whether a rating is missing or not"
 
 
 @pytest.mark.parametrize("given", [[1.0, 2, 3], np.ones((2, 3, 4))], ids=["a list", "a cube"])

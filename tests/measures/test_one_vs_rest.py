@@ -40,6 +40,12 @@ def test_a_negative_weight_among_positive_ones():
     assert found.weights.tolist() == pytest.approx(expected.tolist(), abs=1e-12)
 
 
+def test_one_direction_has_all_the_weight_and_nothing_to_agree_with():
+    found = one_vs_rest(columns(A), "a")
+    assert (found.weights.tolist(), found.rows, found.notes) == ([1.0], 4, ())
+    assert found.correlations.shape == (1, 1) and np.isnan(found.correlations).all()
+
+
 def test_a_constant_direction_has_no_say():
     with_it = one_vs_rest(columns(A, np.full(4, 0.1), B, C), "akbc")
     without = one_vs_rest(columns(A, B, C), "abc")
