@@ -170,9 +170,7 @@ def _settings(table: pa.Table, origin: str) -> tuple[tuple[Setting, ...], NDArra
             rest, index = divmod(rest, len(columns[name][0]))
             names[name] = columns[name][0][index]
         settings.append(Setting(**names))
-    position = np.full(n_codes, -1, dtype=np.intp)
-    position[there] = np.arange(len(there))
-    return tuple(settings), position[code]
+    return tuple(settings), np.searchsorted(there, code)
 
 
 def _numbers(table: pa.Table, column: str, origin: str) -> pa.Array:

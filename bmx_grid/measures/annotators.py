@@ -206,7 +206,7 @@ def standardised(ratings: ArrayLike, *, ddof: int = 0) -> Floats:
         centred = np.where(given, found - mean, 0.0)
         deviation = np.sqrt((centred**2).sum(axis=0) / np.where(n > ddof, n - ddof, np.nan))
         lowest, highest = (np.where(given, found, end) for end in (np.inf, -np.inf))
-        varied = (n > 0) & (lowest.min(axis=0, initial=np.inf) < highest.max(axis=0, initial=-np.inf))
+        varied = lowest.min(axis=0, initial=np.inf) < highest.max(axis=0, initial=-np.inf)
         return np.asarray(np.where(given & varied, centred / deviation, np.nan))
 
 

@@ -75,6 +75,13 @@ def test_ranks_come_before_the_size_of_a_correlation():
     assert [row[1].value for row in brief.rows] == ["high", "fails"]
 
 
+def test_a_metric_without_a_rank_stands_below_those_that_have_one():
+    rows = [correlation(name, value) for name, value in (("none", 0.6), ("first", 0.5), ("zero", 0.7), ("second", 0.4))]
+    ranking = [rank("first", 1), rank("second", 2), rank("zero", 0)]
+    _, (brief, _) = asked(agreement, correlations=rows, ranking=ranking)
+    assert [row[1].value for row in brief.rows] == ["first", "second", "zero", "none"]
+
+
 def test_the_ceiling_of_the_shown_judgement_stands_below_the_metrics():
     ceilings = [{**PLACE, "human": human, "ceiling": value} for human, value in (("da", 0.5), ("mqm", 0.875))]
     rows = [correlation("a", 0.5, human="mqm")]

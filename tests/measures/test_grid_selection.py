@@ -58,6 +58,19 @@ def test_largest_gains_are_those_of_the_grids_of_flipped_judgements(sample):
     np.testing.assert_allclose(_largest_gains(sample, signs), expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("power", [-12, 12])
+def test_gains_of_means_close_to_the_metric_keep_their_digits_at_any_scale(power):
+    """Scores times a power of 2 have the same digits; the gains are of the size of what the means add."""
+    means, base, human, cluster = segments(n=8, added=0.3)
+    means = base[:, None] + 1e-7 * (means - base[:, None])
+    signs = every_sign(8)
+    one, other = (
+        _largest_gains(Sample.of(scale * means, scale * base, human, W, cluster), signs) for scale in (1, 2.0**power)
+    )
+    assert 1e-10 < one.max() < 1e-6
+    np.testing.assert_allclose(other, one, rtol=1e-12)
+
+
 @pytest.mark.parametrize("kind", ["spearman", "kendall"])
 @pytest.mark.parametrize("clusters", [12, 5], ids=["segments", "clusters"])
 def test_largest_gains_of_rank_correlations_are_those_of_flipped_ranks(kind, clusters):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.measures.one_vs_rest import one_vs_rest, weighted
@@ -31,6 +32,19 @@ def test_a_direction_that_disagrees_keeps_its_negative_weight():
     assert found.weights.tolist() == pytest.approx((raw / np.abs(raw).sum()).tolist(), abs=1e-12)
     assert any("would reverse the ranking" in note for note in found.notes)
     assert any("correlate negatively" in note and "c (-1.800)" in note for note in found.notes)
+
+
+def test_weights_whose_sum_is_rounding_are_not_divided_by_it():
+    """Two directions at right angles, and the one between the first and the opposite of the second: the sum is 0."""
+    sums = []
+    for seed in range(30):
+        centred = stats.zscore(np.random.default_rng(seed).normal(size=(9, 2)))
+        one, other = np.linalg.qr(centred)[0].T
+        found = one_vs_rest(columns(one, other, one - other), "abc")
+        sums.append(np.nansum(found.correlations))
+        assert np.abs(found.weights).sum() == pytest.approx(1)
+        assert any("would reverse the ranking" in note for note in found.notes)
+    assert np.abs(sums).max() < 1e-12 and max(sums) > 0, "the cases can tell"
 
 
 def test_a_negative_weight_among_positive_ones():

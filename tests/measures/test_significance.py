@@ -319,6 +319,7 @@ def test_nothing_to_test_is_nan(change, statistic):
     rng = np.random.default_rng(8)
     found = compare(*change(*rng.normal(size=(3, 30))), statistic=statistic, resamples=20)
     assert np.isnan([found.difference, found.p, found.low, found.high])[1:].all()
+    assert found.undefined == 0, "no resample was drawn that could be undefined"
 
 
 def test_unrated_rows_are_left_out():
