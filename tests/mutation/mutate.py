@@ -6,8 +6,8 @@
 
 The faults are those of cosmic-ray (other operators, numbers, conditions, decorators, exceptions). A place in the code
 is drawn first, then one of its faults, so that an operator with many replacements does not crowd out the others.
-Annotations are left alone, as nothing evaluates them, and so are the keywords `strict` and `eq`: they change only how
-another mistake is met.
+Annotations are left alone, as nothing evaluates them, and so are the keywords `strict` and `eq` and the `*` and `/` in
+the parameters of a function: they change only how another mistake is met.
 
 cosmic-ray's own runner starts Python for each fault. Here one process has imported the libraries and forks: the child
 reads the changed module in place of the file and runs pytest on the tests of that module (`test_files`), until one
@@ -24,6 +24,7 @@ import hashlib
 import importlib
 import importlib.abc
 import importlib.machinery
+import io
 import json
 import os
 import random
@@ -33,7 +34,9 @@ import signal
 import sys
 import tempfile
 import time
+import tokenize
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from types import CodeType
 
@@ -104,8 +107,9 @@ Mutant = dict[str, str | int]
 
 
 def left_alone(source: str) -> set[tuple[int, int]]:
-    """(line, column) of every expression inside an annotation, or that is the value of `strict` or `eq`."""
-    found: set[tuple[int, int]] = set()
+    """(line, column) of expressions in annotations and of `strict` and `eq`, and of `*` and `/` among parameters."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    found = {one.start for one, after in pairwise(tokens) if one.string in ("*", "/") and after.string == ","}
     for node in ast.walk(ast.parse(source)):
         parts = [getattr(node, "annotation", None), getattr(node, "returns", None)]
         if isinstance(node, ast.keyword) and node.arg in ("strict", "eq"):
@@ -198,7 +202,7 @@ def outcome(mutant: Mutant, log: Path) -> str:
     module = str(mutant["module"]).removesuffix(".py").replace("/", ".").removesuffix(".__init__")
     try:
         finder = Changed(module, path, changed(mutant)[1])
-    except (SyntaxError, TypeError):
+    except (SyntaxError, TypeError, AttributeError):  # the last where cosmic-ray cannot make the fault
         return "no code"
     return verdict(test_files(mutant), log, finder)
 
