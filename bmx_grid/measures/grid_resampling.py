@@ -184,7 +184,4 @@ def _choose(found: Floats) -> tuple[Ints, Ints]:
 def _in_units_of_base(sample: Sample, row: int, w: float) -> Floats:
     scores = w * sample.base + (1 - w) * sample.means[:, row]
     scores -= scores.mean()
-    spread = float(scores.std())
-    if spread == 0:
-        return np.full(len(scores), np.nan)
-    return scores * (float(sample.base.std()) / spread) + float(sample.base.mean())
+    return scores * float(sample.base.std() / scores.std()) + float(sample.base.mean())

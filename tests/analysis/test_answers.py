@@ -4,7 +4,20 @@ import numpy as np
 import pytest
 from some_tables import flat, peaked, random_surfaces, table
 
-from bmx_grid.analysis import controls, headline, overview, settings
+from bmx_grid.analysis import (
+    baseline,
+    best,
+    controls,
+    density,
+    fixed,
+    headline,
+    medians,
+    overview,
+    regression,
+    results,
+    settings,
+    transfer,
+)
 from bmx_grid.analysis.as_json import numbers
 from bmx_grid.analysis.gains import share
 from bmx_grid.analysis.given import Given, Options, Point
@@ -16,6 +29,22 @@ SURFACES = {
     ("d", "a", "random", "lime"): peaked(-1.0, gain=0.03),
     ("d", "a", "random", "random"): peaked(1.5),
 }
+
+
+def test_the_parts_of_an_analysis_are_what_its_questions_found():
+    found = analyse(table(SURFACES))
+    assert found.best is found.ask(best.compute).points
+    assert found.n_tied == found.ask(best.compute).n_tied_with_baseline
+    assert found.medians is found.ask(medians.compute).medians
+    assert found.fixed is found.ask(fixed.compute).evaluation
+    assert found.best_explainer == found.ask(fixed.compute).best_explainer == "lime"
+    assert found.averages is found.ask(results.compute).averages
+    assert found.ridge is found.ask(regression.compute).ridge
+    assert found.gain_baseline is found.ask(baseline.compute).correlations
+    assert found.densities is found.ask(density.compute).densities
+    assert found.leave_one_out is found.ask(transfer.compute).leave_one_out
+    assert found.nested is found.ask(transfer.compute).nested
+    assert found.controls is found.ask(controls.compute)
 
 
 def test_controls_are_read_at_the_points_of_real_explainers_and_never_at_their_own():
@@ -48,6 +77,10 @@ def test_data_sets_are_shown_with_their_pairs_segments_and_settings():
     for segments, below in (
         (None, []),
         (counted, [["segments per pair", "1,000 to 2,000, 1 not known", "30"], ["segments", "not known", "30"]]),
+        (
+            {("d", "a"): 1000, ("d", "b"): 1000, ("d", "c"): 1000},
+            [["segments per pair", "1,000", "not known"], ["segments", "3,000", "not known"]],
+        ),
         (counted | {("d", "b"): 5}, [["segments per pair", "5 to 2,000", "30"], ["segments", "3,005", "30"]]),
     ):
         datasets, counts = overview.tables(overview.compute(Given(table(surfaces), Options(segments=segments))))

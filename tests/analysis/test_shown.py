@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import stats
 from some_tables import flat, peaked, table
 
-from bmx_grid.analysis import shown
+from bmx_grid.analysis import boosts, established, shown
 from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.run import analyse
 from bmx_grid.errors import ConfigError
@@ -51,6 +53,28 @@ def test_the_settings_that_gain_most_and_least_are_drawn_then_those_asked_for(an
     assert shown.first_to_show(analysis) == 1
     control = {("d", "a", "m", "random"): peaked(0.5)}
     assert shown.settings_to_draw(analyse(table(control))) == [0]
+
+
+def test_what_questions_found_is_shown_as_they_found_it(analysis):
+    assert shown.established_of(analysis, "lime") is analysis.ask(established.compute).established["lime"]
+    assert shown.boosts_of(analysis) is analysis.ask(boosts.compute).boosts
+    assert np.isnan(shown.ceiling_of(analysis, 0))
+    known = pd.DataFrame([{"dataset": "d", "language_pair": "b", "human": "da"}])
+    known = known.assign(raters=3, reliability=0.5625, ceiling=0.75)
+    with_ceilings = analyse(table(SURFACES), frames={"ceilings": known})
+    ceilings = [shown.ceiling_of(with_ceilings, row) for row in range(4)]
+    assert ceilings == pytest.approx([np.nan, 0.75, np.nan, np.nan], nan_ok=True)
+
+
+def test_means_by_a_name_have_intervals_from_three_clusters_on():
+    gains = dict(zip("abcde", (0.01, 0.03, 0.02, 0.06, 0.05), strict=True))
+    surfaces = {("d", pair, "m" if pair < "d" else "n", "lime"): peaked(0.5, gain=gain) for pair, gain in gains.items()}
+    made = analyse(table(surfaces), Options(fixed={"lime": Point(0.5, 0.5)}))
+    found = shown.mean_intervals(made, "lime", "metric")
+    assert set(found) == {"m", "n"}
+    own = (0.01, 0.03, 0.02)
+    assert found["m"] == pytest.approx(stats.t.interval(0.95, 2, np.mean(own), stats.sem(own)))
+    assert np.isnan(found["n"]).all()
 
 
 def test_of_settings_that_nothing_improves_the_one_that_loses_most_is_drawn():

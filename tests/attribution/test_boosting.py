@@ -21,6 +21,7 @@ from bmx_grid.measures.grid import boosted_scores
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
+from bmx_grid.metrics.ter import Ter
 from bmx_grid.ragged import Ragged
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.text import split_words
@@ -69,6 +70,11 @@ def erasure_by_hand(score, pair: tuple[str, str]) -> list[float]:
 def iterate_by_hand(score, p: float, w: float):
     """Algorithm 1: from a score function to the score function of the next iteration."""
     return lambda pair: w * score(pair) + (1 - w) * power_mean(erasure_by_hand(score, pair), p)
+
+
+def test_a_metric_whose_lower_scores_are_better_is_refused():
+    with pytest.raises(ConfigError, match="Ter: lower scores are better"):
+        BoostedMetric(Ter(), Erasure(), 1.0, 0.5)
 
 
 @pytest.mark.parametrize("base", [pytest.param(SentenceBleu(), id="bleu"), pytest.param(Chrf(), id="chrf")])

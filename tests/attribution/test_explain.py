@@ -80,6 +80,7 @@ def test_the_seed_is_identity_only_where_something_is_drawn():
 def test_texts_are_counted_before_anything_is_scored():
     assert count_texts(HashMetric(), Halves(), Item("a b", None, "c d e")) == 13
     assert count_texts(HashMetric(), Halves(), Item("", None, "c d e")) == 7
+    assert [count_texts(HashMetric(), None, Item("a b", None, "c d e"), copies) for copies in (1, 4)] == [1, 4]
 
 
 def test_keys_tell_where_one_text_ends_and_the_other_begins():

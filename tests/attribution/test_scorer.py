@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import bmx_grid
 from bmx_grid.attribution.scorer import Scored
-from bmx_grid.errors import ConfigError, DataError
+from bmx_grid.errors import BmxError, ConfigError, DataError, ExplainError
 
 REFERENCES = ["the cat sat on the mat", "a dog barks", "the cat sat on the mat"]
 HYPOTHESES = ["the cat is on a mat", "the dog barked", "the cat is on a mat"]
@@ -28,6 +30,7 @@ HYPOTHESES = ["the cat is on a mat", "the dog barked", "the cat is on a mat"]
             (["a"], "b" * 99), f"got the text '{'b' * 60}'", id="a long text, no list: 60 characters are shown"
         ),
         pytest.param((["\udcff" + "a" * 99], ["b"]), rf"in '.udcff{'a' * 59}'; ", id="of a long text 60 are shown"),
+        pytest.param((["a"], 5), "hypotheses: expected a list of texts, got 5", id="a number, no list"),
         pytest.param((["a", None], ["b", "c"]), "references: segment 2 is None, not a text", id="no text"),
         pytest.param((["a", "b"], ["c"]), "2 references but 1 hypothesis; every", id="uneven"),
     ],
@@ -95,6 +98,21 @@ def test_systems_that_are_scored_together_are_parted_in_order(count):
     assert np.concatenate([one.base for one in parts]).tolist() == whole.base.tolist()
     assert "".join("".join(one.explanations) for one in parts) == "abcdef"
     assert [one.scores[row] for one in parts for row in one.unboosted] == [1, 3, 4]
+
+
+def test_a_segment_that_cannot_be_explained_is_named_by_its_number():
+    scorer = bmx_grid.load("chrf", "lime", p=1.0, settings={"max_texts": 50, "explainer.num_samples": 100})
+    for ask in (scorer.score, scorer.count_texts):
+        with pytest.raises(ExplainError, match="segment 2: "):
+            ask(["", "one two three four five six seven"], ["", "one two three four five six eight"])
+
+
+@pytest.mark.parametrize("explainer", [None, "erasure"])
+def test_a_metric_without_a_finite_score_is_named(explainer, monkeypatch):
+    scorer = bmx_grid.load("chrf", explainer)
+    monkeypatch.setattr(type(scorer.metric), "score", lambda self, items: np.full(len(items), np.nan))
+    with pytest.raises(BmxError, match=re.escape(scorer.metric.signature)):
+        scorer.score(["a b c"], ["a b d"])
 
 
 def test_no_segments_have_no_scores():

@@ -290,6 +290,14 @@ def test_each_boost_is_chosen_on_everything_with_what_it_gains_elsewhere(pairs):
     assert MEAN.restored(json.loads(json.dumps(found.fitted.constants()))) == found.fitted
 
 
+def test_a_choice_that_no_other_segments_judge_says_so(pairs):
+    evaluation = dataclasses.replace(BOOSTS, boosts={"mean": MEAN}, splits=0, draws=1)
+    (result,) = together([dataclasses.replace(pairs[0], clusters=["one"] * 150)], evaluation)
+    (found,) = result.chosen
+    assert found.how == "not judged: no gain is defined on segments that did not choose"
+    assert np.isnan([found.gain.value, found.gain.low, found.beyond_length.value]).all()
+
+
 def test_coefficients_of_what_is_learned_have_intervals(pairs):
     evaluation = dataclasses.replace(BOOSTS, boosts={"learned": LEARNED}, splits=0, draws=1)
     found = rows(together(pairs, evaluation), "coefficients", evaluation)

@@ -1,0 +1,75 @@
+"""What an evaluation reads of a finished setting, and what its rows must be."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from some_settings import finished
+
+from bmx_grid.errors import BmxError
+from bmx_grid.evaluations.base import Evaluation, check_rows
+from bmx_grid.evaluations.boost_judging import Rated, joint_samples
+from bmx_grid.evaluations.held_out import Held
+
+
+def test_words_are_those_of_the_texts_or_those_that_an_explanation_speaks_of():
+    setting = finished(12)
+    assert setting.worded == ("source", "hypothesis")
+    texts = [item.hypothesis for item in setting.items]
+    assert [list(row) for row in setting.words_of("hypothesis")] == [text.split(" ") for text in texts]
+    assert setting.word_counts("hypothesis").tolist() == [len(text.split(" ")) for text in texts]
+    spoken_of = tuple(row[1:] for row in setting.words_of("hypothesis"))
+    part = dataclasses.replace(setting, attributed={"hypothesis": spoken_of})
+    assert part.words_of("hypothesis") == spoken_of
+    assert part.word_counts("hypothesis").tolist() == [len(row) for row in spoken_of]
+    assert part.word_counts("source").tolist() == setting.word_counts("source").tolist()
+    metric_alone = finished(12, explainer=None)
+    named = dataclasses.replace(metric_alone, attributed={"reference": spoken_of})
+    assert named.worded == ("source", "reference", "hypothesis"), "in the order of roles"
+
+
+@dataclass(frozen=True)
+class Declares(Evaluation):
+    TABLES: ClassVar = {"things": {"one": "number", "two": "text"}}
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        pytest.param({"one": [1.0]}, "columns one, declared are one, two", id="a column is missing"),
+        pytest.param({"two": ["a"], "one": [1.0]}, "columns two, one, declared", id="another order"),
+        pytest.param({}, "columns none, declared are one, two", id="no column"),
+        pytest.param({"one": [1.0], "two": ["a", "b"]}, r"columns of \[1, 2\] rows in table things", id="uneven"),
+    ],
+)
+def test_rows_that_are_not_those_declared_are_refused(columns, said):
+    with pytest.raises((ValueError, BmxError), match=said):
+        check_rows(Declares(), "things", columns)
+
+
+def test_rows_are_counted():
+    names = {"dataset": ["d", "d"], "language_pair": ["a", "b"]}
+    assert check_rows(Declares(), "things", {**names, "one": [1.0, 2.0], "two": ["a", "b"]}) == 2
+    assert check_rows(Declares(), "things", {"one": [], "two": []}) == 0
+
+
+def rated(labels, seed=0):
+    base, human = np.random.default_rng(seed).normal(size=(2, len(labels)))
+    return Rated(base, human, np.array(labels), np.ones(len(labels), dtype=bool))
+
+
+def held_by(one, seed=1):
+    boosted = np.random.default_rng(seed).normal(size=len(one.base))
+    return {("mean", "metric", "elsewhere"): [Held(boosted, one.base, "others", ())]}
+
+
+def test_clusters_of_all_pairs_are_drawn_together_from_three_on():
+    pairs = [rated([0, 0, 1, 1, 0, 1]), rated([1, 1, 0, 0, 1, 0], seed=2)]
+    assert joint_samples("pearson", pairs, [held_by(one) for one in pairs], 50, 0) == {}
+    pairs[1] = rated([1, 1, 2, 2, 1, 2], seed=2)
+    (found,) = joint_samples("pearson", pairs, [held_by(one) for one in pairs], 50, 0).values()
+    assert found.shape == (50,) and np.isfinite(found).mean() > 0.5
+    (alone,) = joint_samples("pearson", pairs, [held_by(pairs[0]), {}], 50, 0).values()
+    assert alone.shape == (50,) and not np.array_equal(alone, found, equal_nan=True)
