@@ -195,8 +195,8 @@ class PairedRows:
             rows = np.repeat(np.arange(len(times)), times)
             copy = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
             of_item, of_row = np.divmod(copy, copies[rows])
-            item = codes(self.item[rows] * (int(items.max()) + 1) + of_item)
-            system = codes(self.system[rows] * (int(systems.max()) + 1) + of_row)
+            item = codes(self.item[rows] * int(items.max()) + of_item)
+            system = codes(self.system[rows] * int(systems.max()) + of_row)
             given = self.human[rows], system, item
             left, right = float(statistic(self.x[rows], *given)), float(statistic(self.y[rows], *given))
             found[place] = left - right

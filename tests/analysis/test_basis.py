@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from some_results import make_result
 
-from bmx_grid.analysis.basis import BESIDE, COLUMNS, Basis, basis_beside, basis_of
+from bmx_grid.analysis.basis import BESIDE, COLUMNS, Basis, basis_beside, basis_of, is_of
 from bmx_grid.analysis.table import GridTable, Setting
 from bmx_grid.evaluations import tests_of
 from bmx_grid.measures.grid_resampling import Splits
@@ -48,6 +48,18 @@ def test_the_basis_counts_the_most_segments_of_any_setting_of_a_pair(tmp_path):
     expected = Basis("pearson", "PowerMean", {cs: 120, de: 600}, {cs: 100, de: 560})
     assert basis_beside(table(str(tmp_path / "grid.parquet"))) == expected
     assert basis_beside(table(str(tmp_path))) == expected, "the folder of a sweep is given as well as its file"
+
+
+def test_a_folder_is_that_of_the_sweep_whose_settings_it_holds(tmp_path):
+    assert not is_of(table(""), tmp_path)
+    write(tmp_path)
+    assert is_of(table(""), tmp_path)
+    write(tmp_path, baseline=[0.1] * 4)
+    assert not is_of(table(""), tmp_path)
+
+
+def test_no_settings_have_no_basis():
+    assert basis_of([]) == Basis()
 
 
 def test_what_settings_do_not_share_is_not_known(tmp_path):

@@ -149,7 +149,7 @@ FIRST = of(ARROW, ONE)
             id="words for numbers",
         ),
         pytest.param(
-            replaced(ARROW, "correlation", pa.array([0.1, 1.5] + [0.0] * (ARROW.num_rows - 2))),
+            replaced(ARROW, "correlation", pa.array([0.1, 1.5, -2.5] + [0.0] * (ARROW.num_rows - 3))),
             r"row 2 has the correlation 1.5, which is not within \[-1, 1\]",
             id="no correlation",
         ),

@@ -8,6 +8,7 @@ from fakes import HashMetric
 from some_settings import finished
 
 from bmx_grid.errors import ConfigError
+from bmx_grid.evaluations.compared import scores_of
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
 from bmx_grid.evaluations.significance import SignificanceEvaluation
 from bmx_grid.evaluations.tests_of import significance_ranks
@@ -140,6 +141,17 @@ def test_ranks_do_not_depend_on_the_alternative_or_on_the_order_of_metrics():
             for one, result in zip(settings, evaluated(settings, greater), strict=True)
         }
         assert found == {"good": 1, "copy": 1, "noise": 2}
+
+
+def test_systems_are_known_from_two_on():
+    setting = finished(40)
+    first = [row for row, one in enumerate(setting.segments.segments) if one.system == "a"]
+    alone = dataclasses.replace(
+        setting, segments=setting.segments.take(first), clusters=[setting.clusters[row] for row in first]
+    )
+    scores = setting.scores.base_scores
+    assert scores_of(alone, scores[first], scores[first]).system is None
+    assert sorted(set(scores_of(setting, scores, scores).system)) == [0, 1]
 
 
 def test_a_test_that_swaps_systems_is_undefined_where_there_is_one_system():

@@ -147,6 +147,17 @@ def test_cross_fitted_scores_are_the_chosen_points_in_units_of_the_base_score():
         np.testing.assert_allclose(found.scores[inside], scores[inside], atol=1e-12)
 
 
+def test_a_fold_that_the_others_choose_nothing_for_has_no_point():
+    """Without two different human scores outside a fold, no correlation is defined there."""
+    means, base, human, _ = segments(n=30, added=0.3)
+    human[10:] = 0.5
+    found = cross_fit(Sample.of(means, base, human, W, np.repeat([0, 1, 2], 10)))
+    undefined = np.arange(len(found.w)) == found.fold[0]
+    assert undefined.sum() == 1
+    assert np.isnan(found.w).tolist() == (found.rows < 0).tolist() == undefined.tolist()
+    assert np.isnan(found.scores).tolist() == [row < 10 for row in range(30)]
+
+
 def test_another_seed_draws_otherwise_and_the_same_seed_alike():
     sample = sample_of(clusters=20, added=0.3)
     parts = (

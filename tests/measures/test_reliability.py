@@ -45,6 +45,12 @@ def test_the_ceiling_is_the_correlation_of_the_true_scores():
     assert found.ceiling == pytest.approx(reached, abs=0.005)
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_the_scale_of_ratings_does_not_matter(scale):
+    one, other = reliability(SHROUT_FLEISS), reliability(scale * np.asarray(SHROUT_FLEISS))
+    assert (other.icc_k, other.icc_1, other.ceiling) == pytest.approx((one.icc_k, one.icc_1, one.ceiling))
+
+
 def test_disagreement_below_chance_has_no_reliability():
     found = reliability([[1, 9], [9, 2], [1, 8.5]])
     assert found.icc_k < 0

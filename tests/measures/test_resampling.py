@@ -74,9 +74,10 @@ def test_levels_widen_for_few_units(units, lower):
     assert interval_levels(0.95, units) == pytest.approx((lower, 1 - lower), abs=1e-7)
 
 
-def test_a_confidence_is_a_share():
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        interval_levels(95, 10)
+@pytest.mark.parametrize("confidence", [0, 1, 1.5, 95])
+def test_a_confidence_is_a_share(confidence):
+    with pytest.raises(ValueError, match=f"between 0 and 1, not {confidence}"):
+        interval_levels(confidence, 10)
 
 
 def test_bounds_leave_undefined_resamples_out():
