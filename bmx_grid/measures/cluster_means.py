@@ -123,7 +123,7 @@ def sign_test(values: ArrayLike, cluster: ArrayLike, alternative: Alternative = 
     values, cluster = _checked(values, cluster)
     defined = ~np.isnan(values)
     unit = codes(cluster[defined])
-    means = np.bincount(unit, values[defined]) / np.maximum(np.bincount(unit), 1)
+    means = np.bincount(unit, values[defined]) / np.bincount(unit)
     positive, negative = int((means > TIE).sum()), int((means < -TIE).sum())
     if positive + negative == 0:
         return float("nan")

@@ -282,6 +282,10 @@ def test_the_spread_over_seeds_stands_beside_the_interval():
     assert [shown["b"][name].shown for name in ("seeds", "lowest", "highest")] == ["3", "+0.0200", "+0.0500"]
     assert [shown["c"][name].shown for name in ("seeds", "lowest", "highest")] == ["0", "", ""]
     assert "seeds" not in named(analysis().tables(), "tested_gains").header
+    for seeds, shown in ((1, False), (2, True)):
+        some = pd.DataFrame([row for row in rows if row["seed"] < seeds])
+        made = analyse(table(SURFACES), AT, frames={**frames(GAINS), "seeds": some}).tables()
+        assert ("seeds" in named(made, "tested_gains").header) is shown
 
 
 @pytest.mark.parametrize("asked", ["published", "cross_fitted"])

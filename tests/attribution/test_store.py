@@ -79,6 +79,13 @@ def test_rows_come_back_exactly_in_any_order_and_repeated(tmp_path):
         assert loaded.hypothesis[row].tobytes() == ROWS[index].attributions["hypothesis"].tobytes()
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_scores_alone_have_an_empty_row_of_attributions_each(count):
+    found = store.AttributionSet(np.ones(count), {})
+    for side in (found.hypothesis, found.ground_truth):
+        assert side.lengths.tolist() == [0] * count
+
+
 def test_a_chunk_counts_before_it_is_merged(tmp_path):
     place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en", READS)
     place.add(ROWS[:3])

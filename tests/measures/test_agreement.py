@@ -152,3 +152,13 @@ def test_permutations_in_blocks_are_those_of_one_block(monkeypatch):
     whole = spa(metric, human, resamples=100, seed=3)
     monkeypatch.setattr(agreement, "SIGNS_AT_ONCE", 12 * 30)  # blocks of 30, 30, 30 and 10
     np.testing.assert_array_equal(spa(metric, human, resamples=100, seed=3).apart, whole.apart)
+
+
+def test_where_pairs_are_drawn_each_group_with_a_pair_has_one():
+    groups = np.repeat(np.arange(6), [2, 1, 40, 2, 1, 30])
+    human = np.random.default_rng(3).normal(size=len(groups))
+    found = agreement.SegmentPairs.of(human, groups, max_pairs=50)
+    assert len(found.first) < 70
+    assert (found.of_group > 0).tolist() == [True, False, True, True, False, True]
+    assert (groups[found.first] == groups[found.second]).all() and (found.first != found.second).all()
+    assert found.weight.sum() == pytest.approx(1)

@@ -80,6 +80,12 @@ def test_p_grids_that_cannot_be(start, stop, step, message):
         p_values(start, stop, step)
 
 
+def test_a_range_of_as_many_powers_as_are_allowed_is_taken():
+    assert len(p_values(-30, 30, 0.1, max_points=600)) == 600
+    with pytest.raises(ConfigError, match="600"):
+        p_values(-30, 30, 0.1, max_points=599)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -88,6 +94,7 @@ def test_p_grids_that_cannot_be(start, stop, step, message):
         pytest.param({"p": (1.0, NAN)}, "p of the grid is NaN", id="nan p"),
         pytest.param({"w": (NAN,)}, "w of the grid is NaN", id="nan w"),
         pytest.param({"w": (0.0, 1.2)}, r"w = 1.2 is outside \[0, 1\]", id="w above 1"),
+        pytest.param({"w": (2.0, -0.4, 1.5)}, r"w = -0.4 is outside", id="the lowest of several"),
         pytest.param({"w": (-0.2, 0.5)}, r"w = -0.2 is outside \[0, 1\]", id="w below 0"),
         pytest.param({"side": "hypotesis"}, "Did you mean 'hypothesis'", id="unknown side"),
         pytest.param({"correlation": "kendal"}, "Did you mean 'kendall'", id="unknown correlation"),

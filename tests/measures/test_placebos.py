@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmx_grid.measures.correlation import pearson
+from bmx_grid.measures.correlation import correlate, pearson
 from bmx_grid.measures.placebos import (
     NO_DONOR,
     Selected,
@@ -126,6 +126,18 @@ def test_a_rank_correlation_takes_ranks_of_human_scores(kind):
     np.testing.assert_allclose(one.weights, other.weights)
     assert abs(one.weights[0] / one.own - 0.5) < 0.05
     assert abs(fit_term("pearson", [skewed]).weights[0] - one.weights[0]) > 0.05  # the case can tell
+
+
+@pytest.mark.parametrize("kind", ["spearman", "kendall"])
+def test_a_term_that_gains_by_ranks_squared_and_not_by_the_correlation_asked_for_is_left_out(kind):
+    abstained = 0
+    for seed in range(60):
+        part = selected(n=8, weight=0.1, noise=1.0, seed=seed)
+        found = fit_term(kind, [part])
+        gain = correlate(kind, found.scores(part.base, part.term), part.human) - correlate(kind, part.base, part.human)
+        abstained += not found.weights.any()
+        assert gain > 0 or (found.own == 1 and not found.weights.any())
+    assert 0 < abstained < 60, "the cases can tell"
 
 
 def test_a_metric_that_would_get_a_negative_weight_is_left_out():

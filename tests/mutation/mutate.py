@@ -84,7 +84,7 @@ NEARBY = {
     "fixed": ("fixed", "questions"),
     "scorer": ("scorer", "by_recipe"),
     "boosted": ("boosting",),
-    "engine": ("engine", "explain"),
+    "engine": ("engine", "explain", "scorer"),
     "regression": ("fits",),
     "density": ("fits",),
     "shown": ("shown", "forest_rows"),
