@@ -66,6 +66,8 @@ def test_what_survives(gain, holm, survives, lost):
     given = Given(table({names: peaked(0.5, gain=gain)}), AT, frames=frames({names: gain}, holm=holm))
     found = given.ask(tested.declared)
     assert (found.survives.tolist(), found.lost.tolist()) == ([survives], [lost])
+    one = tested.gains_with_intervals(given.frames)[names]
+    assert (one.survives, one.lost) == (survives, lost)
 
 
 def test_the_interval_of_a_gain_is_that_of_the_published_point_whatever_else_was_tested():

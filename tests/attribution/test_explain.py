@@ -8,7 +8,7 @@ import pytest
 from fakes import HashMetric
 from pairs import explain, items, request_of, score, truth_of
 
-from bmx_grid.attribution.engine import score_items, score_requests
+from bmx_grid.attribution.engine import score_items, score_requests, texts_at_once
 from bmx_grid.attribution.explain import _generator, count_texts, explain_items, explanation_identity, item_key
 from bmx_grid.errors import BmxError, ExplainError
 from bmx_grid.explainers.base import Explainer
@@ -35,6 +35,14 @@ class Halves(Explainer):
 
     def count_texts(self, n_words):
         return self.samples
+
+
+@pytest.mark.parametrize(
+    ("cost", "most", "at_once"), [("light", 5000, 5000), ("model", 5000, 500), ("light", 1, 1), ("model", 7, 1)]
+)
+def test_results_of_a_large_model_are_reported_and_saved_ten_times_as_often(cost, most, at_once, monkeypatch):
+    monkeypatch.setattr(HashMetric, "cost", cost)
+    assert texts_at_once(HashMetric(), most) == at_once
 
 
 def same(one, other):

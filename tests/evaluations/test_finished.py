@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from some_settings import finished
 
+from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.errors import BmxError
 from bmx_grid.evaluations.base import Evaluation, check_rows
 from bmx_grid.evaluations.boost_judging import Rated, joint_samples
-from bmx_grid.evaluations.held_out import Held
+from bmx_grid.evaluations.held_out import Entry, Held, on_others
 
 
 def test_words_are_those_of_the_texts_or_those_that_an_explanation_speaks_of():
@@ -58,6 +59,18 @@ def test_rows_are_counted():
 def rated(labels, seed=0):
     base, human = np.random.default_rng(seed).normal(size=(2, len(labels)))
     return Rated(base, human, np.array(labels), np.ones(len(labels), dtype=bool))
+
+
+def test_a_pair_that_no_other_chooses_for_leaves_the_others_their_choices():
+    mean, rng = FeatureMix(feature="mean"), np.random.default_rng(3)
+    pairs = [rated(range(9), seed) for seed in range(3)]
+    entries = [Entry(mean, rng.normal(size=(9, 2))) for _ in pairs]
+    everyone = np.ones(9, dtype=bool)
+    free = [{1: everyone, 2: everyone}, {}, {0: everyone, 1: ~everyone}]
+    found = on_others("pearson", ("a", "b", "c"), pairs, entries, free)
+    assert [one and one.chosen_on for one in found] == [
+        *("b, c without shared clusters", None, "a without shared clusters")
+    ]
 
 
 def held_by(one, seed=1):

@@ -104,6 +104,14 @@ def test_a_metric_that_is_fitted_once_or_on_systems_that_others_find_best_is_not
     assert {(row.systems, row.fitted) for row in found.correlations} == {(3, AS_SCORED), (4, AS_SCORED), (4, ON_THESE)}
 
 
+def test_a_system_without_a_human_score_is_none_of_the_best():
+    setting = finished(Ter())
+    human = Judgements({"da": np.full(len(setting.items), np.nan)}, systems={"da": {n: HUMAN[n] for n in "ABC"}})
+    setting = dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, judgements=human))
+    found = TopSystemsEvaluation(resamples=0).evaluate(setting)
+    assert {(row.systems, row.system) for row in found.ranks} == {(3, "A"), (3, "B"), (3, "C")}
+
+
 def test_intervals_hold_the_value():
     row = by_cell(TopSystemsEvaluation(resamples=100).evaluate(finished(Ter())))[4, AS_SCORED, "pearson"]
     assert row.low <= row.value <= row.high

@@ -159,6 +159,7 @@ def test_where_pairs_are_drawn_each_group_with_a_pair_has_one():
     human = np.random.default_rng(3).normal(size=len(groups))
     found = agreement.SegmentPairs.of(human, groups, max_pairs=50)
     assert len(found.first) < 70
-    assert (found.of_group > 0).tolist() == [True, False, True, True, False, True]
+    assert found.of_group[[0, 1, 3, 4]].tolist() == [1, 0, 1, 0]
+    assert found.of_group[2] > found.of_group[5] > 10, "in proportion to their pairs"
     assert (groups[found.first] == groups[found.second]).all() and (found.first != found.second).all()
     assert found.weight.sum() == pytest.approx(1)
