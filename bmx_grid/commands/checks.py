@@ -191,7 +191,7 @@ def _logging(node: Any, where: Path) -> Iterator[Refusal]:
         if path[-1] == "class" and value in HANDLERS:
             continue
         if path[-1] in ("()", ".", "class", "factory", "_target_") or set(path) & {"()", "."}:
-            yield Refusal(path, f"'{value}' is not built; of logging classes only {', '.join(HANDLERS)} are")
+            yield Refusal(path, f"'{value}' is not built; use one of {', '.join(HANDLERS)}")
         elif isinstance(value, str) and (
             (value.startswith(("ext://", "cfg://")) and value not in STREAMS)
             or ("${" in value and not value.startswith(OUTPUT))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bmx_grid.commands.loader import CheckedLoader
 
 MAX_JOBS = 10_000  # of a multirun, which Hydra lists before the first one starts
+MOST_SHOWN = 200  # characters of a job's name in a message
 
 
 class Job(NamedTuple):
@@ -71,10 +72,11 @@ def run_several(loader: CheckedLoader, config_name: str, overrides: list[str]) -
     if not dry:
         _gather(jobs, Path(str(config.hydra.sweep.dir)))
     for job in jobs:
+        name = job.name if len(job.name) <= MOST_SHOWN else f"{job.name[:MOST_SHOWN]}…"
         if job.n_failed:
-            print(f"{counted(job.n_failed, 'part')} of {job.name} failed; the table above says why.", file=sys.stderr)
+            print(f"{counted(job.n_failed, 'part')} of {name} failed; the table above says why.", file=sys.stderr)
         if job.mistake or job.crash:
-            print(masked_address(f"error: {job.name}: {job.mistake or job.crash}"), file=sys.stderr)
+            print(masked_address(f"error: {name}: {job.mistake or job.crash}"), file=sys.stderr)
     if any(job.n_failed or job.crash for job in jobs):
         return 1
     return 0 if not any(job.mistake for job in jobs) else 2 if all(job.mistake for job in jobs) else 1

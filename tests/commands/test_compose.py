@@ -128,6 +128,14 @@ def test_a_job_of_a_multirun_is_checked_like_a_sweep(folder):
     assert not (folder / "outputs" / "good").exists()
 
 
+def test_a_long_value_of_a_multirun_is_shown_in_part(folder, capsys):
+    assert compose.compose_and_run([*QUIET, "--multirun", "dry_run=true", f"grid.p.stop=.,{'y/' * 400}"]) == 2
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error:")]
+    assert len(said) == 2
+    assert all(len(line) < 600 for line in said)
+    assert any("…: output_dir: the path" in line and "is too long; use at most" in line for line in said), said
+
+
 @pytest.mark.parametrize("logging", ["default", "stdout", "disabled", "none"])
 def test_hydras_own_logging_can_be_chosen(logging, folder):
     assert compose.compose_and_run([*QUIET, "dry_run=true", f"hydra/job_logging={logging}"]) == 0

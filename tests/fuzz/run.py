@@ -39,7 +39,7 @@ LENGTH = 1_200
 # What a sentence says when it names the way out: what is expected, what there is, or what to do.
 WAY_OUT = re.compile(
     r"\b(expect\w*|must|needs|there (are|is)|did you mean|can be|may (be|have)|at (most|least)|is it|instead|one each"
-    r"|perhaps|broken line|is outside|a valid"
+    r"|perhaps|broken line|is outside|a valid|available"
     r"|leave|write|give|set|choose|use|add|list|raise|name|names|put|save|download|copy|check|replace|rename|install"
     r"|delete|correct|keep|score it in|take|close|quote|unpack|pass|shorten|lower|show)\b",
     re.IGNORECASE,

@@ -90,6 +90,12 @@ def test_fleiss_equals_the_library(chance, method):
     assert found.value == pytest.approx(inter_rater.fleiss_kappa(table, method=method), abs=1e-12)
 
 
+@pytest.mark.parametrize("chance", ["pooled", "uniform"])
+def test_with_one_category_there_is_no_agreement_beyond_chance(chance):
+    found = fleiss_kappa(np.full((5, 3), 2.0), chance=chance, resamples=0)
+    assert found.observed == 0 and np.isnan(found.value)
+
+
 def test_fleiss_example():
     """Two of three agree on the first item, all on the others: p(A) = (1/3 + 1 + 1)/3, shares 5/9 and 4/9."""
     given = [[1, 1, 2], [1, 1, 1], [2, 2, 2]]
