@@ -72,6 +72,10 @@ def iterate_by_hand(score, p: float, w: float):
     return lambda pair: w * score(pair) + (1 - w) * power_mean(erasure_by_hand(score, pair), p)
 
 
+def test_no_items_have_no_scores():
+    assert BoostedMetric(Chrf(), Erasure(), 1.0, 0.5).score([]).shape == (0,)
+
+
 def test_a_metric_whose_lower_scores_are_better_is_refused():
     with pytest.raises(ConfigError, match="Ter: lower scores are better"):
         BoostedMetric(Ter(), Erasure(), 1.0, 0.5)
