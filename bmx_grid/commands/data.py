@@ -18,6 +18,7 @@ from bmx_grid.commands.user_yaml import parse_yaml
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.download.command import check, download
+from bmx_grid.datasets.tables import FORMATS
 from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.errors import BmxError, ConfigError, unknown
 from bmx_grid.segments import SegmentSet, clusters
@@ -67,6 +68,9 @@ class Settings:
     def _reader(self, name: str) -> DatasetReader:
         if is_table(name):
             self.others, name = {**self.others, "path": name}, "tabular"
+        if name not in options("dataset") and os.sep in name:
+            kind = "a folder" if Path(name).is_dir() else "no table"
+            raise ConfigError(f"{name[:200]} is {kind}; name a file that ends in {', '.join(FORMATS)}, or a data set.")
         if name not in options("dataset"):
             raise ConfigError(unknown("data set", name, [*options("dataset"), "all"]))
         node = load_option("dataset", name)
