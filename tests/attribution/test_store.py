@@ -92,6 +92,15 @@ def test_a_chunk_counts_before_it_is_merged(tmp_path):
     assert place.missing(KEYS[:5]) == [3, 4]
 
 
+def test_what_is_missing_lies_below_between_or_above_what_is_there(tmp_path):
+    ordered = sorted(range(40), key=KEYS.__getitem__)
+    for number, there in enumerate(([0], [39], [19], [0, 39], [5, 6, 30])):
+        place = fill(tmp_path / str(number), [[ordered[at] for at in there]])
+        absent = [KEYS[ordered[at]] for at in range(40) if at not in there]
+        assert place.missing(absent) == list(range(len(absent)))
+        assert {KEYS[at] for at in place.missing(KEYS)} == set(absent)
+
+
 def test_repeated_keys_are_missing_once(tmp_path):
     place = store.slot(tmp_path, ("m", "e"), IDENTITY, "data", "de-en", READS)
     assert place.missing([KEYS[0], KEYS[1], KEYS[0]]) == [0, 1]

@@ -186,8 +186,9 @@ def test_clusters_of_items_keep_their_items():
         counted.append((len(scores), len(np.unique(item))))
         return float(scores[0])
 
-    compare(x, y, human, cluster, item=item, statistic=count, resamples=50)
+    found = compare(x, y, human, cluster, item=item, statistic=count, resamples=50)
     assert set(counted) == {(12, 12)}
+    assert (found.clusters, found.systems) == (6, 0)
 
 
 @pytest.mark.parametrize("statistic", ["pearson", "spearman", "kendall"])
