@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -76,6 +77,15 @@ def test_the_interval_of_a_gain_is_that_of_the_published_point_whatever_else_was
     for frame in (some["tests"], some["tests"].iloc[::-1]):
         found = tested.gains_with_intervals({**some, "tests": frame})[names]
         assert (found.low, found.high) == pytest.approx((0.08, 0.12))
+
+
+@pytest.mark.parametrize("change", [{"level": "system"}, {"grouping": "item"}, {"point": "best"}], ids=str)
+def test_tests_of_systems_of_groups_and_of_other_points_are_not_those_of_the_gain(change):
+    names = ("d", "a", "m", "lime")
+    some = frames({names: 0.1}, half=0.02)
+    another = some["tests"].assign(low=-9.0, high=9.0, **change)
+    found = tested.gains_with_intervals({**some, "tests": pd.concat([another, some["tests"]])})[names]
+    assert (found.low, found.high) == pytest.approx((0.08, 0.12))
 
 
 def test_an_interval_of_another_statistic_does_not_stand_beside_the_gain():
@@ -237,8 +247,6 @@ def test_large_tables_are_left_to_the_user(monkeypatch):
 
 
 def test_the_ceiling_is_shown_beside_correlations_where_raters_are_published():
-    import pandas as pd
-
     known = pd.DataFrame(
         {
             **{"dataset": ["d", "d", "other"], "language_pair": ["a", "a", "a"], "human": ["z_mean", "hter", "z"]},
@@ -266,8 +274,6 @@ def test_settings_nothing_improves_have_a_zero_mean_and_no_sign_test():
 
 
 def test_the_spread_over_seeds_stands_beside_the_interval():
-    import pandas as pd
-
     rows = [
         {"dataset": "d", "language_pair": pair, "metric": "m", "explainer": "lime", "seed": seed, "point": point}
         | {"gain": gain if point == "published" else 9.0}
@@ -402,6 +408,16 @@ def test_of_a_single_setting_gain_placebos_and_selection_have_its_own_intervals(
     assert [row[name].shown for name in ("settings", "mean gain", "low", "high")] == [
         *("1", "+0.10000", "+0.08000", "+0.12000")
     ]
+
+
+@pytest.mark.parametrize(("n_metrics", "more"), [(2, ""), (3, "and 2 more")])
+def test_four_single_gains_are_named_and_the_rest_is_counted(n_metrics, more):
+    gains = {("d", pair, f"m{number}", "lime"): 0.1 for pair in "ab" for number in range(n_metrics)}
+    surfaces = {names: peaked(0.5, gain=0.1) for names in gains}
+    (sentence,) = analyse(table(surfaces), AT, frames=frames(gains)).ask(established.compute).established_in_words
+    singles = sentence.partition("; single gains: ")[2].partition(";")[0]
+    assert singles.count(" on d ") == 4
+    assert singles.endswith(more)
 
 
 def test_fewer_than_three_clusters_have_no_interval_of_the_mean_and_it_is_said_once_with_what_to_do():
