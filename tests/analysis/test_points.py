@@ -139,6 +139,16 @@ def test_a_signature_names_a_table_by_file_and_folder():
     assert len(said["select.from"].partition("@")[2]) == len(said["sha256"]) == 12
 
 
+def test_tables_whose_numbers_differ_have_other_signatures():
+    made = table(one("d", "a"))
+    at, correlation = made.p.copy(), made.correlation.copy()
+    at[-1] += 1
+    correlation[0, 0, 0] += 1e-12
+    others = [made, dataclasses.replace(made, p=at), dataclasses.replace(made, correlation=correlation)]
+    assert len({signature(Given(other, Options())) for other in others}) == 3
+    assert len({signature(Given(made, Options(select_from=other))) for other in others}) == 3
+
+
 def test_points_say_what_was_asked_and_what_is_used():
     analysis = analyse(table(one(explainer="shap")), Options(fixed={"shap": Point(p=-0.95, w=0.5)}))
     assert signature(analysis).endswith("|points:shap(w0.5,p-1)")

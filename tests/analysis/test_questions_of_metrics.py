@@ -78,8 +78,10 @@ def test_ranks_come_before_the_size_of_a_correlation():
 def test_a_metric_without_a_rank_stands_below_those_that_have_one():
     rows = [correlation(name, value) for name, value in (("none", 0.6), ("first", 0.5), ("zero", 0.7), ("second", 0.4))]
     ranking = [rank("first", 1), rank("second", 2), rank("zero", 0)]
-    _, (brief, _) = asked(agreement, correlations=rows, ranking=ranking)
+    _, (brief, whole) = asked(agreement, correlations=rows, ranking=ranking)
     assert [row[1].value for row in brief.rows] == ["first", "second", "zero", "none"]
+    assert whole.frame()["segment rank"].tolist() == pytest.approx([1, 2, math.nan, math.nan], nan_ok=True)
+    assert [row[2].shown.partition("]")[2].strip() for row in brief.rows] == ["1", "2", "", ""]
 
 
 def test_the_ceiling_of_the_shown_judgement_stands_below_the_metrics():

@@ -83,6 +83,13 @@ def test_of_settings_that_nothing_improves_the_one_that_loses_most_is_drawn():
     assert shown.settings_to_draw(analysis) == [0, 1]
 
 
+def test_a_control_is_shown_first_only_where_there_is_nothing_else():
+    control, real = ("d", "a", "m", "random"), ("d", "a", "m", "shap")
+    assert shown.first_to_show(analyse(table({control: flat(), real: flat()}))) == 1
+    assert shown.first_to_show(analyse(table({control: peaked(0.5), real: flat()}))) == 1
+    assert shown.first_to_show(analyse(table({control: flat()}))) == 0
+
+
 def test_gains_at_the_fixed_points(analysis):
     assert shown.gains_of(analysis, "lime", "language_pair")["b"].tolist() == pytest.approx([0.2])
     assert shown.gains_of(analysis, "lime", "dataset")["d"].tolist() == pytest.approx([0.1, 0.2])

@@ -126,7 +126,7 @@ def test_names_are_the_parts_that_tell_folders_apart():
     [
         ((scores(),), "two or more"),
         (
-            (scores(), scores().assign(human=[0.0, *scores()["human"][1:]])),
+            (scores(), scores().assign(human=[0.0, 0.5, *scores()["human"][2:]])),
             f"segment '0' has the human score {scores()['human'][0]:g} in a and 0 in b",
         ),
         ((scores(), scores().assign(metric="other")), "no setting in common"),
