@@ -12,6 +12,7 @@ from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.errors import BmxError
 from bmx_grid.evaluations.base import Evaluation, check_rows
 from bmx_grid.evaluations.boost_judging import Rated, joint_samples
+from bmx_grid.evaluations.gained import Pair
 from bmx_grid.evaluations.held_out import Entry, Held, on_others
 
 
@@ -54,6 +55,15 @@ def test_rows_are_counted():
     names = {"dataset": ["d", "d"], "language_pair": ["a", "b"]}
     assert check_rows(Declares(), "things", {**names, "one": [1.0, 2.0], "two": ["a", "b"]}) == 2
     assert check_rows(Declares(), "things", {"one": [], "two": []}) == 0
+
+
+@pytest.mark.parametrize("lacking", [{"boosted"}, {"against"}, {"boosted", "against"}, set()], ids=sorted)
+def test_a_gain_needs_both_scores_of_every_segment(lacking):
+    human, boosted, against = np.random.default_rng(2).normal(size=(3, 12))
+    scores = {"boosted": boosted, "against": against}
+    for name in lacking:
+        scores[name][3] = np.nan
+    assert np.isnan(Pair(**scores, chosen_on="others").gain("pearson", human)) == bool(lacking)
 
 
 def rated(labels, seed=0):
