@@ -90,6 +90,11 @@ def counted(count: int, thing: str, things: str | None = None) -> str:
     return f"{count:,} {thing if count == 1 else several}"
 
 
+def shortened(text: str, most: int) -> str:
+    """The text; of one with more than `most` characters the first `most` - 3 and an ellipsis."""
+    return text if len(text) <= most else f"{text[: most - 3]}…"
+
+
 def visible(text: str) -> str:
     """`text` in one line: line breaks, other control characters and half characters are written as escapes.
 

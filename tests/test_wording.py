@@ -14,6 +14,7 @@ from bmx_grid.wording import (
     number,
     point_in_words,
     setting_label,
+    shortened,
     typeset,
     visible,
     with_interval,
@@ -132,3 +133,8 @@ def test_file_names_fit_and_tell_names_apart():
 @pytest.mark.parametrize("name", ["../../x", "a\nb", "<script>", "a\u202eb", "half\udc80", 'a"b', "a\0b"])
 def test_no_sign_in_a_file_name_can_do_harm(name):
     assert re.fullmatch(r"[\w+.,() -]+", file_stem(name, "y"))
+
+
+@pytest.mark.parametrize(("length", "shown"), [(0, ""), (60, "x" * 60), (61, "x" * 57 + "…"), (900, "x" * 57 + "…")])
+def test_a_long_text_is_shown_in_part(length, shown):
+    assert shortened("x" * length, 60) == shown

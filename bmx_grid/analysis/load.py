@@ -161,8 +161,7 @@ def _settings(table: pa.Table, origin: str) -> tuple[tuple[Setting, ...], NDArra
     sorted_by = ("dataset", "explainer", "metric", "language_pair")
     for name in sorted_by:
         code = code * len(columns[name][0]) + columns[name][1]
-    n_codes = int(np.prod([len(columns[name][0]) for name in sorted_by]))
-    there = np.flatnonzero(np.bincount(code, minlength=n_codes))
+    there = np.flatnonzero(np.bincount(code))
     settings = []
     for one in there:
         names, rest = {}, int(one)

@@ -11,6 +11,7 @@ from typing import Any
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import Component, canonical_json
+from bmx_grid.wording import shortened
 
 TARGET = "_target_"
 
@@ -89,5 +90,4 @@ def _differences(own: Any, given: Any, key: str = "") -> Iterator[str]:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:57]}…"
+    return shortened(json.dumps(value, ensure_ascii=False), 60)

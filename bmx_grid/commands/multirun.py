@@ -14,7 +14,7 @@ from bmx_grid.commands.composed import refuse_leaks, run_config, unresolved
 from bmx_grid.errors import BmxError, ConfigError
 from bmx_grid.masking import masked_address
 from bmx_grid.terminal import say
-from bmx_grid.wording import counted
+from bmx_grid.wording import counted, shortened
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -72,7 +72,7 @@ def run_several(loader: CheckedLoader, config_name: str, overrides: list[str]) -
     if not dry:
         _gather(jobs, Path(str(config.hydra.sweep.dir)))
     for job in jobs:
-        name = job.name if len(job.name) <= MOST_SHOWN else f"{job.name[:MOST_SHOWN]}…"
+        name = shortened(job.name, MOST_SHOWN)
         if job.n_failed:
             print(f"{counted(job.n_failed, 'part')} of {name} failed; the table above says why.", file=sys.stderr)
         if job.mistake or job.crash:

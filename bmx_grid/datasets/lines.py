@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from bmx_grid.datasets.archives import GZIP, archive_members
 from bmx_grid.datasets.numbers import finite_or_nan
 from bmx_grid.errors import DataError
-from bmx_grid.wording import counted, visible
+from bmx_grid.wording import counted, shortened, visible
 
 ENCODINGS = {  # byte-order marks; the longer ones first, since others are prefixes of them
     b"\xff\xfe\x00\x00": "UTF-32",
@@ -63,8 +63,7 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or error
-        name = visible(str(path))
-        shown = name if len(name) <= 300 else f"{name[:297]}…"
+        shown = shortened(visible(str(path)), 300)
         raise DataError(f"{shown}: cannot be read ({reason}); give the name of a file that can.") from error
 
 
