@@ -27,8 +27,9 @@ class Gain(Protocol):
 class Chosen:
     """A boost fitted on all segments of `chosen_on`, with what such a choice gains on segments that did not choose.
 
-    boost_name: the option of the group `boost`. gain: over the metric alone; beyond_length: over the metric with a
-    length term. how: on which segments the two were judged, in words. correlation: what it was chosen and judged by.
+    boost_name: the option of the group `boost`. gain: over the metric alone; beyond: over
+    a curve of score and lengths. verdict: on such a choice; how: on which segments it was judged, in words.
+    correlation: what it was chosen and judged by.
     """
 
     boost_name: str
@@ -36,6 +37,7 @@ class Chosen:
     fitted: Fitted
     chosen_on: tuple[ChosenOn, ...]
     gain: Gain
-    beyond_length: Gain
+    beyond: Gain
+    verdict: str
     how: str
     correlation: Kind = "pearson"

@@ -41,8 +41,9 @@ def recipes_in_words() -> str:
         one = read_recipe(FOLDER / f"{name}.json")
         data = ", ".join(dict.fromkeys(part.dataset for part in one.chosen_on))
         lines.append(
-            f"{name}: {one.metric.name} boosted by {one.explainer.name} with {one.boost_name}, chosen on {data}; gain "
-            f"{interval(one.gain)}, beyond length {interval(one.beyond_length)} ({one.gain.how})"
+            f"{name}: {one.metric.name} boosted by {one.explainer.name} with {one.boost_name}, chosen on {data}; "
+            f"{one.verdict}, gain {interval(one.gain)}, beyond score and length {interval(one.beyond)} "
+            f"({one.gain.how})"
         )
     return "\n".join(lines) or "No recipe is embedded; a sweep writes recipes into its folder, as recipes/NAME.json."
 

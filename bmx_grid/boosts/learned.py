@@ -16,22 +16,11 @@ from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import Kind, average_ranks
 from bmx_grid.measures.placebos import log_words
-from bmx_grid.measures.resampling import bounds, codes, draws, interval_levels, number_of
+from bmx_grid.measures.resampling import codes, number_of
 from bmx_grid.ragged import Ragged
 
 SIDES = ("ground_truth", "hypothesis")
 PENALTIES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # the variance of the human scores is 1
-CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True, eq=False)
-class Coefficient:
-    """What one standard deviation of a feature adds, in standard deviations of the human scores, with an interval."""
-
-    name: str
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -77,25 +66,6 @@ class Learned(Boost):
 
     def restored(self, constants: Mapping[str, Any]) -> Linear:
         return read_linear(constants, self.names())
-
-    def coefficients(self, kind: Kind, parts: Sequence[Part], resamples: int, seed: int) -> list[Coefficient]:
-        """The base and every feature with 95 % intervals of the cluster bootstrap; all 0 where it abstains.
-
-        Clusters are drawn with their segments in all parts. The penalty stays the chosen one: an interval says how
-        much a coefficient depends on the segments, not on the choice.
-        """
-        names = ("base", *self.names())
-        fitted, penalty = fit_ridge(self, kind, parts, self.names())
-        used = [one for one in parts if one.decides]
-        if fitted.abstains:
-            return [Coefficient(name, 0.0, 0.0, 0.0) for name in names]
-        moments = _Moments.of(kind, used)
-        value = _solved(moments.whole[None], np.array([penalty]))[0]
-        weights = draws(np.random.default_rng(seed), moments.clusters, resamples)
-        samples = _solved(moments.covariances(weights), np.full(len(weights), penalty))
-        low, high = bounds(samples.T, interval_levels(CONFIDENCE, moments.clusters))
-        rows = zip(names, value.tolist(), low.tolist(), high.tolist(), strict=True)
-        return [Coefficient(*row) for row in rows]
 
 
 def fit_ridge(spec: Learned, kind: Kind, parts: Sequence[Part], names: Sequence[str]) -> tuple[Linear, float]:

@@ -18,7 +18,7 @@ from bmx_grid.identity import digest
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.storage.files import write_text
 
-VERSION = 1
+VERSION = 2
 SUFFIXES = (".json", ".yaml", ".yml")
 MAX_BYTES = 2**20  # a recipe has a few kilobytes
 UNSIGNED = "signature"
@@ -64,7 +64,8 @@ class Recipe:
     """A chosen boost of a metric by an explainer.
 
     boost_name: the option of the group `boost`; boost: its settings; constants: those of its `Fitted`.
-    correlation: what it was chosen by. gain: over the metric alone; beyond_length: over the metric with a length term.
+    correlation: what it was chosen by. gain: over the metric alone; beyond: over a curve of score
+    and lengths; verdict: that of the sweep that chose it.
     seed: of the draws of the explainer; None where nothing is random. date: of the choice, as YYYY-MM-DD.
     signature: names the parts, and has a digest of all else in the file.
     """
@@ -79,7 +80,8 @@ class Recipe:
     correlation: Kind
     chosen_on: tuple[ChosenOn, ...]
     gain: HeldOut
-    beyond_length: HeldOut
+    beyond: HeldOut
+    verdict: str
     seed: int | None = None
     date: str
     signature: str = ""

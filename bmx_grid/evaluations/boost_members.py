@@ -1,4 +1,4 @@
-"""A setting as boosts see it: the segments they are judged on, their features, and what is chosen of these."""
+"""A setting as boosts see it: the segments they are judged on, and their features."""
 
 from __future__ import annotations
 
@@ -9,45 +9,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.boosts.base import Boost
-from bmx_grid.boosts.combined import Combined
-from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
-from bmx_grid.boosts.terms import Length
+from bmx_grid.boosts.fixed import Fixed
+from bmx_grid.boosts.identified import Identity
+from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import Finished, Floats
-from bmx_grid.evaluations.boost_judging import COMBINED, LENGTH, METRIC, REASSIGNED
 from bmx_grid.evaluations.chosen import Flags
-from bmx_grid.evaluations.held_out import Entry, Ints, Rated
+from bmx_grid.evaluations.held_out import Ints, Rated
 from bmx_grid.evaluations.points import FOLDS, cross_fitting_folds
-from bmx_grid.evaluations.reassigned import donors_of
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.grid_resampling import folds_of
-from bmx_grid.measures.placebos import NO_DONOR, log_words
+from bmx_grid.measures.placebos import NO_DONOR, donors
 from bmx_grid.measures.resampling import codes
 from bmx_grid.measures.weighted_grids import Sample
 from bmx_grid.metrics.random import RandomMetric
 
-OWN_LENGTH = Length()
-Entries = dict[tuple[str, str], list[Entry]]  # by boost and against, one for each draw
+REASSIGNED_PLACE = 2  # in the seed
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A setting as boosts see it: n of N segments.
+    """A setting as boosts see it.
 
-    labels: n clusters; features: float64[n, k] of each boost that can be made of some segment; lengths: float64[n, 2]
-    log words; donors: int64[n] for each draw; fold_of: int64[n].
+    labels: n clusters; features: float64[n, k] of each boost that can be made; lacking: why others cannot, by name;
+    donors: int64[n] for each draw, which segment each gets its attributions from; roles: of the texts that
+    `rated.log_words` counts.
     """
 
     rated: Rated
     labels: NDArray[np.str_]
     features: Mapping[str, Floats]
-    lengths: Floats
+    lacking: Mapping[str, str]
     donors: tuple[Ints, ...]
-    fold_of: Ints
+    roles: tuple[str, ...]
 
     @property
     def can_reassign(self) -> bool:
         """Whether every segment has another cluster to get attributions from."""
         return bool(len(self.labels)) and not any((of == NO_DONOR).any() for of in self.donors)
+
+    def reassigned(self, boost: Boost, name: str) -> list[Floats]:
+        """The features of a boost with the attributions of other segments, one for each draw."""
+        if not self.can_reassign:
+            return []
+        features, theirs = self.features[name], np.array(boost.of_attributions())
+        return [np.where(theirs, features[donor], features) for donor in self.donors]
 
     def on_all(self, scores: Floats) -> Floats:
         """float64[N] from float64[n]; NaN for the others."""
@@ -72,122 +77,104 @@ class Preparation:
 
     def members(self, settings: Sequence[Finished], labels: Sequence[Sequence[str] | NDArray[np.str_]]) -> list[Member]:
         """Members whose codes of clusters are the same in all of them; labels: N of each setting."""
-        return _numbered([self.member(setting) for setting in settings], labels)
+        members = [self.member(setting) for setting in settings]
+        own = [np.asarray(of, dtype=np.str_)[one.rated.used] for one, of in zip(members, labels, strict=True)]
+        ends = np.cumsum([len(of) for of in own])[:-1]
+        parts = np.split(codes(np.concatenate(own)), ends)
+        return [
+            replace(one, labels=of, rated=replace(one.rated, clusters=part))
+            for one, of, part in zip(members, own, parts, strict=True)
+        ]
 
     def member(self, setting: Finished) -> Member:
-        """Raises DataError where a boost cannot be made of the attributions."""
-        human, base = setting.segments.human_scores, setting.scores.base_scores
+        """Raises DataError where a boost cannot be made of the attributions at all."""
         labels = np.asarray(setting.clusters, dtype=np.str_)
+        features, lacking = {}, {}
         if setting.explainer is None:
-            used = np.isfinite(human) & np.isfinite(base)
-            sample = Sample.of(
-                np.zeros((int(used.sum()), 1)), base[used], human[used], np.ones(1), labels[used],
-                kind=self.spec.correlation,
-            )  # fmt: skip
-            rated = Rated(base[used], human[used], sample.cluster, used)
-            nothing = np.empty((len(rated.base), 0))
-            return Member(rated, labels[used], {}, nothing, (), folds_of(sample, FOLDS, self.fold_seed))
-        own = setting.inputs(self.spec)
-        features = {name: self._features(boost, setting) for name, boost in self.boosts.items()}
-        defined = {
-            name: _spread(which, np.logical_and.reduce(np.isfinite(columns), axis=1))
-            for name, (which, columns) in features.items()
-        }
-        # a boost that reads a side without attributions takes no segment from the others
-        features = {name: found for name, found in features.items() if (defined[name] & own.used).any()}
-        used = np.logical_and.reduce([own.used, *(defined[name] for name in features)])
-        fold_of = np.full(len(used), -1, dtype=np.int64)
-        fold_of[own.used] = cross_fitting_folds(self.spec, setting, self.fold_seed)
-        truth, hypothesis = setting.scores.ground_truth, setting.scores.hypothesis
-        n_words = own.lengths[used[own.used]]
-        donors = tuple(donors_of(setting, n_words, labels[used], self.seed, draw) for draw in range(self.draws))
+            used = np.isfinite(setting.segments.human_scores) & np.isfinite(setting.scores.base_scores)
+        else:
+            used = setting.inputs(self.spec).used
+            for name, boost in self.boosts.items():
+                reason = _differs(boost, setting)
+                found = None if reason else boost.features(setting.scores.ground_truth, setting.scores.hypothesis)
+                if found is not None and not (np.isfinite(found).all(axis=1) & used).any():
+                    reason = "it reads a side that has no attributions here"
+                if reason or found is None:
+                    lacking[name] = reason
+                else:
+                    features[name] = found
+            # one set of segments for all boosts that can be made here
+            used = np.logical_and.reduce([used, *(np.isfinite(found).all(axis=1) for found in features.values())])
+        base, human, own = setting.scores.base_scores[used], setting.segments.human_scores[used], labels[used]
+        roles = setting.worded
+        counts = np.column_stack([setting.word_counts(role)[used] for role in roles])
+        rated = Rated(
+            base=base,
+            human=human,
+            log_words=np.log(np.maximum(counts, 1).astype(np.float64)),
+            clusters=codes(own),
+            items=codes(np.array([segment.id for segment in setting.segments.segments], dtype=np.str_)[used]),
+            fold_of=self._folds(setting, used, base, human, own),
+            used=used,
+        )
         return Member(
-            Rated(base[used], human[used], codes(labels[used]), used),
-            labels[used],
-            {name: _rows(columns, used[which]) for name, (which, columns) in features.items()},
-            log_words(truth, hypothesis)[used],
-            donors,
-            fold_of[used],
+            rated,
+            own,
+            {name: found if used.all() else found[used] for name, found in features.items()},
+            lacking,
+            tuple(self._donors(setting, used, own, draw) for draw in range(self.draws)) if features else (),
+            tuple(roles),
         )
 
-    def _features(self, boost: Boost, setting: Finished) -> tuple[Flags, Floats]:
-        """bool[N] which segments these are of, and float64[n, k]. The means of a grid are made once for all."""
-        if isinstance(boost, PowerMeanGrid) and boost.shift == "paper":
-            given = setting.inputs(replace(boost.spec, correlation=self.spec.correlation))
-            return given.used, given.means
-        everyone = np.ones(len(setting.segments), dtype=np.bool_)
-        return everyone, boost.features(setting.scores.ground_truth, setting.scores.hypothesis)
+    def _folds(self, setting: Finished, used: Flags, base: Floats, human: Floats, labels: NDArray[np.str_]) -> Ints:
+        """The folds of the grid's cross-fitted points."""
+        if setting.explainer is None:
+            nothing, kind = np.zeros((len(base), 1)), self.spec.correlation
+            return folds_of(Sample.of(nothing, base, human, np.ones(1), labels, kind=kind), FOLDS, self.fold_seed)
+        own = setting.inputs(self.spec).used
+        return cross_fitting_folds(self.spec, setting, self.fold_seed)[used[own]]
 
-    def entries(self, member: Member) -> Entries:
-        """What is chosen on a setting alone."""
-        found: Entries = {(LENGTH, METRIC): [Entry(OWN_LENGTH, member.lengths)]}
-        for name, features in member.features.items():
-            boost = self.boosts[name]
-            found[name, METRIC] = [Entry(boost, features)]
-            found[name, LENGTH] = [Entry(boost, features, member.lengths)]
-            if member.can_reassign:
-                theirs = np.array(boost.of_attributions())
-                found[name, REASSIGNED] = [
-                    Entry(boost, features[of] if theirs.all() else np.where(theirs, features[of], features))
-                    for of in member.donors
-                ]
-        return found
-
-    def combined_entries(self, member: Member, others: Mapping[str, Floats]) -> Entries:
-        """What is chosen where other metrics are at hand; others: float64[N] scores by metric."""
-        columns = np.column_stack([scores[member.rated.used] for scores in others.values()])
-        found: Entries = {(COMBINED, METRIC): [Entry(Combined(tuple(others)), columns)]}
-        for name, features in member.features.items():
-            before = np.column_stack([member.lengths, columns])
-            found[name, COMBINED] = [Entry(self.boosts[name], features, before)]
-        return found
+    def _donors(self, setting: Finished, used: Flags, labels: NDArray[np.str_], draw: int) -> Ints:
+        """Drawn from the seed and the segments, whatever settings a sweep has."""
+        own = setting.inputs(self.spec)
+        content = int(setting.segments.fingerprint()[:16], 16)
+        rng = np.random.default_rng([self.seed, content, REASSIGNED_PLACE, draw])
+        return donors(own.lengths[used[own.used]], codes(labels), rng)
 
 
-def shared_metrics(
+def other_metrics(
     own: Sequence[Finished], members: Sequence[Member], settings: Sequence[Finished]
 ) -> list[dict[str, Floats]]:
-    """For each of some settings float64[N] scores of the other metrics at hand, by name; the same names for all.
+    """For each of some settings float64[n] scores of the other metrics at hand, by name; the same names for all.
 
     settings: of the sweep. Left out are the random metric, and metrics without a score for a judged segment.
     """
-    found = [_other_metrics(one, settings) for one in own]
-    names = [
-        name
-        for name in found[0]
-        if all(
-            name in of and np.isfinite(of[name][one.rated.used]).all() for of, one in zip(found, members, strict=True)
+    found: list[dict[str, Floats]] = []
+    for setting, member in zip(own, members, strict=True):
+        scores = {
+            other.metric_name: other.scores.base_scores[member.rated.used]
+            for other in settings
+            if other.pair == setting.pair and len(other.segments) == len(setting.segments)
+            if other.metric_name != setting.metric_name and not isinstance(other.metric, RandomMetric)
+        }
+        found.append({name: scores[name] for name in sorted(scores) if np.isfinite(scores[name]).all()})
+    shared = [name for name in found[0] if all(name in of for of in found)]
+    return [{name: of[name] for name in shared} for of in found]
+
+
+def _differs(boost: Boost, setting: Finished) -> str:
+    """Why a recipe is not for this setting; "" where it is, and for other boosts."""
+    if not isinstance(boost, Fixed) or setting.explainer is None:
+        return ""
+    recipe = boost.known
+    for part in recipe.chosen_on:
+        if (part.dataset, part.language_pair) == setting.pair:
+            return "the recipe was chosen on these segments"
+    try:
+        recipe.check(
+            Identity.of("metric", setting.metric_name, setting.metric, setting.metric.signature),
+            Identity.of("explainer", setting.explainer_name, setting.explainer, setting.explainer.signature),
         )
-    ]
-    return [{name: of[name] for name in names} for of in found]
-
-
-def _spread(which: Flags, values: Flags) -> Flags:
-    """bool[N] of those of the segments `which`; False for the others."""
-    found = np.zeros(len(which), dtype=np.bool_)
-    found[which] = values
-    return found
-
-
-def _rows(columns: Floats, rows: Flags) -> Floats:
-    return columns if rows.all() else columns[rows]
-
-
-def _numbered(members: Sequence[Member], labels: Sequence[Sequence[str] | NDArray[np.str_]]) -> list[Member]:
-    """With codes of clusters that are the same in all of them; labels: N of each."""
-    own = [np.asarray(of, dtype=np.str_)[one.rated.used] for one, of in zip(members, labels, strict=True)]
-    numbers = codes(np.concatenate(own))
-    parts = np.split(numbers, np.cumsum([len(of) for of in own])[:-1])
-    return [
-        replace(one, labels=of, rated=replace(one.rated, clusters=part))
-        for one, of, part in zip(members, own, parts, strict=True)
-    ]
-
-
-def _other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str, Floats]:
-    """float64[N] scores of the other metrics on the same segments, without the random one."""
-    found = {}
-    for one in settings:
-        same = one.pair == setting.pair and len(one.segments) == len(setting.segments)
-        if same and one.metric_name != setting.metric_name and not isinstance(one.metric, RandomMetric):
-            found[one.metric_name] = one.scores.base_scores
-    return {name: found[name] for name in sorted(found)}
+    except ConfigError as error:
+        return str(error)
+    return ""

@@ -1,112 +1,155 @@
-"""Boosts chosen on some segments and judged on others, beside what length, other attributions and metrics gain."""
+"""Boosts chosen on some segments and judged on others, with a verdict on each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from bmx_grid.boosts.base import Boost, Part
+from bmx_grid.boosts.base import Boost, Candidate, Fitted
 from bmx_grid.boosts.chosen import Chosen
-from bmx_grid.boosts.learned import Learned
+from bmx_grid.boosts.combined import Combined
+from bmx_grid.boosts.fixed import Fixed
+from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
+from bmx_grid.boosts.recipe import ChosenOn
+from bmx_grid.boosts.terms import Curve, Length
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations import boost_judging as judging
-from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Floats, Kind
-from bmx_grid.evaluations.boost_choices import choices
-from bmx_grid.evaluations.boost_judging import (
+from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, Finished, Floats, Kind
+from bmx_grid.evaluations.boost_evidence import (
     ALL,
-    BEST,
+    COMBINED,
     CROSS_FITTED,
+    CURVE,
     ELSEWHERE,
-    HALF_SPLITS,
-    METRIC,
+    FIXED,
+    LENGTH,
     OTHER_DATASETS,
-    SPLITS,
-    JudgedBoost,
+    PUBLISHED,
     Key,
     Line,
+    contrasts,
+    joint_samples,
+    lines_of,
+    over_metrics,
+    over_scope,
 )
-from bmx_grid.evaluations.boost_members import Entries, Member, Preparation, shared_metrics
-from bmx_grid.evaluations.boost_tables import TABLES, Shown, tables
+from bmx_grid.evaluations.boost_members import Member, Preparation, other_metrics
+from bmx_grid.evaluations.boost_verdicts import DISTANCE, ESTIMATES, Judged, asked, judged, not_judged
 from bmx_grid.evaluations.chosen import Flags, free_of_each
 from bmx_grid.evaluations.grid import CELLS_PER_SECOND, GridEvaluation
-from bmx_grid.evaluations.held_out import (
-    Halves,
-    Held,
-    cross_fitted,
-    in_sample,
-    on_others,
-)
+from bmx_grid.evaluations.held_out import Held, chosen, cross_fitted, in_sample, on_others
 from bmx_grid.evaluations.points import FOLDS
-from bmx_grid.evaluations.verdicts import Estimate, distinct_clusters
+from bmx_grid.evaluations.verdicts import SMALLEST_GAIN
 from bmx_grid.identity import identity
-from bmx_grid.measures.grid_resampling import halves
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, number_of
+from bmx_grid.measures.correlation import correlate
+from bmx_grid.measures.grid import nearest_point
 from bmx_grid.segments import clusters
 
 FITS_PER_SECOND = 400  # of a boost on half of 560 segments, on one core
+TAKEN = (LENGTH, CURVE, COMBINED)  # names
 
 
 @dataclass(frozen=True, eq=False)
 class BoostsOfSetting:
     """What the boosts of a setting reach.
 
-    lines: gains; judged: verdicts; coefficients: of learned boosts. In the first setting of a scope those on the whole
-    scope as well, and in the first one of a metric and explainer `chosen`: each boost fitted on all segments of all
-    its settings. scores: float64[N] held-out scores by boost; NaN for segments that are not judged.
-    labels: of the clusters that its judged segments belong to. reassigned: what reassigned attributions gain. held,
-    joint: what later steps need; empty once the sweep has ended.
+    lines: gains; judged: verdicts. In the first setting of a scope those on the whole scope as well, and in the first
+    one of a metric and explainer `chosen`: each boost fitted on all segments of all its settings.
+    scores: float64[N] held-out scores by boost. labels: of the clusters that its judged segments belong to. lacking: by
+    name, why a boost cannot be made here. best: by name, what it gains on the segments it is chosen on. held, joint:
+    what later steps need; empty in the end.
     """
 
     names: tuple[str, str, str, str]
     lines: tuple[Line, ...] = ()
-    judged: tuple[JudgedBoost, ...] = ()
-    coefficients: tuple[Shown, ...] = ()
+    judged: tuple[Judged, ...] = ()
     scores: Mapping[str, Floats] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
+    lacking: Mapping[str, str] = field(default_factory=dict)
+    best: Mapping[str, float] = field(default_factory=dict)
     chosen: tuple[Chosen, ...] = ()
-    reassigned: Mapping[Key, float] = field(default_factory=dict)
-    held: Mapping[Key, Sequence[Held]] = field(default_factory=dict)
+    held: Mapping[tuple[str, str], Held] = field(default_factory=dict)
     joint: Mapping[Key, Floats] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BoostEvaluation(Evaluation):
-    """Each boost chosen on some segments and judged on others, with "do not boost" among the choices.
+    """Each boost chosen on some segments and judged on others, with "do not boost" among the choices, and a verdict.
 
-    Points. cross_fitted: each segment with what is best on the other folds, those of the grid. elsewhere: what is best
-    on the other language pairs of the data set, without their shared clusters. other_datasets: what is best on all
-    other data sets of the sweep, without shared sources and references. half_splits: chosen on one half of the
-    clusters, judged on the other, many times. best: chosen on the segments it is judged on.
-    Against. metric: the metric alone. length: the metric with a linear term in log words, fitted first on the same
-    segments. reassigned: the gain less that of the same boost made of the attributions of another segment with as many
-    words. combined: the metric with the length term and the other metrics of the sweep, fitted first in the same way.
-    Beside the boosts stand `length`, that term as a boost of its own, and `combined`, the average of up to three of the
-    metrics at hand, for metrics alone as well. All are judged on the segments that every boost can be made for, those
-    boosts left out that can be made for none: of attributions of one side, say, while they read both.
+    Points. elsewhere: what is best on the other language pairs of the data set, without their shared clusters.
+    cross_fitted: each segment with what is best on the other folds, those of the grid. other_datasets: what is best on
+    all other data sets of the sweep. published: the point of a paper, of the power mean. fixed: a recipe.
+    Against. metric: the metric alone. score and length: the metric, where a smooth curve of its score and of the
+    lengths is fitted to the judged segments, for it and for the boost (`measures.nuisance`). reassigned: the same boost
+    made of the attributions of another segment with as many words. metrics: a fit of all metrics at hand and the curve.
+    metric within source: among the translations of one source, where several systems are rated.
+    Placebos stand beside the boosts: `length`, a linear term in log words, and `curve`, that of score and lengths,
+    chosen like a boost; and `combined`, the average of up to three metrics. All are judged on the segments that every
+    boost can be made for, those boosts left out, by name, that can be made for none.
 
-    grid: whose correlation and folds are used. boosts: by name, what is judged. draws: how often attributions are
-    reassigned. splits: of the clusters in halves; 0 = none. resamples: of whole clusters, for intervals.
+    One verdict per boost: where other language pairs chose it, if all pairs of the scope have such others, else where
+    other folds did; those of published points and other data sets are further questions. Each question of a sweep, on
+    single pairs, data sets, or all of them, is one family of tests (`verdicts.verdicts`).
+
+    grid: whose correlation, folds and published points are used. boosts: by name, what is judged. draws: how often
+    attributions are reassigned; gains are means over the draws. resamples: of whole clusters, for intervals.
+    smallest_gain: in correlation, that is worth having.
     Raises ConfigError for numbers out of range, and a boost that has the name of something it stands beside.
     """
 
-    VERSION: ClassVar[int] = 2
-    TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = TABLES
+    VERSION: ClassVar[int] = 3
+    TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = {
+        "boosts": {
+            "boost": "text",
+            "against": "text",
+            "point": "text",
+            "gain": "number",
+            "low": "number",
+            "high": "number",
+            "pairs": "count",
+            "n": "count",
+            "clusters": "count",
+            "abstained": "number",
+            "chosen_on": "text",
+            "constants": "text",
+            "resamples": "count",
+            "seed": "count",
+        },
+        "verdicts": {
+            "boost": "text",
+            "point": "text",
+            "verdict": "text",
+            "because": "text",
+            **{f"{name}{end}": "number" for name in ESTIMATES for end in ("", "_low", "_high")},
+            "reassigned_gain": "number",
+            "best_gain": "number",
+            "p_gain_holm": "number",
+            "p_helps_holm": "number",
+            "tried": "count",
+            "pairs": "count",
+            "n": "count",
+            "clusters": "count",
+        },
+    }
 
     grid: GridEvaluation = identity()
     boosts: Mapping[str, Boost] = identity()
     draws: int = identity(3)
-    splits: int = identity(100)
     resamples: int = identity(1000)
     seed: int = identity(0)
+    smallest_gain: float = identity(SMALLEST_GAIN)
 
     def __post_init__(self) -> None:
-        for name, least in (("draws", 1), ("splits", 0), ("resamples", 1), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"boosts.{name} must be at least {least}, got {getattr(self, name)}.")
-        for name in judging.COMPARATORS:
+        for name, least, most in (("draws", 1, 100), ("resamples", 40, 100_000), ("seed", 0, 2**63)):
+            if not least <= getattr(self, name) <= most:
+                raise ConfigError(f"boosts.{name} must lie between {least} and {most:,}, got {getattr(self, name)}.")
+        if not 0 <= self.smallest_gain < 1:
+            raise ConfigError(f"boosts.smallest_gain is a difference of correlations, got {self.smallest_gain}.")
+        for name in TAKEN:
             if name in self.boosts:
                 raise ConfigError(f"boost.{name}: that name is taken by what boosts stand beside; choose another one.")
 
@@ -116,240 +159,337 @@ class BoostEvaluation(Evaluation):
 
     @property
     def chooses(self) -> Sequence[str]:
-        return tuple(self.boosts)
+        return tuple(name for name, boost in self.boosts.items() if not isinstance(boost, Fixed))
 
     def silent(self, n_metrics: int, n_explainers: int) -> str:
         """Without explainers there is only the average of several metrics to judge."""
         return "needs an explainer, or several metrics to average" if not n_explainers and n_metrics < 2 else ""
 
     def cost(self, n_segments: int) -> float:
-        fits = len(self.boosts) * ((2 + self.draws) * (FOLDS + 1) + 2 * self.splits) * max(n_segments / 560, 0.1)
+        fits = len(self.boosts) * (1 + self.draws) * (FOLDS + 1) * max(n_segments / 560, 0.1)
         means = len(self.grid.spec.p) * n_segments * len(self.boosts)
         return fits / FITS_PER_SECOND + means / CELLS_PER_SECOND
 
     def evaluate(self, setting: Finished) -> BoostsOfSetting:
-        """What each boost reaches where the setting's own segments choose.
-
-        Raises DataError when a boost cannot be made of these attributions. Metrics alone have no boosts.
-        """
-        if setting.explainer is None:
-            return BoostsOfSetting(setting.names)
-        member, kind = self._preparation.member(setting), self.grid.correlation
-        held: dict[Key, list[Held]] = {}
-        for (boost, against), drawn in self._preparation.entries(member).items():
-            held[boost, against, CROSS_FITTED] = [
-                cross_fitted(kind, member.rated, entry, member.fold_of) for entry in drawn
-            ]
-            if against == METRIC:
-                held[boost, against, BEST] = [in_sample(kind, member.rated, entry) for entry in drawn]
-        lines = judging.lines_of(setting.names, kind, member.rated, held, self.resamples, self.seed)
-        lines += self._half_splits(setting, member)
-        scores = {name: member.on_all(held[name, METRIC, CROSS_FITTED][0].boosted) for name in member.features}
-        result = BoostsOfSetting(
-            setting.names,
-            tuple(lines),
-            coefficients=tuple(self._coefficients(setting.names[1], [member])),
-            scores=scores,
-            labels=frozenset(member.labels.tolist()),
-            reassigned=judging.reassigned_gains(kind, member.rated, held),
-            held=judging.without_best(held),
-        )
-        return self._judged(result)
+        """Nothing yet: which segments choose is known once all language pairs have ended."""
+        return BoostsOfSetting(setting.names)
 
     def across_pairs(
         self, settings: Sequence[Finished], results: Sequence[BoostsOfSetting]
     ) -> Sequence[BoostsOfSetting]:
-        """The results with what boosts reach where other language pairs choose."""
-        if any(setting.explainer is None for setting in settings):
+        """What boosts reach where other folds and other language pairs choose. Metrics alone have no boosts."""
+        if settings[0].explainer is None:
             return results
         members = self._preparation.members(settings, [one.clusters for one in settings])
-        names = [setting.names[1] for setting in settings]
         free = free_of_each([setting.clusters for setting in settings])
-        held = self._on_others(names, members, [self._preparation.entries(one) for one in members], free, ELSEWHERE)
-        completed = self._with_held(settings, members, results, held)
-        both = [{**of.held, **more} for of, more in zip(results, held, strict=True)]
-        rated, kind = [one.rated for one in members], self.grid.correlation
-        joint = judging.joint_samples(kind, rated, both, self.resamples, self.seed)
-        of_all = tuple(self._coefficients(ALL, members)) if len(members) > 1 else ()
-        completed[0] = replace(completed[0], joint=joint, coefficients=(*completed[0].coefficients, *of_all))
-        return completed
+        held, reassigned = self._chosen([setting.names[1] for setting in settings], members, free, ELSEWHERE)
+        for setting, member, own, theirs in zip(settings, members, held, reassigned, strict=True):
+            for name, point, held_at in self._without_choice(setting, member):
+                own[name, point] = held_at(member.features[name])
+                theirs[name, point] = [held_at(one) for one in member.reassigned(self.boosts[name], name)]
+            for name, candidate, features in self._candidates(member):
+                own[name, CROSS_FITTED] = cross_fitted(self._kind, candidate, member.rated, features)
+                if name in member.features:
+                    theirs[name, CROSS_FITTED] = [
+                        cross_fitted(self._kind, candidate, member.rated, one)
+                        for one in member.reassigned(self.boosts[name], name)
+                    ]
+        completed = self._with_lines(settings, members, results, held, reassigned)
+        return [
+            replace(
+                result,
+                lacking=member.lacking,
+                labels=frozenset(member.labels.tolist()),
+                best={name: self._best_gain(name, member) for name in member.features},
+            )
+            for result, member in zip(completed, members, strict=True)
+        ]
 
     def together(self, settings: Sequence[Finished], results: Sequence[BoostsOfSetting]) -> Sequence[BoostsOfSetting]:
-        """The results with averages of metrics, what other data sets choose, verdicts on several pairs, and choices."""
+        """With averages of metrics, what other data sets choose, gains on several pairs, verdicts, and choices."""
         completed = list(results)
-        for members in _grouped(settings, (0, 2, 3)).values():
-            self._combine(settings, completed, members)
+        for places in _grouped(settings, (0, 2, 3)).values():
+            self._combine(settings, completed, places)
         alike = _grouped(settings, (2, 3)).values()  # of one metric and explainer
-        boosted = [members for members in alike if settings[members[0]].explainer is not None]
-        for members in boosted:
-            self._from_other_datasets(settings, completed, members)
-        for scope, members in _scopes(settings):
-            self._over(scope, settings, completed, members)
-        for members in boosted:
-            own = [settings[at] for at in members]
-            prepared = self._preparation.members(own, clusters([one.segments for one in own]))
-            lines = [line for at in members for line in completed[at].lines]
-            found = choices(self.grid.correlation, self.boosts, own, prepared, lines)
-            completed[members[0]] = replace(completed[members[0]], chosen=found)
+        for places in alike:
+            self._from_other_datasets(settings, completed, places)
+        for scope, places in _scopes(settings):
+            first, lines = completed[places[0]], self._over(scope, settings, completed, places)
+            completed[places[0]] = replace(first, lines=(*first.lines, *lines))
+        completed = self._judged(completed)
+        for places in alike:
+            if settings[places[0]].explainer is not None:
+                given = [one for at in places for one in completed[at].judged]
+                found = tuple(self._choices([settings[at] for at in places], given))
+                completed[places[0]] = replace(completed[places[0]], chosen=found)
         for setting in settings:
             setting.forget()
         return [replace(one, held={}, joint={}) for one in completed]
 
     def rows(self, result: BoostsOfSetting) -> Mapping[str, Columns]:
-        """Gains by boost, against and point; verdicts by boost and point; coefficients by boost and feature."""
-        return tables(result.names, result.lines, result.judged, result.coefficients, self.resamples, self.seed)
+        """Gains by boost, against and point; verdicts by boost and point."""
+        drawn = {"resamples": self.resamples, "seed": self.seed}
+        lines = [
+            {
+                **_columns(line, "dataset", "language_pair", "boost", "against", "point"),
+                "gain": line.gain.value,
+                "low": line.gain.low,
+                "high": line.gain.high,
+                **_columns(line, "pairs", "n", "clusters", "abstained", "chosen_on", "constants"),
+                **drawn,
+            }
+            for line in result.lines
+        ]
+        given = [
+            {
+                **_columns(one, "dataset", "language_pair", "boost", "point"),
+                "verdict": one.verdict.label,
+                "because": one.verdict.because,
+                **{name: of.value for name, of in one.estimates.items()},
+                **{f"{name}_low": of.low for name, of in one.estimates.items()},
+                **{f"{name}_high": of.high for name, of in one.estimates.items()},
+                "reassigned_gain": one.estimates["gain"].value - one.estimates["over_reassigned"].value,
+                "best_gain": one.best,
+                "p_gain_holm": one.verdict.p_gain,
+                "p_helps_holm": one.verdict.p_helps,
+                "tried": one.verdict.tried,
+                **_columns(one, "pairs", "n", "clusters"),
+            }
+            for one in result.judged
+        ]
+        return {
+            "boosts": self._table("boosts", lines, result.names),
+            "verdicts": self._table("verdicts", given, result.names),
+        }
 
     def segment_columns(self, result: BoostsOfSetting) -> Columns:
         """The held-out score of each boost: of what other language pairs choose, else of what other folds choose."""
         return {f"boost_{name}": scores for name, scores in result.scores.items()}
 
     @property
+    def _kind(self) -> Any:
+        return self.grid.correlation
+
+    @property
     def _preparation(self) -> Preparation:
         return Preparation(self.grid.spec, self.grid.seed, self.boosts, self.draws, self.seed)
 
-    def _half_splits(self, setting: Finished, member: Member) -> Iterator[Line]:
-        count = number_of(member.rated.clusters)
-        if not self.splits or count < FEWEST_CLUSTERS:
-            return
-        first = halves(count, self.splits, self.seed)[:, member.rated.clusters] > 0
-        halved = Halves(self.grid.correlation, member.rated, first)
-        for (boost, against), drawn in self._preparation.entries(member).items():
-            if against == METRIC:
-                (entry,) = drawn
-                found = halved.gain(entry)
-                gain = Estimate(found.mean, found.low, found.high)
-                said = f"halves of the clusters, {self.splits} times"
-                sizes = 1, len(member.rated.human), count
-                key = boost, METRIC, HALF_SPLITS
-                yield Line(*setting.pair, *key, gain, SPLITS, *sizes, found.abstained, said)
+    def _candidates(self, member: Member) -> Iterator[tuple[str, Candidate, Floats]]:
+        """What is chosen, with its features: boosts that are not fixed, and the placebos that need no attribution."""
+        for name, features in member.features.items():
+            if not isinstance(self.boosts[name], Fixed):
+                yield name, self.boosts[name], features
+        yield LENGTH, Length(member.roles), member.rated.log_words
+        yield CURVE, Curve(member.roles), member.rated.log_words
 
-    def _coefficients(self, language_pair: str, members: Sequence[Member]) -> Iterator[Shown]:
-        for name, boost in self.boosts.items():
-            made = [one for one in members if name in one.features]
-            if isinstance(boost, Learned) and made:
-                parts = [Part(one.rated.base, one.features[name], one.rated.human, one.rated.clusters) for one in made]
-                for row in boost.coefficients(self.grid.correlation, parts, self.resamples, self.seed):
-                    yield Shown(language_pair, name, row)
+    def _without_choice(self, setting: Finished, member: Member) -> Iterator[tuple[str, str, Callable[[Floats], Held]]]:
+        """Recipes, and the power mean at the published point of the explainer: name, point, and features to scores."""
+        published = self.grid.fixed.get(setting.explainer_name)
+        for name in member.features:
+            boost, fitted = self.boosts[name], None
+            if isinstance(boost, Fixed):
+                fitted, point, said = boost.known.fitted(), FIXED, f"recipe {boost.known.name}"
+            elif isinstance(boost, PowerMeanGrid) and boost.shift == "paper" and published is not None:
+                spec = boost.spec
+                place = nearest_point(np.array(spec.p), np.array(spec.w), published.p, published.w)
+                if place is not None:
+                    fitted = AtPoint(spec.w[place[1]], spec.p[place[0]], place[0])
+                    point, said = PUBLISHED, "as published"
+            if fitted is not None:
+                yield name, point, partial(_held_at, fitted, member.rated.base, said)
 
-    def _on_others(
-        self,
-        names: Sequence[str],
-        members: Sequence[Member],
-        entries: Sequence[Entries],
-        free: Sequence[Mapping[int, Flags]],
-        point: str,
-    ) -> list[dict[Key, list[Held]]]:
-        """For each member what is best on those that are free of it."""
-        held: list[dict[Key, list[Held]]] = [{} for _ in members]
+    def _chosen(
+        self, names: Sequence[str], members: Sequence[Member], free: Sequence[Mapping[int, Flags]], point: str
+    ) -> tuple[list[dict[tuple[str, str], Held]], list[dict[tuple[str, str], list[Held]]]]:
+        """For each member what is best on those that are free of it; and the same with reassigned attributions."""
+        held: list[dict[tuple[str, str], Held]] = [{} for _ in members]
+        reassigned: list[dict[tuple[str, str], list[Held]]] = [{} for _ in members]
         rated = [one.rated for one in members]
-        shared = [who for who in entries[0] if all(who in of for of in entries)] if entries else []
-        for who in shared:
-            for draw in range(len(entries[0][who])):
-                some = [of[who][draw] for of in entries]
-                for at, found in enumerate(on_others(self.grid.correlation, names, rated, some, free)):
-                    if found is not None:
-                        held[at].setdefault((*who, point), []).append(found)
-        return held
+        of_each = [{name: (one, features) for name, one, features in self._candidates(member)} for member in members]
+        for name, (candidate, _) in of_each[0].items():
+            if any(name not in of for of in of_each):
+                continue
+            features = [of[name][1] for of in of_each]
+            for at, found in enumerate(on_others(self._kind, candidate, names, rated, features, free)):
+                if found is not None:
+                    held[at][name, point] = found
+            if name in self.boosts and all(member.can_reassign for member in members):
+                for drawn in zip(*(member.reassigned(self.boosts[name], name) for member in members), strict=True):
+                    for at, found in enumerate(on_others(self._kind, candidate, names, rated, drawn, free)):
+                        if found is not None:
+                            reassigned[at].setdefault((name, point), []).append(found)
+        return held, reassigned
 
-    def _with_held(
+    def _with_lines(
         self,
         settings: Sequence[Finished],
         members: Sequence[Member],
         results: Sequence[BoostsOfSetting],
-        held: Sequence[Mapping[Key, Sequence[Held]]],
+        held: Sequence[Mapping[tuple[str, str], Held]],
+        reassigned: Sequence[Mapping[tuple[str, str], Sequence[Held]]],
     ) -> list[BoostsOfSetting]:
-        """The results with the rows and scores of further choices, and verdicts on all of them."""
-        kind, completed = self.grid.correlation, []
-        for setting, member, result, of in zip(settings, members, results, held, strict=True):
-            lines = judging.lines_of(setting.names, kind, member.rated, of, self.resamples, self.seed)
+        """The results with the lines and scores of what was chosen, and joint samples in the first of a data set."""
+        rated = [one.rated for one in members]
+        made = [contrasts(self._kind, *of) for of in zip(rated, held, reassigned, strict=True)]
+        completed = []
+        for setting, member, result, of, own in zip(settings, members, results, made, held, strict=True):
+            lines = lines_of(setting.names, member.rated, of, own, self.resamples, self.seed)
             scores = {
-                name: member.on_all(of[name, METRIC, ELSEWHERE][0].boosted)
+                name: member.on_all(own[name, point].scores)
+                for point in (FIXED, CROSS_FITTED, ELSEWHERE)
                 for name in self.boosts
-                if (name, METRIC, ELSEWHERE) in of
+                if (name, point) in own
             }
             completed.append(
-                self._judged(
-                    replace(
-                        result,
-                        lines=(*result.lines, *lines),
-                        scores={**result.scores, **scores},
-                        reassigned={**result.reassigned, **judging.reassigned_gains(kind, member.rated, of)},
-                    )
+                replace(
+                    result,
+                    lines=(*result.lines, *lines),
+                    scores={**result.scores, **scores},
+                    held={**result.held, **own},
                 )
             )
+        for dataset in dict.fromkeys(setting.names[0] for setting in settings):
+            inside = [at for at, setting in enumerate(settings) if setting.names[0] == dataset]
+            joint = joint_samples([rated[at] for at in inside], [made[at] for at in inside], self.resamples, self.seed)
+            first = inside[0]
+            completed[first] = replace(completed[first], joint={**completed[first].joint, **joint})
         return completed
 
-    def _judged(self, result: BoostsOfSetting) -> BoostsOfSetting:
-        return replace(result, judged=tuple(judging.judge_pair(self.boosts, result.lines, result.reassigned)))
-
-    def _combine(self, settings: Sequence[Finished], completed: list[BoostsOfSetting], members: Sequence[int]) -> None:
+    def _combine(self, settings: Sequence[Finished], completed: list[BoostsOfSetting], places: Sequence[int]) -> None:
         """Add what the average of metrics gains, and boosts over all metrics, where there are other metrics."""
-        own = [settings[at] for at in members]
-        prepared = self._preparation.members(own, [one.clusters for one in own])
-        others = shared_metrics(own, prepared, settings)
+        own = [settings[at] for at in places]
+        members = self._preparation.members(own, [one.clusters for one in own])
+        others = other_metrics(own, members, settings)
         if not others[0]:
             return
-        entries = [self._preparation.combined_entries(one, of) for one, of in zip(prepared, others, strict=True)]
-        kind = self.grid.correlation
-        held: list[dict[Key, list[Held]]] = [
-            {(*who, CROSS_FITTED): [cross_fitted(kind, one.rated, drawn[0], one.fold_of)] for who, drawn in of.items()}
-            for one, of in zip(prepared, entries, strict=True)
-        ]
+        candidate, rated = Combined(tuple(others[0])), [one.rated for one in members]
+        features = [np.column_stack(list(scores.values())) for scores in others]
         free = free_of_each([one.clusters for one in own])
-        elsewhere = self._on_others([one.names[1] for one in own], prepared, entries, free, ELSEWHERE)
-        held = [{**inside, **outside} for inside, outside in zip(held, elsewhere, strict=True)]
-        joint = judging.joint_samples(kind, [one.rated for one in prepared], held, self.resamples, self.seed)
-        found_of = self._with_held(own, prepared, [completed[at] for at in members], held)
-        found_of[0] = replace(found_of[0], joint={**found_of[0].joint, **joint})
-        for at, result in zip(members, found_of, strict=True):
-            completed[at] = result
+        names = [one.names[1] for one in own]
+        elsewhere = on_others(self._kind, candidate, names, rated, features, free)
+        held = []
+        for one, columns, found in zip(rated, features, elsewhere, strict=True):
+            inside = {(COMBINED, CROSS_FITTED): cross_fitted(self._kind, candidate, one, columns)}
+            held.append(inside if found is None else {**inside, (COMBINED, ELSEWHERE): found})
+        found_of = self._with_lines(own, members, [completed[at] for at in places], held, [{}] * len(own))
+        made = [
+            over_metrics(self._kind, one, {key: of for key, of in result.held.items() if key[0] in self.boosts}, scores)
+            for one, result, scores in zip(rated, found_of, others, strict=True)
+        ]
+        joint = joint_samples(rated, made, self.resamples, self.seed)
+        for at, setting, one, of, result in zip(places, own, rated, made, found_of, strict=True):
+            lines = lines_of(setting.names, one, of, result.held, self.resamples, self.seed)
+            completed[at] = replace(result, lines=(*result.lines, *lines))
+        first = completed[places[0]]
+        completed[places[0]] = replace(first, joint={**first.joint, **joint})
 
     def _from_other_datasets(
-        self, settings: Sequence[Finished], completed: list[BoostsOfSetting], members: Sequence[int]
+        self, settings: Sequence[Finished], completed: list[BoostsOfSetting], places: Sequence[int]
     ) -> None:
         """Add what is chosen on the other data sets, where there are several."""
-        own = [settings[at] for at in members]
+        own = [settings[at] for at in places]
         of_dataset = [one.names[0] for one in own]
-        if len(set(of_dataset)) < 2:
+        if len(set(of_dataset)) < 2 or own[0].explainer is None:
             return
         labels = clusters([one.segments for one in own])
-        prepared = self._preparation.members(own, labels)
+        members = self._preparation.members(own, labels)
         free = [
             {other: rows for other, rows in of.items() if of_dataset[other] != of_dataset[at]}
             for at, of in enumerate(free_of_each([of.tolist() for of in labels]))
         ]
         names = [f"{one.names[0]} {one.names[1]}" for one in own]
-        held = self._on_others(
-            names, prepared, [self._preparation.entries(one) for one in prepared], free, OTHER_DATASETS
-        )
-        found = self._with_held(own, prepared, [completed[at] for at in members], held)
-        for dataset in dict.fromkeys(of_dataset):
-            inside = [at for at, name in enumerate(of_dataset) if name == dataset]
-            rated, of = [prepared[at].rated for at in inside], [held[at] for at in inside]
-            joint = judging.joint_samples(self.grid.correlation, rated, of, self.resamples, self.seed)
-            found[inside[0]] = replace(found[inside[0]], joint={**found[inside[0]].joint, **joint})
-        for at, result in zip(members, found, strict=True):
+        held, reassigned = self._chosen(names, members, free, OTHER_DATASETS)
+        found = self._with_lines(own, members, [completed[at] for at in places], held, reassigned)
+        for at, result in zip(places, found, strict=True):
             completed[at] = result
 
     def _over(
         self,
         scope: tuple[str, str],
         settings: Sequence[Finished],
-        completed: list[BoostsOfSetting],
-        members: Sequence[int],
-    ) -> None:
-        """Add gains and verdicts over the language pairs of a scope to its first result."""
-        pairs = [one for at in members for one in completed[at].lines if one.language_pair != ALL]
-        judged = [one for at in members for one in completed[at].judged if one.language_pair != ALL]
+        completed: Sequence[BoostsOfSetting],
+        places: Sequence[int],
+    ) -> list[Line]:
+        """The gains over the language pairs of a scope."""
+        pairs = [line for at in places for line in completed[at].lines if line.language_pair != ALL]
         by_dataset: dict[str, list[int]] = {}
-        for at in members:
+        for at in places:
             by_dataset.setdefault(settings[at].names[0], []).append(at)
         samples = [(completed[own[0]].joint, len(own)) for own in by_dataset.values()]
-        shared = distinct_clusters((settings[at].names[0], completed[at].labels) for at in members)
-        lines = judging.over_scope(scope, pairs, _pooled(samples), shared)
-        first = completed[members[0]]
-        verdicts = judging.judge_scope(scope, judged, lines)
-        completed[members[0]] = replace(first, lines=(*first.lines, *lines), judged=(*first.judged, *verdicts))
+        labels = {(settings[at].names[0], label) for at in places for label in completed[at].labels}
+        return over_scope(scope, pairs, _pooled(samples), len(labels))
+
+    def _judged(self, completed: Sequence[BoostsOfSetting]) -> list[BoostsOfSetting]:
+        """The results with verdicts, each corrected over all that answer the same question in this sweep."""
+        family, owners = [], []
+        for at, result in enumerate(completed):
+            for one in asked(result.lines, self.boosts):
+                inside = [
+                    of.best[one.boost]
+                    for of in completed
+                    if of.names[2:] == result.names[2:] and one.boost in of.best
+                    if one.dataset in (ALL, of.names[0]) and one.language_pair in (ALL, of.names[1])
+                ]
+                family.append(replace(one, best=float(np.mean(inside)) if inside else math.nan))
+                owners.append(at)
+        found: list[list[Judged]] = [[] for _ in completed]
+        for at, one in zip(owners, judged(family, self.smallest_gain), strict=True):
+            found[at].append(one)
+        return [
+            replace(
+                result,
+                judged=(*own, *(not_judged(*result.names[:2], *reason) for reason in result.lacking.items())),
+            )
+            for result, own in zip(completed, found, strict=True)
+        ]
+
+    def _best_gain(self, name: str, member: Member) -> float:
+        """What a boost gains on the segments it is chosen on."""
+        rated = member.rated
+        best = in_sample(self._kind, self.boosts[name], rated, member.features[name])
+        return correlate(self._kind, best.scores, rated.human) - correlate(self._kind, rated.base, rated.human)
+
+    def _choices(self, settings: Sequence[Finished], given: Sequence[Judged]) -> Iterator[Chosen]:
+        """Each boost fitted on all segments of some settings, with the verdict that says most of such a choice.
+
+        That is the one on the most language pairs, chosen furthest away.
+        """
+        members = self._preparation.members(settings, clusters([one.segments for one in settings]))
+        chosen_on = tuple(
+            ChosenOn(*one.pair, len(of.labels), len(set(of.labels)), one.segments.judgements.primary)
+            for one, of in zip(settings, members, strict=True)
+        )
+        for name in self.chooses:
+            made = [of for of in members if name in of.features]
+            own = [one for one in given if one.boost == name and one.point in DISTANCE]
+            if not made or not own:
+                continue
+            best = max(own, key=lambda one: (one.pairs, list(DISTANCE).index(one.point)))
+            everyone = [(of.rated, of.features[name], np.ones(len(of.labels), dtype=np.bool_)) for of in made]
+            yield Chosen(
+                boost_name=name,
+                boost=self.boosts[name],
+                fitted=chosen(self._kind, self.boosts[name], everyone),
+                chosen_on=chosen_on,
+                gain=best.estimates["gain"],
+                beyond=best.estimates["beyond"],
+                verdict=best.verdict.label,
+                how=best.how(),
+                correlation=self._kind,
+            )
+
+    def _table(self, name: str, rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Columns:
+        of_setting = dict(zip(NAMES, names, strict=True))
+        columns = (*NAMES, *self.TABLES[name])
+        return {column: [row.get(column, of_setting.get(column)) for row in rows] for column in columns}
+
+
+def _held_at(fitted: Fitted, base: Floats, said: str, features: Floats) -> Held:
+    return Held(fitted.scores(base, features), (fitted,), said)
+
+
+def _columns(row: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in names}
 
 
 def _grouped(settings: Sequence[Finished], places: tuple[int, ...]) -> dict[tuple[str, ...], list[int]]:
@@ -362,11 +502,11 @@ def _grouped(settings: Sequence[Finished], places: tuple[int, ...]) -> dict[tupl
 
 def _scopes(settings: Sequence[Finished]) -> Iterator[tuple[tuple[str, str], list[int]]]:
     """Data set and language pair in the rows of a scope, and its settings: data sets, then all of them."""
-    for (dataset, *_), members in _grouped(settings, (0, 2, 3)).items():
-        yield (dataset, ALL), members
-    for members in _grouped(settings, (2, 3)).values():
-        if len({settings[at].names[0] for at in members}) > 1:
-            yield (ALL, ALL), members
+    for (dataset, *_), places in _grouped(settings, (0, 2, 3)).items():
+        yield (dataset, ALL), places
+    for places in _grouped(settings, (2, 3)).values():
+        if len({settings[at].names[0] for at in places}) > 1:
+            yield (ALL, ALL), places
 
 
 def _pooled(samples: Sequence[tuple[Mapping[Key, Floats], int]]) -> dict[Key, Floats]:

@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.evaluations.base import Floats
-from bmx_grid.evaluations.verdicts import CONFIDENCE, Estimate
+from bmx_grid.measures.cluster_means import cluster_mean
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
     bounds,
     interval_levels,
     number_of,
-    p_of_zero,
     seeded_draws,
     weighted_correlations,
 )
+from bmx_grid.wording import with_interval
 
 K = TypeVar("K", bound=Hashable)
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A gain, or a difference of gains, with its 95 % interval; NaN where undefined.
+
+    p: two-sided, of 0, by Student's t of the value over its standard error.
+    """
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+
+    @property
+    def established(self) -> bool:
+        """Whether the interval lies above 0."""
+        return self.low > 0
+
+    def __str__(self) -> str:
+        return with_interval(self.value, self.low, self.high)
 
 
 def resampled(
@@ -50,15 +74,37 @@ def under(kind: Kind, scores: Mapping[K, Floats], human: Floats, times: Iterator
     return {key: found.get(key, nothing) for key in scores}
 
 
-def over_draws(samples: Floats, seed: int) -> Floats:
-    """float64[R] means of float64[D, R] over D draws, drawn with replacement in each resample as its clusters are."""
-    count, resamples = samples.shape
-    picked = np.random.default_rng([seed, count]).integers(0, count, size=(count, resamples))
-    found: Floats = np.take_along_axis(samples, picked, axis=0).mean(axis=0)
-    return found
+def estimate(value: float, samples: Floats, units: int) -> Estimate:
+    """A value with its interval and p from float64[R] resamples of so many units.
+
+    The interval is the expanded percentile interval (`resampling.interval_levels`).
+    """
+    low, high = bounds(samples, interval_levels(CONFIDENCE, units))
+    return Estimate(value, float(low), float(high), _p_of(value, float(np.nanstd(samples)), units))
 
 
-def estimate(value: float, samples: Floats, clusters: int) -> Estimate:
-    """With the 95 % interval and the p value of the samples, R resamples of so many clusters."""
-    low, high = bounds(samples, interval_levels(CONFIDENCE, clusters))
-    return Estimate(value, float(low), float(high), p_of_zero(samples, clusters))
+def over_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
+    """The mean of one value per language pair; NaN values are left out. None without FEWEST_CLUSTERS pairs.
+
+    joint: the same mean with the interval of clusters of segments drawn together in all pairs. Both have to leave 0
+    out: pairs that share segments are not independent of each other, and segments of these pairs say nothing of others.
+    The interval therefore reaches as far as the wider one on each side, and p is the larger one.
+    """
+    found = cluster_mean(list(values), list(range(len(values))))
+    known = np.array([value for value in values if math.isfinite(value)])
+    if len(known) < FEWEST_CLUSTERS:
+        return Estimate(found.mean)
+    p = _p_of(found.mean, float(known.std(ddof=1)) / math.sqrt(len(known)), len(known))
+    if math.isnan(joint.low):
+        return Estimate(found.mean)
+    return Estimate(found.mean, min(found.low, joint.low), max(found.high, joint.high), max(p, joint.p))
+
+
+def _p_of(value: float, error: float, units: int) -> float:
+    from scipy.special import stdtr
+
+    if units < 2 or math.isnan(error):
+        return math.nan
+    if error == 0:
+        return 1.0 if value == 0 else 0.0
+    return float(2 * stdtr(units - 1, -abs(value) / error))

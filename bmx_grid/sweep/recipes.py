@@ -9,6 +9,7 @@ from bmx_grid.boosts.chosen import Chosen, Gain
 from bmx_grid.boosts.identified import Identity
 from bmx_grid.boosts.recipe import HeldOut, Recipe, read_recipe, write_recipe
 from bmx_grid.errors import BmxError, ConfigError, DataError
+from bmx_grid.evaluations.verdicts import HURTS
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import Setting
 from bmx_grid.wording import file_stem
@@ -19,13 +20,13 @@ FOLDER = "recipes"  # below the folder of the sweep
 def chosen_boosts(results: Iterable[SettingResult]) -> dict[tuple[str, str], list[Chosen]]:
     """By metric and explainer: what evaluations chose, those whose results have `chosen`, a sequence of `Chosen`.
 
-    Boosts that abstain are left out: no boost needs no recipe.
+    Boosts that abstain are left out, and those that hurt: nobody needs such a recipe.
     """
     found: dict[tuple[str, str], list[Chosen]] = {}
     for result in results:
         for of_evaluation in result.evaluated.values():
             for one in getattr(of_evaluation, "chosen", ()):
-                if isinstance(one, Chosen) and not one.fitted.abstains:
+                if isinstance(one, Chosen) and not one.fitted.abstains and one.verdict != HURTS:
                     found.setdefault((result.metric, result.explainer), []).append(one)
     return found
 
@@ -65,7 +66,8 @@ def recipes_of(
                 correlation=one.correlation,
                 chosen_on=one.chosen_on,
                 gain=_held_out(one.gain, one.how),
-                beyond_length=_held_out(one.beyond_length, one.how),
+                beyond=_held_out(one.beyond, one.how),
+                verdict=one.verdict,
                 seed=drawn_with,
                 date=date,
             ).signed()

@@ -1,0 +1,236 @@
+"""What held-out scores of boosts gain, over several things, with intervals by language pair and over several pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bmx_grid.evaluations.base import Floats
+from bmx_grid.evaluations.held_out import Held, Ints, Rated
+from bmx_grid.evaluations.intervals import Estimate, estimate, over_pairs
+from bmx_grid.measures.correlation import FEWEST, Kind, correlate
+from bmx_grid.measures.nuisance import CurveTerms, predictions
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, number_of, seeded_draws, weighted_correlations
+
+# What a gain is measured from: the metric; the metric, when a curve of score and lengths is fitted to both; what the
+# boost gains with attributions of other segments; a fit of all metrics at hand; the metric, within each source.
+METRIC, SCORE_AND_LENGTH, REASSIGNED, METRICS, WITHIN = (
+    "metric", "score and length", "reassigned", "metrics", "metric within source",
+)  # fmt: skip
+LENGTH, CURVE, COMBINED = "length", "curve", "combined"  # stand beside the boosts, under these names
+PLACEBOS = (LENGTH, CURVE)
+CROSS_FITTED, ELSEWHERE, OTHER_DATASETS, PUBLISHED, FIXED = (
+    "cross_fitted", "elsewhere", "other_datasets", "published", "fixed",
+)  # fmt: skip
+ALL = "all"  # in place of a name, where a row speaks of all language pairs, or all data sets
+CHOSEN_FOR_SEVERAL = {
+    CROSS_FITTED: "the other folds of each language pair",
+    ELSEWHERE: "the other language pairs of the data set without shared clusters",
+    OTHER_DATASETS: "the other data sets without shared clusters",
+}
+
+Key = tuple[str, str, str]  # boost, against, point
+Chosen = Mapping[tuple[str, str], Held]  # by boost and point
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a boost gains over something at a point, on a scope: the names of data set and language pair.
+
+    The interval is that of the bootstrap of a pair's clusters; of several pairs that of `intervals.over_pairs`.
+    units: how many clusters, or language pairs, it rests on. abstained: the share of choices that are "do not boost";
+    constants: as JSON, of a single choice.
+    """
+
+    dataset: str
+    language_pair: str
+    boost: str
+    against: str
+    point: str
+    gain: Estimate
+    pairs: int
+    n: int
+    clusters: int
+    abstained: float
+    chosen_on: str
+    constants: str = ""
+
+    @property
+    def key(self) -> Key:
+        """Boost, against, point."""
+        return self.boost, self.against, self.point
+
+    @property
+    def units(self) -> int:
+        """How many clusters, or language pairs, the interval rests on."""
+        return self.clusters if self.pairs == 1 else self.pairs
+
+
+@dataclass(eq=False)
+class Contrasts:
+    """Differences of correlations of n segments' scores with their human scores, and of means of such correlations.
+
+    columns: float64[n] each; terms: for each key the columns that count, and those that are taken off.
+    within: for each key float64[I] differences by item, and int64[I] a row of each item.
+    """
+
+    kind: Kind
+    human: Floats
+    columns: list[Floats] = field(default_factory=list)
+    terms: dict[Key, tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=dict)
+    within: dict[Key, tuple[Floats, Ints]] = field(default_factory=dict)
+
+    def add(self, scores: Floats) -> int:
+        """The place of a column."""
+        self.columns.append(scores)
+        return len(self.columns) - 1
+
+    def values(self) -> dict[Key, float]:
+        """The differences on the segments as they are; NaN where one is undefined."""
+        found = np.array(
+            [correlate(self.kind, one, self.human) if np.isfinite(one).all() else math.nan for one in self.columns]
+        )
+        differences = {
+            key: float(found[list(own)].mean() - found[list(off)].mean()) for key, (own, off) in self.terms.items()
+        }
+        return differences | {key: float(items.mean()) for key, (items, _) in self.within.items()}
+
+    def under(self, times: Iterable[Floats]) -> dict[Key, Floats]:
+        """float64[R] the differences under blocks float64[n, R'] of how often a segment counts."""
+        blocks: dict[Key, list[Floats]] = {}
+        known = [place for place, one in enumerate(self.columns) if np.isfinite(one).all()]
+        whole = np.column_stack([self.columns[place] for place in known]) if known else np.empty((len(self.human), 0))
+        for weights in times:
+            found = np.full((len(self.columns), weights.shape[1]), np.nan)
+            found[known] = weighted_correlations(self.kind, whole, self.human, weights)
+            for key, (own, off) in self.terms.items():
+                blocks.setdefault(key, []).append(found[list(own)].mean(axis=0) - found[list(off)].mean(axis=0))
+            for key, (items, rows) in self.within.items():
+                counts = weights[rows]
+                with np.errstate(invalid="ignore"):
+                    blocks.setdefault(key, []).append(items @ counts / counts.sum(axis=0))
+        return {key: np.concatenate(parts) for key, parts in blocks.items()}
+
+
+def contrasts(
+    kind: Kind, rated: Rated, held: Chosen, reassigned: Mapping[tuple[str, str], Sequence[Held]]
+) -> Contrasts:
+    """What each boost gains over the metric, and over what else its verdict asks for."""
+    made = Contrasts(kind, rated.human)
+    base = made.add(rated.base)
+    places = {key: made.add(one.scores) for key, one in held.items()}
+    for (boost, point), place in places.items():
+        made.terms[boost, METRIC, point] = (place,), (base,)
+        others = tuple(made.add(one.scores) for one in reassigned.get((boost, point), ()))
+        if others:
+            made.terms[boost, REASSIGNED, point] = (place,), others
+    _fitted(made, rated, held, SCORE_AND_LENGTH)
+    _within_source(made, rated, held)
+    return made
+
+
+def over_metrics(kind: Kind, rated: Rated, held: Chosen, metrics: Mapping[str, Floats]) -> Contrasts:
+    """What each boost adds where the other metrics are fitted to the judged segments together with the curve."""
+    made = Contrasts(kind, rated.human)
+    _fitted(made, rated, held, METRICS, *metrics.values())
+    return made
+
+
+def _fitted(made: Contrasts, rated: Rated, held: Chosen, against: str, *more: Floats) -> None:
+    """The contrasts of boosts over a curve of score and lengths, and further scores, fitted to the judged segments."""
+    keys = [key for key, one in held.items() if key[0] not in PLACEBOS and np.isfinite(one.scores).all()]
+    if not keys:
+        return
+    curve = CurveTerms.of(rated.base, rated.log_words, len(np.unique(rated.clusters)))
+    terms = curve.columns(rated.base, rated.log_words)
+    scores = np.column_stack([held[key].scores for key in keys])
+    alone, boosted = predictions(made.kind, np.column_stack([terms, *more]), rated.human, rated.fold_of, scores)
+    off = made.add(alone)
+    for (boost, point), predicted in zip(keys, boosted.T, strict=True):
+        made.terms[boost, against, point] = (made.add(predicted),), (off,)
+
+
+def _within_source(made: Contrasts, rated: Rated, held: Chosen) -> None:
+    """The gain among the translations of one source, the mean over sources with three rated translations or more."""
+    order = np.argsort(rated.items, kind="stable")
+    items = np.split(order, np.flatnonzero(np.diff(rated.items[order])) + 1) if len(order) else []
+    items = [
+        rows
+        for rows in items
+        if len(rows) >= FEWEST and np.ptp(rated.human[rows]) > 0 and np.ptp(rated.base[rows]) > 0
+        if (rated.clusters[rows] == rated.clusters[rows[0]]).all()
+    ]
+    if len(items) < FEWEST_CLUSTERS:
+        return
+    first = np.array([rows[0] for rows in items])
+    alone = np.array([correlate(made.kind, rated.base[rows], rated.human[rows]) for rows in items])
+    for (boost, point), one in held.items():
+        gains = np.array([correlate(made.kind, one.scores[rows], rated.human[rows]) for rows in items]) - alone
+        known = np.isfinite(gains)
+        if known.sum() >= FEWEST_CLUSTERS:
+            made.within[boost, WITHIN, point] = gains[known], first[known]
+
+
+def lines_of(
+    names: Sequence[str], rated: Rated, made: Contrasts, held: Chosen, resamples: int, seed: int
+) -> list[Line]:
+    """A row for each contrast of a language pair, with the interval of its clusters where there are three."""
+    clusters = np.unique(rated.clusters, return_inverse=True)[1].ravel()
+    count = number_of(clusters)
+    times = (drawn[clusters] for drawn in seeded_draws(count, resamples, seed, len(rated.human)))
+    samples = made.under(times) if count >= FEWEST_CLUSTERS else {}
+    lines = []
+    for key, value in made.values().items():
+        boost, _, point = key
+        gain = estimate(value, samples[key], count) if key in samples and math.isfinite(value) else Estimate(value)
+        one = held[boost, point]
+        sizes = 1, len(rated.human), count
+        lines.append(Line(names[0], names[1], *key, gain, *sizes, one.abstained, one.chosen_on, one.constants))
+    return lines
+
+
+def joint_samples(rated: Sequence[Rated], made: Sequence[Contrasts], resamples: int, seed: int) -> dict[Key, Floats]:
+    """For each key float64[R] resamples of the mean over language pairs, clusters being drawn for all together.
+
+    The codes of clusters are the same in every pair, so that a reference that several translate counts as often in all
+    of them. A pair without a defined contrast is left out of a mean, as a resample is in which a pair has none.
+    """
+    labels, numbers = np.unique(np.concatenate([one.clusters for one in rated]), return_inverse=True)
+    parts = np.split(numbers.ravel(), np.cumsum([len(one.clusters) for one in rated])[:-1])
+    if len(labels) < FEWEST_CLUSTERS:
+        return {}
+    widest = max(len(one.human) for one in rated)
+    sums: dict[Key, list[Floats]] = {}
+    for own, of_pair in zip(parts, made, strict=True):
+        times: Iterator[Floats] = (drawn[own] for drawn in seeded_draws(len(labels), resamples, seed, widest))
+        defined = of_pair.values()
+        for key, samples in of_pair.under(times).items():
+            if math.isfinite(defined[key]):
+                sums.setdefault(key, []).append(samples)
+    return {key: np.mean(found, axis=0) for key, found in sums.items()}
+
+
+def over_scope(scope: tuple[str, str], lines: Sequence[Line], joint: Mapping[Key, Floats], clusters: int) -> list[Line]:
+    """The rows of several language pairs as one; lines: of the single pairs; clusters: how many there are in all.
+
+    A boost is judged at the same point in all of them: one that a pair lacks has no row.
+    """
+    groups: dict[Key, list[Line]] = {}
+    for line in lines:
+        if math.isfinite(line.gain.value):
+            groups.setdefault(line.key, []).append(line)
+    made = []
+    for key, own in groups.items():
+        _, _, point = key
+        if len(own) < 2:
+            continue
+        values = [line.gain.value for line in own]
+        drawn = estimate(float(np.mean(values)), joint[key], clusters) if key in joint else Estimate()
+        sizes = len(own), sum(line.n for line in own), clusters
+        abstained = float(np.mean([line.abstained for line in own]))
+        said = CHOSEN_FOR_SEVERAL.get(point, own[0].chosen_on)
+        made.append(Line(*scope, *key, over_pairs(values, drawn), *sizes, abstained, said))
+    return made

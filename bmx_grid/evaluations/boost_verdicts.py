@@ -1,0 +1,132 @@
+"""Which verdicts a sweep gives on its boosts: one per scope and boost at its declared point, and further questions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bmx_grid.evaluations.boost_evidence import (
+    ALL,
+    COMBINED,
+    CROSS_FITTED,
+    CURVE,
+    ELSEWHERE,
+    FIXED,
+    LENGTH,
+    METRIC,
+    METRICS,
+    OTHER_DATASETS,
+    PUBLISHED,
+    REASSIGNED,
+    SCORE_AND_LENGTH,
+    WITHIN,
+    Key,
+    Line,
+)
+from bmx_grid.evaluations.intervals import Estimate
+from bmx_grid.evaluations.verdicts import FEWEST, TOO_LITTLE, Evidence, Verdict, verdicts
+from bmx_grid.measures.cluster_means import interval_kind
+
+# What a column of verdicts is: the gain of a boost over this, at the point of the verdict.
+MEASURED = {
+    "gain": METRIC,
+    "beyond": SCORE_AND_LENGTH,
+    "over_reassigned": REASSIGNED,
+    "within_source": WITHIN,
+    "over_metrics": METRICS,
+}
+BESIDE = {f"{name}_gain": name for name in (LENGTH, CURVE, COMBINED)}  # what these gain over the metric
+COMBINED_BEYOND = "combined_beyond"  # what the average of metrics gains beyond score and length
+ESTIMATES = (*MEASURED, *BESIDE, COMBINED_BEYOND)
+DISTANCE = {CROSS_FITTED: "other folds", ELSEWHERE: "other language pairs", OTHER_DATASETS: "other data sets"}
+
+UNJUDGED = Verdict(TOO_LITTLE, "")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict on a boost at a point, on a scope: the names of data set and language pair ("all" for several).
+
+    estimates: by name of ESTIMATES; NaN where not known. best: the gain of what is chosen on the segments it is judged
+    on.
+    """
+
+    dataset: str
+    language_pair: str
+    boost: str
+    point: str
+    pairs: int
+    n: int
+    clusters: int
+    estimates: Mapping[str, Estimate]
+    best: float = math.nan
+    verdict: Verdict = UNJUDGED
+
+    @property
+    def question(self) -> tuple[str, str]:
+        """What is corrected together: verdicts on pairs, data sets or all of them, at points of one kind."""
+        level = "pair" if self.pairs == 1 else "all" if self.dataset == ALL else "data set"
+        return level, self.point if self.point in (PUBLISHED, OTHER_DATASETS) else "declared"
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the verdict rests on."""
+        unit, units = ("cluster of segments", self.clusters) if self.pairs == 1 else ("language pair", self.pairs)
+        names = ("gain", "beyond", "over_reassigned", "within_source")
+        return Evidence(**{name: self.estimates[name] for name in names}, units=units, unit=unit)
+
+    def how(self) -> str:
+        """On which segments it rests, in words."""
+        over, interval = f"{self.dataset} {self.language_pair}", "bootstrap of clusters"
+        if self.pairs > 1:
+            over = f"the mean over {self.pairs} language pairs"
+            interval = f"the wider of {interval_kind(self.pairs)} over language pairs and the bootstrap of clusters"
+        return f"{over}, each chosen on {DISTANCE.get(self.point, self.point)}; interval: {interval}"
+
+
+def asked(lines: Iterable[Line], boosts: Iterable[str]) -> Iterator[Judged]:
+    """What verdicts are asked for, from the lines of one scope, or of one metric and explainer on several scopes.
+
+    The declared point of a boost is where other language pairs chose, if all pairs of the scope have it, else where
+    other folds did, else a recipe. A mean over 2 or 3 language pairs has no verdict: each pair has its own.
+    """
+    scopes: dict[tuple[str, str], dict[Key, Line]] = {}
+    for line in lines:
+        scopes.setdefault((line.dataset, line.language_pair), {})[line.key] = line
+    for scope, found in scopes.items():
+        for boost in boosts:
+            known = {
+                point: line for (name, against, point), line in found.items() if (name, against) == (boost, METRIC)
+            }
+            pairs = max((line.pairs for line in known.values()), default=0)
+            if not known or 1 < pairs < FEWEST:
+                continue
+            whole = [at for at in (ELSEWHERE, CROSS_FITTED, FIXED) if at in known and known[at].pairs == pairs]
+            for point in (*whole[:1], *(at for at in (PUBLISHED, OTHER_DATASETS) if at in known)):
+                line, beside = known[point], whole[0] if point == PUBLISHED else point
+                keys = {column: (boost, against, point) for column, against in MEASURED.items()}
+                keys |= {column: (other, METRIC, beside) for column, other in BESIDE.items()}
+                keys[COMBINED_BEYOND] = COMBINED, SCORE_AND_LENGTH, beside
+                estimates = {column: found[key].gain if key in found else Estimate() for column, key in keys.items()}
+                yield Judged(*scope, boost, point, line.pairs, line.n, line.clusters, estimates)
+
+
+def judged(family: Sequence[Judged], smallest_gain: float) -> list[Judged]:
+    """With their verdicts, each corrected over all that answer the same question."""
+    questions: dict[tuple[str, str], list[int]] = {}
+    for place, one in enumerate(family):
+        questions.setdefault(one.question, []).append(place)
+    found = list(family)
+    for places in questions.values():
+        given = verdicts([family[place].evidence for place in places], smallest_gain)
+        for place, verdict in zip(places, given, strict=True):
+            found[place] = replace(family[place], verdict=verdict)
+    return found
+
+
+def not_judged(dataset: str, language_pair: str, boost: str, reason: str) -> Judged:
+    """In place of a verdict on a boost that cannot be made."""
+    nothing = dict.fromkeys(ESTIMATES, Estimate())
+    verdict = Verdict(TOO_LITTLE, f"not judged: {reason}")
+    return Judged(dataset, language_pair, boost, "", 1, 0, 0, nothing, verdict=verdict)
