@@ -1,7 +1,7 @@
 """What a boost is: features of a segment's attributions, and constants chosen on rated segments that mix them in.
 
 All that depends on texts or attributions is in `features`, computed once per setting. `fit` sees rows of it, so that
-hundreds of selections (folds, half splits, other language pairs) cost arithmetic only.
+hundreds of selections (folds, other language pairs, reassigned attributions) cost arithmetic only.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Ints = NDArray[np.int64]
 class Part:
     """Segments of one language pair that something is chosen on; all numbers finite.
 
-    base: float64[n] what the boost is added to, the metric or the metric with a length term; features: float64[n, k];
-    human: float64[n]; clusters: int64[n] codes, the same for a cluster in every part.
+    base: float64[n] what the boost is added to; features: float64[n, k]; human: float64[n]; clusters: int64[n] codes,
+    the same for a cluster in every part.
     """
 
     base: Floats
@@ -69,7 +69,7 @@ class Candidate(ABC):
 
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """The names of the k features, for tables of coefficients."""
+        """The names of the k features."""
 
     @abstractmethod
     def fit(self, kind: Kind, parts: Sequence[Part]) -> Fitted:

@@ -85,7 +85,7 @@ def fit_ridge(spec: Learned, kind: Kind, parts: Sequence[Part], names: Sequence[
 
 @dataclass(frozen=True, eq=False)
 class _Moments:
-    """What covariances of any fold or resample of whole clusters are computed from.
+    """What covariances of any fold of whole clusters are computed from.
 
     columns: for each part float64[n, 1 + m]: ones, then base, features and human score with mean 0 and, within parts,
     standard deviation 1 (a constant column is 0). clusters_of: for each part int64[n] codes.
@@ -116,17 +116,6 @@ class _Moments:
             found.append(np.column_stack([np.ones(len(own)), standard, (target - target.mean()) / target.std()]))
         return cls(tuple(found), tuple(np.split(code, ends)), np.mean(centres, axis=0), sds, number_of(code))
 
-    def covariances(self, weights: Floats) -> Floats:
-        """float64[R, m, m] of base, features and human score, for float64[R, C] how often each cluster counts.
-
-        Within parts, and the mean over parts; a part that a resample misses is left out of its mean.
-        """
-        sums = [
-            np.array([(columns * weight[own][:, None]).T @ columns for weight in weights])
-            for columns, own in zip(self.columns, self.clusters_of, strict=True)
-        ]
-        return _covariances(sums)
-
     def in_and_out(self, fold_of: Ints, folds: int) -> tuple[Floats, Floats]:
         """float64[F, m, m] twice: the covariances without each fold of clusters, and of that fold alone.
 
@@ -143,8 +132,8 @@ class _Moments:
 
     @cached_property
     def whole(self) -> Floats:
-        """float64[m, m] covariances of all segments."""
-        found: Floats = self.covariances(np.ones((1, self.clusters)))[0]
+        """float64[m, m] covariances of all segments, of base, features and human score."""
+        found: Floats = _covariances([(columns.T @ columns)[None] for columns in self.columns])[0]
         return found
 
 

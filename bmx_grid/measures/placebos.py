@@ -1,7 +1,7 @@
-"""What a boost has to exceed, pure arrays: attributions without meaning, and terms that need none.
+"""What a boost has to exceed, pure arrays: attributions of other segments, and terms that need no attributions.
 
-Random attributions and those of another segment keep what follows from the number of words alone; a linear term in
-log words says directly how much of a gain that is.
+Those of another segment keep what follows from the number of words alone; a linear term in log words says directly how
+much of a gain that is.
 """
 
 from __future__ import annotations
@@ -22,12 +22,6 @@ Flags = NDArray[np.bool_]
 
 NO_DONOR = -1
 NEGLIGIBLE = 1e-10  # share of the largest singular value below which columns count as collinear
-
-
-def random_like(rows: Ragged, rng: np.random.Generator) -> Ragged:
-    """As many values in each of the N rows, drawn uniformly from [0, 1): those of the explainer `random`."""
-    offsets = rows.offsets - rows.offsets[0]
-    return Ragged(rng.random(int(offsets[-1])), offsets)
 
 
 def donors(n_words: Ints, clusters: Ints, rng: np.random.Generator) -> Ints:
@@ -84,15 +78,6 @@ def _next_of_another_cluster(group: Ints, clusters: Ints) -> Ints:
 def log_words(*sides: Ragged) -> Floats:
     """float64[N, sides] the natural logarithm of the number of words of each side; an empty side counts as one word."""
     return np.log(np.maximum(np.column_stack([side.lengths for side in sides]), 1).astype(np.float64))
-
-
-def none_shifted(*sides: Ragged) -> Floats:
-    """float64[N, 1]: 1 where no attribution of the sides is <= 0, so that none is shifted to be positive; else 0."""
-    found = np.ones(len(sides[0]))
-    for side in sides:
-        low = np.flatnonzero(side.values[side.offsets[0] : side.offsets[-1]] <= 0) + side.offsets[0]
-        found[np.searchsorted(side.offsets, low, side="right") - 1] = 0.0
-    return found[:, None]
 
 
 @dataclass(frozen=True, eq=False)
