@@ -69,7 +69,7 @@ class Line:
         return self.clusters if self.pairs == 1 else self.pairs
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Contrasts:
     """Differences of correlations of n segments' scores with their human scores, and of means of such correlations.
 

@@ -98,7 +98,7 @@ class Preparation:
                 reason = _differs(boost, setting)
                 found = None if reason else boost.features(setting.scores.ground_truth, setting.scores.hypothesis)
                 if found is not None and not (np.isfinite(found).all(axis=1) & used).any():
-                    reason = "it reads a side that has no attributions here"
+                    reason = "it reads a side that has no attributions here" if used.any() else "no segment is rated"
                 if reason or found is None:
                     lacking[name] = reason
                 else:

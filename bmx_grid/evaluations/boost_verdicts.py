@@ -100,11 +100,12 @@ def asked(lines: Iterable[Line], boosts: Iterable[str]) -> Iterator[Judged]:
                 point: line for (name, against, point), line in found.items() if (name, against) == (boost, METRIC)
             }
             pairs = max((line.pairs for line in known.values()), default=0)
-            if not known or 1 < pairs < FEWEST:
-                continue
-            whole = [at for at in (ELSEWHERE, CROSS_FITTED, FIXED) if at in known and known[at].pairs == pairs]
-            for point in (*whole[:1], *(at for at in (PUBLISHED, OTHER_DATASETS) if at in known)):
-                line, beside = known[point], whole[0] if point == PUBLISHED else point
+            everywhere = ELSEWHERE in known and known[ELSEWHERE].pairs == pairs
+            declared = ELSEWHERE if everywhere else FIXED if FIXED in known else CROSS_FITTED
+            for point in (declared, PUBLISHED, OTHER_DATASETS):
+                if point not in known or 1 < known[point].pairs < FEWEST:
+                    continue
+                line, beside = known[point], declared if point == PUBLISHED else point
                 keys = {column: (boost, against, point) for column, against in MEASURED.items()}
                 keys |= {column: (other, METRIC, beside) for column, other in BESIDE.items()}
                 keys[COMBINED_BEYOND] = COMBINED, SCORE_AND_LENGTH, beside

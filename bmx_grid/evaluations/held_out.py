@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 class Rated:
     """The n judged of N segments of a language pair.
 
-    base, human: float64[n], finite; log_words: float64[n, 2] of ground truth and hypothesis; clusters: int64[n] codes,
+    base, human: float64[n], finite; log_words: float64[n, k] of the texts that are read; clusters: int64[n] codes,
     the same for a cluster in every language pair that chooses together with this one; items: int64[n] codes of the
     segment ids, which translations of one source share; fold_of: int64[n]; used: bool[N] which segments these are.
     """

@@ -119,10 +119,9 @@ def _verdict(found: Evidence, p_helps: float, p_gain: float, tried: int, smalles
         shown += f", beyond score and length {beyond}, over attributions of other segments {over}"
         if not (beyond.established and over.established):
             return judged(EXPLAINED, shown)
-        if p_helps > alpha:
-            return judged(
-                EXPLAINED, f"{shown}: not after the correction for {tried} verdicts (p {p_helps:.3f} by Holm)"
-            )
+        if not p_helps <= alpha:  # undefined is not established
+            said = f"not after the correction for {tried} verdicts (p {number(p_helps, '.3f')} by Holm)"
+            return judged(EXPLAINED, f"{shown}: {said}")
         if beyond.value < smallest:
             return judged(EXPLAINED, f"{shown}: beyond score and length it is not worth having (below {smallest:g})")
         within = found.within_source

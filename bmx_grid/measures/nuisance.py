@@ -26,11 +26,11 @@ COLLINEAR = 1e-10  # share of the largest singular value below which columns cou
 
 @dataclass(frozen=True, eq=False)
 class CurveTerms:
-    """A smooth curve of a score and of the log words of each side, as columns for least squares.
+    """A smooth curve of a score and of the log words of each text, as columns for least squares.
 
     The terms are linear, then squares and products, then cubes, then a natural cubic spline of the score; `size` is how
     many of them there are: one for every PER_TERM clusters, but at least the linear ones.
-    means, sds: float64[3] of score and log words; knots: of the spline, in standard deviations.
+    means, sds: float64[1 + k] of score and log words; knots: of the spline, in standard deviations.
     """
 
     size: int
@@ -40,7 +40,7 @@ class CurveTerms:
 
     @classmethod
     def of(cls, score: Floats, log_words: Floats, clusters: int) -> CurveTerms:
-        """The curve for float64[n] scores and float64[n, 2] log words of segments in so many clusters."""
+        """The curve for float64[n] scores and float64[n, k] log words of segments in so many clusters."""
         values = np.column_stack([score, log_words])
         means, sds = values.mean(axis=0), values.std(axis=0)
         sds = np.where(np.ptp(values, axis=0) > 0, sds, 1.0)
