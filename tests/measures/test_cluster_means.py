@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, ttest_1samp
 
-from bmx_grid.evaluations.verdicts import mean_of_pairs
+from bmx_grid.evaluations.intervals import Estimate, over_pairs
 from bmx_grid.measures.cluster_means import BOOTSTRAPPED, cluster_mean, interval_kind, sign_test
 from bmx_grid.measures.resampling import interval_levels
 
@@ -80,7 +80,10 @@ def test_the_kind_of_interval_is_named(clusters, kind):
 def test_the_interval_of_a_verdict_is_that_of_the_headline():
     for count in (2, 3, 7, 14):
         gains = np.random.default_rng(count).normal(size=count)
-        here, there = mean_of_pairs(gains.tolist()), cluster_mean(gains, [f"wmt17 {at:02}" for at in range(count)])
+        here, there = (
+            over_pairs(gains.tolist(), Estimate(0, 0, 0, 0)),
+            cluster_mean(gains, [f"wmt17 {at:02}" for at in range(count)]),
+        )
         assert (here.value, here.low, here.high) == pytest.approx((there.mean, there.low, there.high), nan_ok=True)
 
 

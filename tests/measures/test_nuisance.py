@@ -1,0 +1,125 @@
+"""A curve of score and lengths, and what a score adds to it, against patsy, statsmodels and plain loops."""
+
+import numpy as np
+import patsy
+import pytest
+import statsmodels.api as sm
+from scipy.stats import rankdata
+
+from bmx_grid.measures.nuisance import CurveTerms, predictions
+
+RNG = np.random.default_rng(5)
+N, FOLDS = 60, 4
+SCORE, LOG_WORDS = RNG.normal(3, 2, size=N), np.log(RNG.integers(1, 50, size=(N, 2)))
+FOLD_OF = np.arange(N) % FOLDS
+FULL = 3 + 6 + 3 + 5  # linear, squares and products, cubes, and a spline of 7 knots beyond its linear part
+
+
+def standard(values):
+    return (values - values.mean(axis=0)) / values.std(axis=0)
+
+
+def columns(clusters, score=SCORE, log_words=LOG_WORDS):
+    return CurveTerms.of(score, log_words, clusters).columns(score, log_words)
+
+
+@pytest.mark.parametrize(
+    ("clusters", "score", "count"),
+    [
+        pytest.param(2, SCORE, 3, id="the linear ones at least"),
+        pytest.param(39, SCORE, 3, id="39 clusters"),
+        pytest.param(40, SCORE, 4, id="one for every ten"),
+        pytest.param(125, SCORE, 12, id="125 clusters"),
+        pytest.param(5000, SCORE, FULL, id="all there are"),
+        pytest.param(5000, np.sign(SCORE - 3), FULL - 5, id="two scores have no spline"),
+        pytest.param(5000, np.ones(N), FULL - 5, id="one score"),
+    ],
+)
+def test_there_is_a_term_for_every_ten_clusters_and_linear_ones_come_first(clusters, score, count):
+    found = columns(clusters, score)
+    assert found.shape == (N, count)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found[:, 1:3], standard(LOG_WORDS), atol=1e-12)
+    if np.ptp(score):
+        np.testing.assert_allclose(found[:, 0], standard(score), atol=1e-12)
+        np.testing.assert_array_equal(found, columns(5000, score)[:, :count])
+
+
+def test_the_spline_is_the_natural_cubic_spline_of_patsy():
+    curve = CurveTerms.of(SCORE, LOG_WORDS, 5000)
+    everywhere = np.linspace(SCORE.min() - 20, SCORE.max() + 20, 400)  # far beyond the outer knots too
+    made = curve.columns(everywhere, np.zeros((400, 2)))
+    own = np.column_stack([np.ones(400), made[:, 0], made[:, FULL - 5 :]])
+    first, *inner, last = np.quantile(standard(SCORE), np.linspace(0.05, 0.95, 7))
+    given = {"x": (everywhere - SCORE.mean()) / SCORE.std(), "first": first, "inner": inner, "last": last}
+    theirs = np.asarray(patsy.dmatrix("cr(x, knots=inner, lower_bound=first, upper_bound=last) - 1", given))
+    for one, other in ((own, theirs), (theirs, own)):
+        fitted = other @ np.linalg.lstsq(other, one)[0]
+        np.testing.assert_allclose(fitted, one, atol=1e-8 * np.abs(one).max())
+
+
+def plain(terms, human, scores):
+    """Each fold by ordinary least squares on the others."""
+    alone, boosted = np.empty(N), np.empty(scores.shape)
+    for fold in range(FOLDS):
+        own, others = fold == FOLD_OF, fold != FOLD_OF
+        known, judged = sm.add_constant(terms[others]), sm.add_constant(terms[own])
+        fit = sm.OLS(human[others], known).fit()
+        alone[own] = np.clip(fit.predict(judged), fit.fittedvalues.min(), fit.fittedvalues.max())
+        for at, score in enumerate(scores.T):
+            weight = sm.OLS(human[others], np.column_stack([known, score[others]])).fit().params[-1]
+            of_score = sm.OLS(score[others], known).fit()
+            beyond = np.clip(score[own] - of_score.predict(judged), of_score.resid.min(), of_score.resid.max())
+            boosted[own, at] = alone[own] + max(weight, 0.0) * beyond
+    return alone, boosted
+
+
+@pytest.mark.parametrize("clusters", [30, 90])
+def test_predictions_are_those_of_statsmodels_fold_by_fold(clusters):
+    terms, signal = columns(clusters), RNG.normal(size=N)
+    human = SCORE - LOG_WORDS[:, 0] + 2 * signal + RNG.normal(size=N) / 4
+    scores = np.column_stack([SCORE + signal, SCORE - signal, 1e6 + 1e-3 * signal])
+    alone, boosted = predictions("pearson", terms, human, FOLD_OF, scores)
+    expected_alone, expected = plain(terms, human, scores[:, :2])
+    np.testing.assert_allclose(alone, expected_alone, rtol=1e-6)
+    np.testing.assert_allclose(boosted[:, :2], expected, rtol=1e-6)
+    np.testing.assert_allclose(boosted[:, 2], boosted[:, 0], rtol=1e-3, err_msg="whatever its level and scale")
+    assert np.array_equal(boosted[:, 1], alone), "a score is not used against its own direction"
+    assert np.corrcoef(boosted[:, 0], human)[0, 1] > np.corrcoef(alone, human)[0, 1] + 0.1
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        pytest.param(SCORE, id="the score itself"),
+        pytest.param(0.4 * SCORE + 0.6 * LOG_WORDS[:, 1] + 7, id="a mix with a length"),
+        pytest.param((SCORE - 3) ** 2, id="a curve"),
+        pytest.param(np.ones(N), id="a constant"),
+    ],
+)
+def test_a_score_that_the_terms_determine_adds_exactly_nothing(score):
+    alone, boosted = predictions("pearson", columns(90), RNG.normal(size=N), FOLD_OF, score[:, None])
+    assert np.array_equal(boosted[:, 0], alone)
+
+
+@pytest.mark.parametrize("kind", ["spearman", "kendall"])
+def test_rank_correlations_predict_average_ranks(kind):
+    human, scores = RNG.integers(0, 5, size=N) ** 3.0, RNG.normal(size=(N, 1))
+    found = predictions(kind, columns(90), human, FOLD_OF, scores)
+    expected = predictions("pearson", columns(90), rankdata(human), FOLD_OF, scores)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_one_fold_predicts_nothing():
+    for found in predictions("pearson", columns(90), SCORE, np.zeros(N, dtype=int), SCORE[:, None]):
+        assert np.isnan(found).all()
+
+
+def test_nothing_is_predicted_beyond_what_was_seen():
+    terms, human = np.arange(N, dtype=float)[:, None], np.arange(N, dtype=float)
+    far = np.zeros(N)
+    terms[7], far[7] = 1e6, -1e6
+    alone, boosted = predictions("pearson", terms, human, FOLD_OF, (far + human % 5)[:, None])
+    assert alone[7] == pytest.approx(N - 2), "the highest human score of the other folds"
+    assert abs(boosted[7, 0] - alone[7]) < 5
