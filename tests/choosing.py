@@ -13,7 +13,7 @@ from bmx_grid.boosts.chosen import Chosen
 from bmx_grid.boosts.recipe import ChosenOn
 from bmx_grid.configure import build, load_option
 from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Kind
-from bmx_grid.evaluations.verdicts import Estimate
+from bmx_grid.evaluations.intervals import Estimate
 from bmx_grid.identity import identity
 
 
@@ -27,12 +27,13 @@ class Found:
 
 @dataclass(frozen=True, kw_only=True)
 class Choosing(Evaluation):
-    """Fits boosts on all segments of a metric and an explainer. gain: what it claims."""
+    """Fits boosts on all segments of a metric and an explainer. gain, verdict: what it claims."""
 
     TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = {"choosing": {"n": "count"}}
 
     boosts: tuple[str, ...] = identity(("share_negative",))
     gain: float = identity(0.03)
+    verdict: str = identity("helps")
 
     @property
     def chooses(self) -> Sequence[str]:
@@ -68,7 +69,8 @@ class Choosing(Evaluation):
             fitted=boost.fit("pearson", parts),
             chosen_on=tuple(on),
             gain=gain,
-            beyond_length=Estimate(),
+            beyond=Estimate(),
+            verdict=self.verdict,
             how="nowhere: this is a test",
         )
 

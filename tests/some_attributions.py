@@ -28,11 +28,10 @@ def taken(rows: Ragged, at) -> Ragged:
     return Ragged.from_rows([rows[row] for row in at])
 
 
-def planted(boost: Boost, n: int = 300, seed: int = 1, *, beyond_length: bool = True) -> tuple[Part, Part]:
+def planted(boost: Boost, n: int = 300, seed: int = 1) -> tuple[Part, Part]:
     """A selection in which people like what the boost measures, and the same with attributions of other segments.
 
-    beyond_length: what they like has nothing of the number of words.
-    Reassigned attributions come from another segment with as many words, as those of the placebo do.
+    What they like has nothing of the number of words. Reassigned attributions come from a segment with as many words.
     """
     rng = np.random.default_rng(seed)
     truth, hypothesis = attributions(n, seed)
@@ -41,7 +40,7 @@ def planted(boost: Boost, n: int = 300, seed: int = 1, *, beyond_length: bool = 
     words = truth.lengths + hypothesis.lengths
     given = donors(words, clusters, rng)
     liked = own[:, own.shape[1] // 2] if own.shape[1] > 20 else own[:, -1]  # of a grid a mean with p near 0
-    signal = standard(residual(liked, truth, hypothesis) if beyond_length else liked)
+    signal = standard(residual(liked, truth, hypothesis))
     base = rng.normal(size=n)
     human = base + 1.5 * signal + rng.normal(size=n)
     other = boost.features(taken(truth, given), taken(hypothesis, given))

@@ -1,4 +1,4 @@
-"""Embedded recipes: only those with an established gain beyond length; found by name, or by file."""
+"""Embedded recipes: only those with an established gain beyond score and length; found by name, or by file."""
 
 import pytest
 from some_recipe import recipe
@@ -16,7 +16,7 @@ from bmx_grid.metrics.base import Metric
 def test_an_embedded_recipe_is_established_and_fits_the_options(name):
     found = find_recipe(name)
     assert found.name == name
-    assert found.gain.established and found.beyond_length.established and not found.fitted().abstains
+    assert found.verdict == "helps" and not found.fitted().abstains
     assert found.chosen_on and all(one.dataset in options("dataset") for one in found.chosen_on)
     for group, own, kind in (("metric", found.metric, Metric), ("explainer", found.explainer, Explainer)):
         part = build(own.node(group), kind, group)
@@ -55,8 +55,9 @@ def test_what_is_not_there(folder, given, kind, said):
 
 def test_they_are_shown_with_what_they_gain(folder):
     assert recipes_in_words() == (
-        "bleu-words: sentence_bleu boosted by erasure with share_negative, chosen on wmt17; gain +0.0330 [+0.0250, "
-        "+0.0420], beyond length +0.0300 [+0.0200, n/a] (each language pair by the others, without shared references)"
+        "bleu-words: sentence_bleu boosted by erasure with share_negative, chosen on wmt17; helps, gain +0.0330 "
+        "[+0.0250, +0.0420], beyond score and length +0.0300 [+0.0200, n/a] (each language "
+        "pair by the others, without shared references)"
     )
     assert module.interval(HeldOut(None, None, None, "x")) == "n/a"
     assert module.interval(HeldOut(0.1, None, None, "x")) == "+0.1000"

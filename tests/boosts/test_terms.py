@@ -1,34 +1,60 @@
-"""What boosts are compared with: a term of the number of words, and averages of metrics."""
+"""What stands beside boosts: a term of the number of words, a curve of score and lengths, averages of metrics."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
-from some_attributions import attributions, rows_of, standard
+from some_attributions import standard
 
 from bmx_grid.boosts.base import Part, mean_gain
 from bmx_grid.boosts.combined import Combined
-from bmx_grid.boosts.terms import Length
+from bmx_grid.boosts.terms import Curve, Length
 from bmx_grid.errors import ConfigError
-from bmx_grid.measures.placebos import Selected, fit_term, log_words
+from bmx_grid.measures.placebos import Selected, fit_term
+
+ROLES = ("source", "hypothesis")
+
+
+def liking(what, n=300, seed=1) -> Part:
+    """Log words of two texts, and people who follow the metric and something else."""
+    rng = np.random.default_rng(seed)
+    base, words = rng.normal(size=n), np.log(rng.integers(1, 50, size=(n, 2)))
+    seen = {"length": words.sum(axis=1), "curve": base**2, "nothing": 0.0}[what]
+    return Part(base, words, base + seen + rng.normal(size=n) * (what != "nothing"), np.arange(n))
 
 
 @pytest.mark.parametrize("kind", ["pearson", "kendall"])
-def test_the_length_term_is_that_of_the_placebos(kind):
-    sides, boost = attributions(80), Length()
-    features = boost.features(*sides)
-    assert np.array_equal(features, log_words(*sides))
-    rng = np.random.default_rng(1)
-    base = rng.normal(size=80)
-    human = base + 3 * features.sum(axis=1) + rng.normal(size=80)
-    fitted = boost.fit(kind, [Part(base, features, human, np.arange(80))])
-    term = fit_term(kind, [Selected(base, features, human)])
-    assert not fitted.abstains
-    np.testing.assert_allclose(fitted.scores(base, features), term.scores(base, features), rtol=1e-13, atol=1e-13)
+def test_the_length_term_is_linear_in_the_log_words_and_restored_from_json(kind):
+    part, candidate = liking("length"), Length(ROLES)
+    fitted = candidate.fit(kind, [part])
+    term = fit_term(kind, [Selected(part.base, part.features, part.human)])
+    expected = term.scores(part.base, part.features)
+    np.testing.assert_allclose(fitted.scores(part.base, part.features), expected, rtol=1e-13, atol=1e-13)
+    assert candidate.restored(json.loads(json.dumps(fitted.constants()))) == fitted
 
 
-def test_an_empty_side_counts_as_one_word():
-    assert Length().features(rows_of([], [1.0, 2.0]), rows_of([1.0], [])).tolist() == [[0, 0], [np.log(2), 0]]
+@pytest.mark.parametrize("what", ["length", "curve"])
+def test_the_curve_holds_lengths_and_powers_of_the_score(what):
+    part, other = liking(what), liking(what, seed=2)
+    fitted = Curve(ROLES).fit("pearson", [part])
+    assert mean_gain("pearson", [other], fitted) > 0.2
+    assert (mean_gain("pearson", [other], Length(ROLES).fit("pearson", [part])) > 0.2) == (what == "length")
+    assert set(json.loads(json.dumps(fitted.constants(), allow_nan=False))) == {"own", "weights"}
+
+
+@pytest.mark.parametrize("candidate", [Length(ROLES), Curve(ROLES)], ids=["length", "curve"])
+def test_where_nothing_is_gained_the_metric_stays_bit_for_bit(candidate):
+    part = liking("nothing")
+    for parts in ([], [part]):
+        fitted = candidate.fit("pearson", parts)
+        assert fitted.abstains
+        assert fitted.scores(part.base, part.features).tobytes() == part.base.tobytes()
+
+
+def test_a_curve_is_no_recipe():
+    with pytest.raises(ConfigError, match="placebo"):
+        Curve(ROLES).restored({})
 
 
 NAMES = ("chrf", "bertscore", "random", "constant")

@@ -1,4 +1,4 @@
-"""What every option of configs/boost promises. A new YAML file is covered without a line here."""
+"""What every option of configs/boost that is chosen promises. A new YAML file is covered without a line here."""
 
 import json
 import pickle
@@ -8,33 +8,24 @@ import pytest
 from some_attributions import attributions, planted, rows_of, taken
 
 from bmx_grid.boosts.base import Boost, Fitted, Part, mean_gain
-from bmx_grid.boosts.terms import Length
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import canonical_json
 from bmx_grid.measures.correlation import KINDS
 
-COMPARATORS = {"length": Length()}  # no option, but it keeps the same contract
+CHOSEN = [name for name in options("boost") if name != "recipe"]  # which is what was chosen before
 NAN = float("nan")
 
 
-@pytest.fixture(scope="module", params=[*options("boost"), *COMPARATORS])
+@pytest.fixture(scope="module", params=CHOSEN)
 def boost(request) -> Boost:
-    if request.param in COMPARATORS:
-        return COMPARATORS[request.param]
     return build(load_option("boost", request.param), Boost, f"boost.{request.param}")
 
 
 @pytest.fixture(scope="module")
-def explains(boost) -> bool:
-    """Whether it reads attributions at all, beyond the number of words and what the indicator of the paper keeps."""
-    return not isinstance(boost, tuple(map(type, COMPARATORS.values())))
-
-
-@pytest.fixture(scope="module")
-def part(boost, explains) -> Part:
+def part(boost) -> Part:
     """A selection with something to gain."""
-    return planted(boost, beyond_length=explains)[0]
+    return planted(boost)[0]
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +80,7 @@ def test_rows_may_begin_anywhere_in_their_array(boost):
 
 
 @pytest.mark.parametrize("broken", ["a NaN", "infinity", "no words"])
-def test_undefined_rows_are_nan_and_leave_the_others_alone(boost, explains, fitted, broken):
-    if not explains:
-        pytest.skip("defined whatever the attributions are")
+def test_undefined_rows_are_nan_and_leave_the_others_alone(boost, fitted, broken):
     truth, hypothesis = attributions(6, 7)
     row = {"a NaN": [NAN, 1.0], "infinity": [1.0, np.inf], "no words": []}[broken]
     wrong = [rows_of(*(row if at == 2 else side[at] for at in range(6))) for side in (truth, hypothesis)]
@@ -130,8 +119,8 @@ def test_no_boost_is_always_a_choice_and_gives_the_base_bit_for_bit(boost, selec
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_chosen_gains_where_it_was_chosen(boost, explains, kind):
-    parts = [planted(boost, n=60, seed=seed, beyond_length=explains)[0] for seed in (1, 2)]
+def test_what_is_chosen_gains_where_it_was_chosen(boost, kind):
+    parts = [planted(boost, n=60, seed=seed)[0] for seed in (1, 2)]
     fitted = boost.fit(kind, parts)
     assert mean_gain(kind, parts, fitted) > 0.01
     assert boost.fit(kind, parts).constants() == fitted.constants()
@@ -144,9 +133,7 @@ def test_parts_are_not_changed(boost, part):
         assert old.tobytes() == new.tobytes()
 
 
-def test_reassigned_attributions_lose_what_a_planted_signal_gains(boost, explains):
-    if not explains:
-        pytest.skip("it reads the lengths, which reassigned attributions keep")
+def test_reassigned_attributions_lose_what_a_planted_signal_gains(boost):
     own, other = planted(boost, n=800)
     halves = [np.arange(800) < 400, np.arange(800) >= 400]
 

@@ -10,7 +10,6 @@ import pytest
 
 import bmx_grid
 from bmx_grid.evaluations.base import Evaluation
-from bmx_grid.evaluations.verdicts import Judged
 
 ROOMS = ("measures", "attribution", "analysis", "evaluations")
 MODULES = {
@@ -24,9 +23,8 @@ MODULES = {
 @pytest.mark.parametrize(
     ("name", "version"),
     [
-        pytest.param("evaluations.boosts.BoostEvaluation", 2, id="boosts"),
+        pytest.param("evaluations.boosts.BoostEvaluation", 3, id="boosts: verdicts beyond score and length"),
         pytest.param("evaluations.levels.LevelsEvaluation", 2, id="levels: ranks of systems were added"),
-        pytest.param("evaluations.placebos.PlaceboEvaluation", 2, id="placebos"),
         pytest.param("evaluations.significance.SignificanceEvaluation", 2, id="significance"),
         pytest.param("evaluations.top_systems.TopSystemsEvaluation", 2, id="top systems: differences were added"),
         pytest.param("evaluations.grid.GridEvaluation", 1, id="grid"),
@@ -42,7 +40,7 @@ def test_a_version_is_raised_by_hand_where_results_change(name, version):
 @pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("evaluations.")])
 def test_options_of_an_evaluation_are_named(module):
     for record in vars(MODULES[module]).values():
-        if inspect.isclass(record) and issubclass(record, (Evaluation, Judged)) and record is not Evaluation:
+        if inspect.isclass(record) and issubclass(record, Evaluation) and record is not Evaluation:
             assert all(one.kw_only for one in dataclasses.fields(record)), record
 
 
@@ -67,7 +65,6 @@ DEFAULTS = {
     "folds": 10,
     "independent": False,
     "lost": False,
-    "many": False,
     "marked": False,
     "max_pairs": 1_000_000,
     "max_points": 1_000_000,
@@ -81,9 +78,11 @@ DEFAULTS = {
     "seed": 0,
     "sentences": 5,
     "skip_refused": False,
+    "smallest_gain": 0.005,
     "splits": 100,
     "strict": False,
     "survives": False,
+    "tried": 1,
     "width": 0,
 }
 OTHERS = {

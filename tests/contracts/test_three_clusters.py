@@ -7,7 +7,8 @@ import pytest
 
 from bmx_grid.analysis import plausibility, regression, side_by_side
 from bmx_grid.evaluations import intervals, right_and_wrong
-from bmx_grid.evaluations.verdicts import mean_of_pairs
+from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_of
+from bmx_grid.evaluations.held_out import Held, Rated
 from bmx_grid.measures import annotators, cluster_means, levels, significance, system_scores, systems
 from bmx_grid.measures.grid_resampling import bootstrap_bands, cross_fit, split_gains
 from bmx_grid.measures.grid_selection import selection_adjusted
@@ -49,6 +50,16 @@ def over_systems(n_systems, n_clusters):
         n_clusters,
         **DRAWN,
     )["pearson"]
+
+
+def of_a_boost(count):
+    """What a boost gains on a language pair: with its interval, and under draws of clusters of all pairs."""
+    codes = clusters(count)
+    rated = Rated(X, HUMAN, np.ones((N, 1)), codes, np.arange(N), codes, np.ones(N, dtype=bool))
+    held = {("boost", "elsewhere"): Held(Y, (), "")}
+    made = contrasts("pearson", rated, held, {})
+    joint = joint_samples([rated], [made], *DRAWN.values())
+    return lines_of(("toy", "de-en"), rated, made, held, *DRAWN.values()), list(joint.values())
 
 
 def first_sample(found):
@@ -96,7 +107,11 @@ INTERVALS = {
     "gains on a part": lambda count: first_sample(
         right_and_wrong._samples("pearson", X, Y, HUMAN, (Y > 0, Y < 0), clusters(count), 40, 1)[0]
     ),
-    "a mean of language pairs": lambda count: mean_of_pairs(X[:count].tolist()).p,
+    "a boost": lambda count: of_a_boost(count)[0][0].gain.low,
+    "a boost, over pairs": lambda count: first_sample([one[0] for one in of_a_boost(count)[1]]),
+    "a mean of language pairs": lambda count: (
+        intervals.over_pairs(X[:count].tolist(), intervals.Estimate(0, 0, 0, 0)).p
+    ),
     "explanations and gains, of pairs": lambda count: plausibility._relation(X, Y, clusters(count), 1).low,
 }
 

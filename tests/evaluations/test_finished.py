@@ -11,9 +11,7 @@ from some_settings import finished
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.errors import BmxError
 from bmx_grid.evaluations.base import Evaluation, check_rows
-from bmx_grid.evaluations.boost_judging import Rated, joint_samples
-from bmx_grid.evaluations.gained import Pair
-from bmx_grid.evaluations.held_out import Entry, Held, on_others
+from bmx_grid.evaluations.held_out import Rated, on_others
 
 
 def test_words_are_those_of_the_texts_or_those_that_an_explanation_speaks_of():
@@ -57,42 +55,12 @@ def test_rows_are_counted():
     assert check_rows(Declares(), "things", {"one": [], "two": []}) == 0
 
 
-@pytest.mark.parametrize("lacking", [{"boosted"}, {"against"}, {"boosted", "against"}, set()], ids=sorted)
-def test_a_gain_needs_both_scores_of_every_segment(lacking):
-    human, boosted, against = np.random.default_rng(2).normal(size=(3, 12))
-    scores = {"boosted": boosted, "against": against}
-    for name in lacking:
-        scores[name][3] = np.nan
-    assert np.isnan(Pair(**scores, chosen_on="others").gain("pearson", human)) == bool(lacking)
-
-
-def rated(labels, seed=0):
-    base, human = np.random.default_rng(seed).normal(size=(2, len(labels)))
-    return Rated(base, human, np.array(labels), np.ones(len(labels), dtype=bool))
-
-
 def test_a_pair_that_no_other_chooses_for_leaves_the_others_their_choices():
-    mean, rng = FeatureMix(feature="mean"), np.random.default_rng(3)
-    pairs = [rated(range(9), seed) for seed in range(3)]
-    entries = [Entry(mean, rng.normal(size=(9, 2))) for _ in pairs]
-    everyone = np.ones(9, dtype=bool)
+    rng, everyone, at = np.random.default_rng(3), np.ones(9, dtype=bool), np.arange(9)
+    rated = [Rated(*rng.normal(size=(2, 9)), np.ones((9, 2)), at, at, at, everyone) for _ in range(3)]
+    features = [rng.normal(size=(9, 2)) for _ in rated]
     free = [{1: everyone, 2: everyone}, {}, {0: everyone, 1: ~everyone}]
-    found = on_others("pearson", ("a", "b", "c"), pairs, entries, free)
+    found = on_others("pearson", FeatureMix(feature="mean"), ("a", "b", "c"), rated, features, free)
     assert [one and one.chosen_on for one in found] == [
         *("b, c without shared clusters", None, "a without shared clusters")
     ]
-
-
-def held_by(one, seed=1):
-    boosted = np.random.default_rng(seed).normal(size=len(one.base))
-    return {("mean", "metric", "elsewhere"): [Held(boosted, one.base, "others", ())]}
-
-
-def test_clusters_of_all_pairs_are_drawn_together_from_three_on():
-    pairs = [rated([0, 0, 1, 1, 0, 1]), rated([1, 1, 0, 0, 1, 0], seed=2)]
-    assert joint_samples("pearson", pairs, [held_by(one) for one in pairs], 50, 0) == {}
-    pairs[1] = rated([1, 1, 2, 2, 1, 2], seed=2)
-    (found,) = joint_samples("pearson", pairs, [held_by(one) for one in pairs], 50, 0).values()
-    assert found.shape == (50,) and np.isfinite(found).mean() > 0.5
-    (alone,) = joint_samples("pearson", pairs, [held_by(pairs[0]), {}], 50, 0).values()
-    assert alone.shape == (50,) and not np.array_equal(alone, found, equal_nan=True)
