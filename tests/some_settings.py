@@ -41,34 +41,35 @@ def finished(n=30, human=None, explainer=ERASURE, rng=None):
     return Finished(found, "hash", name, HashMetric(), explainer, items, scores, labels, boosted)
 
 
-def simulated(truth, pair="de-en", n=400, seed=0, dataset="toy"):
-    """A setting of n clusters of two segments: `truth` says what the human scores hold beside the metric's.
+def simulated(truth, pair="de-en", n=400, seed=0, dataset="toy", systems=1, metric="hash"):
+    """A setting of n segments: `truth` says what the human scores hold beside the metric's.
 
-    Attributions are uniform draws times a level per segment, independent of everything but, in "signal", the human
-    scores. The smallest of many words is smaller than that of few, so that means with p < 0 see the length.
+    Two segments share a source; with several systems, all translations of one source do. Attributions are uniform draws
+    times a level per segment: in "signal" what people see and the metric does not, in "curve" the square of the
+    metric's score, which people see too, else nothing that people see. The smallest of many words is smaller than that
+    of few, so that means with p < 0 see the length, which people see in "length".
     """
-    draw = np.random.default_rng([seed, *pair.encode()])
-    n_words = draw.integers(2, 60, size=(2, n))
-    base, level = draw.normal(size=n) / 4, draw.normal(size=n)
-    human = (
-        base
-        + {
-            "length": -0.2 * np.log(n_words).sum(axis=0),
-            "signal": 0.25 * level,
-            "noise": 0.0,
-        }[truth]
-    )
-    human = human + draw.normal(size=n) / 4
+    draw, share = np.random.default_rng([seed, *pair.encode()]), max(2, systems)
+    source_of = np.arange(n) // share
+    n_words = np.stack([draw.integers(2, 60, size=n)[source_of], draw.integers(2, 60, size=n)])
+    base = draw.normal(size=n) / 4
+    level = 16 * base**2 - 1 if truth == "curve" else draw.normal(size=n)
+    seen = {"length": -0.2 * np.log(n_words).sum(axis=0), "signal": level / 4, "curve": level / 4, "noise": 0.0}
+    human = base + seen[truth] + draw.normal(size=n) / 4
     rows = [
         Ragged.from_rows([np.exp(0.2 * level[at]) * draw.random(n_words[side, at]) for at in range(n)])
         for side in (0, 1)
     ]
-    segments = tuple(Segment(str(at), f"{pair} {at}", source=f"{pair} {at // 2}") for at in range(n))
+    sources = [f"{pair} {at}" for at in source_of]
+    segments = tuple(
+        Segment(str(at // systems), f"{at}{' y' * (words - 1)}", source=f"{source}{' x' * (own - 2)}",
+                system=f"system {at % systems}")
+        for at, (source, own, words) in enumerate(zip(sources, *n_words, strict=True))
+    )  # fmt: skip
     found = SegmentSet(dataset, pair, segments, Judgements({"da": human}))
     scores = AttributionSet(base, {"source": rows[0], "hypothesis": rows[1]})
-    clusters = [f"{pair} {at // 2}" for at in range(n)]
     items = found.items(("source", "hypothesis"))
-    return Finished(found, "hash", "erasure", HashMetric(), Erasure(), items, scores, clusters)
+    return Finished(found, metric, "erasure", HashMetric(), Erasure(), items, scores, sources)
 
 
 def tagged(n=30, *, seed=0, own=None, human=None, pair="de-en", name="erasure", lower_is_better=False):
