@@ -19,7 +19,7 @@ from bmx_grid.analysis.beside import Reached
 from bmx_grid.analysis.given import Given
 from bmx_grid.analysis.points import PAPERS_DATASETS
 from bmx_grid.evaluations.boost_evidence import ALL, COMBINED, OTHER_DATASETS, PUBLISHED
-from bmx_grid.evaluations.boost_verdicts import DISTANCE, ESTIMATES
+from bmx_grid.evaluations.boost_verdicts import DISTANCE, ESTIMATES, NOT_JUDGED
 from bmx_grid.evaluations.verdicts import HELPS, HURTS, LEGEND, NO_GAIN, TOO_LITTLE
 from bmx_grid.wording import counted, named, number, point_in_words, with_interval
 
@@ -106,8 +106,6 @@ class ShownVerdict:
 
     def in_words(self) -> str:
         """ "no gain shown, +0.004 [-0.012, +0.018]"."""
-        if self.verdict == TOO_LITTLE and self.because.startswith("not judged"):
-            return self.because
         return f"{self.verdict}, {_words(self.gain, '+.3f')}"
 
 
@@ -134,12 +132,13 @@ def compute(given: Given) -> Verdicts:
     own = frame[
         frame["metric"].isin(real.factor_levels("metric")) & frame["explainer"].isin(real.factor_levels("explainer"))
     ]
-    further = own["point"].isin((PUBLISHED, OTHER_DATASETS))
+    further = own["point"].isin((NOT_JUDGED, PUBLISHED, OTHER_DATASETS))
     declared, published, other = (
         _sorted(widest(own[rows])) for rows in (~further, own["point"] == PUBLISHED, own["point"] == OTHER_DATASETS)
     )
     answers = _answers(declared)
-    words = [*answers, *_further(published, other), *_next_steps(declared, given.frames.get("boosts"))]
+    steps = _next_steps(declared, given.frames.get("boosts"))
+    words = [*answers, *_not_judged(own[own["point"] == NOT_JUDGED]), *_further(published, other), *steps]
     legend = [
         f"{label}: {meaning}." for label, meaning in LEGEND.items() if any(row.verdict == label for row in declared)
     ]
@@ -204,6 +203,15 @@ def _grouped(rows: Sequence[ShownVerdict]) -> dict[tuple[str, str], tuple[ShownV
     found: dict[tuple[str, str], tuple[ShownVerdict, list[ShownVerdict]]] = {}
     for row in rows:
         found.setdefault((row.metric, row.explainer), (row, []))[1].append(row)
+    return found
+
+
+def _not_judged(frame: pd.DataFrame) -> list[str]:
+    """The boosts that some settings cannot take, with the reason, once."""
+    found = []
+    for because, own in frame.groupby("because", sort=False):
+        metrics = list(dict.fromkeys(own["metric"] + " x " + own["explainer"]))
+        found.append(f"{', '.join(own['boost'].unique())} {because} ({named(metrics)}).")
     return found
 
 

@@ -219,8 +219,9 @@ def judged(found: Compared) -> Table:
         (tuple(lines),) if lines else (),
         (
             "Beyond score and length: with a smooth curve of the other metric's score and of the numbers of words "
-            "fitted to these segments, for both. Within source: among the translations of one source. No attributions are "
-            "known here: those of other segments stand beside a boost in a sweep, or in bmx_grid.boost(…).verdict.",
+            "fitted to these segments, for both. Within source: among the translations of one source, where there are "
+            "30 of them. No attributions are known here: those of other segments stand beside a boost in a sweep, or "
+            "in bmx_grid.boost(…).verdict.",
             *meanings,
         ),
         names=3,

@@ -46,6 +46,7 @@ COMBINED_BEYOND = "combined_beyond"  # what the average of metrics gains beyond 
 ESTIMATES = (*MEASURED, *BESIDE, COMBINED_BEYOND)
 DISTANCE = {CROSS_FITTED: "other folds", ELSEWHERE: "other language pairs", OTHER_DATASETS: "other data sets"}
 
+NOT_JUDGED = "none"  # in place of a point
 SEGMENTS = "cluster of segments"
 UNJUDGED = Verdict(TOO_LITTLE, "")
 
@@ -135,7 +136,7 @@ def not_judged(dataset: str, language_pair: str, boost: str, reason: str) -> Jud
     """In place of a verdict on a boost that cannot be made."""
     nothing = dict.fromkeys(ESTIMATES, Estimate())
     verdict = Verdict(TOO_LITTLE, f"not judged: {reason}")
-    return Judged(dataset, language_pair, boost, "", 1, 0, 0, nothing, verdict=verdict)
+    return Judged(dataset, language_pair, boost, NOT_JUDGED, 1, 0, 0, nothing, verdict=verdict)
 
 
 def evidence_on(
