@@ -105,7 +105,7 @@ def interval_levels(confidence: float, units: int) -> tuple[float, float]:
     The plain percentile interval is too short for few units: it lacks the factor n / (n - 1) of the variance and
     the width of Student's t. Its levels are therefore widened to Phi(-t sqrt(n / (n - 1))), with t the quantile of
     Student's t of n - 1 degrees of freedom (Hesterberg 2015, "What teachers should know about the bootstrap", The
-    American Statistician 69(4)). For 18 clusters the levels are .0149 and .9851, for 560 they are .0245 and .9755.
+    American Statistician 69(4)). For 18 clusters the levels are .01497 and .98503, for 560 they are .02465 and .97535.
     Raises ValueError unless 0 < confidence < 1.
     """
     from scipy.special import ndtr, stdtrit
