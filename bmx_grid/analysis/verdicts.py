@@ -18,6 +18,7 @@ from bmx_grid.analysis.base import Cell, Table, working
 from bmx_grid.analysis.beside import Reached
 from bmx_grid.analysis.given import Given
 from bmx_grid.analysis.points import PAPERS_DATASETS
+from bmx_grid.analysis.tested import ALPHA
 from bmx_grid.evaluations.boost_evidence import ALL, COMBINED, OTHER_DATASETS, PUBLISHED
 from bmx_grid.evaluations.boost_verdicts import DISTANCE, ESTIMATES, NOT_JUDGED
 from bmx_grid.evaluations.verdicts import HELPS, HURTS, LEGEND, NO_GAIN, TOO_LITTLE
@@ -75,6 +76,7 @@ class ShownVerdict:
     estimates: Mapping[str, Reached]
     reassigned_gain: float
     best_gain: float
+    p_gain_holm: float
     p_helps_holm: float
     tried: int
     pairs: int
@@ -106,7 +108,11 @@ class ShownVerdict:
 
     def in_words(self) -> str:
         """ "no gain shown, +0.004 [-0.012, +0.018]"."""
-        return f"{self.verdict}, {_words(self.gain, '+.3f')}"
+        why = ""
+        if self.verdict == NO_GAIN and self.gain.low > 0:
+            small = self.p_gain_holm <= ALPHA
+            why = " (too small)" if small else f" (not after the correction for {self.tried} verdicts)"
+        return f"{self.verdict}, {_words(self.gain, '+.3f')}{why}"
 
 
 @dataclass(frozen=True, eq=False)
