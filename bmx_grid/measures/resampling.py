@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.measures.at_a_time import fitting, ranges, sizes
+from bmx_grid.measures.best import TIE
 from bmx_grid.measures.correlation import FEWEST, Kind, check_kind
 
 Floats = NDArray[np.float64]
@@ -122,14 +123,15 @@ def p_of_zero(samples: Floats, units: int) -> float:
     """The two-sided p value of 0 that `interval_levels` stand for: at most .05 where a 95 % interval leaves 0 out.
 
     samples: float64[R] of a bootstrap of so many units. With k of the R defined samples at or beyond 0 it starts from
-    (k + 1) / (R + 1), so that it is never 0. NaN with fewer than two units, or where more than half are undefined.
+    (k + 1) / (R + 1), so that it is never 0; what is within 1e-12 is at 0, as differently rounded equal correlations
+    are. NaN with fewer than two units, or where more than half are undefined.
     """
     from scipy.special import ndtri, stdtr
 
     known = samples[~np.isnan(samples)]
     if units < 2 or not len(known) or 2 * len(known) < len(samples):
         return math.nan
-    beyond = min(np.count_nonzero(known <= 0), np.count_nonzero(known >= 0))
+    beyond = min(np.count_nonzero(known <= TIE), np.count_nonzero(known >= -TIE))
     share = min((beyond + 1) / (len(known) + 1), 0.5)
     return float(2 * stdtr(units - 1, ndtri(share) / math.sqrt(units / (units - 1))))
 

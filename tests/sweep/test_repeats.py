@@ -54,7 +54,8 @@ def test_random_explainers_have_gains_of_every_seed_at_every_point_and_determini
     expected = {(pair, "lime", seed, point) for pair in ("de-en", "en-de") for seed in range(3) for point in points}
     assert set(found) == expected
     assert np.isfinite(list(found.values())).all()
-    assert len({found["de-en", "lime", seed, "published"] for seed in range(3)}) == 3
+    # not at the published point: its gains here are 1e-9, which is rounding
+    assert len({round(found["de-en", "lime", seed, "best"], 6) for seed in range(3)}) == 3
     tables = [pq.read_table(tmp_path / "out" / f"{name}.parquet") for name in ("settings", "scores", "grid")]
     assert [table.num_rows for table in tables] == [4, 4 * 12, 4 * 8 * 6]
 
