@@ -66,7 +66,8 @@ def numbers(analysis: Analysis) -> dict[str, float]:
     for one in analysis.ask(verdicts.compute).verdicts:
         name = f"verdicts/{one.dataset} {one.language_pair}/{one.metric}/{one.explainer}/{one.boost}"
         beyond = one.estimates["beyond"].gain
-        found[name] = {"gain": one.gain.gain, "low": one.gain.low, "high": one.gain.high, "beyond": beyond}
+        of_gain = {"gain": one.gain.gain, "low": one.gain.low, "high": one.gain.high, "beyond": beyond}
+        found[name] = as_plain(of_gain)
     return dict(_leaves("", found))
 
 

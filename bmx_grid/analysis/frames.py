@@ -22,7 +22,6 @@ TABLES = (
     *(
         "points",
         "tests",
-        "selection",
         "boosts",
         "verdicts",
         "seeds",

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis import fixed
-from bmx_grid.analysis.base import Cell, Table, working
+from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.beside import Reached
 from bmx_grid.analysis.given import Given
 from bmx_grid.analysis.points import PAPERS_DATASETS
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 PRECISE = 0.02  # half of an interval that tells a gain worth having
 PAPERS_BOOST = "power_mean_grid"
+KEEP = "keep the metric as it is"
 COLUMNS = {
     "gain": "gain",
     "beyond": "beyond score and length",
@@ -94,11 +95,15 @@ class ShownVerdict:
         return self.verdict == HELPS
 
     @property
+    def label(self) -> str:
+        """The verdict, with the reason where no gain is defined."""
+        return f"{self.verdict}: {self.because}" if math.isnan(self.gain.gain) else self.verdict
+
+    @property
     def scope(self) -> str:
         """On which segments."""
-        if self.pairs > 1:
-            return f"{counted(self.pairs, 'language pair')}, {counted(self.n, 'segment')}"
-        return f"{self.dataset} {self.language_pair}, {counted(self.n, 'segment')}"
+        on = f"over {self.pairs} language pairs" if self.pairs > 1 else f"on {self.dataset} {self.language_pair}"
+        return f"{on}, {counted(self.n, 'segment')}"
 
     @property
     def what(self) -> str:
@@ -106,13 +111,14 @@ class ShownVerdict:
         boost = "" if self.boost == PAPERS_BOOST else f" ({self.boost})"
         return f"{self.explainer} on {self.metric}{boost}"
 
-    def in_words(self) -> str:
-        """ "no gain shown, +0.004 [-0.012, +0.018]"."""
+    @property
+    def gain_in_words(self) -> str:
+        """ "+0.004 [-0.012, +0.018]"; with the reason why a gain whose interval is above 0 is not shown."""
         why = ""
         if self.verdict == NO_GAIN and self.gain.low > 0:
-            small = self.p_gain_holm <= ALPHA
-            why = " (too small)" if small else f" (not after the correction for {self.tried} verdicts)"
-        return f"{self.verdict}, {_words(self.gain, '+.3f')}{why}"
+            corrected = f"not after the correction for {self.tried} verdicts"
+            why = f" ({'too small' if self.p_gain_holm <= ALPHA else corrected})"
+        return f"{_words(self.gain, '+.3f')}{why}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,29 +132,31 @@ class Verdicts:
     verdicts_published: Sequence[ShownVerdict]
     verdicts_other_datasets: Sequence[ShownVerdict]
     verdicts_in_words: Sequence[str]
-    answers: Sequence[str] = working()
 
 
 def compute(given: Given) -> Verdicts:
-    """The verdicts on metrics and explainers that are no controls."""
-    frame = given.frames.get("verdicts")
+    """The verdicts on metrics and explainers that are not controls."""
+    frame, real = given.frames.get("verdicts"), given.real
+    if frame is not None and not {"boost", *ESTIMATES} <= set(frame.columns):
+        frame = None  # of an earlier version
+    if frame is not None:
+        names = {factor: frame[factor].isin(real.factor_levels(factor)) for factor in ("metric", "explainer")}
+        frame = frame[names["metric"] & names["explainer"]]
     if frame is None or not len(frame):
         return Verdicts((), (), (), _untested(given))
-    real = given.real
-    own = frame[
-        frame["metric"].isin(real.factor_levels("metric")) & frame["explainer"].isin(real.factor_levels("explainer"))
-    ]
-    further = own["point"].isin((NOT_JUDGED, PUBLISHED, OTHER_DATASETS))
+    at = {point: frame["point"] == point for point in (PUBLISHED, OTHER_DATASETS, NOT_JUDGED)}
+    elsewhere = at[PUBLISHED] | at[OTHER_DATASETS] | at[NOT_JUDGED]
     declared, published, other = (
-        _sorted(widest(own[rows])) for rows in (~further, own["point"] == PUBLISHED, own["point"] == OTHER_DATASETS)
+        _sorted(widest(frame[rows])) for rows in (~elsewhere, at[PUBLISHED], at[OTHER_DATASETS])
     )
-    answers = _answers(declared)
+    in_sample = sorted(PAPERS_DATASETS & set(frame.loc[at[PUBLISHED], "dataset"]))
+    where = f"At the published points{f' (in-sample on {named(in_sample)})' if in_sample else ''}"
+    further = [*_further(where, published), *_further("Chosen on the other data sets instead", other)]
+    lacking = _not_judged([_shown(row) for row in frame[at[NOT_JUDGED]].to_dict("records")], declared)
     steps = _next_steps(declared, given.frames.get("boosts"))
-    words = [*answers, *_not_judged(own[own["point"] == NOT_JUDGED]), *_further(published, other), *steps]
-    legend = [
-        f"{label}: {meaning}." for label, meaning in LEGEND.items() if any(row.verdict == label for row in declared)
-    ]
-    return Verdicts(declared, published, other, [*words, *legend], answers)
+    known = {row.verdict for row in (*declared, *published, *other)}
+    legend = [f"{label}: {meaning}." for label, meaning in LEGEND.items() if label in known]
+    return Verdicts(declared, published, other, [*_answers(declared), *lacking, *further, *steps, *legend])
 
 
 def tables(result: Verdicts) -> Sequence[Table]:
@@ -174,7 +182,13 @@ def _sorted(frame: pd.DataFrame) -> list[ShownVerdict]:
     """What helps first, then by the other verdicts, the largest gain first."""
     order: list[str] = list(LEGEND)
     rows = [_shown(row) for row in frame.to_dict("records")]
-    return sorted(rows, key=lambda row: (order.index(row.verdict), _descending(row.gain.gain), row.what, row.scope))
+    return sorted(
+        rows,
+        key=lambda row: (
+            *(order.index(row.verdict), _descending(row.gain.gain)),
+            *(row.what, row.dataset, row.language_pair),
+        ),
+    )
 
 
 def _shown(row: Mapping[Any, Any]) -> ShownVerdict:
@@ -185,92 +199,135 @@ def _shown(row: Mapping[Any, Any]) -> ShownVerdict:
 
 def _answers(rows: Sequence[ShownVerdict]) -> list[str]:
     """A sentence per metric and explainer: its first boost, then how many others have which verdict."""
-    found = []
-    for first, own in _grouped(rows).values():
-        same = [row for row in own if row.boost == first.boost]
-        if len(same) > 1:  # too few language pairs for a mean of them
-            by: dict[str, list[str]] = {}
-            for row in same:
-                by.setdefault(row.verdict, []).append(f"{row.language_pair} {_words(row.gain, '+.3f')}")
-            said = "; ".join(f"{label} on {', '.join(pairs)}" for label, pairs in by.items())
-            said += f"; {counted(sum(row.n for row in same), 'segment')}"
+    sentences = []
+    for of_both in _grouped(rows, "metric", "explainer"):
+        by_boost = list(_grouped(of_both, "boost"))
+        others = Counter(_verdicts_of(same) for same in by_boost[1:])
+        tried = [f"{counted(count, 'other boost')}: {verdicts}" for verdicts, count in others.items()]
+        sentences.append(f"{of_both[0].what}: {'; '.join([_answer(by_boost[0]), *tried])}.")
+    return sentences
+
+
+def _answer(same: Sequence[ShownVerdict]) -> str:
+    """The verdict on one boost; on several scopes, with too few language pairs for a mean, those on each."""
+    if len(same) == 1:
+        return _on_one_scope(same[0])
+    by_label = list(_grouped(same, "label"))
+    if len(by_label) == 1 and math.isnan(same[0].gain.gain):
+        return same[0].label
+    parts = []
+    for alike in by_label:
+        places = [_place(row, same) for row in alike]
+        if math.isnan(alike[0].gain.gain):
+            parts.append(f"on {named(places)} {alike[0].label}")
         else:
-            length = first.estimates["length_gain"].gain
-            beside = f" (length alone {number(length, '+.3f')})" if math.isfinite(length) else ""
-            said = f"{first.in_words()}, {first.scope}{beside}"
-        others = Counter(row.verdict for row in own if row.boost != first.boost)
-        tried = ", ".join(f"{counted(count, 'other boost')} {label}" for label, count in others.items())
-        found.append(f"{first.what}: {said}{f'; {tried}' if tried else ''}.")
-    return found
+            gains = [f"{place} {row.gain_in_words}" for place, row in zip(places, alike, strict=True)]
+            parts.append(f"{alike[0].label} on {', '.join(gains)}")
+    return "; ".join([*parts, f"{counted(sum(row.n for row in same), 'segment')} in all"])
 
 
-def _grouped(rows: Sequence[ShownVerdict]) -> dict[tuple[str, str], tuple[ShownVerdict, list[ShownVerdict]]]:
-    """By metric and explainer the first row, and all."""
-    found: dict[tuple[str, str], tuple[ShownVerdict, list[ShownVerdict]]] = {}
+def _on_one_scope(row: ShownVerdict) -> str:
+    if math.isnan(row.gain.gain):
+        return row.label
+    length = row.estimates["length_gain"].gain
+    beside = f" (length alone {number(length, '+.3f')})" if math.isfinite(length) else ""
+    return f"{row.label}, {row.gain_in_words} {row.scope}{beside}"
+
+
+def _verdicts_of(same: Sequence[ShownVerdict]) -> str:
+    """The verdicts on one boost, "no gain shown or hurts, by language pair" where they differ."""
+    labels = list(dict.fromkeys(row.label for row in same))
+    return labels[0] if len(labels) == 1 else f"{' or '.join(labels)}, by language pair"
+
+
+def _place(row: ShownVerdict, among: Sequence[ShownVerdict]) -> str:
+    """The language pair, with its data set where there are several."""
+    several = len({one.dataset for one in among}) > 1 or row.language_pair == ALL
+    pair = "" if row.language_pair == ALL else row.language_pair
+    return " ".join(part for part in (row.dataset if several else "", pair) if part)
+
+
+def _grouped(rows: Sequence[ShownVerdict], *names: str) -> Iterable[list[ShownVerdict]]:
+    """Rows that agree in these attributes, in the order of the first of each."""
+    groups: dict[tuple[str, ...], list[ShownVerdict]] = {}
     for row in rows:
-        found.setdefault((row.metric, row.explainer), (row, []))[1].append(row)
-    return found
+        groups.setdefault(tuple(getattr(row, name) for name in names), []).append(row)
+    return groups.values()
 
 
-def _not_judged(frame: pd.DataFrame) -> list[str]:
-    """The boosts that some settings cannot take, with the reason, once."""
-    found = []
-    for because, own in frame.groupby("because", sort=False):
-        metrics = list(dict.fromkeys(own["metric"] + " x " + own["explainer"]))
-        found.append(f"{', '.join(own['boost'].unique())} {because} ({named(metrics)}).")
-    return found
+def _not_judged(rows: Sequence[ShownVerdict], declared: Sequence[ShownVerdict]) -> list[str]:
+    """The boosts that cannot be made, a sentence per reason; with their language pairs where others can."""
+    judged = {row.what for row in declared}
+    sentences = []
+    for alike in _grouped(rows, "because"):
+        names = [
+            f"{same[0].what}{f' for {named([_place(row, rows) for row in same])}' if same[0].what in judged else ''}"
+            for same in _grouped(alike, "what")
+        ]
+        sentences.append(f"{named(names)}: {alike[0].because.rstrip('.')}.")
+    return sentences
 
 
-def _further(published: Sequence[ShownVerdict], other: Sequence[ShownVerdict]) -> list[str]:
-    """What holds at published points, and where other data sets choose."""
-    said = []
-    for rows, where in ((published, "At the published points"), (other, "Chosen on the other data sets instead")):
-        if not rows:
-            continue
-        inside = sorted({row.dataset for row in rows} & PAPERS_DATASETS) if rows is published else []
-        where += f" (in-sample on {named(inside)})" if inside else ""
-        by: dict[str, list[str]] = {}
-        for row in rows:
-            by.setdefault(row.verdict, []).append(f"{row.what} {_words(row.gain, '+.3f')}")
-        said.append(f"{where}: {'; '.join(f'{label} ({named(own)})' for label, own in by.items())}.")
-    return said
+def _further(where: str, rows: Sequence[ShownVerdict]) -> list[str]:
+    """The verdicts on further points, in a sentence; none where there are none."""
+    several = len({(row.dataset, row.language_pair) for row in rows}) > 1
+    parts = []
+    for alike in _grouped(rows, "label"):
+        names = [f"{row.what} for {_place(row, rows)}" if several else row.what for row in alike]
+        gains = [f"{name} {row.gain_in_words}" for name, row in zip(names, alike, strict=True)]
+        parts.append(f"{alike[0].label} ({named(gains)})")
+    return [f"{where}: {'; '.join(parts)}."] if parts else []
 
 
 def _next_steps(rows: Sequence[ShownVerdict], boosts: pd.DataFrame | None) -> list[str]:
     """What to do with each metric, in a sentence for those of which the same is said."""
     steps: dict[str, list[str]] = {}
-    by_metric: dict[str, list[ShownVerdict]] = {}
-    for row in rows:
-        by_metric.setdefault(row.metric, []).append(row)
-    for metric, own in by_metric.items():
-        steps.setdefault(_step(own, boosts), []).append(metric)
+    for own in _grouped(rows, "metric"):
+        steps.setdefault(_step(own, boosts), []).append(own[0].metric)
     return [f"{named(metrics)}: {step}." for step, metrics in steps.items()]
 
 
-def _step(own: Sequence[ShownVerdict], boosts: pd.DataFrame | None) -> str:
-    first, best = own[0], max(own, key=lambda row: row.estimates["combined_gain"].low)
-    average = best.estimates["combined_gain"]
-    boost = first.gain.gain if first.helps else 0.0
-    if average.low > 0 and best.estimates["combined_beyond"].low > 0 and average.gain > boost:
-        instead = _average(first.metric, boosts)
-        return f"{instead} instead, {_words(average, '+.3f')}"
+def _step(rows: Sequence[ShownVerdict], boosts: pd.DataFrame | None) -> str:
+    """The next step with one metric; rows: what helps first."""
+    first = rows[0]
+    averages = [row.estimates["combined_gain"] for row in rows if _average_is_better(row)]
+    if averages and len(averages) == sum(math.isfinite(row.estimates["combined_gain"].gain) for row in rows):
+        gains = _words(averages[0], "+.3f")
+        if len({(row.dataset, row.language_pair) for row in rows}) > 1:
+            gains = f"at least {number(min(one.gain for one in averages), '+.3f')}"
+        return f"use {_average(first.metric, boosts)} instead, {gains}"
     if first.helps:
-        return f"use the recipe of {first.boost} by {first.explainer}"
-    judged = [row for row in own if math.isfinite(row.gain.low)]
-    if all(row.verdict in (TOO_LITTLE, NO_GAIN) for row in own) and judged:
-        row = min(judged, key=lambda one: one.gain.high - one.gain.low)
-        half = (row.gain.high - row.gain.low) / 2
-        if half > PRECISE and row.pairs == 1:
-            more = math.ceil(row.n * ((half / PRECISE) ** 2 - 1) / 100) * 100
-            return f"rate about {more:,} segments more to see a gain of {PRECISE:g}"
-        if half > PRECISE:
-            more = math.ceil(row.pairs * ((half / PRECISE) ** 2 - 1))
-            return f"add about {counted(more, 'language pair')} of this size to see a gain of {PRECISE:g}"
-    if any(row.verdict == TOO_LITTLE for row in own) and not judged:
-        return "rate more segments: nothing can be judged on these"
-    if all(row.verdict == HURTS for row in own):
-        return "do not boost it, keep the metric as it is"
-    return "keep the metric as it is"
+        same = [row for row in rows if (row.explainer, row.boost) == (first.explainer, first.boost)]
+        helped = [_place(row, same) for row in same if row.helps]
+        where = f" on {', '.join(helped)}" if len(helped) < len(same) else ""
+        return f"use the recipe of {first.boost} with {first.explainer}{where}"
+    if all(row.verdict == HURTS for row in rows):
+        return f"do not boost it, {KEEP}"
+    if all(row.verdict in (TOO_LITTLE, NO_GAIN) for row in rows):
+        return _more_data(rows)
+    return KEEP
+
+
+def _average_is_better(row: ShownVerdict) -> bool:
+    """Whether averaging metrics gains more than the boost, established also beyond score and length."""
+    average, beyond = row.estimates["combined_gain"], row.estimates["combined_beyond"]
+    return average.low > 0 and beyond.low > 0 and average.gain > (row.gain.gain if row.helps else 0.0)
+
+
+def _more_data(rows: Sequence[ShownVerdict]) -> str:
+    """What to rate so that the interval tells a gain of PRECISE; where it does already, no more."""
+    known = [row for row in rows if math.isfinite(row.gain.low)]
+    if not known:
+        return "rate more segments: these are too few to judge a boost"
+    row = min(known, key=lambda one: one.gain.high - one.gain.low)
+    wider = ((row.gain.high - row.gain.low) / 2 / PRECISE) ** 2
+    if wider <= 1:
+        return KEEP if row.verdict == NO_GAIN else "rate more segments: these are too few to judge a boost"
+    if row.pairs > 1:
+        more = counted(math.ceil(row.pairs * (wider - 1)), "more language pair")
+        return f"add about {more} of this size to see a gain of {PRECISE:g}"
+    more = counted(math.ceil(row.n * (wider - 1) / 100) * 100, "more segment")
+    return f"rate about {more} of {row.dataset} {row.language_pair} to see a gain of {PRECISE:g}"
 
 
 def _average(metric: str, boosts: pd.DataFrame | None) -> str:
@@ -282,10 +339,11 @@ def _average(metric: str, boosts: pd.DataFrame | None) -> str:
             constants = json.loads(text)
             weights = zip(constants["features"], constants["weights"], strict=True)
             counts[(metric,) * (constants["own"] > 0) + tuple(name for name, weight in weights if weight > 0)] += 1
+    del counts[metric,]  # no average
     if not counts:
-        return "use an average of the metrics"
+        return "an average of the metrics"
     (names, _), *_rest = counts.most_common(1)
-    return f"use {' + '.join(names)}"
+    return names[0] if len(names) == 1 else f"the average of {', '.join(names[:-1])} and {names[-1]}"
 
 
 def _untested(given: Given) -> list[str]:
@@ -296,7 +354,10 @@ def _untested(given: Given) -> list[str]:
         mean = with_interval(one.gains.mean_gain, one.gains.mean_low, one.gains.mean_high)
         where = f"{name} at {point_in_words(one.used_w, one.used_p)}, {one.origin}"
         said.append(f"{where}: the mean gain over {counted(one.gains.n, 'setting')} is {mean}.")
-    why = "Nothing was judged: a sweep with evaluation=[grid,boosts] writes verdicts beside its grid."
+    why = (
+        "No boost was judged on other segments: a sweep with evaluation=[grid,boosts] does so, and writes "
+        "verdicts.parquet beside its grid."
+    )
     return [*said, why] if said else said
 
 

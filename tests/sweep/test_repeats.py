@@ -143,4 +143,4 @@ def test_seeds_that_cannot_be_are_refused(noted, override, said):
 
 def test_seeds_need_the_grid(noted):
     with pytest.raises(ConfigError, match="add grid to evaluation"):
-        noted("seeds=[1]", "evaluation=[placebos]")
+        noted("seeds=[1]", "evaluation=[boosts]")
