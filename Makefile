@@ -8,9 +8,10 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+NUMERIC := $(addprefix tests/,measures metrics boosts evaluations explainers sweep/test_repeats.py contracts/test_whole_sweep.py)
 BENCHMARKS := $(filter-out harness settings simulation,$(basename $(notdir $(wildcard benchmarks/*.py))))
 
-.PHONY: run test test-processes lint docs bench fuzz mutation wheel clean
+.PHONY: run test test-processes test-processor lint docs bench fuzz mutation wheel clean
 
 run: $(READY)
 	$(BIN)/python -m bmx_grid +sweep=quickstart
@@ -21,6 +22,15 @@ test: $(READY)
 # Clusters, servers and programs, most of which are killed in the middle: what takes the longest to try.
 test-processes: $(READY)
 	$(PYTEST) -m processes
+
+# What computes numbers, as a processor without AVX does it: in PyTorch (the first three), OpenBLAS and NumPy.
+test-processor: export ATEN_CPU_CAPABILITY = default
+test-processor: export DNNL_MAX_CPU_ISA = SSE41
+test-processor: export MKL_CBWR = COMPATIBLE
+test-processor: export OPENBLAS_CORETYPE = Prescott
+test-processor: export NPY_DISABLE_CPU_FEATURES = X86_V3 X86_V4 AVX512_ICL AVX512_SPR
+test-processor: $(READY)
+	$(PYTEST) $(NUMERIC)
 
 lint: $(READY)
 	$(BIN)/ruff check .

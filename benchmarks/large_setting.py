@@ -1,11 +1,11 @@
 """One large setting, evaluated as a sweep does: at most 4 GiB, and twice the time for twice the segments.
 
-Grid (600 p x 6 w), significance (1,000 resamples of the bootstrap and of the selection-adjusted test, 100 splits) and
-placebos (each chosen on ten folds, 1,000 resamples) of one setting of made-up segments with 48 words each, nine
-clusters for ten segments; levels with --levels, whose Kendall's tau takes n log n steps for each resample. Each size
-runs in a process of its own, so that its peak memory is its own. The largest is --segments, the others a half and a
-quarter of it: python benchmarks/large_setting.py --segments 100000 is the claim, and takes minutes. The ratio of
-seconds is allowed 2.4 for each doubling, for caches that the larger size no longer fits.
+Grid (600 p x 6 w) and significance (1,000 resamples of the bootstrap and of the selection-adjusted test, 100 splits)
+of one setting of made-up segments with 48 words each, nine clusters for ten segments; levels with --levels, whose
+Kendall's tau takes n log n steps for each resample. Each size runs in a process of its own, so that its peak memory is
+its own. The largest is --segments, the others a half and a quarter of it: python benchmarks/large_setting.py
+--segments 100000 is the claim, and takes minutes. The ratio of seconds is allowed 2.4 for each doubling, for caches
+that the larger size no longer fits.
 
 --sweep runs the whole command instead: generated segments of --words words (a TSV file), chrF x Erasure, the grid, all
 tables. CPU-seconds are those of the command; memory is the growth of its peak per further segment, and is judged from
@@ -34,7 +34,6 @@ from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation, PublishedPoint
 from bmx_grid.evaluations.levels import LevelsEvaluation
-from bmx_grid.evaluations.placebos import PlaceboEvaluation
 from bmx_grid.evaluations.significance import SignificanceEvaluation
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.judgements import Judgements
@@ -67,7 +66,6 @@ def evaluated(n: int, *, levels: bool) -> dict[str, float]:
         "grid": grid,
         **({"levels": LevelsEvaluation()} if levels else {}),
         "significance": SignificanceEvaluation(grid=grid),
-        "placebos": PlaceboEvaluation(grid=grid),
     }
     setting, seconds = setting_of(n), {}
     for name, one in evaluations.items():

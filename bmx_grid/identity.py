@@ -45,6 +45,10 @@ class Component:
                 found[item.name] = getattr(self, item.name)
         return found
 
+    def recipe_fingerprint(self) -> dict[str, Any]:
+        """What a boost chosen for this component depends on: less than a result, where data are read from files."""
+        return self.fingerprint()
+
     def fingerprint(self) -> dict[str, Any]:
         """Everything of this component that a result depends on, readable and canonical."""
         values = {key: _fingerprinted(value) for key, value in self.settings(IDENTITY).items()}

@@ -1,19 +1,21 @@
-"""The other tables of a sweep, made up for tests: points, tests, selection, placebos and verdicts of settings."""
+"""The other tables of a sweep, made up for tests: points and tests of settings, and verdicts on boosts."""
 
 from __future__ import annotations
 
 import pandas as pd
 
+from bmx_grid.evaluations.boost_verdicts import ESTIMATES
+
 NAMES = ("dataset", "language_pair", "metric", "explainer")
+NAN = float("nan")
 
 
-def frames(gains, *, w=0.5, p=0.5, baseline=0.5, half=0.01, holm=0.5, length=0.0, beyond=0.0, best=0.02, crossed=0.001):
+def frames(gains, *, w=0.5, p=0.5, baseline=0.5, half=0.01, holm=0.5):
     """Frames of settings by names; gains: names to the gain at the published (w, p).
 
-    half: half the width of every interval; holm: the corrected p of every test, or one by names. The other numbers are
-    those of each setting.
+    half: half the width of every interval; holm: the corrected p of every test, or one by names.
     """
-    points, tests, selection, placebos, verdicts = [], [], [], [], []
+    points, tests = [], []
     for names, gain in gains.items():
         own = dict(zip(NAMES, names, strict=True))
         corrected = holm[names] if isinstance(holm, dict) else holm
@@ -38,68 +40,27 @@ def frames(gains, *, w=0.5, p=0.5, baseline=0.5, half=0.01, holm=0.5, length=0.0
                         "seed": 0,
                     }
                 )
-            for placebo, value in (
-                *(("none", gain), ("random", length / 2), ("reassigned", length / 4), ("length", length)),
-                *(("indicator", 0.0), ("beyond_length", beyond)),
-            ):
-                placebos.append(
-                    {
-                        **own,
-                        **{"placebo": placebo, "point": point, "gain": value, "low": value - half},
-                        **{"high": value + half, "n": 500, "clusters": 400},
-                    }
-                )
-        selection.append(
-            {
-                **own,
-                **{"best_w": w, "best_p": p, "best_gain": best, "p": 0.3, "cross_fitted_gain": crossed},
-                **{"low": crossed - half, "high": crossed + half, "share_unboosted": 0.5, "splits": 100},
-                "clusters": 400,
-            }
-        )
-    for metric, explainer in dict.fromkeys(names[2:] for names in gains):
-        for point, verdict in (("published", "length"), ("elsewhere", "length"), ("cross_fitted", "selection")):
-            verdicts.append(
-                {
-                    **dict(zip(NAMES, ("all", "all", metric, explainer), strict=True)),
-                    **{"point": point, "verdict": verdict, "because": "length alone gains as much", "gain": 0.01},
-                    **{"gain_low": 0.0, "gain_high": 0.02},
-                }
-            )
-    made = {
-        "points": points,
-        "tests": tests,
-        "selection": selection,
-        "placebos": placebos,
-        "verdicts": verdicts,
-    }
-    return {name: pd.DataFrame(rows) for name, rows in made.items()}
+    return {"points": pd.DataFrame(points), "tests": pd.DataFrame(tests)}
 
 
-def boost_verdicts(*rows):
-    """A frame of verdicts on boosts. rows: changes to one of metric m, explainer lime, boost learned on pairs of d.
+def verdicts(*rows):
+    """A frame of verdicts. rows: changes to "no gain shown" for m x lime, boost learned on four pairs of d.
 
-    A number of a row may be a triple: the value with the ends of its interval; otherwise these are 0.01 around it.
+    An estimate of a row may be a triple: the value with the ends of its interval; otherwise these are 0.01 around it.
     """
-    known = {"dataset": "d", "language_pair": "all", "metric": "m", "explainer": "lime", "boost": "learned"}
-    known |= {"point": "elsewhere", "verdict": "nothing established", "because": "", "reassigned_gain": 0.001}
-    known |= {"gain": 0.0, "beyond_length": 0.0, "over_reassigned": 0.0, "length": 0.0}
-    known |= {
-        "combined": float("nan"),
-        "over_combined": float("nan"),
-        "pairs": 3,
-        "tried": 2,
-        "beyond_length_p_holm": 0.012,
-        "n": 1500,
-        "clusters": 900,
-    }
+    known = dict(zip(NAMES, ("d", "all", "m", "lime"), strict=True))
+    known |= {"boost": "learned", "point": "elsewhere", "verdict": "no gain shown", "because": "gain"}
+    known |= {**dict.fromkeys(ESTIMATES, NAN), "gain": 0.0, "reassigned_gain": 0.001, "best_gain": 0.03}
+    known |= {"p_gain_holm": 0.5, "p_helps_holm": 0.012, "tried": 2, "pairs": 4, "n": 1500, "clusters": 900}
     made = []
     for changes in rows:
         row = {**known, **changes}
-        for name in ("gain", "beyond_length", "over_reassigned", "length", "combined", "over_combined"):
-            given = row.pop(name)
-            value, low, high = given if isinstance(given, tuple) else (given, given - 0.01, given + 0.01)
-            column = name if name in ("gain", "over_reassigned", "over_combined") else f"{name}_gain"
-            row |= {column: value, f"{name}_low": low, f"{name}_high": high}
+        for name in ESTIMATES:
+            value, low, high = row[name] if isinstance(row[name], tuple) else (row[name], *_around(row[name]))
+            row |= {name: value, f"{name}_low": low, f"{name}_high": high}
         made.append(row)
     return pd.DataFrame(made)
+
+
+def _around(value):
+    return value - 0.01, value + 0.01

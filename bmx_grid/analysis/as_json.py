@@ -10,16 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from bmx_grid.analysis import verdicts
 from bmx_grid.analysis.base import KEY
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.errors import ConfigError
 
 Plain = dict[str, Any]
 # What a tracking server gets as numbers, to compare sweeps by; all of the rest is in analysis.json.
-WHOLE = ("medians", "ridge", "gain_baseline_pearson")
+WHOLE = ("medians", "ridge", "gain_baseline_pearson", "single_gains")
 OF_FIXED = ("n", "better", "worse", "undefined", "mean_gain", "mean_low", "mean_high")  # by explainer
-OF_TESTS = ("n_tested", "survive", "beyond_length", "split_half_gain", "elsewhere")  # likewise
-OF_MEAN = ("mean", "low", "high")
 
 
 def to_json(analysis: Analysis) -> str:
@@ -59,16 +58,16 @@ def headline_numbers(analysis: Analysis) -> dict[str, float]:
 def numbers(analysis: Analysis) -> dict[str, float]:
     """Medians, gains at the fixed points, tests and the regression as flat names and numbers, for a tracking server.
 
-    Tests are, by explainer, how many gains were tested and survive the correction, and mean gains with their intervals
-    beyond length, chosen on the other half of the clusters and elsewhere.
+    Verdicts are gains, with intervals and beyond score and length, by scope, metric, explainer and boost.
     """
     whole = plain(analysis)
     found: Plain = {name: whole[name] for name in WHOLE if name in whole}
     found["fixed"] = {name: _only(OF_FIXED, one) for name, one in whole.get("fixed", {}).items()}
-    found["tests"] = {
-        name: {key: _only(OF_MEAN, of) if isinstance(of, dict) else of for key, of in _only(OF_TESTS, one).items()}
-        for name, one in whole.get("established", {}).items()
-    }
+    for one in analysis.ask(verdicts.compute).verdicts:
+        name = f"verdicts/{one.dataset} {one.language_pair}/{one.metric}/{one.explainer}/{one.boost}"
+        beyond = one.estimates["beyond"].gain
+        of_gain = {"gain": one.gain.gain, "low": one.gain.low, "high": one.gain.high, "beyond": beyond}
+        found[name] = as_plain(of_gain)
     return dict(_leaves("", found))
 
 

@@ -1,4 +1,4 @@
-"""The other tables of a sweep, which questions read beside its grid: what was tested, what placebos reach, ….
+"""The other tables of a sweep, which questions read beside its grid: what was tested, what boosts reach, ….
 
 A sweep hands them over; for a results table they are the Parquet files beside it.
 """
@@ -22,15 +22,13 @@ TABLES = (
     *(
         "points",
         "tests",
-        "selection",
-        "placebos",
+        "boosts",
         "verdicts",
         "seeds",
         "correlations",
         "systems",
         "ranking",
         "ceilings",
-        "boost_verdicts",
         "words",
         "word_tags",
         "word_boosts",

@@ -70,7 +70,7 @@ class Frames:
 class Given:
     """table: all settings; options: how they are analysed.
 
-    frames: the other tables of a sweep, by name (see analysis.frames): what was tested, and what placebos reach. Empty
+    frames: the other tables of a sweep, by name (see analysis.frames): what was tested, and what boosts reach. Empty
     for a results table alone; a question that reads one says why it has nothing to say without it.
     """
 

@@ -1,4 +1,4 @@
-"""What was found: what is established, then counts in a few sentences, one small table and about ten numbers."""
+"""What was found: the verdicts, then counts in a few sentences, one small table and about ten numbers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmx_grid.analysis import best, boosts, established, fixed, plausibility, tested, transfer, words
+from bmx_grid.analysis import best, fixed, plausibility, single_gains, tested, transfer, verdicts, words
 from bmx_grid.analysis.base import Cell, Table, point_cells, working
-from bmx_grid.analysis.established import Established
 from bmx_grid.analysis.fixed import Fixed
 from bmx_grid.analysis.gains import CLUSTERED, COUNTED, COUNTS, SURE, GainSummary, share, summarise
 from bmx_grid.analysis.given import Given
@@ -24,10 +23,10 @@ SHARE = "Share better: of the settings with a defined gain."
 
 @dataclass(frozen=True, eq=False)
 class Headline:
-    """headline: sentences, what is established first; headline_numbers: the numbers behind them, NaN where undefined.
+    """headline: sentences, the verdicts first; headline_numbers: the numbers behind them, NaN where undefined.
 
-    leads: the sentences of what is established, of explainers, of boosts, then of words; counts: those after
-    them. better: by explainer, and "all", the share of settings that get better.
+    leads: the sentences of verdicts, then of words; counts: those after them. better: by explainer, and "all", the
+    share of settings that get better.
     """
 
     headline: Sequence[str]
@@ -42,12 +41,12 @@ class Headline:
 def compute(given: Given) -> Headline:
     """The headline of the settings that are not controls."""
     at, transfers, tied = given.ask(fixed.compute), given.ask(transfer.compute), given.ask(best.compute)
-    n_tied, found = tied.n_tied_with_baseline, given.ask(established.compute)
+    n_tied, counted_gains = tied.n_tied_with_baseline, given.ask(single_gains.compute).single_gains
     shares = _shares(given, at)
     counts = _sentences(given, at, transfers, shares["all"])
-    numbers = _numbers(given, at, transfers, n_tied, found)
+    numbers = _numbers(given, at, transfers, n_tied, counted_gains)
     of_words = *given.ask(words.compute).words_in_words, *given.ask(plausibility.compute).plausibility_in_words
-    leads = [*found.established_in_words, *given.ask(boosts.compute).boosts_in_words, *of_words]
+    leads = [*given.ask(verdicts.compute).verdicts_in_words, *of_words]
     return Headline([*leads, *counts], numbers, leads, counts, shares, at, transfers)
 
 
@@ -180,9 +179,8 @@ def _by_pair(gains: GainSummary) -> str:
     )
 
 
-def _numbers(given: Given, at: Fixed, transfers: Transfers, n_tied: int, established: Established) -> dict[str, float]:
+def _numbers(given: Given, at: Fixed, transfers: Transfers, n_tied: int, gains: Mapping[str, int]) -> dict[str, float]:
     all_of = at.evaluation.all
-    tested = [one for one in established.established.values() if one.n_tested]
     found = {
         "settings": float(len(given.table)),
         "settings_without_controls": float(len(given.real)),
@@ -191,8 +189,8 @@ def _numbers(given: Given, at: Fixed, transfers: Transfers, n_tied: int, establi
         "fixed/equal_or_worse": float(all_of.worse),
         "fixed/mean_gain": all_of.mean_gain,
         "fixed/largest_gain": all_of.max_gain,
-        "tested/gains": float(sum(one.n_tested for one in tested)) if tested else math.nan,
-        "tested/survive": float(sum(one.survive for one in tested)) if tested else math.nan,
+        "tested/gains": float(gains["tested"]) if gains["tested"] else math.nan,
+        "tested/survive": float(gains["survive"]) if gains["tested"] else math.nan,
     }
     if transfers.factor is not None:
         real, moved = given.real, transfers.leave_one_out[transfers.factor]

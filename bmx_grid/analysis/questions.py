@@ -16,11 +16,9 @@ from bmx_grid.analysis import (
     baseline,
     best,
     best_systems,
-    boosts,
     ceiling,
     controls,
     density,
-    established,
     families,
     fixed,
     headline,
@@ -31,7 +29,9 @@ from bmx_grid.analysis import (
     regression,
     results,
     settings,
+    single_gains,
     transfer,
+    verdicts,
     words,
 )
 from bmx_grid.analysis.base import Question
@@ -42,11 +42,11 @@ from bmx_grid.errors import ConfigError
 Questions = tuple[Question[Given], ...]
 OF_METRICS: tuple[Question[WithFrames], ...] = (agreement, rank_ranges, families, words, best_systems)  # need no grid
 QUESTIONS: Questions = (
-    established,
-    boosts,
+    verdicts,
     words,
     plausibility,
     headline,
+    single_gains,
     overview,
     results,
     ceiling,

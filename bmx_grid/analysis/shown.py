@@ -11,16 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmx_grid.analysis import boosts, ceiling, established, plausibility, settings, tested
-from bmx_grid.analysis.beside import BEYOND, PLACEBOS, Reached
-from bmx_grid.analysis.boosts import JudgedBoost
+from bmx_grid.analysis import ceiling, plausibility, settings, tested, verdicts
 from bmx_grid.analysis.density import Density
-from bmx_grid.analysis.established import OfExplainer
 from bmx_grid.analysis.given import NOWHERE, Point, Tie
 from bmx_grid.analysis.plausibility import Plausibility
 from bmx_grid.analysis.run import Analysis
-from bmx_grid.analysis.table import Floats, Setting
-from bmx_grid.analysis.tested import by_point
+from bmx_grid.analysis.table import Floats
+from bmx_grid.analysis.verdicts import ShownVerdict
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.measures.cluster_means import cluster_mean
 
@@ -68,8 +65,7 @@ class Fixed:
 class ForestRow:
     """A row of a forest: a setting (n is 1), or the n settings of a data set and metric with their mean.
 
-    names: without the explainer; survives: whether the gain survives the correction, False for a mean; placebos: what
-    each reaches at the same point, "beyond_length" among them.
+    names: without the explainer; survives: whether the gain survives the correction, False for a mean.
     """
 
     names: tuple[str, ...]
@@ -78,7 +74,6 @@ class ForestRow:
     low: float
     high: float
     survives: bool
-    placebos: Mapping[str, Reached]
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,14 +115,9 @@ def ceiling_of(analysis: Analysis, row: int) -> float:
     return analysis.ask(ceiling.compute).ceilings_by_pair.get((one.dataset, one.language_pair), math.nan)
 
 
-def established_of(analysis: Analysis, explainer: str) -> OfExplainer:
-    """What is established of an explainer."""
-    return analysis.ask(established.compute).established[explainer]
-
-
-def boosts_of(analysis: Analysis) -> Sequence[JudgedBoost]:
-    """What boosts reach on segments that did not choose them, metric by metric; none without a table of them."""
-    return analysis.ask(boosts.compute).boosts
+def verdicts_of(analysis: Analysis) -> Sequence[ShownVerdict]:
+    """The verdicts on boosts, what helps first; none without a table of them."""
+    return analysis.ask(verdicts.compute).verdicts
 
 
 def plausibility_of(analysis: Analysis) -> Plausibility:
@@ -141,9 +131,8 @@ def forest_of(analysis: Analysis, explainer: str) -> list[ForestRow]:
     More than 48 are shown as means over the language pairs of a data set and metric, with intervals by pair.
     """
     at, real = analysis.ask(tested.declared), analysis.real
-    if not at.test and "placebos" not in analysis.frames:
+    if not at.test:
         return []
-    reached = _placebos(analysis)
     rows = [
         ForestRow(
             names=setting[:3],
@@ -152,7 +141,6 @@ def forest_of(analysis: Analysis, explainer: str) -> list[ForestRow]:
             low=float(at.low[row]),
             high=float(at.high[row]),
             survives=bool(at.survives[row]),
-            placebos=reached.get((at.points[row], setting), {}),
         )
         for row, setting in enumerate(real.settings)
         if setting.explainer == explainer and math.isfinite(at.gain[row])
@@ -162,19 +150,6 @@ def forest_of(analysis: Analysis, explainer: str) -> list[ForestRow]:
     return sorted(rows, key=lambda one: (-one.gain, one.names))
 
 
-def _placebos(analysis: Analysis) -> dict[tuple[str, Setting], dict[str, Reached]]:
-    found: dict[tuple[str, Setting], dict[str, Reached]] = {}
-    frame = analysis.frames.get("placebos")
-    if frame is None:
-        return found
-    for kind in (*PLACEBOS, BEYOND):
-        for key, row in by_point(frame[frame["placebo"] == kind]).items():
-            one = Reached(*(float(row[name]) for name in ("gain", "low", "high")))
-            if math.isfinite(one.gain):
-                found.setdefault(key, {})[kind] = one
-    return found
-
-
 def _means(rows: Sequence[ForestRow], seed: int) -> list[ForestRow]:
     groups: dict[tuple[str, ...], list[ForestRow]] = {}
     for one in rows:
@@ -182,13 +157,8 @@ def _means(rows: Sequence[ForestRow], seed: int) -> list[ForestRow]:
     found = []
     for names, own in groups.items():
         pairs = [one.names[1] for one in own]
-        placebos = {}
-        for kind in dict.fromkeys(kind for one in own for kind in one.placebos):
-            values = [one.placebos[kind].gain if kind in one.placebos else math.nan for one in own]
-            mean = cluster_mean(values, pairs, seed=seed)
-            placebos[kind] = Reached(mean.mean, mean.low, mean.high)
         mean = cluster_mean([one.gain for one in own], pairs, seed=seed)
-        found.append(ForestRow(names, len(own), mean.mean, mean.low, mean.high, survives=False, placebos=placebos))
+        found.append(ForestRow(names, len(own), mean.mean, mean.low, mean.high, survives=False))
     return found
 
 

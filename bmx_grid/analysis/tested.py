@@ -131,12 +131,6 @@ def gains_with_intervals(frames: Mapping[str, pd.DataFrame]) -> dict[tuple[str, 
     }
 
 
-def intervals(given: Given) -> dict[tuple[str, Setting], tuple[float, float]]:
-    """The ends of the intervals of all tested gains, by declared point and setting; empty without tests."""
-    test, found = _of_one_test(given.frames.get("tests"), by_point(given.frames.get("points")))
-    return {key: (_number(row, "low"), _number(row, "high")) for key, row in found.items() if test}
-
-
 Rows = Mapping[tuple[str, Setting], Mapping[str, Any]]
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.api.given import drawn, real
+from bmx_grid.boosts.embedded import find_recipe
 from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.judgements import LARGEST
 from bmx_grid.measures.correlation import FEWEST
@@ -21,14 +23,17 @@ from bmx_grid.wording import counted, number, point_in_words, with_interval
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bmx_grid.evaluations.verdicts import Verdict
     from bmx_grid.measures.aggregation import Aggregation
     from bmx_grid.measures.correlation import Kind
     from bmx_grid.measures.grid import Words
     from bmx_grid.measures.significance import Comparison
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Rows = Sequence[ArrayLike]
 SIDES = ("ground_truth", "hypothesis")
+DRAWS = 3  # of reassigned attributions
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +52,36 @@ class Boosted:
     p: float | None
     w: float | None
     _how: Mapping[str, Any] = field(repr=False, default_factory=dict)
+
+    @functools.cached_property
+    def verdict(self) -> Verdict:
+        """What is established of the gain at this point, or of this recipe: `label`, and `because` with the numbers.
+
+        The same rule and controls as in a sweep: a smooth curve of score and lengths fitted to these segments, and
+        attributions reassigned from other segments. It holds where the point was not chosen on these human scores.
+        """
+        from bmx_grid.evaluations.boost_verdicts import evidence_on
+        from bmx_grid.evaluations.held_out import rated_of
+        from bmx_grid.evaluations.verdicts import verdict
+        from bmx_grid.measures.placebos import NO_DONOR, donors, log_words
+        from bmx_grid.measures.resampling import codes
+
+        if self.scores is None:
+            raise ConfigError("verdict: give p and w, or a recipe; without them there is the grid.")
+        human, kind, seed = self._rated(), self._how["correlation"], self._how["seed"]
+        used = np.isfinite(self.scores) & np.isfinite(self.base) & np.isfinite(human)
+        rows = np.arange(len(self.base))
+        clusters = rows if self._how["clusters"] is None else codes(self._how["clusters"])
+        words = log_words(self.ground_truth, self.hypothesis)
+        rated = rated_of(kind, self.base, human, words, clusters, rows, used, seed)
+        n_words = (self.ground_truth.lengths + self.hypothesis.lengths)[used]
+        reassigned = []
+        for draw in range(DRAWS):
+            of = donors(n_words, rated.clusters, np.random.default_rng([seed, draw]))
+            if not (of == NO_DONOR).any():
+                reassigned.append(self._how["boosted"](rows[used], rows[used][of]))
+        found = evidence_on(kind, rated, self.scores[used], reassigned, self._how["resamples"], seed)
+        return verdict(found)
 
     @functools.cached_property
     def gain(self) -> Comparison:
@@ -81,7 +116,8 @@ class Boosted:
 
     def __repr__(self) -> str:
         rated = "no human scores" if self.human is None else f"{int(np.isfinite(self.human).sum()):,} rated"
-        at = "without a point" if self.p is None or self.w is None else f"at {point_in_words(self.w, self.p)}"
+        at = "by a recipe" if self.scores is not None else "without a point"
+        at = at if self.p is None or self.w is None else f"at {point_in_words(self.w, self.p)}"
         return f"Boosted({counted(len(self.base), 'segment')} {at}, {rated})"
 
     def _repr_html_(self) -> str:
@@ -94,7 +130,9 @@ class Boosted:
             gain, kind = self.gain, self._how["correlation"]
             told = with_interval(gain.difference, gain.low, gain.high, "+.4f")
             alone = f"{kind} {number(gain.x, '.4f')}, the metric alone {number(gain.y, '.4f')}"
-            return paragraphs(repr(self), f"{alone}; gain {told}, p {number(gain.p, '.3g')}")
+            verdict = self.verdict
+            told = f"{alone}; gain {told}, p {number(gain.p, '.3g')}"
+            return paragraphs(repr(self), f"{verdict.label}: {verdict.because}", told)
         best = self.result
         return paragraphs(
             repr(self),
@@ -117,12 +155,13 @@ def boost(
     w: float | None = None,
     side: Words = "both",
     aggregation: Aggregation | None = None,
+    recipe: str | Path | None = None,
     correlation: Kind = "pearson",
     clusters: ArrayLike | None = None,
     resamples: int = 1000,
     seed: int = 0,
 ) -> Boosted:
-    """Blend attributions of words into scores: s1 = w * s0 + (1 - w) * M_p (paper, section 2.1).
+    """Blend attributions of words into scores: s1 = w * s0 + (1 - w) * M_p (paper, section 2.1), or by a recipe.
 
     >>> found = boost([0.4, 0.9], [[0.1, 0.3], [0.5, 0.2]], p=1, w=0.5)
     >>> found.scores.round(3).tolist()
@@ -132,8 +171,9 @@ def boost(
         hypothesis; or {"hypothesis": rows, "ground_truth": rows} with those of the source or reference as well.
     human: float[N], NaN for unrated segments; for `gain` and `grid`. p, w: the point; both or neither.
     side, aggregation, correlation: as a grid has them; where an attribution of a segment is not above 0, all of the
-        segment are shifted (section 3.4). clusters: N labels of segments that are drawn together in the interval;
-        each is its own without. resamples, seed: of the interval.
+        segment are shifted (section 3.4). recipe: a file, or the name of an embedded recipe, in place of p, w, side and
+        aggregation; whose metric and explainer these are is yours to know. clusters: N labels of segments that are
+        drawn together in the interval; each is its own without. resamples, seed: of the interval.
     Raises DataError naming the row where rows do not fit or hold no numbers, ConfigError for p without w, a NaN p, or a
     w outside [0, 1].
     """
@@ -158,13 +198,27 @@ def boost(
     resamples, seed = drawn(resamples, seed, 1)
     if (p is None) != (w is None):
         raise ConfigError("p and w: give both, or neither for the whole grid.")
-    if p is None and judged is None:
-        raise ConfigError("give p and w for boosted scores, human scores for the grid, or both.")
+    if recipe is not None and (p is not None or aggregation is not None or side != "both"):
+        raise ConfigError("recipe: it is a boost of its own; leave out p, w, side and aggregation.")
+    if p is None and recipe is None and judged is None:
+        raise ConfigError("give p and w or a recipe for boosted scores, human scores for the grid, or both.")
     mean = PowerMean() if aggregation is None else aggregation
     if not isinstance(mean, Aggregation):
         raise ConfigError(f"aggregation: expected an Aggregation, as PowerMean(), got {mean!r:.60}.")
-    boosted = None if p is None or w is None else boosted_scores(mean, side, p, w, base, truth, hypothesis)
+    known = None if recipe is None else find_recipe(recipe)
+
+    def boosted(rows: Ints, donors: Ints) -> Floats:
+        """The scores of some segments with the attributions of others."""
+        sides = [Ragged.from_rows(rows_of[row] for row in donors) for rows_of in (truth, hypothesis)]
+        if known is not None:
+            return known.fitted().scores(base[rows], known.boost.features(*sides))
+        assert p is not None and w is not None
+        return boosted_scores(mean, side, p, w, base[rows], *sides)
+
+    everyone = np.arange(len(base))
+    scores_found = None if p is None and known is None else boosted(everyone, everyone)
     how = {
+        "boosted": boosted,
         "side": side,
         "aggregation": mean,
         "correlation": correlation,
@@ -172,7 +226,7 @@ def boost(
         "resamples": resamples,
         "seed": seed,
     }
-    return Boosted(base, truth, hypothesis, judged, boosted, p, w, how)
+    return Boosted(base, truth, hypothesis, judged, scores_found, p, w, how)
 
 
 def _floats(values: ArrayLike, what: str, count: int | None = None) -> Floats:

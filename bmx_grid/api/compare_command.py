@@ -25,11 +25,12 @@ from bmx_grid.datasets.table import Table as File
 from bmx_grid.datasets.tables import open_table
 from bmx_grid.datasets.tabular import MAX_BYTES
 from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError, unknown
+from bmx_grid.evaluations.verdicts import LEGEND
 from bmx_grid.measures.correlation import KINDS
 from bmx_grid.report.summary import WIDEST
 from bmx_grid.report.table import as_text, wrapped, write_tables
 from bmx_grid.terminal import command
-from bmx_grid.wording import counted, visible
+from bmx_grid.wording import counted, visible, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +111,7 @@ def _run(parsed: argparse.Namespace) -> str:
             analysis=out is not None,
             cache_dir=str(Path(tempfile.gettempdir()) / "bmx_grid"),  # nothing is scored, so nothing is kept there
         )
-    tables = [one for one in (agreement(found), differences(found)) if one.rows]
+    tables = [one for one in (agreement(found), differences(found), judged(found)) if one.rows]
     if out is not None:
         write_tables(tables, out / "tables")
         print(f"written to {visible(str(out))}/", file=sys.stderr)
@@ -199,12 +200,45 @@ def differences(found: Compared) -> Table:
     )
 
 
+def judged(found: Compared) -> Table:
+    """The better metric of each pair over the other: what is left beyond score and length, and the verdict."""
+    rows = found.verdicts.to_dict("records") if found.level == "segment" and found.grouping == "none" else []
+    lines = [
+        (
+            *(Cell(str(row[key])) for key in ("language_pair", "compared", "against")),
+            *(Cell(row[key], "+.3f", words=_interval(row, key)) for key in ("gain", "beyond", "within_source")),
+            Cell(row["verdict"]),
+        )
+        for row in rows
+    ]
+    meanings = [f"{label}: {LEGEND[label]}." for label in LEGEND if any(row["verdict"] == label for row in rows)]
+    return Table(
+        "compared_verdicts",
+        "Is the better metric more than the other one's score and the length?",
+        ("pair", "metric", "against", "gain", "beyond score and length", "within source", "verdict"),
+        (tuple(lines),) if lines else (),
+        (
+            "Beyond score and length: with a smooth curve of the other metric's score and of the numbers of words "
+            "fitted to these segments, for both. Within source: among the translations of one source, where there are "
+            "30 of them. No attributions are known here: those of other segments stand beside a boost in a sweep, or "
+            "in bmx_grid.boost(…).verdict.",
+            *meanings,
+        ),
+        names=3,
+    )
+
+
+def _interval(row: Mapping[Any, Any], key: str) -> str:
+    return with_interval(row[key], row[f"{key}_low"], row[f"{key}_high"], "+.3f")
+
+
 def as_json(found: Compared) -> dict[str, Any]:
     """All rows with all digits; null where a number is undefined."""
     return {
         **{key: getattr(found, key) for key in ("level", "grouping", "statistic", "resamples", "seed")},
         "correlations": _plain(found.correlations),
         "tests": _plain(found.tests),
+        "verdicts": _plain(found.verdicts) if found.level == "segment" and found.grouping == "none" else [],
     }
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from bmx_grid.api.given import keyed, listed
 from bmx_grid.api.grouped import grouped_tests
@@ -14,10 +17,12 @@ from bmx_grid.api.roles import Columns, assigned, check_frame, check_numbers
 from bmx_grid.api.sweeps import Run
 from bmx_grid.api.written import Written
 from bmx_grid.errors import ConfigError, DataError, unknown
-from bmx_grid.measures.correlation import FEWEST, KINDS, Kind
+from bmx_grid.measures.correlation import FEWEST, KINDS, Kind, correlate
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from bmx_grid.evaluations.verdicts import Evidence
 
 LEVELS = ("segment", "system")
 GROUPINGS = {None: "none", "none": "none", "item": "item", "system": "system"}
@@ -92,6 +97,35 @@ class Compared:
         table = self.run.tests
         return table[table["level"] == self.level].reset_index(drop=True)
 
+    @functools.cached_property
+    def verdicts(self) -> pd.DataFrame:
+        """Of every two metrics the better one over the other: gain, what it is beyond score and length, and a verdict.
+
+        A metric may be another one's boosted scores: what a curve of the other's score and the numbers of words explain
+        is not its own. One family of tests per language pair; at segment level without grouping.
+        """
+        import pandas as pd
+
+        from bmx_grid.evaluations.verdicts import verdicts
+
+        rows, evidence = [], []
+        for pair, own in self.run.scores.groupby("language_pair", sort=False):
+            of = {str(name): frame.reset_index(drop=True) for name, frame in own.groupby("metric", sort=False)}
+            for one, other in itertools.combinations(of, 2):
+                better, worse, found = _better(of, one, other, self.statistic, self.resamples, self.seed)
+                rows.append({"language_pair": pair, "compared": better, "against": worse})
+                evidence.append(found)
+        made = []
+        for row, found, verdict in zip(rows, evidence, verdicts(evidence), strict=True):
+            estimates = {"gain": found.gain, "beyond": found.beyond, "within_source": found.within_source}
+            numbers = {
+                f"{name}{end}": getattr(of, key)
+                for name, of in estimates.items()
+                for end, key in (("", "value"), ("_low", "low"), ("_high", "high"))
+            }
+            made.append({**row, "verdict": verdict.label, **numbers, "because": verdict.because})
+        return pd.DataFrame(made)
+
     @property
     def ranking(self) -> pd.DataFrame:
         """Ranks with clusters of metrics that no test tells apart, as the WMT metrics tasks print them; ungrouped."""
@@ -126,6 +160,25 @@ class Compared:
     def _human(self) -> str:
         found = self.correlations
         return str(found["human"].iloc[0]) if "human" in found and len(found) else "human scores"
+
+
+def _better(
+    of: Mapping[str, pd.DataFrame], one: str, other: str, kind: Kind, resamples: int, seed: int
+) -> tuple[str, str, Evidence]:
+    """The better of two metrics on the segments that both score, the other one, and the evidence for it."""
+    from bmx_grid.evaluations.boost_verdicts import evidence_on
+    from bmx_grid.evaluations.held_out import rated_of
+
+    frame = of[one]
+    human = frame["human"].to_numpy(np.float64)
+    scores = {name: of[name]["base"].to_numpy(np.float64) for name in (one, other)}
+    used = np.asarray(np.isfinite([human, *scores.values()]).all(axis=0))
+    first, second = (correlate(kind, own[used], human[used]) for own in scores.values())
+    better, worse = (other, one) if second > first else (one, other)
+    counts = frame[[name for name in frame if str(name).startswith("words_")]].dropna(axis=1).to_numpy(np.float64)
+    clusters, items = (frame[name].to_numpy(str) for name in ("cluster", "id"))
+    rated = rated_of(kind, scores[worse], human, np.log(np.maximum(counts, 1)), clusters, items, used, seed)
+    return better, worse, evidence_on(kind, rated, scores[better][used], (), resamples, seed)
 
 
 def compare(

@@ -32,10 +32,8 @@ WRITES = {  # table -> the evaluation that writes it
     "tests": "significance",
     "selection": "significance",
     "ranking": "significance",
-    "placebos": "placebos",
-    "verdicts": "placebos",
+    "verdicts": "boosts",
     "boosts": "boosts",
-    "boost_verdicts": "boosts",
 }
 
 

@@ -227,6 +227,11 @@ def _of_recipe(
         raise ConfigError(
             f"p and w are a boost of their own, and so is the recipe {recipe.name}: leave out one of them."
         )
+    if recipe.of_files:
+        raise ConfigError(
+            f"the recipe {recipe.name} is for scores or explanations made elsewhere, and new texts have none: judge it "
+            "in a sweep with boost=[recipe], or apply it with bmx_grid.boost(scores, attributions, recipe=FILE)."
+        )
     mean = next((key for key in settings if key.partition(".")[0] in OF_THE_MEAN), None)
     if mean is not None:
         raise ConfigError(

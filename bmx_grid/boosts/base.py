@@ -56,7 +56,8 @@ class Fitted(ABC):
     def scores(self, base: Floats, features: Floats) -> Floats:
         """float64[N] from float64[N] base scores and float64[N, k] features; NaN where a feature that is used is NaN.
 
-        Each score depends on its own segment alone, so that it is the same, bit for bit, in any batch.
+        Each score depends on its own base score and features alone: given these it is the same, bit for bit, in any
+        batch.
         """
 
     @abstractmethod

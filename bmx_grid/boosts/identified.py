@@ -33,7 +33,7 @@ class Identity:
     def of(cls, group: str, name: str, part: Component, signature: str) -> Identity:
         """Of a part built from the option `name` of a group. Raises ConfigError for a setting that JSON cannot hold."""
         try:
-            fingerprint = json.loads(canonical_json(part.fingerprint()))  # as a file holds it: tuples are lists
+            fingerprint = json.loads(canonical_json(part.recipe_fingerprint()))  # as a file holds it: tuples are lists
             settings = json.loads(canonical_json(_differing(group, name, part)))
         except ValueError as error:
             raise ConfigError(

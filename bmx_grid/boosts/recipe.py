@@ -94,6 +94,11 @@ class Recipe:
         """The boost with its constants. Raises ConfigError for constants that are not of this boost."""
         return self.boost.restored(self.constants)
 
+    @property
+    def of_files(self) -> bool:
+        """Whether metric or explainer are files, so that new texts cannot be scored with it."""
+        return any(part.fingerprint.get("type") == "Imported" for part in (self.metric, self.explainer))
+
     def check(self, metric: Identity, explainer: Identity) -> None:
         """Refuse a metric or an explainer that it was not chosen for. Raises ConfigError naming what differs."""
         for kind, own, given in (("metric", self.metric, metric), ("explainer", self.explainer, explainer)):

@@ -10,7 +10,6 @@ from typing import Any
 
 from bmx_grid.attribution.scorer import Scored, Scorer, items_of, make_scorer
 from bmx_grid.boosts.embedded import LIST, embedded, find_recipe, recipes_in_words
-from bmx_grid.boosts.known import known
 from bmx_grid.boosts.recipe import Recipe
 from bmx_grid.commands.scored_systems import systems_of
 from bmx_grid.commands.scored_text import FORMATS, SYSTEMS
@@ -28,8 +27,7 @@ EPILOG = """One segment per line, in UTF-8, split at line feeds only; - is stand
 gzip is recognised.
 
 Scores are those of the metric alone, unless a boost is named: a recipe (chosen
-by a sweep, or embedded), or -p and -w. What is known of boosting the metric is
-then said on standard error; --explainer none leaves that out.
+by a sweep, or embedded), or -p and -w.
 
 settings (--set, repeatable):
   metric.KEY=VALUE, explainer.KEY=VALUE   any key of the option's YAML file
@@ -45,7 +43,6 @@ examples:
   bmx-grid score --metric chrf --explainer erasure --words -r R.txt -t H.txt"""
 DEFAULT = "lime"  # the explainer, where none is named
 NONE = "none"  # in place of an explainer: no attributions
-OWN = ("metric.", "explainer.")  # how --set begins for a setting that changes what is scored or explained
 NAMED = 5  # segments that a note names
 READ_FROM_FILES = "imported"  # the one metric that scores no texts, and the one explainer that explains none
 MAX_BYTES = 200_000_000  # of one unpacked file: a few kilobytes of gzip may hold more than the memory
@@ -149,7 +146,7 @@ def _run(parsed: argparse.Namespace) -> str:
         scored = asked.explain(*read, progress=progress.advance)
     parts = dict(zip(names, scored.parts(len(names)), strict=True))
     if not parsed.quiet:
-        _note(parsed, scorer, scored)
+        _note(scored)
     items = {name: items_of(scorer.reads, own) for name, own in of_system.items()}
     systems = systems_of(asked, parts, items, _seed(parsed)) if parsed.only_system or len(names) > 1 else None
     if systems is None:
@@ -166,23 +163,14 @@ def _metric(parsed: argparse.Namespace, scorer: Scorer) -> str:
     return str(parsed.metric) if scorer.recipe is None else scorer.recipe.metric.name
 
 
-def _note(parsed: argparse.Namespace, scorer: Scorer, scored: Scored) -> None:
-    """Say on standard error what the scores do not: segments that are not boosted, and what is known of boosting."""
+def _note(scored: Scored) -> None:
+    """Say on standard error which segments are not boosted."""
     if scored.unboosted:
         rows = ", ".join(str(row + 1) for row in scored.unboosted[:NAMED])
         more = len(scored.unboosted) - NAMED
         left = f" and {more:,} more" if more > 0 else ""
         said = counted(len(scored.unboosted), "segment without words keeps", "segments without words keep")
         print(f"note: {said} the score of the metric: {rows}{left}.", file=sys.stderr)
-    if not scorer.boosts and parsed.explainer != NONE:
-        about = known().in_words(parsed.metric, parsed.explainer)
-        if known().of(parsed.metric, parsed.explainer) and any(one.startswith(OWN) for one in parsed.set):
-            about += " That is with the settings of the options as they are, not with yours."
-        print(
-            f"note: these are scores of the metric alone. {about} -p and -w, or --recipe, boost; --explainer none "
-            "leaves this note out.",
-            file=sys.stderr,
-        )
 
 
 def _scorer(parsed: argparse.Namespace, recipe: Recipe | None) -> Scorer:

@@ -22,8 +22,6 @@ from bmx_grid.terminal import say
 from bmx_grid.wording import counted
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from bmx_grid.commands.watched import Watched
     from bmx_grid.evaluations.base import Evaluation
     from bmx_grid.sweep.evaluated import Outcome
@@ -253,7 +251,7 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
         raise
     tracker.finish("finished", failed)
     of_settings = sweep_table(results, failed, tested=gains_with_intervals(frames_of(tables, ("points", "tests"))))
-    words = "\n".join(in_words(sentences, _advice(tables)))
+    words = "\n".join(in_words(sentences))
     shown = "\n".join(part for part in (words, of_settings, note) if part)
     say(f"\n{shown}\n")
     scored = sum(one.result.n_texts for one in (*outcomes, *again) if one.result is not None)
@@ -267,16 +265,6 @@ def _score_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start
     if all(outcome.result is not None for outcome in (*outcomes, *again)):
         folder.finish(fingerprint, written, said=shown, n_failed=len(failed))
     return Ended(len(failed), len(results), tuple(failed))
-
-
-def _advice(tables: Mapping[str, pa.Table]) -> list[str]:
-    """What the tables of boosts advise; nothing without them."""
-    from bmx_grid.analysis.frames import frames_of
-    from bmx_grid.analysis.tested import rows_of
-    from bmx_grid.boosts.advice import advice
-
-    found = frames_of(tables, ("boosts", "boost_verdicts"))
-    return advice(*(list(rows_of(frame)) for frame in found.values())) if len(found) == 2 else []
 
 
 def _run_repeats(

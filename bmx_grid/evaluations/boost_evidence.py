@@ -32,6 +32,8 @@ CHOSEN_FOR_SEVERAL = {
     OTHER_DATASETS: "the other data sets without shared clusters",
 }
 
+FEWEST_SOURCES = 30  # with three translations or more, for a gain within sources
+
 Key = tuple[str, str, str]  # boost, against, point
 Chosen = Mapping[tuple[str, str], Held]  # by boost and point
 
@@ -163,14 +165,14 @@ def _within_source(made: Contrasts, rated: Rated, held: Chosen) -> None:
         if len(rows) >= FEWEST and np.ptp(rated.human[rows]) > 0 and np.ptp(rated.base[rows]) > 0
         if (rated.clusters[rows] == rated.clusters[rows[0]]).all()
     ]
-    if len(items) < FEWEST_CLUSTERS:
+    if len(items) < FEWEST_SOURCES:
         return
     first = np.array([rows[0] for rows in items])
     alone = np.array([correlate(made.kind, rated.base[rows], rated.human[rows]) for rows in items])
     for (boost, point), one in held.items():
         gains = np.array([correlate(made.kind, one.scores[rows], rated.human[rows]) for rows in items]) - alone
         known = np.isfinite(gains)
-        if known.sum() >= FEWEST_CLUSTERS:
+        if known.sum() >= FEWEST_SOURCES:
             made.within[boost, WITHIN, point] = gains[known], first[known]
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from bmx_grid.evaluations.base import Floats
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
     COMBINED,
@@ -23,10 +24,14 @@ from bmx_grid.evaluations.boost_evidence import (
     WITHIN,
     Key,
     Line,
+    contrasts,
+    lines_of,
 )
+from bmx_grid.evaluations.held_out import Held, Rated
 from bmx_grid.evaluations.intervals import Estimate
 from bmx_grid.evaluations.verdicts import FEWEST, TOO_LITTLE, Evidence, Verdict, verdicts
 from bmx_grid.measures.cluster_means import interval_kind
+from bmx_grid.measures.correlation import Kind
 
 # What a column of verdicts is: the gain of a boost over this, at the point of the verdict.
 MEASURED = {
@@ -41,6 +46,8 @@ COMBINED_BEYOND = "combined_beyond"  # what the average of metrics gains beyond 
 ESTIMATES = (*MEASURED, *BESIDE, COMBINED_BEYOND)
 DISTANCE = {CROSS_FITTED: "other folds", ELSEWHERE: "other language pairs", OTHER_DATASETS: "other data sets"}
 
+NOT_JUDGED = "none"  # in place of a point
+SEGMENTS = "cluster of segments"
 UNJUDGED = Verdict(TOO_LITTLE, "")
 
 
@@ -72,7 +79,7 @@ class Judged:
     @property
     def evidence(self) -> Evidence:
         """What the verdict rests on."""
-        unit, units = ("cluster of segments", self.clusters) if self.pairs == 1 else ("language pair", self.pairs)
+        unit, units = (SEGMENTS, self.clusters) if self.pairs == 1 else ("language pair", self.pairs)
         names = ("gain", "beyond", "over_reassigned", "within_source")
         return Evidence(**{name: self.estimates[name] for name in names}, units=units, unit=unit)
 
@@ -130,4 +137,26 @@ def not_judged(dataset: str, language_pair: str, boost: str, reason: str) -> Jud
     """In place of a verdict on a boost that cannot be made."""
     nothing = dict.fromkeys(ESTIMATES, Estimate())
     verdict = Verdict(TOO_LITTLE, f"not judged: {reason}")
-    return Judged(dataset, language_pair, boost, "", 1, 0, 0, nothing, verdict=verdict)
+    return Judged(dataset, language_pair, boost, NOT_JUDGED, 1, 0, 0, nothing, verdict=verdict)
+
+
+def evidence_on(
+    kind: Kind, rated: Rated, scores: Floats, reassigned: Sequence[Floats], resamples: int, seed: int
+) -> Evidence:
+    """The evidence for float64[n] scores that were not chosen on these segments, over the metric's.
+
+    reassigned: scores of the same boost made of attributions of other segments, one array for each draw; none where no
+    attributions are known.
+    """
+    held = Held(scores, (), "")
+    made = contrasts(kind, rated, {("", ""): held}, {("", ""): [Held(one, (), "") for one in reassigned]})
+    found = {line.against: line for line in lines_of(("", ""), rated, made, {("", ""): held}, resamples, seed)}
+    of = {name: found[against].gain if against in found else Estimate() for name, against in MEASURED.items()}
+    return Evidence(
+        gain=of["gain"],
+        beyond=of["beyond"],
+        over_reassigned=of["over_reassigned"] if reassigned else None,
+        units=found[METRIC].clusters,
+        unit=SEGMENTS,
+        within_source=of["within_source"],
+    )

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,12 @@ from bmx_grid.boosts.base import Candidate, Fitted, Part
 from bmx_grid.evaluations.base import Floats
 from bmx_grid.evaluations.chosen import Flags, other_folds, outside_folds
 from bmx_grid.measures.correlation import Kind, correlate
-from bmx_grid.measures.resampling import number_of
+from bmx_grid.measures.grid_resampling import folds_of
+from bmx_grid.measures.resampling import codes, number_of
+from bmx_grid.measures.weighted_grids import Sample
 
 Ints = NDArray[np.int64]
+FOLDS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +39,23 @@ class Rated:
     items: Ints
     fold_of: Ints
     used: Flags
+
+
+def rated_of(
+    kind: Kind,
+    base: Floats,
+    human: Floats,
+    log_words: Floats,
+    clusters: NDArray[Any],
+    items: NDArray[Any],
+    used: Flags,
+    seed: int,
+) -> Rated:
+    """The segments where bool[N] `used` is true, of arrays of N; clusters, items: labels. seed: of ten folds."""
+    base, human, clusters = base[used], human[used], clusters[used]
+    sample = Sample.of(np.zeros((len(base), 1)), base, human, np.ones(1), clusters, kind=kind)
+    folds = folds_of(sample, FOLDS, seed)
+    return Rated(base, human, log_words[used], codes(clusters), codes(items[used]), folds, used)
 
 
 @dataclass(frozen=True, eq=False)

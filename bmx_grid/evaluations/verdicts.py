@@ -40,13 +40,14 @@ class Evidence:
 
     gain: of the boost over the metric alone. beyond: of the boost over the metric, both with a smooth curve of score
     and lengths fitted to the judged segments (`measures.nuisance`). over_reassigned: the gain minus that of the same
-    boost made of attributions of other segments. within_source: the gain among the translations of one source, where
-    there are several systems. units: how many clusters of segments, or language pairs, intervals rest on; unit: which.
+    boost made of attributions of other segments; None where no attributions are known. within_source: the gain among
+    the translations of one source, where there are several systems. units: how many clusters of segments, or language
+    pairs, intervals rest on; unit: which.
     """
 
     gain: Estimate
     beyond: Estimate
-    over_reassigned: Estimate
+    over_reassigned: Estimate | None
     units: int
     unit: str = "cluster"
     within_source: Estimate = NOTHING
@@ -54,7 +55,7 @@ class Evidence:
     @property
     def p_helps(self) -> float:
         """The p value of "not all three are above 0": 1 where one is not, NaN where one is undefined."""
-        parts = (self.gain, self.beyond, self.over_reassigned)
+        parts = [part for part in (self.gain, self.beyond, self.over_reassigned) if part is not None]
         if any(math.isnan(part.p) for part in parts):
             return math.nan
         return max(part.p for part in parts) if min(part.value for part in parts) > 0 else 1.0
@@ -116,8 +117,9 @@ def _verdict(found: Evidence, p_helps: float, p_gain: float, tried: int, smalles
     if gain.established and p_gain <= alpha:
         if gain.value < smallest:
             return judged(NO_GAIN, f"{shown}: no gain worth having, which begins at {smallest:g}")
-        shown += f", beyond score and length {beyond}, over attributions of other segments {over}"
-        if not (beyond.established and over.established):
+        shown += f", beyond score and length {beyond}"
+        shown += "" if over is None else f", over attributions of other segments {over}"
+        if not (beyond.established and (over is None or over.established)):
             return judged(EXPLAINED, shown)
         if not p_helps <= alpha:  # undefined is not established
             said = f"not after the correction for {tried} verdicts (p {number(p_helps, '.3f')} by Holm)"

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,11 @@ class Imported(Explainer):
                 f"{KEY}.language_pairs names {len(self.language_pairs)} pairs, but it says which one a file is of; for "
                 "several write {language_pair} in the path, or give the file a column language_pair."
             )
+
+    def recipe_fingerprint(self) -> dict[str, Any]:
+        """Who explained, and how values became attributions; not those of single segments."""
+        ways = ("name", "errors_are", "tokens", "sub_words", "probabilities")
+        return {"type": "Imported", "version": self.VERSION, **{way: getattr(self, way) for way in ways}}
 
     @property
     def signature(self) -> str:

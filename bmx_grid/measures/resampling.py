@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.measures.at_a_time import fitting, ranges, sizes
+from bmx_grid.measures.best import TIE
 from bmx_grid.measures.correlation import FEWEST, Kind, check_kind
 
 Floats = NDArray[np.float64]
@@ -105,7 +106,7 @@ def interval_levels(confidence: float, units: int) -> tuple[float, float]:
     The plain percentile interval is too short for few units: it lacks the factor n / (n - 1) of the variance and
     the width of Student's t. Its levels are therefore widened to Phi(-t sqrt(n / (n - 1))), with t the quantile of
     Student's t of n - 1 degrees of freedom (Hesterberg 2015, "What teachers should know about the bootstrap", The
-    American Statistician 69(4)). For 18 clusters the levels are .0149 and .9851, for 560 they are .0245 and .9755.
+    American Statistician 69(4)). For 18 clusters the levels are .01497 and .98503, for 560 they are .02465 and .97535.
     Raises ValueError unless 0 < confidence < 1.
     """
     from scipy.special import ndtr, stdtrit
@@ -122,14 +123,15 @@ def p_of_zero(samples: Floats, units: int) -> float:
     """The two-sided p value of 0 that `interval_levels` stand for: at most .05 where a 95 % interval leaves 0 out.
 
     samples: float64[R] of a bootstrap of so many units. With k of the R defined samples at or beyond 0 it starts from
-    (k + 1) / (R + 1), so that it is never 0. NaN with fewer than two units, or where more than half are undefined.
+    (k + 1) / (R + 1), so that it is never 0; what is within 1e-12 is at 0, as differently rounded equal correlations
+    are. NaN with fewer than two units, or where more than half are undefined.
     """
     from scipy.special import ndtri, stdtr
 
     known = samples[~np.isnan(samples)]
     if units < 2 or not len(known) or 2 * len(known) < len(samples):
         return math.nan
-    beyond = min(np.count_nonzero(known <= 0), np.count_nonzero(known >= 0))
+    beyond = min(np.count_nonzero(known <= TIE), np.count_nonzero(known >= -TIE))
     share = min((beyond + 1) / (len(known) + 1), 0.5)
     return float(2 * stdtr(units - 1, ndtri(share) / math.sqrt(units / (units - 1))))
 

@@ -34,8 +34,8 @@ class Metric(Component):
     """A sentence-level metric: a function of the texts of an item that it reads.
 
     Higher is better, unless `higher_is_better` says otherwise (TER counts edits). An item's score is the same alone, in
-    any batch and in any order (the contract tests hold every option to this). Subclasses stay cheap to build and to
-    pickle: models load on the first call of `score`.
+    any batch and in any order, of a model in float32 to about 1e-6 (the contract tests hold every option to this).
+    Subclasses stay cheap to build and to pickle: models load on the first call of `score`.
     """
 
     @property

@@ -96,13 +96,9 @@ def fitted(text: str, width: int | None = None) -> str:
     return wrapped(text, terminal_width(width), "  ")
 
 
-def in_words(sentences: Sequence[str], advice: Sequence[str] = (), width: int | None = None) -> list[str]:
-    """What is established, then advice, in lines that fit the terminal, each with an empty line behind."""
-    wide = terminal_width(width)
-    found: list[str] = []
-    for heading, own in (("What is established", sentences), ("Advice", advice)):
-        found += [heading, *(wrapped(one, wide, "  ") for one in own), ""] if own else []
-    return found
+def in_words(sentences: Sequence[str], width: int | None = None) -> list[str]:
+    """The answer, in lines that fit the terminal."""
+    return [*(wrapped(one, terminal_width(width), "  ") for one in sentences), ""] if sentences else []
 
 
 def _rows(results: Sequence[SettingResult], width: int, tested: GainIntervals) -> list[str]:

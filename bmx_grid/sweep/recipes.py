@@ -81,11 +81,9 @@ def _identities(settings: Sequence[Setting], seed: int) -> tuple[Identity, Ident
     first = settings[0]
     if first.explainer is None:
         raise ConfigError("there is no explainer.")
-    if first.imported is not None:
-        raise ConfigError("its explanations are a file, and new texts have none.")
     if not first.words.plain:
         raise ConfigError(f"it was chosen on words={first.words.name}, and `score` knows words between spaces only.")
-    if any(one.metric.fingerprint() != first.metric.fingerprint() for one in settings):
+    if any(one.metric.recipe_fingerprint() != first.metric.recipe_fingerprint() for one in settings):
         raise ConfigError("the metric is fitted to each of its data sets, and would be another one for new texts.")
     metric = Identity.of("metric", first.metric_name, first.metric, first.metric.signature)
     explainer = Identity.of("explainer", first.explainer_name, first.explainer, first.explainer.signature)

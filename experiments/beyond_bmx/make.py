@@ -1,14 +1,11 @@
-"""The tables of this experiment: what boosts gain on other segments, beside length, other attributions and averages.
+"""The tables of this experiment: what boosts gain on other segments, with their verdicts.
 
 python experiments/beyond_bmx/make.py                      run the sweeps of SWEEPS, then print their tables
 python experiments/beyond_bmx/make.py OUTPUT_DIR…          print the tables of finished sweeps
 
 Data sets are read below BMX_DATA_DIR (`python -m bmx_grid data` fetches them), results go to outputs/. A table has one
-row for each metric, explainer and boost: differences of Pearson's r, averaged over the language pairs. Each boost is
-chosen on the other pairs without their shared references. With three language pairs or more the intervals are those of
-Student's t over the pairs, which speak of further pairs and which the verdict rests on, with p values corrected by Holm
-for the boosts of a metric and explainer. Beside them stand those of a bootstrap of clusters of segments, drawn together
-in all pairs, which speak of these pairs. With fewer pairs, each has its rows, with intervals of clusters of segments.
+row for each metric, explainer and boost, on the widest scope: differences of Pearson's r with 95 % intervals.
+docs/statistics.md says what the columns and verdicts are.
 """
 
 from __future__ import annotations
@@ -23,17 +20,20 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # so that a checkout needs no installation
 
+from bmx_grid.analysis.verdicts import widest  # noqa: E402
 from bmx_grid.errors import BmxError, DataError  # noqa: E402
-from bmx_grid.wording import number, setting_label, with_interval  # noqa: E402
+from bmx_grid.evaluations.boost_evidence import OTHER_DATASETS, PUBLISHED  # noqa: E402
+from bmx_grid.evaluations.boost_verdicts import NOT_JUDGED  # noqa: E402
+from bmx_grid.wording import with_interval  # noqa: E402
 
 SWEEPS = ("beyond_wmt17", "beyond_neural", "beyond_mqm", "beyond_mlqe_pe")
-ALL, POINT = "all", "elsewhere"
-TABLES = ("boosts.parquet", "boost_verdicts.parquet")
-HEADER = (
-    *("metric", "explainer", "boost", "gain", "by clusters", "pairs above 0", "beyond length", "by clusters"),
-    *("over the metrics", "verdict", "p (Holm)"),
-)
-NONE = " | –"
+COLUMNS = {
+    "gain": "gain",
+    "beyond": "beyond score and length",
+    "over_reassigned": "over reassigned",
+    "over_metrics": "over the metrics",
+}
+BESIDE = {"length_gain": "length", "curve_gain": "curve of score and length", "combined_gain": "average of the metrics"}
 
 
 def main(arguments: list[str]) -> int:
@@ -49,65 +49,61 @@ def main(arguments: list[str]) -> int:
                 return status.returncode
     try:
         for folder in folders:
-            print("\n".join(table(folder)))
+            print("\n".join(tables(folder)))
     except BmxError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
 
 
-def table(folder: Path) -> Iterator[str]:
-    """The lines of a sweep's table in Markdown. Raises DataError for a folder without the tables of boosts."""
+def tables(folder: Path) -> Iterator[str]:
+    """The lines of a sweep's tables in Markdown. Raises DataError for a folder without verdicts."""
     import pandas as pd
 
-    missing = [name for name in TABLES if not (folder / name).is_file()]
-    if missing:
-        raise DataError(f"{folder}: {' and '.join(missing)} missing; run a sweep with boosts in evaluation first.")
-    boosts, verdicts = (pd.read_parquet(folder / name) for name in TABLES)
-    for dataset in sorted(set(verdicts["dataset"]) - {ALL}):
-        own = verdicts[(verdicts["dataset"] == dataset) & (verdicts["point"] == POINT)]
-        wide = own[own["language_pair"] == ALL]
-        rows = (wide if len(wide) else own).to_dict("records")
-        alone = boosts[(boosts["dataset"] == dataset) & (boosts["point"] == POINT) & (boosts["language_pair"] != ALL)]
-        pairs = sorted(set(alone["language_pair"]))
-        yield f"\n**{dataset}**, {len(pairs)} language pairs ({', '.join(pairs)})\n"
-        yield f"| {' | '.join(HEADER)} |"
-        yield f"|{'---|' * len(HEADER)}"
-        for name in ("length", "combined"):
-            for metric in sorted({row["metric"] for row in rows}):
-                (first, *_) = [row for row in rows if row["metric"] == metric]
-                if math.isnan(first[f"{name}_gain"]):  # of a single metric there is no average
-                    continue
-                above = _above(alone, {**first, "boost": name})
-                shown = with_interval(first[f"{name}_gain"], first[f"{name}_low"], first[f"{name}_high"])
-                what = "length alone" if name == "length" else "average of the metrics"
-                yield f"| {metric} | – | {what} | {shown}{NONE} | {above}{NONE * 5} |"
-        for row in rows:
-            cells = (
-                with_interval(row["gain"], row["gain_low"], row["gain_high"]),
-                _ends(row["joint_low"], row["joint_high"]),
-                _above(alone, row),
-                with_interval(row["beyond_length_gain"], row["beyond_length_low"], row["beyond_length_high"]),
-                _ends(row["beyond_length_joint_low"], row["beyond_length_joint_high"]),
-                with_interval(row["over_combined"], row["over_combined_low"], row["over_combined_high"]),
-                f"{row['verdict']}" + (f" ({row['language_pair']})" if row["language_pair"] != ALL else ""),
-                "<0.001" if row["beyond_length_p_holm"] < 0.0005 else number(row["beyond_length_p_holm"], ".3f"),
-            )
-            yield f"| {row['metric']} | {row['explainer']} | {row['boost']} | {' | '.join(cells)} |"
+    path = folder / "verdicts.parquet"
+    if not path.is_file():
+        raise DataError(f"{path} is missing; run a sweep with boosts in evaluation first.")
+    frame = pd.read_parquet(path)
+    declared = widest(frame[~frame["point"].isin((NOT_JUDGED, PUBLISHED, OTHER_DATASETS))])
+    several = declared["language_pair"].nunique() > 1
+    pair = ("language_pair",) if several else ()
+    names = (*pair, "metric", "explainer", "boost")
+    yield from _lines(
+        (*names, *COLUMNS.values(), "verdict", "p (Holm)"), [_judged(row, names) for row in _rows(declared)]
+    )
+    yield from _lines((*names[:-2], *BESIDE.values()), _beside(declared, names[:-2]))
+    published = widest(frame[frame["point"] == PUBLISHED])
+    if len(published):
+        yield "\nAt the published points:"
+        shown = [_judged(row, names[:-1]) for row in _rows(published)]
+        yield from _lines((*names[:-1], *COLUMNS.values(), "verdict", "p (Holm)"), shown)
 
 
-def _ends(low: float, high: float) -> str:
-    return "–" if math.isnan(low) else f"[{number(low, '+.4f')}, {number(high, '+.4f')}]"
+def _rows(frame: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = frame.sort_values(["metric", "explainer"], kind="stable").to_dict("records")
+    return found
 
 
-def _above(alone: Any, row: Mapping[str, Any]) -> str:
-    """In how many language pairs the boost gains, of those with a defined gain."""
-    own = alone[(alone["against"] == "metric") & (alone["boost"] == row["boost"])]
-    own = own[(own["metric"] == row["metric"]) & (own["explainer"] == row["explainer"])]
-    gains = own["gain"].dropna()
-    if not len(gains):
-        return f"– ({setting_label(row['metric'], row['explainer'])})"
-    return f"{int((gains > 0).sum())} of {len(gains)}"
+def _judged(row: Mapping[str, Any], names: tuple[str, ...]) -> list[str]:
+    p = row["p_helps_holm"]
+    shown = "–" if math.isnan(p) else "<.001" if p < 0.0005 else f"{p:.3f}".removeprefix("0")
+    return [*(str(row[name]) for name in names), *(_interval(row, name) for name in COLUMNS), row["verdict"], shown]
+
+
+def _beside(frame: Any, names: tuple[str, ...]) -> list[list[str]]:
+    """What needs no explanation gains, once per metric."""
+    first = frame.drop_duplicates(list(names))
+    return [[*(str(row[name]) for name in names), *(_interval(row, name) for name in BESIDE)] for row in _rows(first)]
+
+
+def _interval(row: Mapping[str, Any], name: str) -> str:
+    return with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"], minus="−")
+
+
+def _lines(header: tuple[str, ...], rows: list[list[str]]) -> Iterator[str]:
+    yield f"\n| {' | '.join(name.replace('_', ' ') for name in header)} |"
+    yield f"|{'---|' * len(header)}"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
-from some_frames import frames
+from some_frames import frames, verdicts
 from some_tables import flat, peaked, random_surfaces, rows, table
 
 from bmx_grid.analysis import fixed
@@ -120,10 +120,9 @@ def test_without_tests_nothing_is_marked():
 @pytest.mark.parametrize(
     ("beside", "brief"),
     [
-        pytest.param({}, {"overview", "established"}, id="the grid alone"),
-        pytest.param(
-            frames({("d1", "a", "m1", "lime"): 0.1}), {"overview", "established", "placebos"}, id="tests and placebos"
-        ),
+        pytest.param({}, {"overview"}, id="the grid alone"),
+        pytest.param(frames({("d1", "a", "m1", "lime"): 0.1}), {"overview"}, id="tests"),
+        pytest.param({"verdicts": verdicts({"metric": "m1"})}, {"overview"}, id="verdicts"),
     ],
 )
 def test_columns_of_names_come_first_and_few_tables_are_brief(beside, brief):
@@ -223,7 +222,7 @@ def test_points_with_w_1_read_metric_alone():
 def test_headline_is_cautious():
     analysis = analyse(table(SURFACES))
     told = " ".join(plain(analysis)["headline"])
-    assert "Nothing was tested" in told
+    assert "No boost was judged on other segments" in told
     assert "have a mean gain above 0 (one-sided sign test p = " in told
     assert re.search(r"The largest gain, \+0\.\d+, comes from a baseline of 0\.\d+", told)
     assert "Across data sets (transfer:" in told

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 from some_tables import flat, peaked, table
 
-from bmx_grid.analysis import boosts, established, shown
+from bmx_grid.analysis import shown, verdicts
 from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.run import analyse
 from bmx_grid.errors import ConfigError
@@ -56,8 +56,7 @@ def test_the_settings_that_gain_most_and_least_are_drawn_then_those_asked_for(an
 
 
 def test_what_questions_found_is_shown_as_they_found_it(analysis):
-    assert shown.established_of(analysis, "lime") is analysis.ask(established.compute).established["lime"]
-    assert shown.boosts_of(analysis) is analysis.ask(boosts.compute).boosts
+    assert shown.verdicts_of(analysis) is analysis.ask(verdicts.compute).verdicts
     assert np.isnan(shown.ceiling_of(analysis, 0))
     known = pd.DataFrame([{"dataset": "d", "language_pair": "b", "human": "da"}])
     known = known.assign(raters=3, reliability=0.5625, ceiling=0.75)

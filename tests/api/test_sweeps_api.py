@@ -40,7 +40,7 @@ def test_tables_are_data_frames(sweep):
 
 def test_a_notebook_shows_what_is_established_and_every_gain_with_its_interval(sweep):
     shown = sweep._repr_html_()
-    assert "verdict at this point" in shown
+    assert "erasure on chrf: " in shown
     row = sweep.settings.set_index("language_pair").loc["de-en"]
     assert all(number(row[name], form) in shown for name, form in (("baseline", ".4f"), ("fixed_gain", "+.4f")))
     test = sweep.tests.query("language_pair == 'de-en' and test == 'perm_inputs' and point == 'published'").iloc[0]

@@ -83,9 +83,9 @@ SAMPLE = (
         ),
         pytest.param(["~executor"], "executor: expected keys below it", id="no executor"),
         pytest.param(
-            ["explainer=[]", "evaluation=[placebos]"],
-            "would write nothing: placebos .* there is no explainer. Add levels",
-            id="placebos of nothing",
+            ["metric=[chrf]", "explainer=[]", "evaluation=[boosts]"],
+            "would write nothing: boosts needs an explainer, or several metrics to average. Add levels",
+            id="boosts of nothing",
         ),
         pytest.param(
             ["metric=[chrf]", "explainer=[]", "evaluation=[significance]"],
@@ -213,7 +213,7 @@ def test_unusual_data_give_results_with_what_is_undefined_counted(rows, n_rated,
         "analysis=false",
         "metric=[chrf]",
         "explainer=[lime,shap,erasure,random]",
-        *("evaluation.levels.resamples=40", "evaluation.placebos.resamples=40"),
+        *("evaluation.levels.resamples=40", "evaluation.boosts.resamples=40"),
         *("evaluation.significance.resamples=40", "evaluation.significance.splits=40"),
     ]
     folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"]

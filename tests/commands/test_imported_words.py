@@ -95,7 +95,7 @@ def test_explanations_that_do_not_fit_fail_their_own_settings_only(run):
 
 def test_imported_explanations_have_no_recipe_and_run_through_everything(run):
     given = ("metric=[imported]", "explainer=[imported]", *SUBMITTED, "evaluation.significance.resamples=50")
-    status, said, rows = run(*OWN, *given, "evaluation=[grid,levels,significance,placebos]", "analysis=true")
+    status, said, rows = run(*OWN, *given, "evaluation=[grid,levels,significance,boosts]", "analysis=true")
     assert status == 0, said
     assert len(rows) == 2 and Path("out/report.html").is_file()
     assert {row["words_hypothesis"] for row in rows.values()} == {"7"}, "of 4 to 10"

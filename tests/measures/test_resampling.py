@@ -238,6 +238,7 @@ def test_a_p_value_of_zero_is_where_the_interval_leaves_zero_out(units):
 def test_p_values_of_zero_are_never_0_and_undefined_where_an_interval_is():
     assert 0 < p_of_zero(np.ones(999), 500) == pytest.approx(0.002, rel=0.1)
     assert p_of_zero(np.zeros(10), 9) == 1
+    assert p_of_zero(np.array([1e-16, -1e-16, 1e-16, 1.0]), 9) == p_of_zero(np.array([0.0, 0.0, 0.0, 1.0]), 9)
     assert p_of_zero(np.array([np.nan, 1, 1, 1.0]), 9) == p_of_zero(np.ones(3), 9)
     assert np.isnan(p_of_zero(np.array([np.nan, np.nan, 1.0]), 9))
     assert np.isnan(p_of_zero(np.ones(9), 1))

@@ -12,11 +12,11 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from scipy.stats import rankdata
-from some_frames import boost_verdicts, frames
+from some_frames import frames, verdicts
 from some_results import GRID, grid_table, make_result
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
-from bmx_grid.analysis import established, headline
+from bmx_grid.analysis import headline
 from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.basis import Basis, basis_beside, basis_of
 from bmx_grid.analysis.examples import Example, Side, choose_examples, ranks, strengths
@@ -234,42 +234,35 @@ def test_the_headline_counts(tmp_path):
     assert "table-overview" not in page.ids
 
 
-def test_what_is_established_stands_before_everything_else_and_only_survivors_are_bold(tmp_path):
+def test_verdicts_stand_before_everything_else_and_only_survivors_are_bold(tmp_path):
     gains = {("d", pair, "m", "lime"): gain for pair, gain in zip("abc", (0.1, 0.02, -0.03), strict=True)}
     holm = dict(zip(gains, (0.01, 0.5, 0.01), strict=True))
     made = table({names: peaked(0.5, gain=gain) for names, gain in gains.items()})
-    analysis = analyse(made, Options(fixed={"lime": Point(0.5, 0.5)}), frames=frames(gains, holm=holm))
+    analysis = analyse(
+        made,
+        Options(fixed={"lime": Point(0.5, 0.5)}),
+        frames={**frames(gains, holm=holm), "verdicts": verdicts({"gain": -0.02})},
+    )
     page = written(tmp_path, analysis, tables=analysis.tables())
     assert page.ids.index("established") < page.ids.index("headline") < page.ids.index("settings")
-    assert page.ids.index("placebos") < page.ids.index("headline") < page.ids.index("overview")
-    (sentence,) = [text for tag, text in page.texts if tag == "p" and text.startswith("lime (at w 0.5, p 0.5")]
-    assert "1 of 3 single gains (and 1 loss) survive" in sentence and "[−" in sentence and "[-" not in sentence
+    assert page.ids.index("verdicts") < page.ids.index("headline") < page.ids.index("overview")
+    (sentence,) = [text for tag, text in page.texts if tag == "p" and text.startswith("lime on m (learned): no gain")]
+    assert "−0.020 [−" in sentence and "[-" not in sentence
     bold = [text for tag, text in page.texts if tag == "strong"]
     # its tested gain, its gain in the table of results, and the setting's fixed gain
     assert sorted(bold) == ["+0.1000", "+0.1000 [+0.0900, +0.1100]", "+0.10000"]
 
 
-def test_boosts_stand_in_what_is_established_in_words_table_and_figure(tmp_path):
+def test_verdicts_have_words_a_table_and_their_figures(tmp_path):
     made, file = table({("d", "a", "m", "lime"): peaked(0.5)}), drawn(tmp_path)
-    picture, other = Picture("Boosts beside length", "c", file.rename(tmp_path / "boosts_m.svg")), drawn(tmp_path)
-    for rows in ([], [{"boost": f"b{at}"} for at in range(20)]):  # too many for the terminal
-        some = {"boost_verdicts": boost_verdicts(*rows)} if rows else {}
-        analysis = analyse(made, frames=some)
-        shown = [*([picture] if rows else []), Picture("Another", "d", other)]
-        page = written(tmp_path, analysis, tables=analysis.tables(), figures=shown)
-        sentences = [text for tag, text in page.texts if tag == "p" and text.startswith("Boosts judged on")]
-        assert len(sentences) == page.ids.count("boosts") == len(rows) // 20
-    order = [
-        "established",
-        "placebos",
-        "boosts",
-        "figure-boosts-beside-length",
-        "headline",
-        "figures",
-        "figure-another",
-    ]
-    found = [page.ids.index(name) for name in order if name != "placebos"]
-    assert found == sorted(found)
+    picture, other = Picture("Boosts of m", "c", file.rename(tmp_path / "boosts_m.svg")), drawn(tmp_path)
+    analysis = analyse(made, frames={"verdicts": verdicts({})})
+    figures = [Picture("Another", "d", other), picture]
+    page = written(tmp_path, analysis, tables=analysis.tables(), figures=figures)
+    order = ["established", "verdicts", "figure-boosts-of-m", "headline", "figures", "figure-another"]
+    assert sorted(order, key=page.ids.index) == order
+    without = analyse(made)
+    assert "verdicts" not in written(tmp_path, without, tables=without.tables()).ids
 
 
 @pytest.mark.parametrize(
@@ -288,10 +281,10 @@ def test_boosts_stand_in_what_is_established_in_words_table_and_figure(tmp_path)
         pytest.param(Basis("pearson", "LehmerMean"), ["M is LehmerMean with the parameter p"], id="another-mean"),
     ],
 )
-def test_the_first_lines_say_what_is_shown_and_on_what_it_rests(tmp_path, basis, expected):
+def test_the_page_says_what_is_shown_and_on_what_it_rests(tmp_path, basis, expected):
     surfaces = {("d", pair, "m", "lime"): peaked(0.5) for pair in "abc"}
     page = written(tmp_path, analyse(table(surfaces)), basis=basis)
-    first = " ".join([text for tag, text in page.texts if tag == "p"][:2])
+    first = " ".join([text for tag, text in page.texts if tag == "p"])
     for words in ("w · s + (1 − w) · M", "w = 1 is the metric alone", "p runs from −2 to 1.9", *expected):
         assert words in first
 
@@ -503,11 +496,12 @@ class TestSweep:
 
     def test_a_single_setting_is_analysed(self, tmp_path):
         found = self.go([make_result()], tmp_path, lime=(0.4, -1.4))
-        (sentence, last) = found.analysis.ask(established.compute).established_in_words
-        assert sentence.startswith("lime (at w 0.4, p -1.4, as fixed here): the gain of its one setting is ")
-        assert last.startswith("Nothing was tested")
+        sentence, *_ = found.analysis.ask(headline.compute).leads
+        assert sentence.startswith(
+            "lime at w 0.4, p -1.4, as published (chosen on other data): the mean gain over 1 setting is "
+        )
         page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
-        assert any(text.startswith("lime (at w 0.4, p −1.4") for tag, text in page.texts if tag == "p")
+        assert any(text.startswith("lime at w 0.4, p −1.4") for tag, text in page.texts if tag == "p")
 
     def test_the_same_results_are_drawn_once_and_others_again(self, tmp_path, blank_figures):
         results = [make_result(seed, language_pair=f"l{seed}") for seed in range(3)]

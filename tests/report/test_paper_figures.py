@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from PIL import Image
-from some_frames import boost_verdicts, frames
+from some_frames import frames, verdicts
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis.basis import Basis
@@ -392,13 +392,8 @@ def with_tests(n_metrics=2, **options):
     return analyse(made, Options(fixed={"lime": Point(0.5, 0.5)}), frames=frames(gains, **options)), gains
 
 
-def drawn_points(axes, label):
-    (line,) = [one for one in axes.lines if one.get_label() == label]
-    return line.get_xdata(), line.get_ydata()
-
-
-def test_a_forest_has_every_gain_with_its_interval_and_its_placebos():
-    analysis, gains = with_tests(half=0.02, length=0.03, beyond=0.004)
+def test_a_forest_has_every_gain_with_its_interval():
+    analysis, gains = with_tests(half=0.02)
     (drawing,) = forests(analysis, KNOWN)
     assert drawing.stem == "gains_with_intervals_lime"
     assert drawings(analysis)[0].stem == drawing.stem
@@ -409,9 +404,7 @@ def test_a_forest_has_every_gain_with_its_interval_and_its_placebos():
     ]
     ordered = sorted(gains.values(), reverse=True)
     np.testing.assert_allclose(spans, [(gain - 0.02, gain + 0.02) for gain in ordered])
-    for name, value in (("length alone", 0.03), ("random attributions", 0.015), ("beyond length", 0.004)):
-        assert drawn_points(axes, name)[0] == pytest.approx([value] * len(gains))
-    assert "0 of 12 single gains survive Holm's correction. Filled: these; hollow: the others." in drawing.caption
+    assert "Filled: gains that survive Holm's correction" in drawing.caption
 
 
 def test_only_gains_that_survive_are_filled():
@@ -441,14 +434,14 @@ def test_without_tests_there_is_no_forest():
 
 
 def with_boosts(*rows):
-    return analyse(table(SMALL), frames={"boost_verdicts": boost_verdicts(*({"metric": "m1", **row} for row in rows))})
+    return analyse(table(SMALL), frames={"verdicts": verdicts(*({"metric": "m1", **row} for row in rows))})
 
 
-def test_a_figure_of_boosts_has_what_they_gain_beside_length_and_only_those_beyond_it_filled():
+def test_a_figure_of_boosts_has_what_they_gain_beside_a_curve_and_only_those_that_help_filled():
     analysis = with_boosts(
-        {"gain": 0.05, "beyond_length": 0.03, "length": 0.02, "reassigned_gain": 0.004, "verdict": "beyond length"},
-        {"gain": 0.07, "beyond_length": 0.01, "length": 0.06, "reassigned_gain": 0.005, "boost": "share_negative"},
-        {"gain": (0.02, math.nan, math.nan), "beyond_length": math.nan, "metric": "m2"},
+        {"gain": 0.05, "beyond": 0.03, "curve_gain": 0.02, "reassigned_gain": 0.004, "verdict": "helps"},
+        {"gain": 0.07, "beyond": 0.01, "curve_gain": 0.06, "reassigned_gain": 0.005, "boost": "share_negative"},
+        {"gain": (0.02, math.nan, math.nan), "curve_gain": 0.0, "metric": "m2"},
         {"gain": math.nan, "explainer": "shap"},
     )
     (drawing,) = boost_forests(analysis, KNOWN)
@@ -480,29 +473,10 @@ def test_a_figure_of_boosts_has_what_they_gain_beside_length_and_only_those_beyo
     ]
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == [
-        *("gain", "beyond length", "length alone", "attributions of another segment"),
+        *("gain", "beyond score and length", "curve of score and length alone", "attributions of another segment"),
     ]
     assert "3 boosts (Pearson's r," in drawing.caption
-    assert "the verdict is beyond length, 1 of 3" in drawing.caption
-    assert "The largest gain, +0.0700 [+0.0600, +0.0800], is +0.0100 [0.0000, +0.0200] beyond" in drawing.caption
-
-
-@pytest.mark.parametrize(
-    ("changes", "chosen", "intervals"),
-    [
-        pytest.param({}, "on the other language pairs of", "intervals over language pairs.", id="several pairs"),
-        pytest.param(
-            {"point": "cross_fitted", "language_pair": "a", "pairs": 1},
-            "chosen on the other folds of",
-            "intervals by a bootstrap of clusters of segments.",
-            id="one pair",
-        ),
-    ],
-)
-def test_the_caption_of_boosts_says_what_chose_and_what_intervals_are_over(changes, chosen, intervals):
-    (drawing,) = boost_forests(with_boosts(changes), KNOWN)
-    assert chosen in drawing.caption
-    assert intervals in drawing.caption
+    assert "it helps, 1 of 3" in drawing.caption
 
 
 def test_many_boosts_have_a_figure_per_metric():
@@ -510,10 +484,10 @@ def test_many_boosts_have_a_figure_per_metric():
     assert [one.stem for one in boost_forests(with_boosts(*many), KNOWN)] == ["boosts"]
     found = boost_forests(with_boosts(*many, {"boost": "one more"}), KNOWN)
     assert [one.stem for one in found] == ["boosts_m1", "boosts_m2"]
-    assert found[0].title.startswith("Boosts of m1 beside length")
+    assert found[0].title.startswith("Boosts of m1 ")
 
 
-def test_without_a_table_of_boosts_there_is_no_figure_of_them():
+def test_without_verdicts_there_is_no_figure_of_boosts():
     assert boost_forests(analyse(table(SMALL)), KNOWN) == []
 
 

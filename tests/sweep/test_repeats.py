@@ -54,7 +54,8 @@ def test_random_explainers_have_gains_of_every_seed_at_every_point_and_determini
     expected = {(pair, "lime", seed, point) for pair in ("de-en", "en-de") for seed in range(3) for point in points}
     assert set(found) == expected
     assert np.isfinite(list(found.values())).all()
-    assert len({found["de-en", "lime", seed, "published"] for seed in range(3)}) == 3
+    # not at the published point: its gains here are 1e-9, which is rounding
+    assert len({round(found["de-en", "lime", seed, "best"], 6) for seed in range(3)}) == 3
     tables = [pq.read_table(tmp_path / "out" / f"{name}.parquet") for name in ("settings", "scores", "grid")]
     assert [table.num_rows for table in tables] == [4, 4 * 12, 4 * 8 * 6]
 
@@ -142,4 +143,4 @@ def test_seeds_that_cannot_be_are_refused(noted, override, said):
 
 def test_seeds_need_the_grid(noted):
     with pytest.raises(ConfigError, match="add grid to evaluation"):
-        noted("seeds=[1]", "evaluation=[placebos]")
+        noted("seeds=[1]", "evaluation=[boosts]")

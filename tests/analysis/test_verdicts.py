@@ -1,0 +1,261 @@
+"""The answer of a sweep: what its sentences and its table say of hand-made verdicts, and what is said without any."""
+
+import itertools
+import json
+import math
+
+import pandas as pd
+import pytest
+from some_frames import verdicts as rows_of
+from some_tables import peaked, table
+
+from bmx_grid.analysis import headline, verdicts
+from bmx_grid.analysis.as_json import numbers, plain
+from bmx_grid.analysis.given import Options, Point
+from bmx_grid.analysis.run import analyse
+from bmx_grid.evaluations.verdicts import EXPLAINED, HELPS, HURTS, LEGEND, NO_GAIN, TOO_LITTLE
+
+SETTINGS = itertools.product(("d",), "ab", ("m", "n", "random"), ("lime", "shap", "random"))
+TABLE = table({names: peaked(0.5, gain=0.01) for names in SETTINGS})
+GAINS = {"verdict": HELPS, "gain": 0.05, "beyond": 0.03}
+PUBLISHED = {"point": "published", "boost": "power_mean_grid"}
+EVERYWHERE = {"dataset": "all"}
+AVERAGE = {"combined_gain": 0.2, "combined_beyond": 0.1}
+LACKS = {"point": "none", "verdict": TOO_LITTLE, "because": "not judged: none.", "gain": math.nan}
+UNDEFINED = {"gain": math.nan, "verdict": TOO_LITTLE, "because": "nothing is defined"}
+WIDE = (0.01, -0.03, 0.05)  # of half 0.04: twice what tells a gain of 0.02
+
+
+def analysis(*rows, **frames):
+    return analyse(TABLE, frames={**({"verdicts": rows_of(*rows)} if rows else {}), **frames})
+
+
+def asked(*rows, **frames):
+    return analysis(*rows, **frames).ask(verdicts.compute)
+
+
+def sentences(*rows, **frames):
+    return asked(*rows, **frames).verdicts_in_words
+
+
+def pair(name, **changes):
+    return {"language_pair": name, "pairs": 1, "n": 500, "clusters": 400, **changes}
+
+
+def choices(*metrics):
+    """The rows of averages: of m, each with the named ones."""
+    known = {"metric": "m", "boost": "combined", "point": "elsewhere"}
+    made = [
+        {"own": float("m" in of), "features": ["n", "o"], "weights": [float(name in of) for name in "no"]}
+        for of in metrics
+    ]
+    return pd.DataFrame([{**known, "constants": text} for text in ("", *map(json.dumps, made))])
+
+
+def test_the_answer():
+    """One line per metric and explainer, further questions, next steps, and what the verdicts mean."""
+    found = sentences(
+        {**EVERYWHERE, "gain": 0.01, "boost": "power_mean_grid"},
+        {**EVERYWHERE, **GAINS, "length_gain": 0.002},
+        {**EVERYWHERE, "gain": -0.02, "verdict": HURTS, "boost": "spread"},
+        pair("a", **LACKS, boost="sides"),
+        {**EVERYWHERE, "explainer": "shap", "verdict": EXPLAINED, "gain": 0.02, "boost": "power_mean_grid"},
+        {**EVERYWHERE, "metric": "n", "gain": 0.004, "boost": "power_mean_grid"},
+        {**EVERYWHERE, "metric": "n", "gain": 0.002},
+        {**EVERYWHERE, **PUBLISHED, "gain": -0.05, "verdict": HURTS},
+        {"dataset": "wmt17", **PUBLISHED},
+        {**EVERYWHERE, "point": "other_datasets", "gain": 0.04, "verdict": HELPS},
+    )
+    assert found == [
+        "lime on m (learned): helps, +0.050 [+0.040, +0.060] over 4 language pairs, 1,500 segments (length alone "
+        "+0.002); 1 other boost: no gain shown; 1 other boost: hurts.",
+        "shap on m: explained by length or score, +0.020 [+0.010, +0.030] over 4 language pairs, 1,500 segments.",
+        "lime on n: no gain shown, +0.004 [-0.006, +0.014] over 4 language pairs, 1,500 segments; 1 other boost: no "
+        "gain shown.",
+        "lime on m (sides): not judged: none.",
+        "At the published points (in-sample on wmt17): hurts (lime on m -0.050 [-0.060, -0.040]).",
+        "Chosen on the other data sets instead: helps (lime on m (learned) +0.040 [+0.030, +0.050]).",
+        "m: use the recipe of learned with lime.",
+        "n: keep the metric as it is.",
+        *(f"{label}: {LEGEND[label]}." for label in (HELPS, EXPLAINED, NO_GAIN, HURTS)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "answer"),
+    [
+        pytest.param(
+            [pair("a", **GAINS), pair("b", gain=0.01), pair("a", boost="spread"), pair("b", boost="spread")],
+            "helps on a +0.050 [+0.040, +0.060]; no gain shown on b +0.010 [0.000, +0.020]; 1,000 segments in all; 1 "
+            "other boost: no gain shown.",
+            id="two language pairs have no mean",
+        ),
+        pytest.param(
+            [
+                pair("a", **GAINS),
+                *(pair(one, boost="spread", verdict=of) for one, of in (("a", HURTS), ("b", NO_GAIN))),
+            ],
+            "helps, +0.050 [+0.040, +0.060] on d a, 500 segments; 1 other boost: no gain shown or hurts, by language "
+            "pair.",
+            id="another boost differs between them",
+        ),
+        pytest.param(
+            [pair("a", gain=0.01), pair("a", dataset="e", gain=0.02)],
+            "no gain shown on e a +0.020 [+0.010, +0.030], d a +0.010 [0.000, +0.020]; 1,000 segments in all.",
+            id="data sets are named where there are several",
+        ),
+        pytest.param([pair("a", **UNDEFINED)], "too little data: nothing is defined.", id="an undefined gain"),
+        pytest.param(
+            [pair("a", **UNDEFINED), pair("b", **UNDEFINED)], "too little data: nothing is defined.", id="none"
+        ),
+        pytest.param(
+            [pair("a", gain=0.01), pair("b", **UNDEFINED, n=2)],
+            "no gain shown on a +0.010 [0.000, +0.020]; on b too little data: nothing is defined; 502 segments in all.",
+            id="an undefined gain of one pair",
+        ),
+    ],
+)
+def test_the_answer_where_single_language_pairs_are_judged(rows, answer):
+    assert sentences(*rows)[0] == f"lime on m (learned): {answer}"
+
+
+@pytest.mark.parametrize(
+    ("rows", "step"),
+    [
+        pytest.param([{}, GAINS], "use the recipe of learned with lime", id="what helps"),
+        pytest.param(
+            [pair("a", **GAINS), pair("b")], "use the recipe of learned with lime on a", id="what helps on one pair"
+        ),
+        pytest.param([{**GAINS, **AVERAGE}], "use the average of m and n instead, +0.200", id="an average gains more"),
+        pytest.param(
+            [pair("a", **AVERAGE), pair("b", combined_gain=0.3, combined_beyond=0.1)],
+            "use the average of m and n instead, at least +0.200",
+            id="an average on all pairs",
+        ),
+        pytest.param([pair("a", **AVERAGE), pair("b", combined_gain=0.0)], "keep", id="an average on one pair"),
+        pytest.param([{**GAINS, **AVERAGE, "gain": 0.3}], "use the recipe", id="an average gains less"),
+        pytest.param([{**AVERAGE, "combined_beyond": 0.005}], "keep", id="an average that length explains"),
+        pytest.param(
+            [{"gain": WIDE}], "add about 12 more language pairs of this size to see a gain of 0.02", id="pairs"
+        ),
+        pytest.param(
+            [pair("a", gain=WIDE), pair("b", gain=(0.0, -0.1, 0.1))],
+            "rate about 1,500 more segments of d a to see a gain of 0.02",
+            id="segments of the pair that is known best",
+        ),
+        pytest.param(
+            [pair("a", gain=(0.1, math.nan, math.nan), verdict=TOO_LITTLE)], "rate more segments", id="no interval"
+        ),
+        pytest.param([pair("a", verdict=TOO_LITTLE)], "rate more segments", id="too few clusters"),
+        pytest.param([{}], "keep the metric as it is", id="precise, and no gain"),
+        pytest.param([{"verdict": EXPLAINED, "gain": 0.3}], "keep the metric as it is", id="no explanation needed"),
+        pytest.param([{"verdict": HURTS}], "do not boost it, keep the metric as it is", id="only losses"),
+    ],
+)
+def test_the_next_step_with_a_metric(rows, step):
+    (found,) = [one for one in sentences(*rows, boosts=choices("mn", "mn", "o", "m", "m", "m")) if one[:3] == "m: "]
+    assert found.startswith(f"m: {step}")
+
+
+def test_metrics_share_a_step():
+    *_, step, _ = sentences({"metric": "n", "gain": 0.01}, {})
+    assert step == "n, m: keep the metric as it is."
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        pytest.param([pair("a", **LACKS), pair("b", **LACKS)], "lime on m (learned): not judged: none.", id="nowhere"),
+        pytest.param([{}, pair("b", **LACKS)], "lime on m (learned) for b: not judged: none.", id="not everywhere"),
+        pytest.param(
+            [{}, *({**pair("a", **LACKS), "boost": boost, "metric": m} for boost in ("x", "y") for m in "mn")],
+            "lime on m (x), lime on n (x), lime on m (y) and 1 more: not judged: none.",
+            id="several for one reason",
+        ),
+    ],
+)
+def test_boosts_that_were_not_judged_say_why_once(rows, sentence):
+    assert [one for one in sentences(*rows) if "not judged" in one] == [sentence]
+
+
+def test_where_no_boost_was_judged_there_is_no_next_step():
+    assert len(sentences(pair("a", **LACKS))) == 1
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [
+        pytest.param(("mno", "mn", "mno"), "the average of m, n and o", id="what most choose"),
+        pytest.param(("o",), "o", id="another metric alone"),
+        pytest.param(("m",), "an average of the metrics", id="the metric alone is none"),
+        pytest.param((), "an average of the metrics", id="chosen by folds only"),
+    ],
+)
+def test_an_average_is_named_by_its_metrics(chosen, words):
+    assert f"m: use {words} instead, +0.200 [+0.190, +0.210]." in sentences(AVERAGE, boosts=choices(*chosen))
+
+
+def test_the_widest_scope_of_each_boost_counts_and_controls_do_not():
+    found = asked(
+        pair("a", gain=0.09),
+        {"gain": 0.01},
+        pair("a", boost="spread", gain=0.03),
+        {**EVERYWHERE, "boost": "sum", "gain": 0.02},
+        {"boost": "sum", "gain": 0.08},
+        {"explainer": "random", "gain": 0.07},
+        {"metric": "random", "gain": 0.06},
+    )
+    kept = [(row.boost, row.dataset, row.language_pair) for row in found.verdicts]
+    assert kept == [("spread", "d", "a"), ("sum", "all", "all"), ("learned", "d", "all")]
+
+
+def test_the_table_has_what_helps_first_and_a_group_per_question():
+    rows = [{"gain": 0.9, "boost": "spread"}, GAINS, {"verdict": HURTS, "boost": "sum"}]
+    estimates = {"over_reassigned": 0.04, "length_gain": 0.02, "combined_gain": (0.1, math.nan, math.nan)}
+    rows[1] = {**GAINS, **estimates}
+    (made,) = verdicts.tables(asked(*rows, {**PUBLISHED, "gain": 0.01}))
+    assert [[row[4].value for row in group] for group in made.groups] == [
+        ["learned", "spread", "sum"],
+        ["power_mean_grid"],
+    ]
+    shown = [dict(zip(made.header, (cell.shown for cell in row), strict=True)) for row in made.rows]
+    assert {name: text for name, text in shown[0].items() if text != "n/a"} == {
+        **{"data set": "d", "language pair": "all", "metric": "m", "explainer": "lime", "boost": "learned"},
+        **{"verdict": "helps", "gain": "+0.0500 [+0.0400, +0.0600]"},
+        **{"beyond score and length": "+0.0300 [+0.0200, +0.0400]", "over reassigned": "+0.0400 [+0.0300, +0.0500]"},
+        **{"length alone": "+0.0200 [+0.0100, +0.0300]", "average of metrics": "+0.1000"},
+        **{"best point looks better by": "-0.0200", "p (Holm)": "0.012", "of": "2"},
+        **{"chosen on": "other language pairs", "pairs": "4", "segments": "1500"},
+    }
+    assert shown[3]["chosen on"] == "published"
+
+
+def test_answers_lead_and_undefined_gains_are_no_numbers_for_a_tracking_server():
+    whole = analysis(GAINS, {"boost": "spread", "gain": math.nan})
+    found = whole.ask(headline.compute)
+    assert found.headline == [*found.leads, *found.counts]
+    assert found.leads[0].startswith("lime on m (learned): helps")
+    own = {name: value for name, value in numbers(whole).items() if name.startswith("verdicts/")}
+    assert own == {f"verdicts/d all/m/lime/learned/{name}": pytest.approx(value) for name, value in (
+        *(("gain", 0.05), ("low", 0.04), ("high", 0.06), ("beyond", 0.03)),
+    )}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        pytest.param({}, id="no table"),
+        pytest.param({"verdicts": rows_of({"metric": "random"})}, id="of controls only"),
+        pytest.param({"verdicts": rows_of({}).drop(columns="boost")}, id="of an earlier version"),
+    ],
+)
+def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts(frames):
+    whole = analyse(TABLE, Options(fixed={"lime": Point(0.5, 0.5)}), frames=frames)
+    (first, _, last) = plain(whole)["verdicts_in_words"]
+    assert first.startswith("lime at w 0.5, p 0.5, given (what")
+    assert "the mean gain over 4 settings is +0.0100" in first and "evaluation=[grid,boosts]" in last
+    assert not verdicts.tables(whole.ask(verdicts.compute))
+
+
+def test_of_controls_alone_nothing_is_said():
+    assert analyse(table({("d", "a", "m", "random"): peaked(0.5)})).ask(verdicts.compute).verdicts_in_words == []

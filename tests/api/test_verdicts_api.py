@@ -1,0 +1,96 @@
+"""Verdicts on given scores: of `boost` at a point or by a recipe, and of `compare`."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from some_recipe import recipe
+
+import bmx_grid as bmx
+from bmx_grid.boosts.recipe import write_recipe
+from bmx_grid.errors import ConfigError
+
+N = 300
+
+
+def segments(seed: int = 0):
+    """Scores, human scores that are a curve of them with a quality that they miss, that quality, and word counts."""
+    rng = np.random.default_rng(seed)
+    score, quality, noise = rng.normal(size=(3, N))
+    return score, np.exp(0.8 * score) + quality + noise, quality, rng.integers(5, 40, size=N)
+
+
+def rows(level, words, seed=1):
+    rng = np.random.default_rng(seed)
+    return [level[at] * np.exp(0.1 * rng.normal(size=words[at])) for at in range(N)]
+
+
+@pytest.mark.parametrize(
+    ("knows", "label"),
+    [
+        pytest.param("curve", "explained by length or score", id="the-curve-of-the-score-only"),
+        pytest.param("quality", "helps", id="what-the-metric-misses"),
+        pytest.param("opposite", "hurts", id="the-opposite-of-it"),
+    ],
+)
+def test_a_point_is_judged_beside_score_and_length(knows, label):
+    score, human, quality, words = segments()
+    level = {"curve": np.exp(0.8 * score), "quality": np.exp(0.8 * quality), "opposite": np.exp(-0.8 * quality)}[knows]
+    found = bmx.boost(score, rows(level, words), human, p=1, w=0.5).verdict
+    assert found.label == label, found.because
+
+
+def test_a_point_without_human_scores_or_a_grid_has_no_verdict():
+    score, human, quality, words = segments()
+    attributions = rows(np.exp(quality), words)
+    with pytest.raises(ConfigError, match="human"):
+        _ = bmx.boost(score, attributions, p=1, w=0.5).verdict
+    with pytest.raises(ConfigError, match="p and w"):
+        _ = bmx.boost(score, attributions, human).verdict
+
+
+def test_a_recipe_boosts_given_attributions(tmp_path):
+    known = recipe()
+    write_recipe(tmp_path / "mine.json", known)
+    score, human, quality, words = segments()
+    sides = {"ground_truth": rows(np.exp(quality), words), "hypothesis": rows(np.exp(quality), words, seed=2)}
+    found = bmx.boost(score, sides, human, recipe=tmp_path / "mine.json")
+    expected = known.fitted().scores(score, known.boost.features(found.ground_truth, found.hypothesis))
+    np.testing.assert_array_equal(found.scores, expected)
+    assert found.verdict.label
+
+
+def test_a_recipe_with_a_point_is_refused():
+    with pytest.raises(ConfigError, match="recipe"):
+        bmx.boost([0.1, 0.2], [[1.0], [2.0]], recipe="minilm_bertscore-erasure-learned", p=1, w=0.5)
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    score, human, quality, words = segments()
+    texts = [f"s{at}" + " x" * count for at, count in enumerate(words)]
+    columns = {"source": texts, "hypothesis": texts, "mqm": human, "alone": score, "curve": np.exp(0.8 * score)}
+    return pd.DataFrame({"id": range(N), **columns, "better": score + quality})
+
+
+def test_compare_says_what_of_a_lead_is_the_other_ones_score(table):
+    found = bmx.compare(table, ["alone", "curve", "better"], human="mqm").verdicts.set_index(["compared", "against"])
+    assert found.loc[("curve", "alone"), "verdict"] == "explained by length or score"
+    assert found.loc[("better", "alone"), "verdict"] == "helps"
+    assert (found["gain"] >= 0).all()
+
+
+def test_the_command_shows_verdicts_with_what_they_mean(table, tmp_path, capsys):
+    from bmx_grid.api.compare_command import main
+
+    table.to_csv(tmp_path / "t.tsv", sep="\t", index=False)
+    command = [str(tmp_path / "t.tsv"), "--metrics", "alone", "curve", "--human", "mqm"]
+    assert main(command) == 0
+    assert "explained by length or score: the gain is established" in " ".join(capsys.readouterr().out.split())
+    assert main([*command, "--json"]) == 0
+    assert [row["verdict"] for row in json.loads(capsys.readouterr().out)["verdicts"]] == [
+        "explained by length or score"
+    ]
