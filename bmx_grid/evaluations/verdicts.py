@@ -110,8 +110,10 @@ def _verdict(found: Evidence, p_helps: float, p_gain: float, tried: int, smalles
     corrected = f"does not survive the correction for {tried} verdicts (p {number(p_gain, '.3f')} by Holm)"
     if math.isnan(gain.value):
         return judged(TOO_LITTLE, "no gain is defined on these segments")
-    if math.isnan(gain.low) or found.units < FEWEST:
+    if found.units < FEWEST:
         return judged(TOO_LITTLE, f"{shown}: {counted(found.units, found.unit)}, a verdict needs {FEWEST}")
+    if math.isnan(gain.low):
+        return judged(TOO_LITTLE, f"{shown}: its interval is undefined")
     if gain.high < 0 and p_gain <= alpha:
         return judged(HURTS, shown)
     if gain.established and p_gain <= alpha:

@@ -1,7 +1,6 @@
 """Boosts as an evaluation, against plain loops on simulated settings whose truth is known; the rule of verdicts."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -25,7 +24,7 @@ from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
 from bmx_grid.evaluations.intervals import Estimate, over_pairs
 from bmx_grid.evaluations.points import cross_fitting_folds
-from bmx_grid.evaluations.verdicts import Evidence, verdict, verdicts
+from bmx_grid.evaluations.verdicts import EXPLAINED, HELPS, HURTS, NO_GAIN, TOO_LITTLE, Evidence, verdict, verdicts
 from bmx_grid.judgements import Judgements
 from bmx_grid.ragged import Ragged
 
@@ -80,7 +79,9 @@ def changed(setting, human=None, sources=None, **fields):
 
 SURE = 0.001
 UP, DOWN = Estimate(0.02, 0.01, 0.03, SURE), Estimate(-0.02, -0.03, -0.01, SURE)
-OPEN, SMALL = Estimate(0.004, -0.01, 0.018, 0.5), Estimate(0.004, 0.002, 0.006, SURE)
+OPEN, WIDE = Estimate(0.004, -0.01, 0.018, 0.5), Estimate(0.02, -0.04, 0.08, 0.4)
+SMALL, LIKELY = Estimate(0.004, 0.002, 0.006, SURE), Estimate(0.01, 0.002, 0.02, 0.01)
+NO_P, NO_INTERVAL = Estimate(0.02, 0.01, 0.03), Estimate(0.02)
 
 
 def evidence(gain=UP, beyond=UP, over=UP, units=20, **more):
@@ -90,45 +91,42 @@ def evidence(gain=UP, beyond=UP, over=UP, units=20, **more):
 @pytest.mark.parametrize(
     ("given", "label", "said"),
     [
-        pytest.param(
-            evidence(DOWN, Estimate(0.01, 0.002, 0.02, 0.01), Estimate(0.01, 0.002, 0.02, 0.01)),
-            "hurts", "-0.0200", id="a loss is no success, whatever it is beyond score and length",
-        ),
-        pytest.param(evidence(), "helps", "+0.0200", id="a gain, beyond a curve and over reassigned attributions"),
-        pytest.param(evidence(beyond=OPEN), "explained by length or score", "", id="not beyond a curve"),
-        pytest.param(evidence(beyond=Estimate()), "explained by length or score", "", id="beyond is undefined"),
-        pytest.param(evidence(over=OPEN), "explained by length or score", "", id="reassigned ones do as well"),
-        pytest.param(evidence(beyond=SMALL), "explained by length or score", "0.005", id="little beyond a curve"),
-        pytest.param(evidence(gain=SMALL), "no gain shown", "0.005", id="a gain not worth having"),
-        pytest.param(evidence(gain=OPEN), "no gain shown", "", id="an interval with 0, whatever is beyond"),
-        pytest.param(evidence(units=3), "too little data", "3 clusters, a verdict needs 4", id="three clusters"),
-        pytest.param(evidence(DOWN, units=3), "too little data", "", id="three clusters and a loss"),
-        pytest.param(evidence(units=4), "helps", "it rests on 4 clusters only", id="four clusters"),
-        pytest.param(evidence(units=5), "helps", "it rests on 5 clusters only", id="five clusters"),
-        pytest.param(evidence(Estimate(0.02)), "too little data", "", id="no interval"),
-        pytest.param(evidence(Estimate()), "too little data", "no gain is defined", id="no gain"),
-        pytest.param(evidence(Estimate(0.02, -0.04, 0.08, 0.4)), "too little data", "wide", id="a wide interval"),
-        pytest.param(evidence(Estimate(0.02, 0.01, 0.03)), "no gain shown", "", id="no p value of the gain"),
-        pytest.param(
-            evidence(beyond=Estimate(0.02, 0.01, 0.03)), "explained by length or score", "", id="no p value beyond"
-        ),
-        pytest.param(evidence(within_source=DOWN), "helps", "not shown among", id="contradicted within sources"),
+        pytest.param(evidence(DOWN, LIKELY, LIKELY), HURTS, "-0.02", id="a loss, whatever it is beyond a curve"),
+        pytest.param(evidence(), HELPS, "+0.02", id="a gain, beyond a curve and over reassigned attributions"),
+        pytest.param(evidence(over=None), HELPS, "", id="no attributions are known"),
+        pytest.param(evidence(beyond=OPEN), EXPLAINED, "", id="not beyond a curve"),
+        pytest.param(evidence(beyond=Estimate()), EXPLAINED, "", id="beyond a curve is undefined"),
+        pytest.param(evidence(over=OPEN), EXPLAINED, "", id="reassigned attributions do as well"),
+        pytest.param(evidence(beyond=SMALL), EXPLAINED, "0.005", id="too little beyond a curve"),
+        pytest.param(evidence(gain=SMALL), NO_GAIN, "0.005", id="a gain not worth having"),
+        pytest.param(evidence(gain=OPEN), NO_GAIN, "", id="an interval with 0, whatever it is beyond a curve"),
+        pytest.param(evidence(units=3), TOO_LITTLE, "3 clusters", id="three clusters"),
+        pytest.param(evidence(DOWN, units=3), TOO_LITTLE, "3 clusters", id="three clusters, and a loss"),
+        pytest.param(evidence(units=4), HELPS, "4 clusters only", id="four clusters"),
+        pytest.param(evidence(units=5), HELPS, "5 clusters only", id="five clusters"),
+        pytest.param(evidence(NO_INTERVAL), TOO_LITTLE, "interval", id="no interval"),
+        pytest.param(evidence(Estimate()), TOO_LITTLE, "no gain is defined", id="no gain"),
+        pytest.param(evidence(WIDE), TOO_LITTLE, "wide", id="a wide interval"),
+        pytest.param(evidence(NO_P), NO_GAIN, "", id="the gain has no p value"),
+        pytest.param(evidence(beyond=NO_P), EXPLAINED, "", id="beyond a curve there is no p value"),
+        pytest.param(evidence(within_source=DOWN), HELPS, "one source", id="contradicted within sources"),
+        pytest.param(evidence(within_source=UP), HELPS, "", id="confirmed within sources"),
     ],
-)  # fmt: skip
+)
 def test_the_verdict(given, label, said):
     found = verdict(given)
     assert found.label == label
     assert said in found.because
-    assert ("only" in found.because) == (given.units in (4, 5))
-    assert ("within" in said or "among" in found.because) == (given.within_source == DOWN)
+    assert (" only" in found.because) == (given.units in (4, 5))
+    assert ("one source" in found.because) == (given.within_source == DOWN)
 
 
 @pytest.mark.parametrize(
     ("gain_p", "beyond_p", "alone", "among_forty"),
     [
-        pytest.param(SURE, 0.03, "helps", "explained by length or score", id="beyond"),
-        pytest.param(0.03, SURE, "helps", "no gain shown", id="the gain"),
-        pytest.param(1e-6, 1e-6, "helps", "helps", id="both survive"),
+        pytest.param(SURE, 0.03, HELPS, EXPLAINED, id="beyond"),
+        pytest.param(0.03, SURE, HELPS, NO_GAIN, id="the gain"),
+        pytest.param(1e-6, 1e-6, HELPS, HELPS, id="both survive"),
     ],
 )
 def test_a_family_is_corrected_by_holm(gain_p, beyond_p, alone, among_forty):
@@ -209,10 +207,10 @@ def test_questions_are_families_of_their_own():
 @pytest.mark.parametrize(
     ("truth", "allowed"),
     [
-        pytest.param("signal", {"helps"}, id="attributions know what people see"),
-        pytest.param("length", {"explained by length or score", "no gain shown"}, id="people follow the length"),
-        pytest.param("curve", {"explained by length or score", "no gain shown"}, id="a curve of the metric's score"),
-        pytest.param("noise", {"no gain shown"}, id="nothing but the metric"),
+        pytest.param("signal", {HELPS}, id="attributions know what people see"),
+        pytest.param("length", {EXPLAINED, NO_GAIN}, id="people follow the length"),
+        pytest.param("curve", {EXPLAINED, NO_GAIN}, id="a curve of the metric's score"),
+        pytest.param("noise", {NO_GAIN}, id="nothing but the metric"),
     ],
 )
 def test_the_verdict_on_each_boost_is_the_truth_behind_the_data(truth, allowed):
@@ -221,7 +219,7 @@ def test_the_verdict_on_each_boost_is_the_truth_behind_the_data(truth, allowed):
     found = rows(results, "verdicts", language_pair=ALL, point="elsewhere")
     assert {row["boost"] for row in found} == set(evaluation.boosts)
     assert {row["verdict"] for row in found} <= allowed
-    assert (truth in ("length", "curve")) <= ("explained by length or score" in {row["verdict"] for row in found})
+    assert (truth in ("length", "curve")) <= (EXPLAINED in {row["verdict"] for row in found})
     for row in found:
         assert (row[f"{truth}_gain"] > 0.03) if truth in ("length", "curve") else abs(row["curve_gain"]) < 0.02
         assert row["reassigned_gain"] == pytest.approx(row["gain"] - row["over_reassigned"])
@@ -252,10 +250,6 @@ def data(setting, rows=slice(None)):
     return setting.scores.base_scores[rows], means[rows], setting.segments.human_scores[rows]
 
 
-def free_of(setting, other):
-    return np.array([label not in setting.clusters for label in other.clusters])
-
-
 def plain_scores(point, setting, settings):
     """What the power mean scores where these segments did not choose."""
     base, means, _ = data(setting)
@@ -263,7 +257,7 @@ def plain_scores(point, setting, settings):
     def at(w, column):
         return w * base + (1 - w) * means[:, column]
 
-    if point == "published":
+    if point in ("published", "fixed"):
         words = [np.concatenate(both) for both in zip(setting.scores.ground_truth.rows(),
                                                       setting.scores.hypothesis.rows(), strict=True)]  # fmt: skip
         return 0.4 * base + 0.6 * np.array([len(one) / np.sum(1 / one) for one in words])
@@ -276,8 +270,8 @@ def plain_scores(point, setting, settings):
         return scores
     same = point == "elsewhere"
     others = [one for one in settings if (one.names[0] == setting.names[0]) == same and one is not setting]
-    parts = [data(one, free_of(setting, one)) for one in others if free_of(setting, one).sum() > 2]
-    return at(*best_point(parts))
+    free = [np.array([label not in setting.clusters for label in one.clusters]) for one in others]
+    return at(*best_point([data(one, rows) for one, rows in zip(others, free, strict=True) if rows.any()]))
 
 
 @pytest.fixture(scope="module")
@@ -290,64 +284,55 @@ def shared():
 
 
 @pytest.fixture(scope="module")
-def of_shared(shared):
-    return together(shared)
-
-
-@pytest.mark.parametrize("point", ["published", "cross_fitted", "elsewhere", "other_datasets"])
-def test_gains_are_those_of_plain_loops(point, shared, of_shared):
-    for setting in shared:
-        scores = plain_scores(point, setting, shared)
-        human = setting.segments.human_scores
-        names = {"dataset": setting.names[0], "language_pair": setting.names[1]}
-        found = one_row(of_shared, boost="grid", against="metric", point=point, **names)
-        assert found["gain"] == pytest.approx(r(scores, human) - r(setting.scores.base_scores, human), abs=1e-7)
-        assert found["low"] < found["gain"] < found["high"]
-
-
-def test_the_gain_within_a_source_is_the_mean_over_sources():
-    setting = simulated("signal", n=60, systems=5)
-    human = setting.segments.human_scores.copy()
-    human[:5] = 1.0  # nothing to correlate with
-    human[[5, 6, 7]] = NAN  # two translations are left
-    result = together([changed(setting, human=human)])
-    scores = BOOSTS.segment_columns(result[0])["boost_grid"]
-    base, gains = setting.scores.base_scores, []
-    for item in range(2, 12):
-        own = slice(5 * item, 5 * item + 5)
-        gains.append(r(scores[own], human[own]) - r(base[own], human[own]))
-    found = one_row(result, boost="grid", against="metric within source", point="cross_fitted")
-    assert found["gain"] == pytest.approx(np.mean(gains), abs=1e-12)
-    assert not rows(together([simulated("signal", n=60)]), against="metric within source")
-
-
-HASH = Identity.of("metric", "hash", HashMetric(), HashMetric().signature)
-
-
-@pytest.fixture
-def recipe_of(tmp_path):
+def recipe_of(tmp_path_factory):
     def made(**fields):
-        """The evaluation of a recipe: the power mean at w = .4, p = -1, by default for the simulated settings."""
-        constants = {"w": 0.4, "p": -1.0}
-        path = tmp_path / "recipe.json"
-        write_recipe(
-            path, dataclasses.replace(recipe(boost=OWN_GRID), constants=constants, **{"metric": HASH, **fields})
-        )
-        return dataclasses.replace(BOOSTS, boosts={"own": Fixed(recipe=str(path)), "mean": MEAN})
+        """A recipe, by default for the simulated settings: the power mean at w = .4, p = -1."""
+        metric = Identity.of("metric", "hash", HashMetric(), HashMetric().signature)
+        constants, path = {"w": 0.4, "p": -1.0}, tmp_path_factory.mktemp("recipes") / "recipe.json"
+        known = {"metric": metric, "constants": constants, **fields}
+        write_recipe(path, dataclasses.replace(recipe(boost=OWN_GRID), **known))
+        return Fixed(recipe=str(path))
 
     return made
 
 
-def test_a_recipe_gains_what_its_point_does(recipe_of, shared):
-    found = together(shared, recipe_of())
+@pytest.fixture(scope="module")
+def of_shared(shared, recipe_of):
+    return together(shared, dataclasses.replace(BOOSTS, boosts={"grid": OWN_GRID, "recipe": recipe_of()}))
+
+
+@pytest.mark.parametrize("point", ["published", "cross_fitted", "elsewhere", "other_datasets", "fixed"])
+def test_gains_are_those_of_plain_loops(point, shared, of_shared):
+    boost = "recipe" if point == "fixed" else "grid"
     for setting in shared:
-        base, human = setting.scores.base_scores, setting.segments.human_scores
+        scores = plain_scores(point, setting, shared)
+        human = setting.segments.human_scores
         names = {"dataset": setting.names[0], "language_pair": setting.names[1]}
-        own = one_row(found, boost="own", against="metric", **names)
-        assert own["gain"] == pytest.approx(r(plain_scores("published", setting, shared), human) - r(base, human))
-        assert (own["point"], json.loads(own["constants"])) == ("fixed", {"w": 0.4, "p": -1.0})
-        assert one_row(found, "verdicts", boost="own", **names)["point"] == "fixed"
-    assert "own" not in {one.boost_name for result in found for one in result.chosen}, "nothing was chosen"
+        found = one_row(of_shared, boost=boost, against="metric", point=point, **names)
+        assert found["gain"] == pytest.approx(r(scores, human) - r(setting.scores.base_scores, human), abs=1e-7)
+        assert found["low"] < found["gain"] < found["high"]
+    assert {one.boost_name for result in of_shared for one in result.chosen} == {"grid"}, "a recipe is chosen already"
+
+
+@pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
+def test_the_gain_within_a_source_is_the_mean_over_sources(kind):
+    measure = {"pearson": scipy.stats.pearsonr, "spearman": scipy.stats.spearmanr, "kendall": scipy.stats.kendalltau}
+    evaluation = dataclasses.replace(BOOSTS, grid=dataclasses.replace(GRID, correlation=kind), boosts={"mean": MEAN})
+    setting = simulated("signal", n=175, systems=5)
+    human = setting.segments.human_scores.copy()
+    human[:5] = 1.0  # nothing to correlate with
+    human[[5, 6, 7]] = NAN  # two translations are left
+    result = together([changed(setting, human=human)], evaluation)
+    scores, base = evaluation.segment_columns(result[0])["boost_mean"], setting.scores.base_scores
+
+    def gain(own):
+        return measure[kind](scores[own], human[own]).statistic - measure[kind](base[own], human[own]).statistic
+
+    wanted = {"boost": "mean", "point": "cross_fitted"}
+    found = one_row(result, against="metric within source", **wanted)["gain"]
+    assert found == pytest.approx(np.mean([gain(slice(at, at + 5)) for at in range(10, 175, 5)]), abs=1e-12)
+    assert one_row(result, against="metric", **wanted)["gain"] == pytest.approx(gain(np.isfinite(human)), abs=1e-12)
+    assert not rows(together([simulated("signal", n=60)]), against="metric within source"), "one system"
 
 
 @pytest.mark.parametrize(
@@ -361,13 +346,12 @@ def test_a_recipe_gains_what_its_point_does(recipe_of, shared):
     ],
 )  # fmt: skip
 def test_a_recipe_for_something_else_is_not_judged(recipe_of, shared, fields, refused, said):
-    results = together(shared[:3], recipe_of(**fields))
-    found = rows(results, "verdicts", boost="own")
-    assert {row["language_pair"] for row in found} == {"cs-en", "de-en", "fi-en"}
-    assert {row["language_pair"] for row in found if row["because"].startswith("not judged: ")} == refused
-    assert {row["language_pair"] for row in found if said in row["because"]} >= refused
-    judged = {row["language_pair"] for row in rows(results, boost="own", pairs=1)}
-    assert judged == {"cs-en", "de-en", "fi-en"} - refused
+    results = together(shared[:3], dataclasses.replace(BOOSTS, boosts={"recipe": recipe_of(**fields), "mean": MEAN}))
+    found = {row["language_pair"]: row["because"] for row in rows(results, "verdicts", boost="recipe")}
+    assert set(found) == set(PAIRS[:3])
+    assert {pair for pair, because in found.items() if because.startswith("not judged")} == refused
+    assert all(said in found[pair] for pair in refused)
+    assert {row["language_pair"] for row in rows(results, boost="recipe", pairs=1)} == set(PAIRS[:3]) - refused
 
 
 # What is left out, and what does not matter --------------------------------------------------------------------------
@@ -412,7 +396,7 @@ def test_a_missing_attribution_takes_its_segment_out_for_all_boosts():
 )
 def test_too_little_data_says_so(setting):
     found = rows(together([setting]), "verdicts")
-    assert {row["verdict"] for row in found} == {"too little data"}
+    assert {row["verdict"] for row in found} == {TOO_LITTLE}
     assert all(row["because"] for row in found)
     assert np.isnan([row["gain_low"] for row in found]).all()
 
@@ -466,40 +450,24 @@ def test_the_order_of_settings_and_of_boosts_changes_nothing(shared):
         np.testing.assert_allclose(values, other[key], rtol=1e-6, atol=1e-9, err_msg=str(key))
 
 
-@pytest.mark.parametrize("kind", ["spearman", "kendall"])
-def test_rank_correlations_are_judged_by_themselves(kind):
-    setting = simulated("signal", n=60)
-    evaluation = dataclasses.replace(BOOSTS, grid=dataclasses.replace(GRID, correlation=kind))
-    result = together([setting], evaluation)
-    measure = {"spearman": scipy.stats.spearmanr, "kendall": scipy.stats.kendalltau}[kind]
-    scores, human = evaluation.segment_columns(result[0])["boost_grid"], setting.segments.human_scores
-    expected = measure(scores, human).statistic - measure(setting.scores.base_scores, human).statistic
-    found = one_row(result, boost="grid", against="metric", point="cross_fitted")
-    assert found["gain"] == pytest.approx(expected)
-
-
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("name", "value"),
     [
-        ({"resamples": 39}, "resamples"),
-        ({"resamples": 100_001}, "resamples"),
-        ({"draws": 0}, "draws"),
-        ({"draws": 101}, "draws"),
-        ({"smallest_gain": -0.001}, "smallest_gain"),
-        ({"smallest_gain": 1.0}, "smallest_gain"),
-        ({"smallest_gain": NAN}, "smallest_gain"),
-        *(({"boosts": {name: MEAN}}, f"boost.{name}") for name in ("length", "curve", "combined")),
+        *(("resamples", value) for value in (39, 100_001)),
+        *(("draws", value) for value in (0, 101)),
+        *(("smallest_gain", value) for value in (-0.001, 1.0, NAN)),
+        *(("boosts", {name: MEAN}) for name in ("length", "curve", "combined")),
     ],
     ids=str,
 )
-def test_what_is_out_of_range_or_bears_a_name_that_is_taken_is_refused(wrong, said):
-    with pytest.raises(ConfigError, match=said):
-        dataclasses.replace(BOOSTS, **wrong)
+def test_what_is_out_of_range_or_bears_a_name_that_is_taken_is_refused(name, value):
+    with pytest.raises(ConfigError, match=f"boost.{next(iter(value))}" if name == "boosts" else f"boosts.{name}"):
+        dataclasses.replace(BOOSTS, **{name: value})
 
 
 def test_boosts_come_from_their_group_and_the_grid_from_the_sweep():
-    config = composed("evaluation=[grid,boosts]", "boost=[spread,power_mean_grid]", "grid.p.step=10", "grid.fixed={}")
+    config = composed("evaluation=[grid,boosts]", "boost=[spread,power_mean_grid]", "grid.p.step=10")
     made = build(config["evaluation"]["boosts"], Evaluation, "evaluation.boosts")
     assert list(made.boosts) == ["spread", "power_mean_grid"]
-    assert (made.boosts["power_mean_grid"].spec.p, made.grid.fixed) == (made.grid.spec.p, {})
+    assert made.boosts["power_mean_grid"].spec.p == made.grid.spec.p
     assert [bool(made.silent(*counts)) for counts in ((1, 0), (2, 0), (1, 1))] == [True, False, False]
