@@ -4,7 +4,6 @@ import json
 import re
 
 import pytest
-
 from bmx_grid.boosts.advice import advice
 
 NAN = float("nan")
