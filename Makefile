@@ -30,7 +30,7 @@ test-processor: export MKL_CBWR = COMPATIBLE
 test-processor: export OPENBLAS_CORETYPE = Prescott
 test-processor: export NPY_DISABLE_CPU_FEATURES = X86_V3 X86_V4 AVX512_ICL AVX512_SPR
 test-processor: $(READY)
-	$(PYTEST) $(NUMERIC)
+	$(PYTEST) -m "not processes" $(NUMERIC)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -208,7 +208,7 @@ FEW = 12  # different texts of a column are written out
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 GAP = " | "
 # Sums of some hundred numbers of float64, and a regression of them, differ by less; what is written has ten digits.
-RELATIVE, ABSOLUTE = 1e-8, 1e-8
+RELATIVE, ABSOLUTE = 1e-9, 1e-8
 
 
 def section(title, header, rows, notes=()):

@@ -13,6 +13,7 @@ from bmx_grid.analysis.given import Given
 from bmx_grid.analysis.table import Flags, Floats, GridTable, Setting
 from bmx_grid.analysis.tested import Rows, by_point
 from bmx_grid.measures.cluster_means import cluster_mean
+from bmx_grid.wording import with_interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,10 @@ class Reached:
     gain: float
     low: float
     high: float
+
+    def in_words(self, form: str) -> str:
+        """Such as "+0.004 [-0.012, +0.018]"."""
+        return with_interval(self.gain, self.low, self.high, form)
 
 
 @dataclass(frozen=True)

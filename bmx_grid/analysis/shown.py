@@ -17,7 +17,7 @@ from bmx_grid.analysis.given import NOWHERE, Point, Tie
 from bmx_grid.analysis.plausibility import Plausibility
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.table import Floats
-from bmx_grid.analysis.verdicts import ShownVerdict
+from bmx_grid.analysis.verdict_rows import ShownVerdict
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.measures.cluster_means import cluster_mean
 

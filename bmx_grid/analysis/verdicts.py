@@ -6,30 +6,26 @@ said instead, and that nothing was tested.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bmx_grid.analysis import fixed
 from bmx_grid.analysis.base import Cell, Table
-from bmx_grid.analysis.beside import Reached
 from bmx_grid.analysis.given import Given
+from bmx_grid.analysis.next_steps import next_steps
 from bmx_grid.analysis.points import PAPERS_DATASETS
-from bmx_grid.analysis.tested import ALPHA
-from bmx_grid.evaluations.boost_evidence import ALL, COMBINED, OTHER_DATASETS, PUBLISHED
+from bmx_grid.analysis.verdict_rows import ShownVerdict, grouped, place_of, what_of
+from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
 from bmx_grid.evaluations.boost_verdicts import DISTANCE, ESTIMATES, NOT_JUDGED
-from bmx_grid.evaluations.verdicts import HELPS, HURTS, LEGEND, NO_GAIN, TOO_LITTLE
+from bmx_grid.evaluations.verdicts import LEGEND
 from bmx_grid.wording import counted, named, number, point_in_words, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PRECISE = 0.02  # half of an interval that tells a gain worth having
-PAPERS_BOOST = "power_mean_grid"
-KEEP = "keep the metric as it is"
 COLUMNS = {
     "gain": "gain",
     "beyond": "beyond score and length",
@@ -42,7 +38,7 @@ COLUMNS = {
 }
 HEADER = (
     *("data set", "language pair", "metric", "explainer", "boost", "verdict", *COLUMNS.values()),
-    *("best point looks better by", "p (Holm)", "of", "chosen on", "pairs", "segments"),
+    *("best point looks better by", "p (Holm)", "corrected for", "chosen on", "pairs", "segments"),
 )
 NOTES = (
     "Each boost is chosen on some segments, not boosting among the choices, and judged on others. Data set or language "
@@ -53,72 +49,10 @@ NOTES = (
     "made of attributions of other segments. Within source: among the translations of one source. Length, curve alone, "
     "average of metrics: what these gain without an explanation, chosen in the same way; over the metrics: what the "
     "boost adds to a fit of all metrics at hand.",
-    "p (Holm): of gain, beyond score and length, and over reassigned together, corrected over so many verdicts of one "
-    "question. The best point looks better by what it gains on the segments it is chosen on more than on others.",
+    "p (Holm): of gain, beyond score and length, and over reassigned together, corrected for so many verdicts of one "
+    "question. Best point looks better by: its gain on the segments that it is chosen on, minus its gain on others.",
     *(f"{label[0].upper()}{label[1:]}: {meaning}." for label, meaning in LEGEND.items()),
 )
-
-
-@dataclass(frozen=True)
-class ShownVerdict:
-    """A verdict with the numbers behind it, NaN where undefined; columns of verdicts.parquet.
-
-    dataset, language_pair: "all" where it speaks of several. estimates: gains by name, with their intervals.
-    """
-
-    dataset: str
-    language_pair: str
-    metric: str
-    explainer: str
-    boost: str
-    point: str
-    verdict: str
-    because: str
-    estimates: Mapping[str, Reached]
-    reassigned_gain: float
-    best_gain: float
-    p_gain_holm: float
-    p_helps_holm: float
-    tried: int
-    pairs: int
-    n: int
-    clusters: int
-
-    @property
-    def gain(self) -> Reached:
-        """Over the metric alone."""
-        return self.estimates["gain"]
-
-    @property
-    def helps(self) -> bool:
-        """Whether that is the verdict."""
-        return self.verdict == HELPS
-
-    @property
-    def label(self) -> str:
-        """The verdict, with the reason where no gain is defined."""
-        return f"{self.verdict}: {self.because}" if math.isnan(self.gain.gain) else self.verdict
-
-    @property
-    def scope(self) -> str:
-        """On which segments."""
-        on = f"over {self.pairs} language pairs" if self.pairs > 1 else f"on {self.dataset} {self.language_pair}"
-        return f"{on}, {counted(self.n, 'segment')}"
-
-    @property
-    def what(self) -> str:
-        """Explainer, metric, and a boost that is not the paper's."""
-        boost = "" if self.boost == PAPERS_BOOST else f" ({self.boost})"
-        return f"{self.explainer} on {self.metric}{boost}"
-
-    @property
-    def gain_in_words(self) -> str:
-        """ "+0.004 [-0.012, +0.018]"; with the reason why a gain whose interval is above 0 is not shown."""
-        why = ""
-        if self.verdict == NO_GAIN and self.gain.low > 0:
-            corrected = f"not after the correction for {self.tried} verdicts"
-            why = f" ({'too small' if self.p_gain_holm <= ALPHA else corrected})"
-        return f"{_words(self.gain, '+.3f')}{why}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +86,8 @@ def compute(given: Given) -> Verdicts:
     in_sample = sorted(PAPERS_DATASETS & set(frame.loc[at[PUBLISHED], "dataset"]))
     where = f"At the published points{f' (in-sample on {named(in_sample)})' if in_sample else ''}"
     further = [*_further(where, published), *_further("Chosen on the other data sets instead", other)]
-    lacking = _not_judged([_shown(row) for row in frame[at[NOT_JUDGED]].to_dict("records")], declared)
-    steps = _next_steps(declared, given.frames.get("boosts"))
+    lacking = _not_judged([ShownVerdict.of(row) for row in frame[at[NOT_JUDGED]].to_dict("records")], declared)
+    steps = next_steps(declared, given.frames.get("boosts"))
     known = {row.verdict for row in (*declared, *published, *other)}
     legend = [f"{label}: {meaning}." for label, meaning in LEGEND.items() if label in known]
     return Verdicts(declared, published, other, [*_answers(declared), *lacking, *further, *steps, *legend])
@@ -181,30 +115,24 @@ def widest(frame: pd.DataFrame) -> pd.DataFrame:
 def _sorted(frame: pd.DataFrame) -> list[ShownVerdict]:
     """What helps first, then by the other verdicts, the largest gain first."""
     order: list[str] = list(LEGEND)
-    rows = [_shown(row) for row in frame.to_dict("records")]
+    rows = [ShownVerdict.of(row) for row in frame.to_dict("records")]
     return sorted(
         rows,
         key=lambda row: (
             *(order.index(row.verdict), _descending(row.gain.gain)),
-            *(row.what, row.dataset, row.language_pair),
+            *(row.metric, row.explainer, row.boost, row.dataset, row.language_pair),
         ),
     )
-
-
-def _shown(row: Mapping[Any, Any]) -> ShownVerdict:
-    estimates = {name: Reached(row[name], row[f"{name}_low"], row[f"{name}_high"]) for name in ESTIMATES}
-    fields = [name for name in ShownVerdict.__dataclass_fields__ if name != "estimates"]
-    return ShownVerdict(estimates=estimates, **{name: row[name] for name in fields})
 
 
 def _answers(rows: Sequence[ShownVerdict]) -> list[str]:
     """A sentence per metric and explainer: its first boost, then how many others have which verdict."""
     sentences = []
-    for of_both in _grouped(rows, "metric", "explainer"):
-        by_boost = list(_grouped(of_both, "boost"))
+    for of_both in grouped(rows, "metric", "explainer"):
+        by_boost = list(grouped(of_both, "boost"))
         others = Counter(_verdicts_of(same) for same in by_boost[1:])
         tried = [f"{counted(count, 'other boost')}: {verdicts}" for verdicts, count in others.items()]
-        sentences.append(f"{of_both[0].what}: {'; '.join([_answer(by_boost[0]), *tried])}.")
+        sentences.append(f"{what_of(of_both[0], rows)}: {'; '.join([_answer(by_boost[0]), *tried])}.")
     return sentences
 
 
@@ -212,12 +140,12 @@ def _answer(same: Sequence[ShownVerdict]) -> str:
     """The verdict on one boost; on several scopes, with too few language pairs for a mean, those on each."""
     if len(same) == 1:
         return _on_one_scope(same[0])
-    by_label = list(_grouped(same, "label"))
+    by_label = list(grouped(same, "label"))
     if len(by_label) == 1 and math.isnan(same[0].gain.gain):
         return same[0].label
     parts = []
     for alike in by_label:
-        places = [_place(row, same) for row in alike]
+        places = [place_of(row, same) for row in alike]
         if math.isnan(alike[0].gain.gain):
             parts.append(f"on {named(places)} {alike[0].label}")
         else:
@@ -240,30 +168,16 @@ def _verdicts_of(same: Sequence[ShownVerdict]) -> str:
     return labels[0] if len(labels) == 1 else f"{' or '.join(labels)}, by language pair"
 
 
-def _place(row: ShownVerdict, among: Sequence[ShownVerdict]) -> str:
-    """The language pair, with its data set where there are several."""
-    several = len({one.dataset for one in among}) > 1 or row.language_pair == ALL
-    pair = "" if row.language_pair == ALL else row.language_pair
-    return " ".join(part for part in (row.dataset if several else "", pair) if part)
-
-
-def _grouped(rows: Sequence[ShownVerdict], *names: str) -> Iterable[list[ShownVerdict]]:
-    """Rows that agree in these attributes, in the order of the first of each."""
-    groups: dict[tuple[str, ...], list[ShownVerdict]] = {}
-    for row in rows:
-        groups.setdefault(tuple(getattr(row, name) for name in names), []).append(row)
-    return groups.values()
-
-
 def _not_judged(rows: Sequence[ShownVerdict], declared: Sequence[ShownVerdict]) -> list[str]:
     """The boosts that cannot be made, a sentence per reason; with their language pairs where others can."""
-    judged = {row.what for row in declared}
+    judged = {(row.metric, row.explainer, row.boost) for row in declared}
     sentences = []
-    for alike in _grouped(rows, "because"):
-        names = [
-            f"{same[0].what}{f' for {named([_place(row, rows) for row in same])}' if same[0].what in judged else ''}"
-            for same in _grouped(alike, "what")
-        ]
+    for alike in grouped(rows, "because"):
+        names = []
+        for same in grouped(alike, "metric", "explainer", "boost"):
+            partly = (same[0].metric, same[0].explainer, same[0].boost) in judged
+            where = f" for {named([place_of(row, rows) for row in same])}" if partly else ""
+            names.append(f"{what_of(same[0], [*rows, *declared])}{where}")
         sentences.append(f"{named(names)}: {alike[0].because.rstrip('.')}.")
     return sentences
 
@@ -272,78 +186,11 @@ def _further(where: str, rows: Sequence[ShownVerdict]) -> list[str]:
     """The verdicts on further points, in a sentence; none where there are none."""
     several = len({(row.dataset, row.language_pair) for row in rows}) > 1
     parts = []
-    for alike in _grouped(rows, "label"):
-        names = [f"{row.what} for {_place(row, rows)}" if several else row.what for row in alike]
+    for alike in grouped(rows, "label"):
+        names = [what_of(row, rows) + (f" for {place_of(row, rows)}" if several else "") for row in alike]
         gains = [f"{name} {row.gain_in_words}" for name, row in zip(names, alike, strict=True)]
         parts.append(f"{alike[0].label} ({named(gains)})")
     return [f"{where}: {'; '.join(parts)}."] if parts else []
-
-
-def _next_steps(rows: Sequence[ShownVerdict], boosts: pd.DataFrame | None) -> list[str]:
-    """What to do with each metric, in a sentence for those of which the same is said."""
-    steps: dict[str, list[str]] = {}
-    for own in _grouped(rows, "metric"):
-        steps.setdefault(_step(own, boosts), []).append(own[0].metric)
-    return [f"{named(metrics)}: {step}." for step, metrics in steps.items()]
-
-
-def _step(rows: Sequence[ShownVerdict], boosts: pd.DataFrame | None) -> str:
-    """The next step with one metric; rows: what helps first."""
-    first = rows[0]
-    averages = [row.estimates["combined_gain"] for row in rows if _average_is_better(row)]
-    if averages and len(averages) == sum(math.isfinite(row.estimates["combined_gain"].gain) for row in rows):
-        gains = _words(averages[0], "+.3f")
-        if len({(row.dataset, row.language_pair) for row in rows}) > 1:
-            gains = f"at least {number(min(one.gain for one in averages), '+.3f')}"
-        return f"use {_average(first.metric, boosts)} instead, {gains}"
-    if first.helps:
-        same = [row for row in rows if (row.explainer, row.boost) == (first.explainer, first.boost)]
-        helped = [_place(row, same) for row in same if row.helps]
-        where = f" on {', '.join(helped)}" if len(helped) < len(same) else ""
-        return f"use the recipe of {first.boost} with {first.explainer}{where}"
-    if all(row.verdict == HURTS for row in rows):
-        return f"do not boost it, {KEEP}"
-    if all(row.verdict in (TOO_LITTLE, NO_GAIN) for row in rows):
-        return _more_data(rows)
-    return KEEP
-
-
-def _average_is_better(row: ShownVerdict) -> bool:
-    """Whether averaging metrics gains more than the boost, established also beyond score and length."""
-    average, beyond = row.estimates["combined_gain"], row.estimates["combined_beyond"]
-    return average.low > 0 and beyond.low > 0 and average.gain > (row.gain.gain if row.helps else 0.0)
-
-
-def _more_data(rows: Sequence[ShownVerdict]) -> str:
-    """What to rate so that the interval tells a gain of PRECISE; where it does already, no more."""
-    known = [row for row in rows if math.isfinite(row.gain.low)]
-    if not known:
-        return "rate more segments: these are too few to judge a boost"
-    row = min(known, key=lambda one: one.gain.high - one.gain.low)
-    wider = ((row.gain.high - row.gain.low) / 2 / PRECISE) ** 2
-    if wider <= 1:
-        return KEEP if row.verdict == NO_GAIN else "rate more segments: these are too few to judge a boost"
-    if row.pairs > 1:
-        more = counted(math.ceil(row.pairs * (wider - 1)), "more language pair")
-        return f"add about {more} of this size to see a gain of {PRECISE:g}"
-    more = counted(math.ceil(row.n * (wider - 1) / 100) * 100, "more segment")
-    return f"rate about {more} of {row.dataset} {row.language_pair} to see a gain of {PRECISE:g}"
-
-
-def _average(metric: str, boosts: pd.DataFrame | None) -> str:
-    """The average that most language pairs choose, in words; the constants of a single choice are JSON."""
-    counts: Counter[tuple[str, ...]] = Counter()
-    if boosts is not None:
-        own = boosts[(boosts["metric"] == metric) & (boosts["boost"] == COMBINED) & (boosts["constants"] != "")]
-        for text in own["constants"]:
-            constants = json.loads(text)
-            weights = zip(constants["features"], constants["weights"], strict=True)
-            counts[(metric,) * (constants["own"] > 0) + tuple(name for name, weight in weights if weight > 0)] += 1
-    del counts[metric,]  # no average
-    if not counts:
-        return "an average of the metrics"
-    (names, _), *_rest = counts.most_common(1)
-    return names[0] if len(names) == 1 else f"the average of {', '.join(names[:-1])} and {names[-1]}"
 
 
 def _untested(given: Given) -> list[str]:
@@ -351,6 +198,8 @@ def _untested(given: Given) -> list[str]:
     found = given.ask(fixed.compute)
     said = []
     for name, one in found.fixed.items():
+        if not one.gains.n:
+            continue
         mean = with_interval(one.gains.mean_gain, one.gains.mean_low, one.gains.mean_high)
         where = f"{name} at {point_in_words(one.used_w, one.used_p)}, {one.origin}"
         said.append(f"{where}: the mean gain over {counted(one.gains.n, 'setting')} is {mean}.")
@@ -358,7 +207,7 @@ def _untested(given: Given) -> list[str]:
         "No boost was judged on other segments: a sweep with evaluation=[grid,boosts] does so, and writes "
         "verdicts.parquet beside its grid."
     )
-    return [*said, why] if said else said
+    return [*said, why] if found.fixed else []
 
 
 def _cells(row: ShownVerdict) -> tuple[Cell, ...]:
@@ -366,14 +215,10 @@ def _cells(row: ShownVerdict) -> tuple[Cell, ...]:
     chosen_on = DISTANCE.get(row.point, row.point.replace("_", " "))
     return (
         *map(Cell, names),
-        *(Cell(row.estimates[name].gain, "+.4f", words=_words(row.estimates[name], "+.4f")) for name in COLUMNS),
+        *(Cell(row.estimates[name].gain, "+.4f", words=row.estimates[name].in_words("+.4f")) for name in COLUMNS),
         Cell(row.best_gain - row.gain.gain, "+.4f"),
         *(Cell(row.p_helps_holm, ".3f"), Cell(row.tried), Cell(chosen_on), Cell(row.pairs), Cell(row.n)),
     )
-
-
-def _words(one: Reached, form: str) -> str:
-    return with_interval(one.gain, one.low, one.high, form)
 
 
 def _descending(gain: float) -> float:

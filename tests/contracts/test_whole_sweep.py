@@ -39,7 +39,7 @@ def test_a_difference_names_its_place_and_both_values():
     was = "# gains: Gains\nexplainer | gain\nlime | +0.25\nshap | n/a\na note\n"
     assert not list(differences(was, was))
     assert list(differences(was.replace("+0.25", "+0.75"), was)) == [
-        "gains, row 'lime +0.25', column 'gain': '+0.75' was '+0.25'"
+        "gains, row 'lime +0.25', column 'gain': '0.75' was '0.25'"
     ]
     assert list(differences(was + "more", was)) == ["gains, row '', column 'explainer': 'more' was ''"]
     assert len(list(differences(was.replace("lime | +0.25\n", ""), was))) > 1

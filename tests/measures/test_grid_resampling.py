@@ -205,5 +205,6 @@ def test_the_means_are_those_of_the_grid():
 def test_a_single_split_is_a_split():
     sample = sample_of(clusters=30, added=0.5)
     one, several = split_gains(sample, 1, seed=4), split_gains(sample, 12, seed=4)
-    assert one.gains == several.gains[:1] and np.isfinite(one.gains).all()
+    # a product of one column and of twelve may add in another order
+    assert one.gains.tolist() == pytest.approx(several.gains[:1].tolist(), rel=1e-12)
     assert one.undefined == 0

@@ -14,7 +14,7 @@ from bmx_grid.analysis.basis import Basis
 from bmx_grid.analysis.beside import Reached
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
-from bmx_grid.analysis.verdicts import ShownVerdict
+from bmx_grid.analysis.verdict_rows import ShownVerdict
 from bmx_grid.report.figures.canvas import PAGE, Drawing, canvas, no_change_line, thin_grid
 from bmx_grid.report.figures.forest import interval
 from bmx_grid.report.figures.palette import BLUE, CONTROL, GREEN, ORANGE, PAPER, QUIET
@@ -50,10 +50,11 @@ MARKS = {
 
 def boost_forests(analysis: Analysis, basis: Basis) -> list[Drawing]:
     """A figure of all boosts, or one per metric where they are more than 48; none without a table of boosts."""
-    rows = sorted(
-        (row for row in shown.verdicts_of(analysis) if math.isfinite(row.gain.gain)),
-        key=lambda row: (row.metric, -row.gain.gain),
-    )
+    rows = [row for row in shown.verdicts_of(analysis) if math.isfinite(row.gain.gain)]
+    largest: dict[str, float] = {}
+    for row in rows:
+        largest[row.metric] = max(row.gain.gain, largest.get(row.metric, -math.inf))
+    rows.sort(key=lambda row: (-largest[row.metric], row.metric, -row.gain.gain))
     if len(rows) <= MOST_ROWS:
         return [_forest(analysis, basis, rows, "boosts", "Boosts")] if rows else []
     made = []

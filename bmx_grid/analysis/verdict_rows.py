@@ -1,0 +1,100 @@
+"""Verdicts as they are shown: a row of verdicts.parquet, and the names of what it speaks of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from bmx_grid.analysis.beside import Reached
+from bmx_grid.evaluations.boost_evidence import ALL
+from bmx_grid.evaluations.boost_verdicts import ESTIMATES
+from bmx_grid.evaluations.intervals import CONFIDENCE
+from bmx_grid.evaluations.verdicts import HELPS, NO_GAIN
+from bmx_grid.wording import counted
+
+PAPERS_BOOST = "power_mean_grid"
+
+
+@dataclass(frozen=True)
+class ShownVerdict:
+    """A verdict with the numbers behind it, NaN where undefined; columns of verdicts.parquet.
+
+    dataset, language_pair: "all" where it speaks of several. estimates: gains by name, with their intervals.
+    """
+
+    dataset: str
+    language_pair: str
+    metric: str
+    explainer: str
+    boost: str
+    point: str
+    verdict: str
+    because: str
+    estimates: Mapping[str, Reached]
+    reassigned_gain: float
+    best_gain: float
+    p_gain_holm: float
+    p_helps_holm: float
+    tried: int
+    pairs: int
+    n: int
+    clusters: int
+
+    @classmethod
+    def of(cls, row: Mapping[Any, Any]) -> ShownVerdict:
+        """From a row of the table."""
+        estimates = {name: Reached(row[name], row[f"{name}_low"], row[f"{name}_high"]) for name in ESTIMATES}
+        return cls(estimates=estimates, **{one.name: row[one.name] for one in fields(cls) if one.name != "estimates"})
+
+    @property
+    def gain(self) -> Reached:
+        """Over the metric alone."""
+        return self.estimates["gain"]
+
+    @property
+    def helps(self) -> bool:
+        """Whether that is the verdict."""
+        return self.verdict == HELPS
+
+    @property
+    def label(self) -> str:
+        """The verdict, with the reason where no gain is defined."""
+        return f"{self.verdict}: {self.because}" if math.isnan(self.gain.gain) else self.verdict
+
+    @property
+    def scope(self) -> str:
+        """On which segments."""
+        on = f"over {self.pairs} language pairs" if self.pairs > 1 else f"on {self.dataset} {self.language_pair}"
+        return f"{on}, {counted(self.n, 'segment')}"
+
+    @property
+    def gain_in_words(self) -> str:
+        """ "+0.004 [-0.012, +0.018]"; with the reason why a gain whose interval is above 0 is not shown."""
+        why = ""
+        if self.verdict == NO_GAIN and self.gain.low > 0:
+            corrected = f"not after the correction for {self.tried} verdicts"
+            why = f" ({'too small' if self.p_gain_holm <= 1 - CONFIDENCE else corrected})"
+        return f"{self.gain.in_words('+.3f')}{why}"
+
+
+def what_of(row: ShownVerdict, among: Sequence[ShownVerdict]) -> str:
+    """Explainer and metric, with the boost where there is another than the paper's."""
+    boost = f" ({row.boost})" if any(one.boost != PAPERS_BOOST for one in among) else ""
+    return f"{row.explainer} on {row.metric}{boost}"
+
+
+def place_of(row: ShownVerdict, among: Sequence[ShownVerdict]) -> str:
+    """The language pair, with its data set where there are several."""
+    several = len({one.dataset for one in among}) > 1 or row.language_pair == ALL
+    pair = "" if row.language_pair == ALL else row.language_pair
+    return " ".join(part for part in (row.dataset if several else "", pair) if part)
+
+
+def grouped(rows: Sequence[ShownVerdict], *names: str) -> Iterable[list[ShownVerdict]]:
+    """Rows that agree in these attributes, in the order of the first of each."""
+    groups: dict[tuple[str, ...], list[ShownVerdict]] = {}
+    for row in rows:
+        groups.setdefault(tuple(getattr(row, name) for name in names), []).append(row)
+    return groups.values()
