@@ -195,8 +195,8 @@ features, base = boost.features(rows, rows), rng.normal(size=60)
 fitted = boost.fit("pearson", [Part(base, features, base + features[:, 0], np.arange(60))])
 parts, gain = (Identity("x", "x", {}), Identity("y", "y", {})), HeldOut(0.1, 0.0, 0.2, "here")
 made = Recipe(name="r", metric=parts[0], explainer=parts[1], boost_name="median", boost=boost,
-              constants=fitted.constants(), correlation="pearson", chosen_on=(), gain=gain, beyond_length=gain,
-              date="2026-01-01")
+              constants=fitted.constants(), correlation="pearson", chosen_on=(), gain=gain, beyond=gain,
+              verdict="helps", date="2026-01-01")
 write_recipe(Path("r.json"), made)
 again = read_recipe(Path("r.json")).fitted()
 assert again.scores(base, features).tobytes() == fitted.scores(base, features).tobytes()

@@ -144,7 +144,7 @@ def over_metrics(kind: Kind, rated: Rated, held: Chosen, metrics: Mapping[str, F
 def _fitted(made: Contrasts, rated: Rated, held: Chosen, against: str, *more: Floats) -> None:
     """The contrasts of boosts over a curve of score and lengths, and further scores, fitted to the judged segments."""
     keys = [key for key, one in held.items() if key[0] not in PLACEBOS and np.isfinite(one.scores).all()]
-    if not keys:
+    if not (keys and len(rated.human)):
         return
     curve = CurveTerms.of(rated.base, rated.log_words, len(np.unique(rated.clusters)))
     terms = curve.columns(rated.base, rated.log_words)

@@ -101,9 +101,14 @@ def test_the_answer():
             id="another boost differs between them",
         ),
         pytest.param(
-            [pair("a", gain=0.01), pair("a", dataset="e", gain=0.02)],
-            "no gain shown on e a +0.020 [+0.010, +0.030], d a +0.010 [0.000, +0.020]; 1,000 segments in all.",
+            [pair("a", gain=0.01), pair("a", dataset="e", gain=(0.02, 0.0, 0.04))],
+            "no gain shown on e a +0.020 [0.000, +0.040], d a +0.010 [0.000, +0.020]; 1,000 segments in all.",
             id="data sets are named where there are several",
+        ),
+        pytest.param(
+            [pair("a", gain=0.02)],
+            "no gain shown, +0.020 [+0.010, +0.030] (not after the correction for 2 verdicts) on d a, 500 segments.",
+            id="an interval above 0 that the correction does not leave",
         ),
         pytest.param([pair("a", **UNDEFINED)], "too little data: nothing is defined.", id="an undefined gain"),
         pytest.param(

@@ -64,13 +64,13 @@ def test_json_has_the_correlations_of_the_columns_and_the_tests(call, frame):
     assert {(one["language_pair"], one["test"]) for one in found["tests"]} >= {("de-en", "perm_inputs")}
 
 
-def test_the_terminal_has_the_best_metric_first_and_one_test_per_pair(call):
+def test_the_terminal_has_the_best_metric_first_and_one_test_and_verdict_per_pair(call):
     status, out, err = call("--metrics", "poor", "good one")
     assert (status, err) == (0, "")
     assert max(map(len, out.splitlines())) <= 80
     rows = [line.split() for line in out.splitlines() if line.startswith(("de-en", "en-cs"))]
     assert [" ".join(row[1:3]) for row in rows[:1]] == ["good one"] and rows[1][1] == "poor"
-    assert len(rows) == 4 + 2
+    assert len(rows) == 4 + 2 + 2 * 2, "verdicts take two parts of so many columns"
     assert "scores.tsv: 120 rows; human scores MQM; metrics poor, good one; language pair lp" in " ".join(out.split())
 
 

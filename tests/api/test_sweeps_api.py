@@ -82,7 +82,7 @@ def test_a_setting_is_drawn(sweep, kind):
 @pytest.mark.parametrize(
     ("ask", "error", "said"),
     [
-        (lambda run: run.table("boosts"), DataMissingError, "add boosts to evaluation"),
+        (lambda run: bmx.Run(run.folder / "tables").table("boosts"), DataMissingError, "add boosts to evaluation"),
         (lambda run: run.table("scorse"), DataMissingError, "Did you mean 'scores'"),
         (lambda run: run.plot(), ConfigError, "4 settings fit .*name one"),
         (lambda run: run.plot("de-eb"), ConfigError, "Did you mean 'de-en'"),

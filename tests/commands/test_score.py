@@ -185,29 +185,6 @@ def test_without_a_boost_nothing_is_explained_unless_words_are_shown(score, monk
         score("--words")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        pytest.param((), r"erasure [+-]0\.\d{4} \[[+-]0\.\d{4}, [+-]0\.\d{4}\], beyond length", id="as asked for"),
-        pytest.param(("--explainer", "lime"), r"on wmt17 \(7 language pairs\) by: lime ", id="another explainer"),
-        pytest.param(("--explainer", "shap"), "What boosting chrf by shap gains has not been measured", id="unknown"),
-        pytest.param(("--explainer", "random"), "by random gains has not been measured", id="no medians"),
-        pytest.param(("--set", "metric.lowercase=true"), "as they are, not with yours", id="another setting"),
-        pytest.param(("--set", "seed=3"), r"\+0\.\d{4}\]\. -p and -w", id="a setting that changes nothing of it"),
-        pytest.param(BOOST, None, id="a boost that was asked for"),
-        pytest.param(("-p", "1"), None, id="with one of the paper's medians"),
-    ],
-)
-def test_what_is_known_of_boosting_is_said_beside_the_scores(score, arguments, said):
-    done = score(*arguments)
-    assert done.status == 0
-    if said is None:
-        assert done.err == ""
-    else:
-        assert done.err.startswith("note: these are scores of the metric alone. ") and done.err.count("\n") == 1
-        assert re.search(said, done.err)
-
-
 @pytest.mark.parametrize("explainer", ["erasure", "lime", "shap"])
 def test_the_papers_median_stands_for_the_one_that_is_not_given(explainer):
     median = load_option("grid", "paper")["fixed"][explainer]
