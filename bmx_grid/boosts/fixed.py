@@ -10,6 +10,7 @@ from typing import Any
 from bmx_grid.boosts.base import Boost, Fitted, Floats, Part
 from bmx_grid.boosts.embedded import find_recipe
 from bmx_grid.boosts.recipe import Recipe
+from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.ragged import Ragged
@@ -19,12 +20,14 @@ from bmx_grid.ragged import Ragged
 class Fixed(Boost):
     """A recipe, by the name of an embedded one or by its file, with the constants it has; nothing is chosen.
 
-    Raises DataError for a file that is no recipe, DataMissingError where there is none.
+    Raises ConfigError without a name, DataError for a file that is no recipe, DataMissingError where there is none.
     """
 
-    recipe: str = identity()
+    recipe: str = identity("")
 
     def __post_init__(self) -> None:
+        if not self.recipe:
+            raise ConfigError("boost.recipe.recipe is missing: name a file that a sweep wrote, or an embedded recipe.")
         self.known.fitted()
 
     @cached_property

@@ -167,9 +167,8 @@ def _differs(boost: Boost, setting: Finished) -> str:
     if not isinstance(boost, Fixed) or setting.explainer is None:
         return ""
     recipe = boost.known
-    for part in recipe.chosen_on:
-        if (part.dataset, part.language_pair) == setting.pair:
-            return "the recipe was chosen on these segments"
+    if any(part.dataset == setting.segments.dataset for part in recipe.chosen_on):
+        return f"the recipe was chosen on {setting.segments.dataset}; give your data another name if they are others"
     try:
         recipe.check(
             Identity.of("metric", setting.metric_name, setting.metric, setting.metric.signature),

@@ -50,6 +50,7 @@ from bmx_grid.measures.grid import nearest_point
 from bmx_grid.segments import clusters
 
 FITS_PER_SECOND = 400  # of a boost on half of 560 segments, on one core
+RESAMPLED_PER_SECOND = 4e7  # segments x resamples, of one score
 TAKEN = (LENGTH, CURVE, COMBINED)  # names
 
 
@@ -168,7 +169,8 @@ class BoostEvaluation(Evaluation):
     def cost(self, n_segments: int) -> float:
         fits = len(self.boosts) * (1 + self.draws) * (FOLDS + 1) * max(n_segments / 560, 0.1)
         means = len(self.grid.spec.p) * n_segments * len(self.boosts)
-        return fits / FITS_PER_SECOND + means / CELLS_PER_SECOND
+        scores = 2 * len(self.boosts) * (3 + self.draws) * n_segments * self.resamples
+        return fits / FITS_PER_SECOND + means / CELLS_PER_SECOND + scores / RESAMPLED_PER_SECOND
 
     def evaluate(self, setting: Finished) -> BoostsOfSetting:
         """Nothing yet: which segments choose is known once all language pairs have ended."""

@@ -339,8 +339,8 @@ def test_the_gain_within_a_source_is_the_mean_over_sources(kind):
 @pytest.mark.parametrize(
     ("fields", "refused", "said"),
     [
-        pytest.param({"chosen_on": (ChosenOn("toy", "de-en", 40, 20, "da"),)}, {"de-en"}, "chosen on these segments",
-                     id="on the judged language pair"),
+        pytest.param({"chosen_on": (ChosenOn("toy", "de-en", 40, 20, "da"),)}, {"cs-en", "de-en", "fi-en"}, "chosen on",
+                     id="on the judged data set, whose pairs share segments"),
         pytest.param({"chosen_on": (ChosenOn("wmt17", "de-en", 40, 20, "da"),)}, set(), "", id="on another data set"),
         pytest.param({"metric": recipe().metric}, {"cs-en", "de-en", "fi-en"}, "the metric hash given here is another",
                      id="for another metric"),
