@@ -26,22 +26,23 @@ from planted import (
     DECLARED,
     EVALUATION,
     MAIN,
-    Rng,
     Sweep,
-    World,
+    by_system,
     clustered,
+    curve,
     heavy,
     judged_in,
     judging_by,
     length,
     noise,
-    of_score,
     opposite_lengths,
+    outlier,
     pairs_of,
     same,
     shared,
     signal,
     systems,
+    zeros,
 )
 
 from bmx_grid.evaluations.boost_evidence import OTHER_DATASETS
@@ -64,25 +65,11 @@ class Scenario:
     sign: float = 1.0
 
 
-def zeros(rng: Rng) -> World:
-    """Scores that are 0 in half of the segments, as BLEU; people and attributions see whether one is above 0."""
-    score = np.maximum(rng.normal(size=200), 0)
-    return of_score(rng, lambda x, log: 2.0 * (x > 0), lambda x, log: 1.0 + 3.0 * (x > 0), score=score)
-
-
-def outlier(rng: Rng) -> World:
-    """Noise, and one segment where human score and attributions are far below all others."""
-    found = noise(rng)
-    found.human[0], found.level[0] = -15.0, -15.0
-    return found
-
-
 def planted(size: float, sign: float = 1.0, pairs: int = 6) -> Scenario:
     sweep = pairs_of(partial(signal, size=size, sign=sign), pairs)
     return Scenario(sweep, known=True, size=size, sign=sign)
 
 
-curve = same(lambda score, log: np.exp(0.8 * score))
 bent = same(lambda score, log: score + 0.7 * score**2)
 SCENARIOS = {
     "noise": Scenario(pairs_of(noise)),
@@ -97,6 +84,9 @@ SCENARIOS = {
     "bent curve of the score, Spearman": Scenario(pairs_of(bent), evaluation=judging_by("spearman")),
     "bent curve of the score, Kendall": Scenario(pairs_of(bent), evaluation=judging_by("kendall")),
     "step of the score": Scenario(pairs_of(same(lambda score, log: 2.0 * (score > 0)))),
+    "step of the words": Scenario(pairs_of(same(lambda score, log: score + 1.5 * (log > 0.3)))),
+    "score counts in long segments only": Scenario(pairs_of(same(lambda score, log: 1.5 * score * (log > 0)))),
+    "square of the score times length": Scenario(pairs_of(same(lambda score, log: score**2 * log))),
     "score times length": Scenario(pairs_of(same(lambda score, log: score * (1 + 0.5 * log)))),
     "half of the scores 0": Scenario(pairs_of(zeros)),
     "heavy tails": Scenario(pairs_of(heavy)),
@@ -107,6 +97,8 @@ SCENARIOS = {
     "30 clusters, one pair": Scenario(pairs_of(partial(clustered, clusters=30), 1)),
     "nine tenths of the segments in all six pairs": Scenario(shared),
     "difficulty of sources only, five systems": Scenario(pairs_of(systems), known=True),
+    "each system its level, one pair": Scenario(pairs_of(by_system, 1), known=True),
+    "each system its level": Scenario(pairs_of(by_system)),
     "signal .2": planted(0.2),
     "signal .2, one pair": planted(0.2, pairs=1),
     "signal .2, words opposed": planted(0.2, -1.0),

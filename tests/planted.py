@@ -104,10 +104,26 @@ def same(function: Function, n: int = N) -> Callable[[Rng], World]:
     return lambda rng: of_score(rng, function, function, n)
 
 
+curve = same(lambda score, log: np.exp(0.8 * score))
+
+
 def heavy(rng: Rng, n: int = N) -> World:
     """Scores, human scores and attributions have tails of Student's t with 2.5 degrees of freedom; nothing planted."""
     score, other, level = rng.standard_t(2.5, (3, n))
     return World(score, score + other, level, np.ones(n), words_of(rng, n))
+
+
+def zeros(rng: Rng, n: int = N) -> World:
+    """Scores that are 0 in half of the segments, as BLEU; people and attributions see whether one is above 0."""
+    score = np.maximum(rng.normal(size=n), 0)
+    return of_score(rng, lambda x, log: 2.0 * (x > 0), lambda x, log: 1.0 + 3.0 * (x > 0), n, score=score)
+
+
+def outlier(rng: Rng, n: int = N) -> World:
+    """Noise, and one segment where human score and attributions are far below all others."""
+    found = noise(rng, n)
+    found.human[0], found.level[0] = -15.0, -15.0
+    return found
 
 
 def clustered(rng: Rng, clusters: int, n: int = N) -> World:
@@ -124,6 +140,15 @@ def systems(rng: Rng, n: int = N, each: int = 5) -> World:
     easy, score = rng.normal(size=-(-n // each))[items], rng.normal(size=n)
     human = 0.7 * score + easy + rng.normal(size=n)
     return World(score, human, easy, np.ones(n), words_of(rng, n), items, items)
+
+
+def by_system(rng: Rng, n: int = N, each: int = 6) -> World:
+    """Six systems per source: people like some systems more, attributions are higher for some; nothing planted."""
+    items, system = np.arange(n) // each, np.arange(n) % each
+    human, level = rng.normal(size=(2, each))[:, system]
+    score = rng.normal(size=n)
+    human = score + 0.7 * human + rng.normal(size=n)
+    return World(score, human, level, np.ones(n), words_of(rng, n), items, items)
 
 
 def signal(rng: Rng, size: float, sign: float = 1.0, n: int = N) -> World:
@@ -173,7 +198,7 @@ def opposite_lengths(rng: Rng) -> list[Finished]:
 
 
 def shared(rng: Rng) -> list[Finished]:
-    """Six pairs whose segments are nine tenths the same, with the same scores, words and attributions: nothing planted."""
+    """Six pairs with nine tenths of their segments in common, scores and attributions too; nothing planted."""
     first, found, seed = noise(rng), [], int(rng.integers(2**31))
     for at in range(PAIRS):
         own, other = np.arange(N) >= 0.9 * N, noise(rng)
