@@ -147,9 +147,10 @@ def _fitted(made: Contrasts, rated: Rated, held: Chosen, against: str, *more: Fl
     if not (keys and len(rated.human)):
         return
     curve = CurveTerms.of(rated.base, rated.log_words, len(np.unique(rated.clusters)))
-    terms = curve.columns(rated.base, rated.log_words)
+    terms = np.column_stack([curve.columns(rated.base, rated.log_words), *more])
+    breaks = curve.breaks(rated.base, rated.log_words)
     scores = np.column_stack([held[key].scores for key in keys])
-    alone, boosted = predictions(made.kind, np.column_stack([terms, *more]), rated.human, rated.fold_of, scores)
+    alone, boosted = predictions(made.kind, terms, rated.human, rated.fold_of, scores, breaks, curve.most_breaks)
     off = made.add(alone)
     for (boost, point), predicted in zip(keys, boosted.T, strict=True):
         made.terms[boost, against, point] = (made.add(predicted),), (off,)

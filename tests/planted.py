@@ -1,0 +1,227 @@
+"""Sweeps in which it is known what the attributions say, for tests and benchmarks of verdicts."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from fakes import HashMetric
+from numpy.typing import NDArray
+
+from bmx_grid.attribution.store import AttributionSet
+from bmx_grid.boosts.feature_mix import FeatureMix
+from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
+from bmx_grid.evaluations.base import Finished
+from bmx_grid.evaluations.boost_verdicts import Judged
+from bmx_grid.evaluations.boosts import BoostEvaluation
+from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.explainers.erasure import Erasure
+from bmx_grid.judgements import Judgements
+from bmx_grid.measures.grid import PAPER_W, PowerRange
+from bmx_grid.ragged import Ragged
+from bmx_grid.segments import Segment, SegmentSet
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Rng = np.random.Generator
+Function = Callable[[Floats, Floats], Floats]
+DECLARED = "declared"  # in place of a point: the one that a verdict is given at by default
+N, PAIRS = 200, 6
+P = PowerRange(-30.0, 30.0, 3.0)
+MAIN = "power_mean_grid"
+EVALUATION = BoostEvaluation(
+    grid=GridEvaluation(p=P, w=PAPER_W, fixed={}),
+    boosts={
+        MAIN: PowerMeanGrid(p=P),
+        "share_negative": FeatureMix(feature="share_negative"),
+        "mean": FeatureMix(feature="mean"),
+    },
+    draws=1,
+    resamples=400,
+)
+
+
+def judging_by(correlation: str) -> BoostEvaluation:
+    """The same by a rank correlation, in which one boost and 200 resamples are slow enough."""
+    return dataclasses.replace(
+        EVALUATION, grid=dataclasses.replace(EVALUATION.grid, correlation=correlation), resamples=200
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """n segments of a language pair.
+
+    score, human: float64[n]; level, width: float64[n] mean and standard deviation of a segment's word attributions.
+    words: int64[n, 2] of source and hypothesis. groups: int64[n] clusters; items: int64[n] sources that several
+    systems translate; every segment its own where None.
+    """
+
+    score: Floats
+    human: Floats
+    level: Floats
+    width: Floats
+    words: Ints
+    groups: Ints | None = None
+    items: Ints | None = None
+
+
+def words_of(rng: Rng, n: int) -> Ints:
+    """int64[n, 2] 8 to 40 words on each side, alike on both."""
+    log = rng.normal(2.9, 0.4, (n, 1)) + rng.normal(0, 0.15, (n, 2))
+    return np.clip(np.exp(log).round().astype(np.int64), 8, 40)
+
+
+def noise(rng: Rng, n: int = N) -> World:
+    """Attributions differ between segments, and say nothing."""
+    score = rng.normal(size=n)
+    return World(score, score + rng.normal(size=n), 0.5 + rng.normal(size=n), np.ones(n), words_of(rng, n))
+
+
+def length(rng: Rng, weight: float = -0.8, n: int = N) -> World:
+    """Attributions are 1 / words but for 30 %; people mark long segments down (up, with a weight above 0)."""
+    score, words = rng.normal(size=n), words_of(rng, n)
+    human = score + weight * np.log(words).mean(axis=1) / 0.4 + rng.normal(size=n)
+    return World(score, human, 1 / words[:, 1], 0.3 / words[:, 1], words)
+
+
+def of_score(rng: Rng, human: Function, level: Function, n: int = N, *, score: Floats | None = None) -> World:
+    """Human scores with noise, and attributions of half the level to 1.5 times, as functions of score and log words.
+
+    Log words are those of the hypothesis, standardised.
+    """
+    score, words = rng.normal(size=n) if score is None else score, words_of(rng, n)
+    log = (np.log(words[:, 1]) - 2.9) / 0.4
+    mean = level(score, log)
+    return World(score, human(score, log) + rng.normal(size=n), mean, 0.29 * np.abs(mean), words)
+
+
+def same(function: Function, n: int = N) -> Callable[[Rng], World]:
+    """People and attributions see the same function of score and log words, and nothing else."""
+    return lambda rng: of_score(rng, function, function, n)
+
+
+curve = same(lambda score, log: np.exp(0.8 * score))
+
+
+def heavy(rng: Rng, n: int = N) -> World:
+    """Scores, human scores and attributions have tails of Student's t with 2.5 degrees of freedom; nothing planted."""
+    score, other, level = rng.standard_t(2.5, (3, n))
+    return World(score, score + other, level, np.ones(n), words_of(rng, n))
+
+
+def zeros(rng: Rng, n: int = N) -> World:
+    """Scores that are 0 in half of the segments, as BLEU; people and attributions see whether one is above 0."""
+    score = np.maximum(rng.normal(size=n), 0)
+    return of_score(rng, lambda x, log: 2.0 * (x > 0), lambda x, log: 1.0 + 3.0 * (x > 0), n, score=score)
+
+
+def outlier(rng: Rng, n: int = N) -> World:
+    """Noise, and one segment where human score and attributions are far below all others."""
+    found = noise(rng, n)
+    found.human[0], found.level[0] = -15.0, -15.0
+    return found
+
+
+def clustered(rng: Rng, clusters: int, n: int = N) -> World:
+    """Human scores and attributions each have an effect of the cluster, as large as the rest; nothing planted."""
+    groups = np.arange(n) % clusters
+    human, level = rng.normal(size=(2, clusters))[:, groups] + rng.normal(size=(2, n))
+    score = rng.normal(size=n)
+    return World(score, score + human, level, np.ones(n), words_of(rng, n), groups)
+
+
+def systems(rng: Rng, n: int = N, each: int = 5) -> World:
+    """Five systems per source: attributions know how hard a source is, and nothing of a translation."""
+    items = np.arange(n) // each
+    easy, score = rng.normal(size=-(-n // each))[items], rng.normal(size=n)
+    human = 0.7 * score + easy + rng.normal(size=n)
+    return World(score, human, easy, np.ones(n), words_of(rng, n), items, items)
+
+
+def by_system(rng: Rng, n: int = N, each: int = 6) -> World:
+    """Six systems per source: people like some systems more, attributions are higher for some; nothing planted."""
+    items, system = np.arange(n) // each, np.arange(n) % each
+    human, level = rng.normal(size=(2, each))[:, system]
+    score = rng.normal(size=n)
+    human = score + 0.7 * human + rng.normal(size=n)
+    return World(score, human, level, np.ones(n), words_of(rng, n), items, items)
+
+
+def signal(rng: Rng, size: float, sign: float = 1.0, n: int = N) -> World:
+    """People see a quality that the metric misses, with a weight of `size`; attributions carry it, with this sign."""
+    score, quality, other = rng.normal(size=(3, n))
+    human = 0.65 * score + size * quality + math.sqrt(1 - 0.65**2 - size**2) * other
+    return World(score, human, 0.3 + sign * quality, np.ones(n), words_of(rng, n))
+
+
+def setting(world: World, rng: Rng, pair: str, dataset: str = "planted", prefix: str = "") -> Finished:
+    """A finished setting of a world. prefix: of its texts: where it is the same, pairs share texts and clusters."""
+    n, prefix = len(world.score), prefix or f"{dataset} {pair} "
+    groups = np.arange(n) if world.groups is None else world.groups
+    items = np.arange(n) if world.items is None else world.items
+    segments = tuple(
+        Segment(
+            str(items[row]),
+            " ".join([f"{dataset}{pair}{row}"] + ["h"] * int(world.words[row, 1] - 1)),
+            source=" ".join([f"{prefix.replace(' ', '')}{groups[row]}"] + ["s"] * int(world.words[row, 0] - 1)),
+            system=str(row),
+        )
+        for row in range(n)
+    )
+    sides = []
+    for lengths, own in zip(world.words.T, rng.spawn(2), strict=True):
+        values = np.repeat(world.level, lengths) + np.repeat(world.width, lengths) * own.normal(size=lengths.sum())
+        sides.append(Ragged(values, np.concatenate([[0], np.cumsum(lengths)])))
+    found = SegmentSet(dataset, pair, segments, Judgements({"da": world.human}))
+    scores = AttributionSet(world.score, {"source": sides[0], "hypothesis": sides[1]})
+    labels = [f"{prefix}{group}" for group in groups]
+    items_read = found.items(("source", "hypothesis"))
+    return Finished(found, "hash", "erasure", HashMetric(), Erasure(), items_read, scores, labels)
+
+
+Sweep = Callable[[Rng], list[Finished]]
+
+
+def pairs_of(plant: Callable[[Rng], World], pairs: int = PAIRS) -> Sweep:
+    """Independent language pairs."""
+    return lambda rng: [setting(plant(rng), rng, f"p{at}-en") for at in range(pairs)]
+
+
+def opposite_lengths(rng: Rng) -> list[Finished]:
+    """Two data sets of four pairs: people mark long segments down in one and up in the other."""
+    weights = {"first": -0.8, "second": 0.8}
+    return [setting(length(rng, weights[name]), rng, f"p{at}-en", name) for name in weights for at in range(4)]
+
+
+def shared(rng: Rng) -> list[Finished]:
+    """Six pairs with nine tenths of their segments in common, scores and attributions too; nothing planted."""
+    first, found, seed = noise(rng), [], int(rng.integers(2**31))
+    for at in range(PAIRS):
+        own, other = np.arange(N) >= 0.9 * N, noise(rng)
+        mixed = [
+            np.where(own if one.ndim == 1 else own[:, None], two, one)
+            for one, two in (
+                (getattr(first, name), getattr(other, name)) for name in ("score", "human", "level", "width", "words")
+            )
+        ]
+        groups = np.where(own, (at + 1) * N, 0) + np.arange(N)
+        found.append(setting(World(*mixed, groups), np.random.default_rng(seed), f"p{at}-en", prefix="shared "))
+    return found
+
+
+def judged_in(
+    sweep: Sequence[Finished], evaluation: BoostEvaluation = EVALUATION, point: str = DECLARED
+) -> list[Judged]:
+    """The verdicts of a sweep at such points, on data sets; on the language pair, where there is one."""
+    results = [evaluation.evaluate(one) for one in sweep]
+    done = []
+    for dataset in dict.fromkeys(one.names[0] for one in sweep):
+        places = [at for at, one in enumerate(sweep) if one.names[0] == dataset]
+        done += evaluation.across_pairs([sweep[at] for at in places], [results[at] for at in places])
+    found = [one for result in evaluation.together(sweep, done) for one in result.judged]
+    level = "data set" if len(sweep) > 1 else "pair"
+    return [one for one in found if one.question == (level, point)]
