@@ -21,7 +21,7 @@ LEGEND = {
     HELPS: "the gain is established, also over a smooth curve of score and lengths fitted to these segments and, where "
     "attributions are known, over those of other segments; it is worth having",
     EXPLAINED: "the gain is established, but not over such a curve, or such attributions: it needs no explanation",
-    NO_GAIN: "the interval of the gain contains 0, or the gain is too small to be worth having",
+    NO_GAIN: "the gain is not established, alone or after the correction for many verdicts, or not worth having",
     TOO_LITTLE: "too few clusters or too wide an interval to say anything",
     HURTS: "the loss is established",
 }
