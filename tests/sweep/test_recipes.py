@@ -167,6 +167,10 @@ def test_boosts_that_abstain_have_no_recipe(sweep):
     assert sweep("metric=[random]", "explainer=[random]", "limit=2", boosts=["share_negative"]) == {}
 
 
+def test_boosts_that_hurt_have_no_recipe(sweep):
+    assert sweep("metric=[chrf]", "explainer=[erasure]", boosts=["mean"], verdict="hurts") == {}
+
+
 def test_results_without_chosen_boosts_are_passed_over():
     assert chosen_boosts([make_result()]) == {}
     assert isinstance(Choosing(), Evaluation)
