@@ -124,8 +124,13 @@ def test_its_cost_is_known_and_grows_with_the_segments(evaluation):
         pytest.param(
             "significance", 100, {}, 0.2 + 100 * 2000 * 600 / 1e9, id="significance: 1,000 resamples, 100 splits"
         ),
-        pytest.param("boosts", 560, {}, 4 * 11 / 400 + 600 * 560 / 4e8, id="boosts: the grid, 3 draws, 10 folds"),
-        pytest.param("boosts", 28, {}, 4.4 / 400 + 600 * 28 / 4e8, id="boosts: a fit has its least time"),
+        pytest.param(
+            *("boosts", 560, {}, 4 * 11 / 400 + 600 * 560 / 4e8 + 12 * 560 * 1000 / 4e7),
+            id="boosts: the grid, 3 draws, 10 folds, 1,000 resamples of 12 scores",
+        ),
+        pytest.param(
+            "boosts", 28, {"resamples": 40}, 4.4 / 400 + 600 * 28 / 4e8 + 12 * 28 * 40 / 4e7, id="boosts: least"
+        ),
     ],
 )
 def test_the_estimate_of_a_dry_run_is(option, n_segments, change, seconds):

@@ -6,13 +6,20 @@ import pytest
 import statsmodels.api as sm
 from scipy.stats import rankdata
 
-from bmx_grid.measures.nuisance import CurveTerms, predictions
+from bmx_grid.measures import nuisance
+from bmx_grid.measures.nuisance import CurveTerms
 
 RNG = np.random.default_rng(5)
 N, FOLDS = 60, 4
 SCORE, LOG_WORDS = RNG.normal(3, 2, size=N), np.log(RNG.integers(1, 50, size=(N, 2)))
 FOLD_OF = np.arange(N) % FOLDS
 FULL = 3 + 6 + 3 + 5  # linear, squares and products, cubes, and a spline of 7 knots beyond its linear part
+
+
+def predictions(kind, terms, human, fold_of, scores, breaks=None, most=0):
+    """Without breaks, unless some are given."""
+    nothing = np.empty((len(human), 0))
+    return nuisance.predictions(kind, terms, human, fold_of, scores, nothing if breaks is None else breaks, most)
 
 
 def standard(values):
@@ -123,3 +130,23 @@ def test_nothing_is_predicted_beyond_what_was_seen():
     alone, boosted = predictions("pearson", terms, human, FOLD_OF, (far + human % 5)[:, None])
     assert alone[7] == pytest.approx(N - 2), "the highest human score of the other folds"
     assert abs(boosted[7, 0] - alone[7]) < 5
+
+
+@pytest.mark.parametrize(
+    ("human", "added", "explained"),
+    [
+        pytest.param(lambda score, rng: 3.0 * (score > 3.2), True, True, id="a step of the score"),
+        pytest.param(lambda score, rng: 3.0 * (score > 3.2), False, False, id="a step, where none may be added"),
+        pytest.param(lambda score, rng: rng.normal(size=len(score)), True, False, id="what only the boost knows"),
+    ],
+)
+def test_breaks_explain_a_step_and_nothing_else(human, added, explained):
+    rng = np.random.default_rng(3)
+    score, words, folds = rng.normal(3, 2, size=600), np.log(rng.integers(1, 50, size=(600, 2))), np.arange(600) % 10
+    known = human(score, rng)
+    curve = CurveTerms.of(score, words, 600)
+    terms, breaks = curve.columns(score, words), curve.breaks(score, words)
+    judged, boost = known + rng.normal(size=600), (known + 0.2 * rng.normal(size=600))[:, None]
+    alone, boosted = predictions("pearson", terms, judged, folds, boost, breaks, curve.most_breaks if added else 0)
+    gain = np.corrcoef(boosted[:, 0], judged)[0, 1] - np.corrcoef(alone, judged)[0, 1]
+    assert (gain < 0.01) == explained
