@@ -31,6 +31,7 @@ KNOTS = 7  # of the spline of the score; benchmarks/verdicts.py has what fewer m
 PER_TERM = 10  # clusters that each term needs
 MOST = 10  # breaks that are added for human scores, and for a score
 CUTS = 19  # quantiles of score, lengths and their ratio at which there may be a break
+DIGITS = 9  # of score and lengths; closer ones are equal
 SAME = 0.01  # share of a term that others leave, below which it tells nothing of its own
 COLLINEAR = 1e-10  # share of the largest singular value below which columns count as collinear
 
@@ -85,8 +86,8 @@ class CurveTerms:
         places = [*standard, *([log_words[:, 1] - log_words[:, 0]] if log_words.shape[1] == 2 else [])]
         steps = [
             (one > cut).astype(np.float64)
-            for one in places
-            for cut in np.unique(np.quantile(one, np.linspace(0, 1, CUTS + 2)[1:-1]))
+            for one in np.round(places, DIGITS)  # rounding must not decide on which side of a step a segment is
+            for cut in np.unique(np.quantile(one, np.linspace(0, 1, CUTS + 2)[1:-1], method="lower"))
         ]
         mixed = [
             standard[a] * standard[b] * standard[c]
@@ -174,7 +175,8 @@ def _telling(products: Floats, with_values: Floats, spread: np.float64, n: int, 
         size = np.diagonal(products)
         usable = usable & (size > SAME * whole)
         told = np.divide(with_values**2, size, out=np.zeros_like(with_values), where=usable)
-        best = int(np.argmax(told)) if len(told) else 0
+        # of columns that tell the same, the first: rounding must not choose
+        best = int(np.argmax(told >= told.max() * (1 - 10.0**-DIGITS))) if len(told) else 0
         if not usable.any() or told[best] * n <= 2 * math.log(len(told)) * max(spread - told[best], 0.0):
             break
         spread -= told[best]
