@@ -135,7 +135,9 @@ def row(name: str, found: Sequence[Sequence[Judged]]) -> str:
     cells = [name, f"{share:.3f} ± {math.sqrt(share * (1 - share) / n):.3f}"]
     cells += [f"{counts[label] / len(main):.3f}" for label in LEGEND]
     cells += [f"{np.mean([beyond(of) for of in found]):+.3f}" + (f" ({truth(scenario):+.3f})" if scenario.size else "")]
-    if any(one.estimates["within_source"].value == one.estimates["within_source"].value for of in found for one in of):
+    if share and any(
+        one.estimates["within_source"].value == one.estimates["within_source"].value for of in found for one in of
+    ):
         cells[1] += f"; {remarks} of {sum(map(bool, helping))} with the remark on one source"
     return f"| {' | '.join(cells)} |"
 
