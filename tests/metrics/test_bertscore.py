@@ -106,7 +106,13 @@ def test_bfloat16_is_another_identity_close_by():
     exact = BertScore(model=MINILM, layer=6)
     rough = BertScore(model=MINILM, layer=6, dtype="bfloat16")
     assert exact.fingerprint() != rough.fingerprint()
-    difference = np.abs(score(exact, PAIRS) - score(rough, PAIRS)).max()
+    try:
+        scores = score(rough, PAIRS)
+    except RuntimeError as error:  # PyTorch's own, told to do without the AVX-512 that its oneDNN finds
+        if "avx512" in str(error):
+            pytest.skip(f"PyTorch cannot compute in bfloat16 here: {error}")
+        raise
+    difference = np.abs(score(exact, PAIRS) - scores).max()
     assert 0 < difference < 0.02
 
 
