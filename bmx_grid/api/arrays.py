@@ -142,7 +142,7 @@ class Boosted:
 
     def _rated(self) -> Floats:
         if self.human is None:
-            raise ConfigError("gain and grid need human scores: boost(scores, attributions, human, …).")
+            raise ConfigError("gain, verdict and grid need human scores: boost(scores, attributions, human, …).")
         return self.human
 
 
@@ -169,7 +169,7 @@ def boost(
 
     scores: float[N] of the metric alone, higher is better. attributions: N rows of numbers, one per word of the
         hypothesis; or {"hypothesis": rows, "ground_truth": rows} with those of the source or reference as well.
-    human: float[N], NaN for unrated segments; for `gain` and `grid`. p, w: the point; both or neither.
+    human: float[N], NaN for unrated segments; for `gain`, `verdict` and `grid`. p, w: the point; both or neither.
     side, aggregation, correlation: as a grid has them; where an attribution of a segment is not above 0, all of the
         segment are shifted (section 3.4). recipe: a file, or the name of an embedded recipe, in place of p, w, side and
         aggregation; whose metric and explainer these are is yours to know. clusters: N labels of segments that are

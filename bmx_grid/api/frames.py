@@ -102,7 +102,7 @@ class Compared:
         """Of every two metrics the better one over the other: gain, what it is beyond score and length, and a verdict.
 
         A metric may be another one's boosted scores: what a curve of the other's score and the numbers of words explain
-        is not its own. One family of tests per language pair; at segment level without grouping.
+        is not its own. All are one family of tests; at segment level without grouping.
         """
         import pandas as pd
 

@@ -14,13 +14,11 @@ from bmx_grid.boosts.identified import Identity
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import Finished, Floats
 from bmx_grid.evaluations.chosen import Flags
-from bmx_grid.evaluations.held_out import Ints, Rated
-from bmx_grid.evaluations.points import FOLDS, cross_fitting_folds
+from bmx_grid.evaluations.held_out import Ints, Rated, rated_of
+from bmx_grid.evaluations.points import cross_fitting_folds
 from bmx_grid.measures.grid import GridSpec
-from bmx_grid.measures.grid_resampling import folds_of
 from bmx_grid.measures.placebos import NO_DONOR, donors
 from bmx_grid.measures.resampling import codes
-from bmx_grid.measures.weighted_grids import Sample
 from bmx_grid.metrics.random import RandomMetric
 
 REASSIGNED_PLACE = 2  # in the seed
@@ -105,18 +103,22 @@ class Preparation:
                     features[name] = found
             # one set of segments for all boosts that can be made here
             used = np.logical_and.reduce([used, *(np.isfinite(found).all(axis=1) for found in features.values())])
-        base, human, own = setting.scores.base_scores[used], setting.segments.human_scores[used], labels[used]
         roles = setting.worded
-        counts = np.column_stack([setting.word_counts(role)[used] for role in roles])
-        rated = Rated(
-            base=base,
-            human=human,
-            log_words=np.log(np.maximum(counts, 1).astype(np.float64)),
-            clusters=codes(own),
-            items=codes(np.array([segment.id for segment in setting.segments.segments], dtype=np.str_)[used]),
-            fold_of=self._folds(setting, used, base, human, own),
-            used=used,
+        counts = np.column_stack([setting.word_counts(role) for role in roles])
+        rated = rated_of(
+            self.spec.correlation,
+            setting.scores.base_scores,
+            setting.segments.human_scores,
+            np.log(np.maximum(counts, 1).astype(np.float64)),
+            labels,
+            np.array([segment.id for segment in setting.segments.segments], dtype=np.str_),
+            used,
+            self.fold_seed,
         )
+        if setting.explainer is not None:  # the folds of the grid's points, also where boosts need fewer segments
+            folds = cross_fitting_folds(self.spec, setting, self.fold_seed)
+            rated = replace(rated, fold_of=folds[used[setting.inputs(self.spec).used]])
+        own = labels[used]
         return Member(
             rated,
             own,
@@ -125,14 +127,6 @@ class Preparation:
             tuple(self._donors(setting, used, own, draw) for draw in range(self.draws)) if features else (),
             tuple(roles),
         )
-
-    def _folds(self, setting: Finished, used: Flags, base: Floats, human: Floats, labels: NDArray[np.str_]) -> Ints:
-        """The folds of the grid's cross-fitted points."""
-        if setting.explainer is None:
-            nothing, kind = np.zeros((len(base), 1)), self.spec.correlation
-            return folds_of(Sample.of(nothing, base, human, np.ones(1), labels, kind=kind), FOLDS, self.fold_seed)
-        own = setting.inputs(self.spec).used
-        return cross_fitting_folds(self.spec, setting, self.fold_seed)[used[own]]
 
     def _donors(self, setting: Finished, used: Flags, labels: NDArray[np.str_], draw: int) -> Ints:
         """Drawn from the seed and the segments, whatever settings a sweep has."""

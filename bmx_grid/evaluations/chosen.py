@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,6 @@ from bmx_grid.measures.grid_parts import correlate_parts
 from bmx_grid.measures.resampling import number_of
 
 Flags = NDArray[np.bool_]
-C = TypeVar("C", bound="Candidates")
 
 
 def outside_folds(fold_of: NDArray[np.int64]) -> list[Flags]:
@@ -37,52 +35,42 @@ def other_folds(count: int) -> str:
 class Candidates:
     """What points are chosen of: the n used of N segments of a setting (`grid.grid_inputs`).
 
-    base, human: float64[n]; clusters: n labels; used: bool[N]; make: the means float64[n, P], None where there are
-    none.
+    base, human: float64[n]; used: bool[N]; make: makes the means.
     """
 
     base: Floats
     human: Floats
-    clusters: NDArray[np.str_]
     used: Flags
-    make: Callable[[], Floats] | None = None
+    make: Callable[[], Floats]
 
     @property
     def means(self) -> Floats:
         """float64[n, P]; those of many segments are made each time."""
-        assert self.make is not None
         return self.make()
 
 
 def boost_of(spec: GridSpec, setting: Finished) -> Candidates:
     """The candidates of a boost."""
     given = setting.inputs(spec)
-    clusters = np.asarray(setting.clusters, dtype=np.str_)[given.used]
-    return Candidates(given.base, given.human, clusters, given.used, lambda: setting.inputs(spec).means)
+    return Candidates(given.base, given.human, given.used, lambda: setting.inputs(spec).means)
 
 
-def gains_on(spec: GridSpec, given: Candidates, bases: Sequence[Floats], parts: Sequence[Flags]) -> Floats:
-    """float64[S, P, W] correlations on each of S parts less that of its base score.
+def gains_on(spec: GridSpec, given: Candidates, parts: Sequence[Flags]) -> Floats:
+    """float64[S, P, W] correlations on each of S parts, bool[n], less that of the base score there.
 
-    bases: S times float64[n], the metric of each part; parts: S times bool[n]. Equal parts are computed once.
+    Equal parts are computed once.
     """
-    known: dict[tuple[bytes, bytes], int] = {}
-    place = [known.setdefault((rows.tobytes(), base.tobytes()), len(known)) for base, rows in _pairs(bases, parts)]
-    first = [place.index(number) for number in range(len(known))]
-    some, of = np.stack([bases[at] for at in first]), np.stack([parts[at] for at in first])
-    found = correlate_parts(spec.correlation, given.means, some, given.human, of, np.array(spec.w), PRECISION)
+    known: dict[bytes, int] = {}
+    place = [known.setdefault(rows.tobytes(), len(known)) for rows in parts]
+    of = np.stack([parts[place.index(number)] for number in range(len(known))])
+    bases = np.tile(given.base, (len(of), 1))
+    found = correlate_parts(spec.correlation, given.means, bases, given.human, of, np.array(spec.w), PRECISION)
     if spec.w[-1] == 1:
         alone = found[:, 0, -1].copy()
     else:
-        alone = np.array(
-            [correlate(spec.correlation, base[rows], given.human[rows]) for base, rows in _pairs(some, of)]
-        )
+        alone = np.array([correlate(spec.correlation, given.base[rows], given.human[rows]) for rows in of])
     found -= alone[:, None, None]
     return found[place]
-
-
-def _pairs(bases: Iterable[Floats], parts: Iterable[Flags]) -> Iterable[tuple[Floats, Flags]]:
-    return zip(bases, parts, strict=True)
 
 
 def free_of_each(clusters: Sequence[Sequence[str]]) -> list[dict[int, Flags]]:
@@ -100,13 +88,12 @@ def mean_gains_elsewhere(
     spec: GridSpec,
     names: Sequence[str],
     free: Sequence[Mapping[int, Flags]],
-    members: Sequence[C],
-    metric: Callable[[C, int], Floats],
+    members: Sequence[Candidates],
 ) -> list[tuple[Floats, list[str]] | None]:
     """For each language pair the mean gains float64[P, W] on the others without its clusters, and which these are.
 
-    names: of the language pairs; free: `free_of_each`; members: the candidates of each; metric: the base score of one
-    of them for the pair of that number. None where no other pair has a defined correlation.
+    names: of the language pairs; free: `free_of_each`; members: the candidates of each. None where no other pair has a
+    defined correlation.
     """
     sums = [np.zeros((len(spec.p), len(spec.w))) for _ in members]
     said: list[list[str]] = [[] for _ in members]
@@ -114,8 +101,7 @@ def mean_gains_elsewhere(
         judged = [at for at in range(len(members)) if at != other]
         if not judged:
             continue
-        parts = [free[at][other][one.used] for at in judged]
-        gains = gains_on(spec, one, [metric(one, at) for at in judged], parts)
+        gains = gains_on(spec, one, [free[at][other][one.used] for at in judged])
         for at, found in zip(judged, gains, strict=True):
             if np.isfinite(found).any():
                 sums[at] += found

@@ -109,7 +109,7 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> list[Decla
     names = [setting.segments.language_pair for setting in settings]
     free = free_of_each([setting.clusters for setting in settings])
     members = [boost_of(spec, setting) for setting in settings]
-    chosen = mean_gains_elsewhere(spec, names, free, members, lambda one, _: one.base)
+    chosen = mean_gains_elsewhere(spec, names, free, members)
     for at, (setting, gains) in enumerate(zip(settings, chosen, strict=True)):
         if gains is None:
             continue

@@ -149,7 +149,7 @@ def test_gains_on_a_grid_of_one_p(w):
     spec = GridSpec((1.0,), w)
     given = boost_of(spec, setting)
     everyone = np.ones(len(given.base), dtype=np.bool_)
-    (gains,) = gains_on(spec, given, [given.base], [everyone])
+    (gains,) = gains_on(spec, given, [everyone])
     boosted = 0.5 * given.base + 0.5 * given.means[:, 0]
     expected = pearsonr(boosted, given.human)[0] - pearsonr(given.base, given.human)[0]
     np.testing.assert_allclose(gains, [[expected, 0.0][: len(w)]], atol=1e-12)
