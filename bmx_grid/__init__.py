@@ -82,17 +82,14 @@ def load(
     Raises ConfigError for names, keys and values that cannot be used, or that are not those of the recipe, DataError
     for a file that is no recipe, UnavailableError when a model or library is unavailable.
     """
-    from bmx_grid.api.given import keyed, path
+    from bmx_grid.api.given import keyed, recipe_of
     from bmx_grid.attribution.scorer import make_scorer
 
     found: Recipe | None = None
     if recipe is not None:
-        from bmx_grid.boosts.embedded import find_recipe
-        from bmx_grid.boosts.recipe import Recipe as Found
         from bmx_grid.errors import ConfigError
 
-        named = recipe if isinstance(recipe, Found | str) else path("recipe", recipe)
-        found = named if isinstance(named, Found) else find_recipe(named)
+        found = recipe_of(recipe)
         if explainer is None:
             raise ConfigError(f"the recipe {found.name} needs its explainer, {found.explainer.name}: leave out None.")
     if isinstance(explainer, EllipsisType):

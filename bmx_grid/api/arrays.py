@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.api.given import drawn, real
-from bmx_grid.boosts.embedded import find_recipe
+from bmx_grid.api.given import drawn, real, recipe_of
 from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.judgements import LARGEST
 from bmx_grid.measures.correlation import FEWEST
@@ -23,6 +22,7 @@ from bmx_grid.wording import counted, number, point_in_words, with_interval
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bmx_grid.boosts.recipe import Recipe
     from bmx_grid.evaluations.verdicts import Verdict
     from bmx_grid.measures.aggregation import Aggregation
     from bmx_grid.measures.correlation import Kind
@@ -155,7 +155,7 @@ def boost(
     w: float | None = None,
     side: Words = "both",
     aggregation: Aggregation | None = None,
-    recipe: str | Path | None = None,
+    recipe: str | Path | Recipe | None = None,
     correlation: Kind = "pearson",
     clusters: ArrayLike | None = None,
     resamples: int = 1000,
@@ -171,9 +171,9 @@ def boost(
         hypothesis; or {"hypothesis": rows, "ground_truth": rows} with those of the source or reference as well.
     human: float[N], NaN for unrated segments; for `gain`, `verdict` and `grid`. p, w: the point; both or neither.
     side, aggregation, correlation: as a grid has them; where an attribution of a segment is not above 0, all of the
-        segment are shifted (section 3.4). recipe: a file, or the name of an embedded recipe, in place of p, w, side and
-        aggregation; whose metric and explainer these are is yours to know. clusters: N labels of segments that are
-        drawn together in the interval; each is its own without. resamples, seed: of the interval.
+        segment are shifted (section 3.4). recipe: a `Recipe`, its file, or the name of an embedded one, in place of p,
+        w, side and aggregation; whose metric and explainer these are is yours to know. clusters: N labels of segments
+        that are drawn together in the interval; each is its own without. resamples, seed: of the interval.
     Raises DataError naming the row where rows do not fit or hold no numbers, ConfigError for p without w, a NaN p, or a
     w outside [0, 1].
     """
@@ -205,7 +205,7 @@ def boost(
     mean = PowerMean() if aggregation is None else aggregation
     if not isinstance(mean, Aggregation):
         raise ConfigError(f"aggregation: expected an Aggregation, as PowerMean(), got {mean!r:.60}.")
-    known = None if recipe is None else find_recipe(recipe)
+    known = None if recipe is None else recipe_of(recipe)
 
     def boosted(rows: Ints, donors: Ints) -> Floats:
         """The scores of some segments with the attributions of others."""

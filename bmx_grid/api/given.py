@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from bmx_grid.boosts.recipe import Recipe
+
 MOST_RESAMPLES = 1_000_000
 
 
@@ -60,6 +62,16 @@ def path(name: str, value: str | os.PathLike[str]) -> Path:
     if not isinstance(value, str | os.PathLike):
         raise ConfigError(f"{name}: expected a path, got {value!r:.60}.")
     return Path(value).expanduser()
+
+
+def recipe_of(value: str | os.PathLike[str] | Recipe) -> Recipe:
+    """A recipe, by itself, its file, or the name of an embedded one. Raises ConfigError for what is none of these."""
+    from bmx_grid.boosts.embedded import find_recipe
+    from bmx_grid.boosts.recipe import Recipe
+
+    if isinstance(value, Recipe):
+        return value
+    return find_recipe(value if isinstance(value, str) else path("recipe", value))
 
 
 def numbers(column: pd.Series) -> NDArray[np.float64]:

@@ -18,13 +18,18 @@ from bmx_grid.measures.resampling import codes, number_of
 
 
 @dataclass(frozen=True)
-class Length(Candidate):
-    """A linear term in the log words of some texts (the features), fitted by `measures.placebos.fit_term`."""
+class _OfWords(Candidate):
+    """A candidate whose features are the log words of some texts."""
 
     roles: tuple[str, ...]
 
     def names(self) -> tuple[str, ...]:
         return tuple(f"log_words {role}" for role in self.roles)
+
+
+@dataclass(frozen=True)
+class Length(_OfWords):
+    """A linear term in log words, fitted by `measures.placebos.fit_term`."""
 
     def fit(self, kind: Kind, parts: Sequence[Part]) -> Linear:
         if not parts:
@@ -58,13 +63,8 @@ class OnCurve(Fitted):
 
 
 @dataclass(frozen=True)
-class Curve(Candidate):
+class Curve(_OfWords):
     """A smooth curve of the metric's own score and of log words (`measures.nuisance`), fitted by `fit_term`."""
-
-    roles: tuple[str, ...]
-
-    def names(self) -> tuple[str, ...]:
-        return tuple(f"log_words {role}" for role in self.roles)
 
     def fit(self, kind: Kind, parts: Sequence[Part]) -> OnCurve:
         alone = OnCurve(None, WithTerm(1.0, np.empty(0)))

@@ -63,6 +63,11 @@ def test_a_recipe_boosts_given_attributions(tmp_path):
     assert found.verdict.label
 
 
+def test_what_is_no_recipe_is_refused():
+    with pytest.raises(ConfigError, match="recipe: expected a path, got 5"):
+        bmx.boost([0.1, 0.2], [[1.0], [2.0]], recipe=5)
+
+
 def test_a_recipe_with_a_point_is_refused():
     with pytest.raises(ConfigError, match="recipe"):
         bmx.boost([0.1, 0.2], [[1.0], [2.0]], recipe="minilm_bertscore-erasure-learned", p=1, w=0.5)
