@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 
 # Packages are installed uncompiled, which halves the set-up: the first import of each must keep what it compiles.
@@ -13,7 +14,7 @@ BENCHMARKS := $(filter-out harness settings simulation,$(basename $(notdir $(wil
 
 .PHONY: run test test-processes test-processor lint docs bench fuzz mutation wheel clean
 
-run: $(READY)
+run: $(RUNS)
 	$(BIN)/python -m bmx_grid +sweep=quickstart
 
 test: $(READY)
@@ -50,16 +51,23 @@ fuzz: $(READY)
 
 # Small faults put into the code, which the tests must notice; MUTATION="--count 40 --seed 3" draws others.
 mutation: $(READY)
-	$(BIN)/python -m pip install --no-compile --disable-pip-version-check --quiet -c constraints.txt "cosmic-ray==8.7.0"
+	$(INSTALL) "cosmic-ray==8.7.0"
 	$(BIN)/python tests/mutation/mutate.py $(MUTATION)
 
-wheel: $(READY)
+wheel: $(RUNS)
 	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
 
 clean:
 	rm -rf $(VENV) dist build
 
-$(READY): pyproject.toml constraints.txt
+# What running needs, and what testing adds.
+INSTALL := $(BIN)/python -m pip install --no-compile --disable-pip-version-check --quiet -c constraints.txt
+
+$(RUNS): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --no-compile --disable-pip-version-check --quiet -c constraints.txt -e ".[dev]"
+	$(INSTALL) -e .
+	touch $(RUNS)
+
+$(READY): $(RUNS)
+	$(INSTALL) -e ".[dev]"
 	touch $(READY)

@@ -302,12 +302,6 @@ def test_a_pattern_that_cannot_name_settings_is_refused(sweep):
         sweep("leave_out=[minilm_sbert]")
 
 
-def test_quickstart_holds_neural_metrics_where_they_are_cheap():
-    chosen = composed("+sweep=quickstart")
-    assert {"minilm_bertscore", "minilm_sbert"} < set(chosen["metric"])
-    assert {"*/*/minilm_*/lime", "*/*/minilm_*/shap"} < set(chosen["leave_out"])
-
-
 def test_texts_are_counted_as_asked_for_not_as_planned(sweep, tmp_path, capsys, tiny_model):
     """Input Marginalization may find up to 19 candidates per word, and finds fewer."""
     log = tmp_path / "log"
