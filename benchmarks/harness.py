@@ -32,7 +32,7 @@ for _library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_library, os.environ.get("OMP_NUM_THREADS", "1"))  # read when NumPy is imported
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # benchmarks never contact a model hub
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "experiments" / "word_level_2016")]
 
 Way = Callable[[], object]
 Clock = Callable[[], float]

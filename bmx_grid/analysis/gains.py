@@ -82,7 +82,7 @@ def summarise(gain: Floats, baseline: Floats, clusters: Clusters | None = None, 
     defined = ~np.isnan(gain)
     kept, alone = gain[defined], baseline[defined]
     n, n_better, n_worse = len(kept), int(better(kept).sum()), int(worse(kept).sum())
-    of = None if clusters is None else cluster_mean(gain, clusters, seed=seed, alternative="greater")
+    of = None if clusters is None else cluster_mean(gain, clusters, seed=seed)
     return GainSummary(
         n=n,
         better=n_better,

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +21,6 @@ from bmx_grid.measures.best import TIE
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, blocks, bounds, codes, draws, interval_levels
 
 Floats = NDArray[np.float64]
-Alternative = Literal["two-sided", "greater"]
 
 BOOTSTRAPPED = 12  # clusters from which on a bootstrap of them holds what it promises
 
@@ -32,8 +30,8 @@ class MeanOfClusters:
     """A mean over settings.
 
     mean: of all defined values, each counted once; low, high: its interval, of the kind `interval_kind(clusters)`, NaN
-    with fewer than 3 clusters. p: of the sign test on cluster means; positive, negative: how many clusters have such a
-    mean.
+    with fewer than 3 clusters. p: of the sign test on cluster means, one-sided: whether more are positive than negative; means within 1e-12 of 0
+    are neither. positive, negative: how many clusters have such a mean.
     n: defined values; undefined: NaN among those given; clusters: those with a defined value; resamples, seed: of the
     bootstrap.
     """
@@ -58,7 +56,6 @@ def cluster_mean(
     resamples: int = 10_000,
     seed: int = 0,
     confidence: float = 0.95,
-    alternative: Alternative = "two-sided",
 ) -> MeanOfClusters:
     """The mean of float64[N] values of settings in clusters given by N labels; NaN values are left out and counted.
 
@@ -66,7 +63,11 @@ def cluster_mean(
     size the t interval of their means), that of many the expanded percentile interval (`resampling.interval_levels`) of
     the mean over whole clusters drawn with replacement. Raises ValueError when the arrays differ in length.
     """
-    values, cluster = _checked(values, cluster)
+    from scipy.stats import binomtest
+
+    values, cluster = np.asarray(values, dtype=np.float64), np.asarray(cluster)
+    if values.ndim != 1 or values.shape != cluster.shape:
+        raise ValueError(f"one cluster per value is needed, not shapes {values.shape} and {cluster.shape}")
     defined = ~np.isnan(values)
     unit = codes(cluster[defined])
     sums, sizes = np.bincount(unit, values[defined]), np.bincount(unit)
@@ -83,13 +84,15 @@ def cluster_mean(
         ends = bounds(np.concatenate(found), interval_levels(confidence, clusters))
         low, high = (float(end) for end in ends)
     means = sums / sizes if clusters else sums
+    positive, negative = int((means > TIE).sum()), int((means < -TIE).sum())
+    tosses = positive + negative
     return MeanOfClusters(
         mean=mean,
         low=low,
         high=high,
-        p=sign_test(values, cluster, alternative),
-        positive=int((means > TIE).sum()),
-        negative=int((means < -TIE).sum()),
+        p=float(binomtest(positive, tosses, alternative="greater").pvalue) if tosses else float("nan"),
+        positive=positive,
+        negative=negative,
         n=int(defined.sum()),
         undefined=int((~defined).sum()),
         clusters=clusters,
@@ -112,34 +115,3 @@ def _reach(left: Floats, n: int, confidence: float) -> float:
     count = len(left)
     error = math.sqrt(count / (count - 1) * float(left @ left)) / n
     return float(stdtrit(count - 1, (1 + confidence) / 2)) * error
-
-
-def sign_test(values: ArrayLike, cluster: ArrayLike, alternative: Alternative = "two-sided") -> float:
-    """The p value of the sign test on the means of clusters: exact binomial, each cluster one toss.
-
-    Means within 1e-12 of 0 are left out, NaN values too; NaN when nothing is left. 6 of 6 clusters above zero give
-    .03125, 5 of 6 give .21875. "greater" asks whether positive means outnumber negative ones.
-    """
-    values, cluster = _checked(values, cluster)
-    defined = ~np.isnan(values)
-    unit = codes(cluster[defined])
-    means = np.bincount(unit, values[defined]) / np.bincount(unit)
-    positive, negative = int((means > TIE).sum()), int((means < -TIE).sum())
-    if positive + negative == 0:
-        return float("nan")
-    tosses = positive + negative
-    if alternative == "greater":
-        return _at_most(negative, tosses)
-    return min(1.0, 2 * _at_most(min(positive, negative), tosses))
-
-
-def _at_most(heads: int, tosses: int) -> float:
-    """The probability of at most so many heads of a fair coin."""
-    return float(sum(math.comb(tosses, one) for one in range(heads + 1)) / 2**tosses)
-
-
-def _checked(values: ArrayLike, cluster: ArrayLike) -> tuple[Floats, NDArray[np.generic]]:
-    values, cluster = np.asarray(values, dtype=np.float64), np.asarray(cluster)
-    if values.ndim != 1 or values.shape != cluster.shape:
-        raise ValueError(f"one cluster per value is needed, not shapes {values.shape} and {cluster.shape}")
-    return values, cluster

@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # so that a checkout needs no installation
 
+from parts import ALONE, LEFT_OUT, WHOLE, Ablation, ablations, mean_of
+
 from bmx_grid.commands.settings import chosen_options
 from bmx_grid.configure import build
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.errors import BmxError, ConfigError, DataMissingError, unknown
-from bmx_grid.measures.ablations import ALONE, LEFT_OUT, WHOLE, Ablation, ablations, mean_of
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.metrics._mixed import Mixed
 from bmx_grid.metrics._seq2seq import score_of

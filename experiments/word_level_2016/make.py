@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import yaml
 from claims import Claim, of_distinction, of_sampling, of_synthetic
+from discrimination import SIZES
 from paper_figures import drawings
 from paper_tables import (
     CAVEAT,
@@ -40,14 +41,13 @@ from paper_tables import (
     systems_table,
 )
 from submissions_compared import PAIRS, Submitted, distinguished, outranked, pair_rows, ranked, tested
+from synthetic import DRAWN, SYNTHETIC
 from thresholds_sampled import Sampled, needs, rows, sampled
 
 from bmx_grid._version import __version__
 from bmx_grid.datasets.wmt22_words import Choice
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.identity import digest
-from bmx_grid.measures.words.discrimination import SIZES
-from bmx_grid.measures.words.synthetic import DRAWN, SYNTHETIC
 from bmx_grid.progress import Progress
 from bmx_grid.report.figures.canvas import QUICK, save_new
 from bmx_grid.storage.files import replacing, write_text

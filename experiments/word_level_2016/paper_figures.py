@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from paper_tables import LABELLINGS, NAMES
+from synthetic import SYNTHETIC
 from thresholds_sampled import BASE, Sampled, Z
 
 from bmx_grid.measures.words.labels import THE_SIX
-from bmx_grid.measures.words.synthetic import SYNTHETIC
 from bmx_grid.report.figures.canvas import PAGE, Drawing, canvas, thin_grid
 from bmx_grid.report.figures.palette import BLUE, DASHES, INK, LINES, MARKERS, PAPER, QUIET, RED
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from synthetic import SYNTHETIC
 from thresholds_sampled import Sampled, by_difference, order
 
 from bmx_grid.measures.words.labels import THE_SIX
-from bmx_grid.measures.words.synthetic import SYNTHETIC
 from bmx_grid.wording import number
 
 Row = Mapping[str, Any]

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from distinction import Correction, distinction
 from numpy.typing import NDArray
+from randomisation import Randomised, approximate_randomisation, p_bounds
+from synthetic import DRAWN, SYNTHETIC, synthetic_labels
 
 from bmx_grid.datasets.wmt22_words import Choice, read_gold, read_word_predictions, submissions
-from bmx_grid.measures.words.distinction import Correction, distinction
 from bmx_grid.measures.words.intervals import label_measures
 from bmx_grid.measures.words.labels import MEASURES, THE_SIX, measures, statistics
-from bmx_grid.measures.words.randomisation import Randomised, approximate_randomisation, p_bounds
-from bmx_grid.measures.words.synthetic import DRAWN, SYNTHETIC, synthetic_labels
 from bmx_grid.words.tags import Labels
 
 Floats = NDArray[np.float64]

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from discrimination import Discrimination, Moments, discrimination, sample_moments
 from numpy.typing import NDArray
+from sampling import Erring, erring_sequences, errors_at
 from submissions_compared import Submitted
 
 from bmx_grid.identity import digest
-from bmx_grid.measures.words.discrimination import Discrimination, Moments, discrimination, sample_moments
 from bmx_grid.measures.words.labels import THE_SIX
-from bmx_grid.measures.words.sampling import Erring, erring_sequences, errors_at
 from bmx_grid.progress import Progress
 from bmx_grid.storage.files import replacing
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from discrimination import SAMPLING, Moments, discrimination, sample_moments
 from plain_sampling import plain_corpora, plain_values
+from sampling import erring_sequences, errors_at, sampled_sums
 from scipy.stats import norm, ttest_ind
 
 from bmx_grid.errors import DataError
-from bmx_grid.measures.words.discrimination import SAMPLING, Moments, discrimination, sample_moments
 from bmx_grid.measures.words.labels import MEASURES, THE_SIX, measures, statistics
-from bmx_grid.measures.words.sampling import erring_sequences, errors_at, sampled_sums
 from bmx_grid.words.tags import Labels
 
 SIX = [MEASURES.index(name) for name in THE_SIX]

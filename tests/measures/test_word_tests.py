@@ -4,16 +4,16 @@ import itertools
 
 import numpy as np
 import pytest
+from distinction import bonferroni, distinction
+from randomisation import Randomised, approximate_randomisation, p_bounds
 from scipy.stats import binomtest
 from sklearn.metrics import matthews_corrcoef
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.measures.multiplicity import holm
 from bmx_grid.measures.resampling import interval_levels, seeded_draws, swaps
-from bmx_grid.measures.words.distinction import bonferroni, distinction
 from bmx_grid.measures.words.intervals import label_measures, mean_over_segments
 from bmx_grid.measures.words.labels import MEASURES, THE_SIX, measures_of, statistics
-from bmx_grid.measures.words.randomisation import Randomised, approximate_randomisation, p_bounds
 from bmx_grid.measures.words.thresholds import best_threshold, cross_fitted_labels, labels_at
 from bmx_grid.ragged import Ragged
 from bmx_grid.words.tags import Labels

@@ -8,12 +8,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from discrimination import discrimination, sample_moments
 from fakes import ROOT
+from randomisation import approximate_randomisation
 from scripts import script
 
-from bmx_grid.measures.words.discrimination import discrimination, sample_moments
 from bmx_grid.measures.words.labels import THE_SIX
-from bmx_grid.measures.words.randomisation import approximate_randomisation
 
 FOLDER = ROOT / "experiments" / "word_level_2016"
 WMT22 = "wmt-qe-2022-data"

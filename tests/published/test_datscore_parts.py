@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from parts import ablations, mean_of
 
-from bmx_grid.measures.ablations import ablations, mean_of
 from bmx_grid.measures.correlation import kendall, pearson
 from bmx_grid.measures.one_vs_rest import one_vs_rest, weighted
 

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from sampling import Erring, Ints, sampled_sums
 
 from bmx_grid.measures.words.labels import MEASURES, THE_SIX, measures
-from bmx_grid.measures.words.sampling import Erring, Ints, sampled_sums
 
 Floats = NDArray[np.float64]
 
