@@ -30,8 +30,8 @@ class MeanOfClusters:
     """A mean over settings.
 
     mean: of all defined values, each counted once; low, high: its interval, of the kind `interval_kind(clusters)`, NaN
-    with fewer than 3 clusters. p: of the sign test on cluster means, one-sided: whether more are positive than negative; means within 1e-12 of 0
-    are neither. positive, negative: how many clusters have such a mean.
+    with fewer than 3 clusters. positive, negative: how many clusters have such a mean (within 1e-12 of 0 is neither);
+    p: of the sign test on these, one-sided: whether more are positive.
     n: defined values; undefined: NaN among those given; clusters: those with a defined value; resamples, seed: of the
     bootstrap.
     """
