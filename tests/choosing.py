@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,9 +12,14 @@ from bmx_grid.boosts.base import Boost, Part
 from bmx_grid.boosts.chosen import Chosen
 from bmx_grid.boosts.recipe import ChosenOn
 from bmx_grid.configure import build, load_option
-from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Kind
+from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.evaluations.intervals import Estimate
 from bmx_grid.identity import identity
+
+
+@dataclass(frozen=True)
+class Row:
+    n: int
 
 
 @dataclass(frozen=True)
@@ -22,14 +27,14 @@ class Found:
     """chosen: in the first setting of a metric and an explainer."""
 
     chosen: tuple[Chosen, ...] = ()
-    features: Any = None
+    choosing: tuple[Row, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choosing(Evaluation):
     """Fits boosts on all segments of a metric and an explainer. gain, verdict: what it claims."""
 
-    TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = {"choosing": {"n": "count"}}
+    ROWS: ClassVar[Mapping[str, type]] = {"choosing": Row}
 
     boosts: tuple[str, ...] = identity(("share_negative",))
     gain: float = identity(0.03)
@@ -73,6 +78,3 @@ class Choosing(Evaluation):
             verdict=self.verdict,
             how="nowhere: this is a test",
         )
-
-    def rows(self, result: Found) -> Mapping[str, Columns]:
-        return {"choosing": {"n": [len(result.chosen)]}}

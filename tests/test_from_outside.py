@@ -43,21 +43,24 @@ from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.identity import identity
 
 @dataclass(frozen=True)
+class SystemMean:
+    system: str
+    mean: float
+    human: float
+    n: int
+
+@dataclass(frozen=True)
 class PerSystem(Evaluation):
     """Mean score and mean human score of each system."""
-    TABLES: ClassVar[dict] = {"per_system": {"system": "text", "mean": "number", "human": "number", "n": "count"}}
+    ROWS: ClassVar[dict] = {"per_system": SystemMean}
     least: int = identity(1)
 
     def evaluate(self, setting):
         names = np.array([segment.system for segment in setting.segments.segments])
         base, human = setting.scores.base_scores, setting.segments.human_scores
-        rows = [(name, base[names == name].mean(), human[names == name].mean(), int((names == name).sum()))
+        rows = [SystemMean(name, base[names == name].mean(), human[names == name].mean(), int((names == name).sum()))
                 for name in sorted(set(names.tolist()))]
-        return [row for row in rows if row[3] >= self.least]
-
-    def rows(self, result):
-        values = map(list, zip(*result, strict=True)) if result else [[] for _ in range(4)]
-        return {"per_system": dict(zip(self.TABLES["per_system"], values, strict=True))}
+        return {"per_system": [row for row in rows if row.n >= self.least]}
 ''',
     "boost": '''
 from dataclasses import dataclass

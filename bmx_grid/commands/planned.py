@@ -69,7 +69,7 @@ def planned_files(sweep: Sweep) -> list[str]:
     from bmx_grid.sweep.recipes import FOLDER, recipe_name
 
     stems = [file_stem(*planned.setting.names) for planned in sweep.plan.settings]
-    tables = [f"{table}.parquet" for one in sweep.evaluations.values() for table in one.TABLES]
+    tables = [f"{table}.parquet" for one in sweep.evaluations.values() for table in one.ROWS]
     tables += ["ceilings.parquet", *(["seeds.parquet"] if sweep.plan.repeats else [])]
     explained = dict.fromkeys(one.setting.names[2:] for one in sweep.plan.settings if one.setting.explainer is not None)
     boosts = dict.fromkeys(name for one in sweep.evaluations.values() for name in one.chooses)

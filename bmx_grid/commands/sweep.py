@@ -292,7 +292,7 @@ def _check_tables(evaluations: Mapping[str, Evaluation]) -> None:
     """Raise ConfigError where a table would be written twice."""
     of: dict[str, str] = dict.fromkeys(("scores", "settings", "ceilings", "seeds"), "the sweep itself")
     for name, evaluation in evaluations.items():
-        for table in evaluation.TABLES:
+        for table in evaluation.ROWS:
             if table in of:
                 raise ConfigError(f"evaluation.{name} writes {table}.parquet, and so does {of[table]}; leave one out.")
             of[table] = f"evaluation.{name}"

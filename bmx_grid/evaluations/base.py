@@ -6,7 +6,7 @@ import functools
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,15 +163,16 @@ class Evaluation(Component):
     It reads stored scores and attributions only: a cached sweep is evaluated anew without a metric call. Results
     depend on the settings and on the identity fields of the evaluation, and on nothing else.
 
-    TABLES: each table's name, written as NAME.parquet, with its columns beside NAMES and what they hold.
+    ROWS: the tables, each with the class of its rows, whose fields are the columns after NAMES. A field named as one
+    of NAMES is in its place, for rows that speak of something else than their setting.
     """
 
-    TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]]
+    ROWS: ClassVar[Mapping[str, type]]
 
     @property
     def key(self) -> str:
         """The name of its results: that of its first table."""
-        return next(iter(self.TABLES))
+        return next(iter(self.ROWS))
 
     @abstractmethod
     def evaluate(self, setting: Finished) -> Any:
@@ -196,12 +197,16 @@ class Evaluation(Component):
         """
         return results
 
-    @abstractmethod
-    def rows(self, result: Any) -> Mapping[str, Columns]:
-        """The rows of a result by table: for each column of TABLES as many values.
+    def rows(self, result: Any) -> Mapping[str, Sequence[Any] | Columns]:
+        """The rows of a result by table, or columns where there are thousands; its fields, or keys, of these names."""
+        if isinstance(result, Mapping):
+            return result
+        return {table: getattr(result, table) for table in self.ROWS}
 
-        Rows that speak of something else than their setting have columns of NAMES as well.
-        """
+    def columns(self, result: Any) -> dict[str, Columns]:
+        """The rows of a result as columns, by table. Raises ValueError where they are not those of ROWS."""
+        rows = self.rows(result)
+        return {table: as_columns(row, rows[table]) for table, row in self.ROWS.items()}
 
     def points(self, result: Any) -> Mapping[str, Floats]:
         """Boosted scores float64[N] by the name of their point, for the evaluations that follow; none by default."""
@@ -234,15 +239,19 @@ def seconds(n_segments: int, of_thousand: float, resamples: int) -> float:
     return n_segments * of_thousand * max(resamples, 100) / 1000
 
 
-def check_rows(evaluation: Evaluation, table: str, columns: Columns) -> int:
-    """How many rows there are. Raises ValueError when the columns are not those declared, or uneven."""
-    declared = evaluation.TABLES[table]
-    if [name for name in columns if name not in NAMES] != list(declared):
-        raise ValueError(
-            f"evaluation {type(evaluation).__name__}: the rows of {table} have the columns "
-            f"{', '.join(columns) or 'none'}, declared are {', '.join(declared)}."
-        )
-    counts = {len(column) for column in columns.values()}
-    if len(counts) > 1:
-        raise ValueError(f"evaluation {type(evaluation).__name__}: columns of {sorted(counts)} rows in table {table}.")
-    return counts.pop() if counts else 0
+def columns_of(row: type) -> dict[str, Kind]:
+    """The columns of a class of rows, in the order of its fields, and what they hold."""
+    kinds: dict[Any, Kind] = {str: "text", float: "number", int: "count", bool: "flag"}
+    return {name: kinds[of] for name, of in get_type_hints(row).items()}
+
+
+def as_columns(row: type, rows: Sequence[Any] | Columns) -> Columns:
+    """The columns of some rows. Raises ValueError where those that are given are not the fields of `row`, or uneven."""
+    declared = columns_of(row)
+    if not isinstance(rows, Mapping):
+        return {name: [getattr(of, name) for of in rows] for name in declared}
+    if list(rows) != list(declared):
+        raise ValueError(f"the columns of {row.__name__} are {', '.join(declared)}, not {', '.join(rows) or 'none'}.")
+    if len({len(column) for column in rows.values()}) > 1:
+        raise ValueError(f"columns of {row.__name__} differ in length.")
+    return rows

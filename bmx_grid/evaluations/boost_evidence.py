@@ -39,6 +39,30 @@ Chosen = Mapping[tuple[str, str], Held]  # by boost and point
 
 
 @dataclass(frozen=True)
+class BoostRow:
+    """One row of boosts.parquet: what a boost gains over something at a point (`Line`), and how it was resampled."""
+
+    dataset: str
+    language_pair: str
+    metric: str
+    explainer: str
+    boost: str
+    against: str
+    point: str
+    gain: float
+    low: float
+    high: float
+    pairs: int
+    n: int
+    clusters: int
+    abstained: float
+    chosen_on: str
+    constants: str
+    resamples: int
+    seed: int
+
+
+@dataclass(frozen=True)
 class Line:
     """What a boost gains over something at a point, on a scope: the names of data set and language pair.
 
@@ -65,10 +89,11 @@ class Line:
         """Boost, against, point."""
         return self.boost, self.against, self.point
 
-    @property
-    def units(self) -> int:
-        """How many clusters, or language pairs, the interval rests on."""
-        return self.clusters if self.pairs == 1 else self.pairs
+    def row(self, metric: str, explainer: str, resamples: int, seed: int) -> BoostRow:
+        """The row of this line."""
+        columns = {name: value for name, value in vars(self).items() if name != "gain"}
+        columns |= {"gain": self.gain.value, "low": self.gain.low, "high": self.gain.high}
+        return BoostRow(**columns, metric=metric, explainer=explainer, resamples=resamples, seed=seed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, make_dataclass, replace
+from typing import Any
 
 from bmx_grid.evaluations.base import Floats
 from bmx_grid.evaluations.boost_evidence import (
@@ -51,6 +52,19 @@ SEGMENTS = "cluster of segments"
 UNJUDGED = Verdict(TOO_LITTLE, "")
 
 
+VerdictRow = make_dataclass(
+    "VerdictRow",
+    [
+        *((name, str) for name in ("dataset", "language_pair", "metric", "explainer")),
+        *((name, str) for name in ("boost", "point", "verdict", "because")),
+        *((f"{name}{end}", float) for name in ESTIMATES for end in ("", "_low", "_high")),
+        *((name, float) for name in ("reassigned_gain", "best_gain", "p_gain_holm", "p_helps_holm")),
+        *((name, int) for name in ("tried", "pairs", "n", "clusters")),
+    ],
+)
+VerdictRow.__doc__ = "One row of verdicts.parquet: a verdict (`Judged`) with the numbers behind it, intervals of 95 %."
+
+
 @dataclass(frozen=True)
 class Judged:
     """A verdict on a boost at a point, on a scope: the names of data set and language pair ("all" for several).
@@ -82,6 +96,16 @@ class Judged:
         unit, units = (SEGMENTS, self.clusters) if self.pairs == 1 else ("language pair", self.pairs)
         names = ("gain", "beyond", "over_reassigned", "within_source")
         return Evidence(**{name: self.estimates[name] for name in names}, units=units, unit=unit)
+
+    def row(self, names: Sequence[str]) -> Any:
+        """The row of this verdict; names: of metric and explainer."""
+        given = self.verdict
+        intervals = [end for of in self.estimates.values() for end in (of.value, of.low, of.high)]
+        reassigned = self.estimates["gain"].value - self.estimates["over_reassigned"].value
+        numbers = (*intervals, reassigned, self.best, given.p_gain, given.p_helps)
+        said = (self.boost, self.point, given.label, given.because)
+        sizes = (given.tried, self.pairs, self.n, self.clusters)
+        return VerdictRow(self.dataset, self.language_pair, *names, *said, *numbers, *sizes)
 
     def how(self) -> str:
         """On which segments it rests, in words."""

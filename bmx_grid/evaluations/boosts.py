@@ -18,7 +18,7 @@ from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
 from bmx_grid.boosts.recipe import ChosenOn
 from bmx_grid.boosts.terms import Curve, Length
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, Finished, Floats, Kind
+from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Floats
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
     COMBINED,
@@ -29,6 +29,7 @@ from bmx_grid.evaluations.boost_evidence import (
     LENGTH,
     OTHER_DATASETS,
     PUBLISHED,
+    BoostRow,
     Key,
     Line,
     contrasts,
@@ -38,7 +39,7 @@ from bmx_grid.evaluations.boost_evidence import (
     over_scope,
 )
 from bmx_grid.evaluations.boost_members import Member, Preparation, other_metrics
-from bmx_grid.evaluations.boost_verdicts import DISTANCE, ESTIMATES, Judged, asked, judged, not_judged
+from bmx_grid.evaluations.boost_verdicts import DISTANCE, Judged, VerdictRow, asked, judged, not_judged
 from bmx_grid.evaluations.chosen import Flags, free_of_each
 from bmx_grid.evaluations.grid import CELLS_PER_SECOND, GridEvaluation
 from bmx_grid.evaluations.held_out import Held, chosen, cross_fitted, in_sample, on_others
@@ -103,39 +104,7 @@ class BoostEvaluation(Evaluation):
     """
 
     VERSION: ClassVar[int] = 3
-    TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = {
-        "boosts": {
-            "boost": "text",
-            "against": "text",
-            "point": "text",
-            "gain": "number",
-            "low": "number",
-            "high": "number",
-            "pairs": "count",
-            "n": "count",
-            "clusters": "count",
-            "abstained": "number",
-            "chosen_on": "text",
-            "constants": "text",
-            "resamples": "count",
-            "seed": "count",
-        },
-        "verdicts": {
-            "boost": "text",
-            "point": "text",
-            "verdict": "text",
-            "because": "text",
-            **{f"{name}{end}": "number" for name in ESTIMATES for end in ("", "_low", "_high")},
-            "reassigned_gain": "number",
-            "best_gain": "number",
-            "p_gain_holm": "number",
-            "p_helps_holm": "number",
-            "tried": "count",
-            "pairs": "count",
-            "n": "count",
-            "clusters": "count",
-        },
-    }
+    ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": VerdictRow}
 
     grid: GridEvaluation = identity()
     boosts: Mapping[str, Boost] = identity()
@@ -228,41 +197,10 @@ class BoostEvaluation(Evaluation):
             setting.forget()
         return [replace(one, held={}, joint={}) for one in completed]
 
-    def rows(self, result: BoostsOfSetting) -> Mapping[str, Columns]:
+    def rows(self, result: BoostsOfSetting) -> Mapping[str, Sequence[Any]]:
         """Gains by boost, against and point; verdicts by boost and point."""
-        drawn = {"resamples": self.resamples, "seed": self.seed}
-        lines = [
-            {
-                **_columns(line, "dataset", "language_pair", "boost", "against", "point"),
-                "gain": line.gain.value,
-                "low": line.gain.low,
-                "high": line.gain.high,
-                **_columns(line, "pairs", "n", "clusters", "abstained", "chosen_on", "constants"),
-                **drawn,
-            }
-            for line in result.lines
-        ]
-        given = [
-            {
-                **_columns(one, "dataset", "language_pair", "boost", "point"),
-                "verdict": one.verdict.label,
-                "because": one.verdict.because,
-                **{name: of.value for name, of in one.estimates.items()},
-                **{f"{name}_low": of.low for name, of in one.estimates.items()},
-                **{f"{name}_high": of.high for name, of in one.estimates.items()},
-                "reassigned_gain": one.estimates["gain"].value - one.estimates["over_reassigned"].value,
-                "best_gain": one.best,
-                "p_gain_holm": one.verdict.p_gain,
-                "p_helps_holm": one.verdict.p_helps,
-                "tried": one.verdict.tried,
-                **_columns(one, "pairs", "n", "clusters"),
-            }
-            for one in result.judged
-        ]
-        return {
-            "boosts": self._table("boosts", lines, result.names),
-            "verdicts": self._table("verdicts", given, result.names),
-        }
+        lines = [line.row(*result.names[2:], self.resamples, self.seed) for line in result.lines]
+        return {"boosts": lines, "verdicts": [one.row(result.names[2:]) for one in result.judged]}
 
     def segment_columns(self, result: BoostsOfSetting) -> Columns:
         """The held-out score of each boost: of what other language pairs choose, else of what other folds choose."""
@@ -480,18 +418,9 @@ class BoostEvaluation(Evaluation):
                 correlation=self._kind,
             )
 
-    def _table(self, name: str, rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Columns:
-        of_setting = dict(zip(NAMES, names, strict=True))
-        columns = (*NAMES, *self.TABLES[name])
-        return {column: [row.get(column, of_setting.get(column)) for row in rows] for column in columns}
-
 
 def _held_at(fitted: Fitted, base: Floats, said: str, features: Floats) -> Held:
     return Held(fitted.scores(base, features), (fitted,), said)
-
-
-def _columns(row: Any, *names: str) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in names}
 
 
 def _grouped(settings: Sequence[Finished], places: tuple[int, ...]) -> dict[tuple[str, ...], list[int]]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bmx_grid.datasets.best_systems import how_many
 from bmx_grid.errors import ConfigError, UnavailableError
-from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Floats, Kind
+from bmx_grid.evaluations.base import Evaluation, Finished, Floats
 from bmx_grid.identity import identity
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 
@@ -53,8 +53,8 @@ class WordRow:
 class Difficulties:
     """The rows of one setting."""
 
-    bins: tuple[BinRow, ...] = ()
-    words: tuple[WordRow, ...] = ()
+    difficulty: tuple[BinRow, ...] = ()
+    difficult_words: tuple[WordRow, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,25 +69,7 @@ class DifficultyEvaluation(Evaluation):
     Raises ConfigError for numbers below 1, and another `top`.
     """
 
-    TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = {
-        "difficulty": {
-            "systems": "count",
-            "low": "number",
-            "high": "number",
-            "share": "number",
-            "tokens": "count",
-            "mean": "number",
-            "references": "count",
-            "zero": "count",
-        },
-        "difficult_words": {
-            "id": "text",
-            "place": "count",
-            "token": "text",
-            "systems": "count",
-            "difficulty": "number",
-        },
-    }
+    ROWS: ClassVar[Mapping[str, type]] = {"difficulty": BinRow, "difficult_words": WordRow}
 
     references: int = identity(100)
     sentences: int = identity(5)
@@ -138,13 +120,6 @@ class DifficultyEvaluation(Evaluation):
         if self.top is not None and (size := how_many(self.top, count, "evaluation.difficulty.top")) in sizes:
             found[size] = 1 + sizes.index(size)
         return found
-
-    def rows(self, result: Difficulties) -> Mapping[str, Columns]:
-        found = {"difficulty": result.bins, "difficult_words": result.words}
-        return {
-            table: {name: [getattr(row, name) for row in found[table]] for name in columns}
-            for table, columns in self.TABLES.items()
-        }
 
 
 def _bins(systems: int, weights: Sequence[Floats]) -> list[BinRow]:

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Floats, Kind
-from bmx_grid.evaluations.points import Declared, Judged, chosen_elsewhere, cross_fitted, declared_scores
+from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Floats
+from bmx_grid.evaluations.points import Declared, PointRow, chosen_elsewhere, cross_fitted, declared_scores
 from bmx_grid.identity import identity, runtime
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.correlation import Kind as Correlation
@@ -39,6 +39,16 @@ class PublishedPoint:
 
     w: float
     p: float
+
+
+@dataclass(frozen=True)
+class GridRow:
+    """One row of grid.parquet: a point and its correlation with the human scores."""
+
+    side: str
+    w: float
+    p: float
+    correlation: float
 
 
 @dataclass(frozen=True)
@@ -91,19 +101,7 @@ class GridEvaluation(Evaluation):
     for points outside what p and w can be.
     """
 
-    TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = {
-        "grid": {"side": "text", "w": "number", "p": "number", "correlation": "number"},
-        "points": {
-            "point": "text",
-            "w": "number",
-            "p": "number",
-            "baseline": "number",
-            "correlation": "number",
-            "gain": "number",
-            "n": "count",
-            "chosen_on": "text",
-        },
-    }
+    ROWS: ClassVar[Mapping[str, type]] = {"grid": GridRow, "points": PointRow}
 
     p: PowerRange = identity()
     w: tuple[float, ...] = identity()
@@ -156,7 +154,8 @@ class GridEvaluation(Evaluation):
             used = PublishedPoint(w=spec.w[place[1]], p=spec.p[place[0]])
             published = float(grid.correlation[place])
             boosted = boosted_scores(spec.aggregation, spec.side, used.p, used.w, base, truth, hypothesis)
-            judged = Judged(used.w, used.p, grid.baseline, published, grid.n_used, "as published")
+            gain = published - grid.baseline
+            judged = PointRow("published", used.w, used.p, grid.baseline, published, gain, grid.n_used, "as published")
             declared["published"] = Declared(boosted, (judged,))
         declared["cross_fitted"] = cross_fitted(spec, setting, self.seed)
         sides = (hypothesis,) if spec.side == "hypothesis" else (truth, hypothesis)
@@ -176,7 +175,7 @@ class GridEvaluation(Evaluation):
         """The boosted scores of the declared points."""
         return declared_scores(result.declared)
 
-    def rows(self, result: GridOfSetting) -> Mapping[str, Columns]:
+    def rows(self, result: GridOfSetting) -> Mapping[str, Sequence[Any] | Columns]:
         """One row per grid point, p ascending and w running fastest: the order of the paper's published grid.
 
         In the table `points` one row per declared point, and for cross-fitted ones per fold.
@@ -189,15 +188,7 @@ class GridEvaluation(Evaluation):
             "p": np.repeat(p, len(w)),
             "correlation": result.grid.correlation.ravel(),
         }
-        judged = [(name, one) for name, found in result.declared.items() for one in found.judged]
-        points: Columns = {
-            "point": [name for name, _ in judged],
-            **{
-                name: [getattr(one, name) for _, one in judged]
-                for name in ("w", "p", "baseline", "correlation", "gain", "n", "chosen_on")
-            },
-        }
-        return {"grid": columns, "points": points}
+        return {"grid": columns, "points": [row for found in result.declared.values() for row in found.judged]}
 
     def segment_columns(self, result: GridOfSetting) -> Columns:
         """The score at each declared point, and whether attributions were shifted for it."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.agreement import OfPoint, Places, Row, SystemRow, SystemScore, segment_rows
-from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Kind, seconds
+from bmx_grid.evaluations.base import Evaluation, Finished, seconds
 from bmx_grid.identity import identity
 
 SECONDS_PER_SEGMENT = 6e-4  # with 1,000 resamples
@@ -42,43 +42,7 @@ class LevelsEvaluation(Evaluation):
     """
 
     VERSION: ClassVar[int] = 2  # ranks of systems were added
-    TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = {
-        "correlations": {
-            "point": "text",
-            "human": "text",
-            "level": "text",
-            "grouping": "text",
-            "statistic": "text",
-            "value": "number",
-            "low": "number",
-            "high": "number",
-            "n_segments": "count",
-            "n_systems": "count",
-            "n_groups": "count",
-            "n_undefined": "count",
-            "epsilon": "number",
-            "calibrated_on": "text",
-            "system_score": "text",
-            "note": "text",
-        },
-        "systems": {
-            "point": "text",
-            "human_name": "text",
-            "system": "text",
-            "human": "number",
-            "mean": "number",
-            "corpus": "number",
-            "n_segments": "count",
-            "rank": "count",
-            "rank_low": "count",
-            "rank_high": "count",
-            "rank_cluster": "count",
-            "human_rank": "count",
-            "human_rank_low": "count",
-            "human_rank_high": "count",
-            "human_rank_cluster": "count",
-        },
-    }
+    ROWS: ClassVar[Mapping[str, type]] = {"correlations": Row, "systems": SystemRow}
 
     resamples: int = identity(1000)
     seed: int = identity(0)
@@ -118,10 +82,3 @@ class LevelsEvaluation(Evaluation):
                 correlations += one.system_rows()
                 systems += one.systems_table()
         return LevelsOfSetting((*known.points, *new), tuple(correlations), tuple(systems))
-
-    def rows(self, result: LevelsOfSetting) -> Mapping[str, Columns]:
-        found = {"correlations": result.correlations, "systems": result.systems}
-        return {
-            table: {name: [getattr(row, name) for row in found[table]] for name in columns}
-            for table, columns in self.TABLES.items()
-        }

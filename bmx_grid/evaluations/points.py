@@ -18,25 +18,22 @@ from bmx_grid.measures.weighted_grids import Sample
 FOLDS = 10
 
 
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """A point that was chosen, and what it reaches on the segments it was not chosen on.
+@dataclass(frozen=True)
+class PointRow:
+    """One row of points.parquet: a declared point, and what it reaches on the segments it was not chosen on.
 
     w, p: the point; w = 1, with p NaN, is the metric alone. baseline, correlation: of the metric alone and of the
-    boosted scores on `n` segments, NaN where undefined. chosen_on: in words.
+    boosted scores on `n` segments, NaN where undefined; gain: their difference. chosen_on: in words.
     """
 
+    point: str
     w: float
     p: float
     baseline: float
     correlation: float
+    gain: float
     n: int
     chosen_on: str
-
-    @property
-    def gain(self) -> float:
-        """Correlation above the baseline."""
-        return self.correlation - self.baseline
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +42,7 @@ class Declared:
     segments that has a point of its own."""
 
     boosted: Floats
-    judged: tuple[Judged, ...]
+    judged: tuple[PointRow, ...]
 
 
 def scores_at(spec: GridSpec, setting: Finished, w: float, p: float) -> Floats:
@@ -58,13 +55,19 @@ def scores_at(spec: GridSpec, setting: Finished, w: float, p: float) -> Floats:
 
 
 def judge(
-    spec: GridSpec, setting: Finished, boosted: Floats, rows: NDArray[np.bool_], point: tuple[float, float], on: str
-) -> Judged:
+    spec: GridSpec,
+    setting: Finished,
+    name: str,
+    boosted: Floats,
+    rows: NDArray[np.bool_],
+    point: tuple[float, float],
+    chosen_on: str,
+) -> PointRow:
     """What (w, p) reaches on these rows: of the segments that are rated and have a boosted score."""
     human, base = setting.segments.human_scores, setting.scores.base_scores
     used = rows & np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
     alone, at = (correlate(spec.correlation, scores[used], human[used]) for scores in (base, boosted))
-    return Judged(*point, alone, at, int(used.sum()), on)
+    return PointRow(name, *point, alone, at, at - alone, int(used.sum()), chosen_on)
 
 
 def cross_fitted(spec: GridSpec, setting: Finished, seed: int) -> Declared:
@@ -82,7 +85,9 @@ def cross_fitted(spec: GridSpec, setting: Finished, seed: int) -> Declared:
     judged = []
     for fold, (row, weight) in enumerate(zip(found.rows.tolist(), found.w.tolist(), strict=True)):
         point = (weight, spec.p[row] if row >= 0 else float("nan"))
-        judged.append(judge(spec, setting, boosted, fold_of == fold, point, other_folds(len(found.rows))))
+        judged.append(
+            judge(spec, setting, "cross_fitted", boosted, fold_of == fold, point, other_folds(len(found.rows)))
+        )
     return Declared(boosted, tuple(judged))
 
 
@@ -116,7 +121,9 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> list[Decla
         w, p = best_or_alone(spec, gains[0])
         boosted = scores_at(spec, setting, w, p)
         everyone = np.ones(len(boosted), dtype=np.bool_)
-        judged = judge(spec, setting, boosted, everyone, (w, p), f"{', '.join(gains[1])} without shared clusters")
+        judged = judge(
+            spec, setting, "elsewhere", boosted, everyone, (w, p), f"{', '.join(gains[1])} without shared clusters"
+        )
         found[at] = Declared(boosted, (judged,))
     return found
 

@@ -24,8 +24,8 @@ class OfPart:
     right: how that is decided: "auc", the segment's AUC is above .5 (wrong: below), or "recall", more of the K marked
     words are among its K lowest than a random order has on average (wrong: fewer).
     A gain is the correlation with the human scores on these segments alone, above that of the metric on the same ones;
-    difference: of the two gains. Intervals draw clusters, the same for both parts. NaN where undefined.
-    n_left_out: segments without an AUC, a human score or a boosted score, and those that are neither.
+    difference, low, high: of the two gains, with its interval. Intervals draw clusters, the same for both parts. NaN
+    where undefined. n_left_out: segments without an AUC, a human score or a boosted score, and those that are neither.
     """
 
     side: str
@@ -38,8 +38,8 @@ class OfPart:
     gain_wrong_low: float
     gain_wrong_high: float
     difference: float
-    difference_low: float
-    difference_high: float
+    low: float
+    high: float
     n_right: int
     n_wrong: int
     n_left_out: int
@@ -88,8 +88,8 @@ def parts_of_segments(
                     gain_wrong_low=wrong_low,
                     gain_wrong_high=wrong_high,
                     difference=gains[0] - gains[1],
-                    difference_low=low,
-                    difference_high=high,
+                    low=low,
+                    high=high,
                     n_right=n_right,
                     n_wrong=n_wrong,
                     n_left_out=len(base) - n_right - n_wrong,

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from bmx_grid.errors import ConfigError, unknown
-from bmx_grid.evaluations.base import BASE, Columns, Evaluation, Finished, Kind
+from bmx_grid.evaluations.base import BASE, Evaluation, Finished
 from bmx_grid.evaluations.compared import UNITS, Scores, scores_of, segment_scores, system_scores
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.evaluations.tests_of import (
@@ -20,6 +20,7 @@ from bmx_grid.evaluations.tests_of import (
     Band,
     Rank,
     Row,
+    SelectionRow,
     TestsOfSetting,
     WholeGrid,
     adjusted,
@@ -63,43 +64,7 @@ class SignificanceEvaluation(Evaluation):
     """
 
     VERSION: ClassVar[int] = 2
-    TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = {
-        "tests": {
-            "compared": "text",
-            "against": "text",
-            "point": "text",
-            "human": "text",
-            "level": "text",
-            "grouping": "text",
-            "statistic": "text",
-            "difference": "number",
-            "low": "number",
-            "high": "number",
-            "test": "text",
-            "alternative": "text",
-            "p": "number",
-            "p_holm": "number",
-            "p_bh": "number",
-            "family": "text",
-            "n": "count",
-            "clusters": "count",
-            "resamples": "count",
-            "seed": "count",
-        },
-        "selection": {
-            "best_w": "number",
-            "best_p": "number",
-            "best_gain": "number",
-            "p_selection_adjusted": "number",
-            "cross_fitted_gain": "number",
-            "low": "number",
-            "high": "number",
-            "share_unboosted": "number",
-            "splits": "count",
-            "clusters": "count",
-        },
-        "ranking": {"level": "text", "statistic": "text", "value": "number", "rank": "count", "n": "count"},
-    }
+    ROWS: ClassVar[Mapping[str, type]] = {"tests": Row, "selection": SelectionRow, "ranking": Rank}
 
     grid: GridEvaluation = identity()
     tests: tuple[Test, ...] = identity(("williams", "perm_inputs", "bootstrap"))
@@ -213,23 +178,14 @@ class SignificanceEvaluation(Evaluation):
             replace(result, rows=own, ranks=rank) for result, own, rank in zip(results, corrected, ranks, strict=True)
         ]
 
-    def rows(self, result: TestsOfSetting) -> Mapping[str, Columns]:
+    def rows(self, result: TestsOfSetting) -> Mapping[str, Sequence[Any]]:
         """One row per comparison and test; one per grid; one per metric, level and statistic."""
-        tests = {name: [getattr(row, name) for row in result.rows] for name in ("explainer", *self.TABLES["tests"])}
-        found = []
+        selection = []
         if result.grid is not None:
-            best, split = result.grid.selection, result.grid.splits
+            (w, p), best, split = result.grid.point, result.grid.selection, result.grid.splits
             crossed = (split.mean, split.low, split.high, split.abstained, len(split.gains), result.grid.clusters)
-            found.append((*result.grid.point, best.gain, best.p, *crossed))
-        selection = {name: [row[at] for row in found] for at, name in enumerate(self.TABLES["selection"])}
-        ranking: dict[str, Any] = {
-            name: [getattr(one, name) for one in result.ranks] for name in self.TABLES["ranking"]
-        }
-        return {
-            "tests": tests,
-            "selection": selection,
-            "ranking": {"explainer": [ALONE] * len(result.ranks), **ranking},
-        }
+            selection.append(SelectionRow(w, p, best.gain, best.p, *crossed))
+        return {"tests": result.rows, "selection": selection, "ranking": result.ranks}
 
     def _names(self, setting: Finished, point: str) -> dict[str, Any]:
         return {
@@ -275,7 +231,7 @@ class SignificanceEvaluation(Evaluation):
                 for at, rank in enumerate(significance_ranks(values, p_of)):
                     if p_of:
                         sign = 1.0 if settings[at].metric.higher_is_better else -1.0  # `scores` are turned
-                        own = Rank(level, statistic, sign * values[at], rank, scores[at].n)
+                        own = Rank(ALONE, level, statistic, sign * values[at], rank, scores[at].n)
                         found[at] = (found[at][0], (*found[at][1], own))
         return found
 

@@ -15,9 +15,9 @@ from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
 LEVEL = 0.05  # of the tests that part the ranks of metrics, and of corrected p values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
-    """One comparison and one test of it: the columns of `tests.parquet`, with the explainer that it speaks of."""
+    """One row of tests.parquet: one comparison and one test of it, with the explainer that it speaks of."""
 
     explainer: str
     compared: str
@@ -33,23 +33,45 @@ class Row:
     test: str
     alternative: str
     p: float
+    p_holm: float = float("nan")
+    p_bh: float = float("nan")
+    family: str
     n: int
     clusters: int
     resamples: int
     seed: int
-    family: str
-    p_holm: float = float("nan")
-    p_bh: float = float("nan")
+
+
+@dataclass(frozen=True)
+class SelectionRow:
+    """One row of selection.parquet: what the best point of a grid is worth.
+
+    best_w, best_p, best_gain: the point and its gain on the segments it was chosen on; p_selection_adjusted: of the
+    highest gain of the grid. cross_fitted_gain, low, high: the mean over `splits` halves of the clusters, each judged
+    at the point that is best on the other half; share_unboosted: of these the share at the metric alone.
+    """
+
+    best_w: float
+    best_p: float
+    best_gain: float
+    p_selection_adjusted: float
+    cross_fitted_gain: float
+    low: float
+    high: float
+    share_unboosted: float
+    splits: int
+    clusters: int
 
 
 @dataclass(frozen=True)
 class Rank:
-    """A metric among those of its language pair: the columns of `ranking.parquet`.
+    """One row of ranking.parquet: a metric, whatever its explainer, among those of its language pair.
 
     value: its correlation, with its sign, as in correlations.parquet: one of a metric whose lower scores are better, as
     TER's, is negative. rank: 1 is the best; 0 where nothing was tested.
     """
 
+    explainer: str
     level: str
     statistic: str
     value: float

@@ -18,7 +18,7 @@ import numpy as np
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.agreement import OF_SYSTEMS, OfPoint, Places, SystemScore
-from bmx_grid.evaluations.base import BASE, Columns, Evaluation, Finished, Floats, Kind, seconds
+from bmx_grid.evaluations.base import BASE, Evaluation, Finished, Floats, seconds
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.systems import FEWEST_SYSTEMS, Statistic, system_interval
@@ -103,9 +103,9 @@ class Drawn:
 class TopSystems:
     """The rows of one setting. drawn: by number of systems and fit, until the settings of a sweep are compared."""
 
-    correlations: tuple[TopRow, ...] = ()
+    top_systems: tuple[TopRow, ...] = ()
     ranks: tuple[RankRow, ...] = ()
-    differences: tuple[DifferenceRow, ...] = ()
+    top_differences: tuple[DifferenceRow, ...] = ()
     drawn: Mapping[tuple[int, str], Drawn] = field(default_factory=dict, compare=False, repr=False)
 
 
@@ -120,39 +120,10 @@ class TopSystemsEvaluation(Evaluation):
     """
 
     VERSION: ClassVar[int] = 2  # differences of metrics were added
-    TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = {
-        "top_systems": {
-            "human_name": "text",
-            "systems": "count",
-            "fitted": "text",
-            "statistic": "text",
-            "value": "number",
-            "low": "number",
-            "high": "number",
-            "n_segments": "count",
-            "system_score": "text",
-        },
-        "ranks": {
-            "human_name": "text",
-            "systems": "count",
-            "fitted": "text",
-            "system": "text",
-            "score": "number",
-            "rank": "number",
-            "human": "number",
-            "human_rank": "number",
-        },
-        "top_differences": {
-            "against": "text",
-            "human_name": "text",
-            "systems": "count",
-            "fitted": "text",
-            "against_fitted": "text",
-            "statistic": "text",
-            "difference": "number",
-            "low": "number",
-            "high": "number",
-        },
+    ROWS: ClassVar[Mapping[str, type]] = {
+        "top_systems": TopRow,
+        "ranks": RankRow,
+        "top_differences": DifferenceRow,
     }
 
     resamples: int = identity(1000)
@@ -197,7 +168,7 @@ class TopSystemsEvaluation(Evaluation):
             RankRow(human, size, fitted, name, *(float(column[at]) for column in columns))
             for at, name in enumerate(names)
         ]
-        return TopSystems((*found.correlations, *rows), (*found.ranks, *ranks), drawn=kept)
+        return TopSystems((*found.top_systems, *rows), (*found.ranks, *ranks), drawn=kept)
 
     def together(self, settings: Sequence[Finished], results: Sequence[TopSystems]) -> Sequence[TopSystems]:
         """The results with the differences between metrics, each taken from its first explainer."""
@@ -211,18 +182,7 @@ class TopSystemsEvaluation(Evaluation):
                 first, second = (other, one) if fitted == [False, True] else (one, other)
                 names = settings[second].metric_name, settings[first].segments.judgements.primary
                 rows.setdefault(first, []).extend(_differences(results[first], results[second], *names))
-        return [replace(result, differences=tuple(rows.get(at, ())), drawn={}) for at, result in enumerate(results)]
-
-    def rows(self, result: TopSystems) -> Mapping[str, Columns]:
-        found = {
-            "top_systems": result.correlations,
-            "ranks": result.ranks,
-            "top_differences": result.differences,
-        }
-        return {
-            table: {name: [getattr(row, name) for row in found[table]] for name in columns}
-            for table, columns in self.TABLES.items()
-        }
+        return [replace(result, top_differences=tuple(rows.get(at, ())), drawn={}) for at, result in enumerate(results)]
 
 
 def _differences(one: TopSystems, other: TopSystems, against: str, human: str) -> Iterator[DifferenceRow]:

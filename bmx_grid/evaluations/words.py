@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Floats, Kind, seconds
+from bmx_grid.evaluations.base import Evaluation, Finished, Floats, seconds
 from bmx_grid.evaluations.chosen import free_of_each
 from bmx_grid.evaluations.intervals import estimate, resampled
 from bmx_grid.evaluations.right_and_wrong import OfPart, parts_of_segments
@@ -46,6 +46,27 @@ class Row:
 
 
 @dataclass(frozen=True)
+class TagsRow:
+    """One row of word_tags.parquet: how the tags of one side fit the words of the explanation (`Fit`).
+
+    differing: the first texts with other characters; n_all_ok, n_all_bad, n_empty, n_undefined: segments without a
+    ranking of their words, and why (`Ranking`).
+    """
+
+    side: str
+    n_tags: int
+    n_compared: int
+    n_lost: int
+    n_untagged: int
+    n_differing: int
+    differing: str
+    n_all_ok: int
+    n_all_bad: int
+    n_empty: int
+    n_undefined: int
+
+
+@dataclass(frozen=True)
 class WordsOfSetting:
     """What tags say of one setting.
 
@@ -76,47 +97,7 @@ class WordsEvaluation(Evaluation):
     draws. Raises ConfigError for a negative number of resamples, or fewer than 2 folds.
     """
 
-    TABLES: ClassVar[Mapping[str, Mapping[str, Kind]]] = {
-        "words": {
-            "side": "text",
-            "measure": "text",
-            "value": "number",
-            "low": "number",
-            "high": "number",
-            "n_segments": "count",
-            "n_left_out": "count",
-        },
-        "word_tags": {
-            "side": "text",
-            "n_tags": "count",
-            "n_compared": "count",
-            "n_lost": "count",
-            "n_untagged": "count",
-            "n_differing": "count",
-            "differing": "text",
-            "n_all_ok": "count",
-            "n_all_bad": "count",
-            "n_empty": "count",
-            "n_undefined": "count",
-        },
-        "word_boosts": {
-            "side": "text",
-            "point": "text",
-            "right": "text",
-            "gain_right": "number",
-            "gain_right_low": "number",
-            "gain_right_high": "number",
-            "gain_wrong": "number",
-            "gain_wrong_low": "number",
-            "gain_wrong_high": "number",
-            "difference": "number",
-            "low": "number",
-            "high": "number",
-            "n_right": "count",
-            "n_wrong": "count",
-            "n_left_out": "count",
-        },
-    }
+    ROWS: ClassVar[Mapping[str, type]] = {"words": Row, "word_tags": TagsRow, "word_boosts": OfPart}
 
     ties: Ties = identity("expected")
     eos: Eos = identity("keep")
@@ -217,19 +198,16 @@ class WordsEvaluation(Evaluation):
                 parts += parts_of_segments(setting, side, ranking, new, self.correlation, **drawn)
         return replace(known, parts=tuple(parts), points=(*known.points, *new))
 
-    def rows(self, result: WordsOfSetting) -> Mapping[str, Columns]:
-        fits = []
-        for side, fit, ranking in result.fits:
-            left = ("all_ok", "all_bad", "empty", "undefined")
-            counts = {f"n_{name}": 0 if ranking is None else getattr(ranking, name) for name in left}
-            named = {"side": side, "differing": ", ".join(fit.examples)}
-            fits.append({**vars(fit), **named, **counts})
-        parts = [{**vars(one), "low": one.difference_low, "high": one.difference_high} for one in result.parts]
-        found = {"words": [vars(row) for row in result.rows], "word_tags": fits, "word_boosts": parts}
-        return {
-            table: {name: [row[name] for row in found[table]] for name in columns}
-            for table, columns in self.TABLES.items()
-        }
+    def rows(self, result: WordsOfSetting) -> Mapping[str, Sequence[Any]]:
+        tags = [_tags_row(*fit) for fit in result.fits]
+        return {"words": result.rows, "word_tags": tags, "word_boosts": result.parts}
+
+
+def _tags_row(side: str, fit: Fit, ranking: Ranking | None) -> TagsRow:
+    left = ("all_ok", "all_bad", "empty", "undefined")
+    counts = {f"n_{name}": 0 if ranking is None else getattr(ranking, name) for name in left}
+    fits = {name: value for name, value in vars(fit).items() if name != "examples"}
+    return TagsRow(side=side, differing=", ".join(fit.examples), **fits, **counts)
 
 
 def _row(side: str, measure: str, found: WordMeasure) -> Row:

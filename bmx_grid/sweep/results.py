@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, check_rows
+from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, columns_of
 from bmx_grid.evaluations.grid import GridOfSetting, not_evaluated
 from bmx_grid.identity import canonical_json
 from bmx_grid.measures.grid import GridResult
@@ -153,20 +153,13 @@ def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) 
     import pyarrow as pa
 
     done = [result for result in in_order(results) if evaluation.key in result.evaluated]
-    found = [evaluation.rows(result.evaluated[evaluation.key]) for result in done]
+    found = [evaluation.columns(result.evaluated[evaluation.key]) for result in done]
     tables = {}
-    for table, columns in evaluation.TABLES.items():
+    for table, row in evaluation.ROWS.items():
         rows = [one[table] for one in found]
-        sizes = [check_rows(evaluation, table, one) for one in rows]
-        made: dict[str, Any] = {}
-        for name in NAMES:
-            own = [getattr(result, name) for result in done]
-            if any(name in one for one in rows):
-                parts = [one.get(name, [of] * size) for one, of, size in zip(rows, own, sizes, strict=True)]
-                made[name] = _column("text", parts)
-            else:
-                made[name] = repeated(own, sizes)
-        for name, kind in columns.items():
+        sizes = [len(next(iter(one.values()))) for one in rows]
+        made: dict[str, Any] = {name: repeated([getattr(result, name) for result in done], sizes) for name in NAMES}
+        for name, kind in columns_of(row).items():
             made[name] = _column(kind, [one[name] for one in rows])
         tables[table] = pa.table(made)
     return tables

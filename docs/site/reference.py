@@ -80,7 +80,7 @@ def configuration() -> str:
 def files() -> str:
     """Every table that an evaluation writes, with its columns."""
     from bmx_grid.configure import options
-    from bmx_grid.evaluations.base import NAMES
+    from bmx_grid.evaluations.base import NAMES, columns_of
 
     parts = [
         "# Files of a sweep",
@@ -89,9 +89,10 @@ def files() -> str:
         "setting with a grid.",
     ]
     for name in options("evaluation"):
-        for table, columns in class_of("evaluation", name).TABLES.items():
+        for table, row in class_of("evaluation", name).ROWS.items():
             parts.append(f"## {table}.parquet")
             parts.append(f"Of the evaluation [`{name}`](configuration.md#evaluation-{name}).")
+            columns = {name: kind for name, kind in columns_of(row).items() if name not in NAMES}
             parts.append(
                 "| column | holds |\n|---|---|\n" + "\n".join(f"| `{one}` | {kind} |" for one, kind in columns.items())
             )

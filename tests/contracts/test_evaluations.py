@@ -11,7 +11,7 @@ from some_settings import finished, made_elsewhere, tagged
 
 from bmx_grid.configure import ALLOWED_PACKAGES, build, options
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.base import NAMES, Evaluation, check_rows
+from bmx_grid.evaluations.base import Evaluation, columns_of
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.identity import canonical_json
 
@@ -45,7 +45,7 @@ def quick(evaluation) -> Evaluation:
 
     Of the tests' resamples 400 are left: with fewer each of them is done again, with more.
     """
-    fewest = {"resamples": 400 if "tests" in evaluation.TABLES else 40, "splits": 40}
+    fewest = {"resamples": 400 if "tests" in evaluation.ROWS else 40, "splits": 40}
     return dataclasses.replace(evaluation, **{name: n for name, n in fewest.items() if hasattr(evaluation, name)})
 
 
@@ -60,14 +60,10 @@ def completed(evaluation, setting):
 def test_rows_have_the_declared_columns_and_types(quick, setting):
     evaluation, made = quick, SETTINGS[setting]()
     result = completed(evaluation, made)
-    found = evaluation.rows(result)
-    assert set(found) == set(evaluation.TABLES)
-    for table, declared in evaluation.TABLES.items():
-        n_rows = check_rows(evaluation, table, found[table])
-        assert not set(declared) & set(NAMES)
-        for name, kind in declared.items():
-            values = [one.item() if isinstance(one, np.generic) else one for one in found[table][name]]
-            assert len(values) == n_rows
+    for table, columns in evaluation.columns(result).items():
+        assert len({len(column) for column in columns.values()}) == 1
+        for name, kind in columns_of(evaluation.ROWS[table]).items():
+            values = [one.item() if isinstance(one, np.generic) else one for one in columns[name]]
             expected = {"text": str, "number": float, "count": int, "flag": bool}[kind]
             assert all(isinstance(value, expected) for value in values), name
     for values in evaluation.segment_columns(result).values():
@@ -75,7 +71,7 @@ def test_rows_have_the_declared_columns_and_types(quick, setting):
 
 
 def test_the_same_setting_gives_the_same_rows(quick):
-    one, other = (quick.rows(completed(quick, finished())) for _ in range(2))
+    one, other = (quick.columns(completed(quick, finished())) for _ in range(2))
     for table, columns in one.items():
         for name, values in columns.items():
             np.testing.assert_array_equal(np.asarray(values), np.asarray(other[table][name]))
@@ -153,37 +149,16 @@ def test_it_travels_to_worker_processes_in_a_small_parcel(evaluation):
     assert pickle.loads(parcel) == evaluation
 
 
-class WithoutRows(Evaluation):
-    TABLES: ClassVar = {"half": {}}
-
-    def evaluate(self, setting):
-        return None
+@dataclasses.dataclass(frozen=True)
+class Half:
+    n: int
 
 
 class WithoutAnswer(Evaluation):
-    TABLES: ClassVar = {"half": {}}
-
-    def rows(self, result):
-        return {}
+    ROWS: ClassVar = {"half": Half}
 
 
-@pytest.mark.parametrize("unfinished", [WithoutRows, WithoutAnswer])
-def test_an_evaluation_without_an_answer_or_rows_is_not_built(unfinished, monkeypatch):
+def test_an_evaluation_without_an_answer_is_not_built(monkeypatch):
     monkeypatch.setenv(ALLOWED_PACKAGES, __name__)
     with pytest.raises(ConfigError, match="is abstract"):
-        build({"_target_": f"{__name__}.{unfinished.__name__}"}, Evaluation, "evaluation.half")
-
-
-def test_a_table_without_columns_has_no_rows():
-    class Nothing(Evaluation):
-        TABLES: ClassVar = {"nothing": {}}
-
-        def evaluate(self, setting):
-            return None
-
-        def rows(self, result):
-            return {"nothing": {}}
-
-    assert check_rows(Nothing(), "nothing", {}) == 0
-    assert Nothing().segment_columns(None) == {}
-    assert Nothing().cost(10) == 0
+        build({"_target_": f"{__name__}.WithoutAnswer"}, Evaluation, "evaluation.half")

@@ -53,7 +53,7 @@ def rows(results, table="boosts", **wanted):
     """Rows as dictionaries, those with these values."""
     found = []
     for result in results:
-        columns = BOOSTS.rows(result)[table]
+        columns = BOOSTS.columns(result)[table]
         found += [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return [row for row in found if all(row[key] == value for key, value in wanted.items())]
 
@@ -438,7 +438,7 @@ def test_the_order_of_settings_and_of_boosts_changes_nothing(shared):
     def everything(settings, names):
         boosts = {name: {"grid": OWN_GRID, "mean": MEAN, "learned": LEARNED}[name] for name in names}
         found = {}
-        for table in BOOSTS.TABLES:
+        for table in BOOSTS.ROWS:
             for row in rows(together(settings, dataclasses.replace(BOOSTS, boosts=boosts)), table):
                 key = tuple(row.get(name) for name in ("dataset", "language_pair", "boost", "against", "point"))
                 found[(table, *key)] = [value for value in row.values() if isinstance(value, float)]

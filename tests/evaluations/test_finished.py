@@ -2,15 +2,13 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pytest
 from some_settings import finished
 
 from bmx_grid.boosts.feature_mix import FeatureMix
-from bmx_grid.errors import BmxError
-from bmx_grid.evaluations.base import Evaluation, check_rows
+from bmx_grid.evaluations.base import as_columns
 from bmx_grid.evaluations.held_out import Rated, on_others
 
 
@@ -31,28 +29,28 @@ def test_words_are_those_of_the_texts_or_those_that_an_explanation_speaks_of():
 
 
 @dataclass(frozen=True)
-class Declares(Evaluation):
-    TABLES: ClassVar = {"things": {"one": "number", "two": "text"}}
+class Thing:
+    one: float
+    two: str
 
 
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        pytest.param({"one": [1.0]}, "columns one, declared are one, two", id="a column is missing"),
-        pytest.param({"two": ["a"], "one": [1.0]}, "columns two, one, declared", id="another order"),
-        pytest.param({}, "columns none, declared are one, two", id="no column"),
-        pytest.param({"one": [1.0], "two": ["a", "b"]}, r"columns of \[1, 2\] rows in table things", id="uneven"),
+        pytest.param({"one": [1.0]}, "columns of Thing are one, two, not one", id="a column is missing"),
+        pytest.param({"two": ["a"], "one": [1.0]}, "not two, one", id="another order"),
+        pytest.param({}, "not none", id="no column"),
+        pytest.param({"one": [1.0], "two": ["a", "b"]}, "differ in length", id="uneven"),
     ],
 )
-def test_rows_that_are_not_those_declared_are_refused(columns, said):
-    with pytest.raises((ValueError, BmxError), match=said):
-        check_rows(Declares(), "things", columns)
+def test_columns_that_are_not_those_of_the_rows_are_refused(columns, said):
+    with pytest.raises(ValueError, match=said):
+        as_columns(Thing, columns)
 
 
-def test_rows_are_counted():
-    names = {"dataset": ["d", "d"], "language_pair": ["a", "b"]}
-    assert check_rows(Declares(), "things", {**names, "one": [1.0, 2.0], "two": ["a", "b"]}) == 2
-    assert check_rows(Declares(), "things", {"one": [], "two": []}) == 0
+def test_rows_become_columns_in_the_order_of_their_fields():
+    assert as_columns(Thing, [Thing(two="a", one=1.0), Thing(2.0, "b")]) == {"one": [1.0, 2.0], "two": ["a", "b"]}
+    assert as_columns(Thing, []) == {"one": [], "two": []}
 
 
 def test_a_pair_that_no_other_chooses_for_leaves_the_others_their_choices():

@@ -61,7 +61,7 @@ def test_the_metric_alone_has_a_baseline_and_no_grid():
     assert found.grid.baseline == pearson(made.scores.base_scores, made.segments.human_scores)
     assert found.grid.correlation.shape == (0, 3)
     assert np.isnan([found.grid.best, found.published]).all()
-    assert all(len(column) == 0 for column in GRID.rows(found)["grid"].values())
+    assert all(len(column) == 0 for column in GRID.columns(found)["grid"].values())
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_the_keys_below_grid_are_the_fields_of_the_evaluation():
 
 def test_rows_run_through_w_fastest_as_the_published_grid_does():
     found = GRID.evaluate(finished())
-    rows = GRID.rows(found)["grid"]
+    rows = GRID.columns(found)["grid"]
     assert list(rows["w"][:4]) == [0.0, 0.4, 1.0, 0.0]
     assert list(rows["p"][:4]) == [-2.0, -2.0, -2.0, found.spec.p[1]]
     assert len(rows["p"]) == len(rows["side"]) == len(rows["correlation"]) == 3 * len(found.spec.p)

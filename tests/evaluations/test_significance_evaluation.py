@@ -70,7 +70,7 @@ def test_the_best_point_is_tested_once_against_the_maximum_over_the_grid():
     assert row.point == "best"
     assert row.difference == pytest.approx(found.best - found.baseline, abs=1e-12)
     assert result.grid.point == pytest.approx((found.best_w, found.best_p))
-    selection = ASKED.rows(result)["selection"]
+    selection = ASKED.columns(result)["selection"]
     assert selection["best_gain"] == [row.difference]
     assert selection["splits"] == [40]
 

@@ -89,7 +89,7 @@ SILENT = {
 @pytest.mark.parametrize("name", SILENT)
 def test_without_tags_or_an_explanation_there_are_no_rows(name):
     result = WORDS.evaluate(SILENT[name]())
-    assert all(not len(column) for table in WORDS.rows(result).values() for column in table.values())
+    assert all(not len(column) for table in WORDS.columns(result).values() for column in table.values())
 
 
 def test_scores_made_elsewhere_are_those_of_the_file_not_of_the_scored_words():
@@ -177,13 +177,13 @@ def test_a_segment_without_attributions_is_left_out_and_counted():
     assert rows["auc"].n_segments == len(mixed) - 1
     assert rows["mcc"].n_left_out == 1
     assert rows["spearman_sum"].n_left_out == 1
-    result = WORDS.rows(WORDS.evaluate(dataclasses.replace(setting, scores=lost)))["word_tags"]
+    result = WORDS.columns(WORDS.evaluate(dataclasses.replace(setting, scores=lost)))["word_tags"]
     assert result["n_undefined"] == [1]
 
 
 def fit(setting, evaluation=WORDS):
-    (row,) = zip(*WORDS.rows(evaluation.evaluate(setting))["word_tags"].values(), strict=True)
-    return dict(zip(WORDS.TABLES["word_tags"], row, strict=True))
+    (row,) = WORDS.rows(evaluation.evaluate(setting))["word_tags"]
+    return vars(row)
 
 
 def test_tags_are_carried_to_the_words_that_were_scored():
@@ -301,7 +301,7 @@ def test_gains_are_told_apart_by_whether_the_explanation_is_right():
     assert one.gain_right == pytest.approx(1 - stats.pearsonr(base[right], human[right]).statistic)
     assert one.gain_wrong == pytest.approx(-1 - stats.pearsonr(base[wrong], human[wrong]).statistic)
     assert one.difference == one.gain_right - one.gain_wrong
-    assert 0 < one.difference_low <= one.difference <= one.difference_high
+    assert 0 < one.low <= one.difference <= one.high
     assert (one.n_right, one.n_wrong) == (right.sum(), wrong.sum())
     assert one.n_left_out == 200 - right.sum() - wrong.sum()
     assert set(parts) == {("published", way, side) for way in ("auc", "recall") for side in ("target", "source")}
@@ -312,7 +312,7 @@ def test_without_resamples_gains_have_no_intervals():
     assert parts
     for one in parts:
         assert np.isfinite([one.gain_right, one.gain_wrong, one.difference]).all()
-        assert np.isnan([one.gain_right_low, one.gain_wrong_high, one.difference_low]).all()
+        assert np.isnan([one.gain_right_low, one.gain_wrong_high, one.low]).all()
 
 
 def test_points_of_other_settings_are_added_later():
@@ -329,7 +329,7 @@ def test_points_of_other_settings_are_added_later():
 
 def test_undefined_gains_are_nan():
     parts = parts_of(tagged(30, human=np.ones(30)))
-    assert all(np.isnan([one.gain_right, one.difference, one.difference_low]).all() for one in parts.values())
+    assert all(np.isnan([one.gain_right, one.difference, one.low]).all() for one in parts.values())
     alone = parts_of(tagged(30, human=np.full(30, np.nan)))
     assert all((one.n_right, one.n_wrong, one.n_left_out) == (0, 0, 30) for one in alone.values())
 
