@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.evaluations.base import Finished, Floats
-from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.best import point_that_gains
-from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import GridSpec
-from bmx_grid.measures.grid_parts import correlate_parts
 from bmx_grid.measures.resampling import number_of
+from bmx_grid.measures.weighted_grids import Sample, grids
 
 Flags = NDArray[np.bool_]
 
@@ -63,14 +61,11 @@ def gains_on(spec: GridSpec, given: Candidates, parts: Sequence[Flags]) -> Float
     known: dict[bytes, int] = {}
     place = [known.setdefault(rows.tobytes(), len(known)) for rows in parts]
     of = np.stack([parts[place.index(number)] for number in range(len(known))])
-    bases = np.tile(given.base, (len(of), 1))
-    found = correlate_parts(spec.correlation, given.means, bases, given.human, of, np.array(spec.w), PRECISION)
-    if spec.w[-1] == 1:
-        alone = found[:, 0, -1].copy()
-    else:
-        alone = np.array([correlate(spec.correlation, given.base[rows], given.human[rows]) for rows in of])
-    found -= alone[:, None, None]
-    return found[place]
+    each = np.arange(len(given.base))  # any segment may be left out: each is a cluster of its own
+    sample = Sample.of(given.means, given.base, given.human, spec.w, each, kind=spec.correlation)
+    found, alone = grids(sample, of.astype(np.float64))
+    gains: Floats = (found[sample.given] - alone).transpose(2, 1, 0)
+    return gains[place]
 
 
 def free_of_each(clusters: Sequence[Sequence[str]]) -> list[dict[int, Flags]]:

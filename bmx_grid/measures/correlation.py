@@ -6,7 +6,7 @@ correlation is NaN with fewer than 3 rated pairs, or when one side is constant: 
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -104,7 +104,7 @@ def _pearson_grid(
     """
     if (human == human[0]).all():
         return np.full((len(centre), len(w)), np.nan)
-    human_unit = unit_columns(human[:, None]).ravel()
+    human_unit = _unit_columns(human[:, None]).ravel()
     base_centre = float(base.mean())
     base_left = base - base_centre
     # One product with each vector: a product with both at once would copy all means first.
@@ -116,57 +116,23 @@ def _pearson_grid(
         left = means[:, close] - centre[close]
         with_human[close], with_base[close] = human_unit @ left, base_left @ left
         own[close] = np.einsum("np,np->p", left, left)
-    result, direct = from_moments(
-        Moments(
-            len(base),
-            base_centre,
-            float(base_left @ base_left),
-            float(base_left @ human_unit),
-            centre,
-            own,
-            with_base,
-            with_human,
-        ),
-        w,
-    )
+    share, rest = w[:, None], 1 - w[:, None]  # [W, P] from here on, for long inner loops
+    parts = share**2 * float(base_left @ base_left) + rest**2 * own
+    variance = parts + 2 * share * rest * with_base
+    size = share * abs(base_centre) + rest * np.abs(centre)
+    enough = np.maximum(CANCELLED * parts, len(base) * (ROUNDED * size) ** 2)
+    direct = ~((variance > enough) & (variance < np.inf))
+    variance[direct] = 1.0
+    result: Floats = (share * float(base_left @ human_unit) + rest * with_human) / np.sqrt(variance)
     for column in np.flatnonzero(direct.any(axis=1)):
         again = direct[column]
         scores = w[column] * base[:, None] + (1 - w[column]) * means[:, again]
-        result[column, again] = pearson_columns(scores, human, precision if w[column] != 1 else 0.0)
-    return np.clip(result, -1.0, 1.0).T
+        result[column, again] = _pearson_columns(scores, human, precision if w[column] != 1 else 0.0)
+    clipped: Floats = np.clip(result, -1.0, 1.0).T
+    return clipped
 
 
-class Moments(NamedTuple):
-    """What Pearson's r of a grid needs of n segments, the human scores less their mean and of length 1.
-
-    base_centre: the mean of the base score; base_own: its sum of squares less the mean; base_with_human: its product
-    with the human scores. Of the means at each of P powers float64[P]: centre, own, with_base, with_human.
-    """
-
-    n: int
-    base_centre: float
-    base_own: float
-    base_with_human: float
-    centre: Floats
-    own: Floats
-    with_base: Floats
-    with_human: Floats
-
-
-def from_moments(of: Moments, w: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """float64[W, P] Pearson's r, and bool[W, P] which of them have too few digits and are to be computed directly."""
-    share, rest = w[:, None], 1 - w[:, None]  # [W, P] from here on, for long inner loops
-    parts = share**2 * of.base_own + rest**2 * of.own
-    variance = parts + 2 * share * rest * of.with_base
-    size = share * abs(of.base_centre) + rest * np.abs(of.centre)
-    enough = np.maximum(CANCELLED * parts, of.n * (ROUNDED * size) ** 2)
-    direct = ~((variance > enough) & (variance < np.inf))
-    variance[direct] = 1.0
-    result: Floats = (share * of.base_with_human + rest * of.with_human) / np.sqrt(variance)
-    return result, direct
-
-
-def pearson_columns(scores: Floats, human: Floats, precision: float) -> Floats:
+def _pearson_columns(scores: Floats, human: Floats, precision: float) -> Floats:
     """float64[K] Pearson's r of float64[N, K] scores and human scores in two passes.
 
     NaN for scores that are equal to a relative `precision`.
@@ -174,12 +140,12 @@ def pearson_columns(scores: Floats, human: Floats, precision: float) -> Floats:
     result = np.full(scores.shape[1], np.nan)
     least, most = scores.min(axis=0), scores.max(axis=0)
     varies = most - least > precision * np.maximum(np.abs(least), np.abs(most))
-    left, right = unit_columns(scores[:, varies]), unit_columns(human[:, None]).ravel()
+    left, right = _unit_columns(scores[:, varies]), _unit_columns(human[:, None]).ravel()
     result[varies] = right @ left
     return result
 
 
-def unit_columns(columns: Floats) -> Floats:
+def _unit_columns(columns: Floats) -> Floats:
     """Columns less their mean, of length 1; scaled first, so that tiny or huge numbers keep their squares."""
     left: Floats = columns - columns.mean(axis=0)
     left /= np.abs(left).max(axis=0)

@@ -263,7 +263,8 @@ def _moments(sample: Sample, columns: slice, common: _Common, weights: Floats) -
     parts = []
     for factor in (None, means, common.base[:, None], common.human[:, None]):
         terms = sample.by_cluster(means if factor is None else means * factor)
-        parts.append((terms.T @ weights.T) / common.size)
+        with np.errstate(invalid="ignore"):  # of a resample without segments nothing is defined
+            parts.append((terms.T @ weights.T) / common.size)
     mean, square, with_base, with_human = parts
     with_base -= mean * common.base_mean
     with_human -= mean * common.human_mean
