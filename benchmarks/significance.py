@@ -26,8 +26,7 @@ import numpy as np
 from settings import P, W, make_setting
 
 from bmx_grid.measures.grid import GridSpec, grid_inputs
-from bmx_grid.measures.grid_resampling import bootstrap_bands, cross_fit, split_gains
-from bmx_grid.measures.grid_selection import selection_adjusted
+from bmx_grid.measures.grid_resampling import bootstrap_bands, cross_fit, selection_adjusted, split_gains
 from bmx_grid.measures.significance import compare
 from bmx_grid.measures.weighted_grids import Sample
 

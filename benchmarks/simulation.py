@@ -46,8 +46,12 @@ from bmx_grid.errors import BmxError  # noqa: E402
 from bmx_grid.explainers.base import Explainer  # noqa: E402
 from bmx_grid.measures.correlation import correlate  # noqa: E402
 from bmx_grid.measures.grid import GridSpec, grid_inputs, p_values  # noqa: E402
-from bmx_grid.measures.grid_resampling import bootstrap_bands, cross_fit, split_gains  # noqa: E402
-from bmx_grid.measures.grid_selection import selection_adjusted  # noqa: E402
+from bmx_grid.measures.grid_resampling import (  # noqa: E402
+    bootstrap_bands,
+    cross_fit,
+    selection_adjusted,
+    split_gains,
+)
 from bmx_grid.measures.resampling import codes  # noqa: E402
 from bmx_grid.measures.significance import compare, williams  # noqa: E402
 from bmx_grid.measures.weighted_grids import Sample  # noqa: E402

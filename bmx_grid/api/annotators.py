@@ -15,13 +15,14 @@ from bmx_grid.judgements import LARGEST
 from bmx_grid.measures.annotators import (
     Agreement,
     Level,
+    Reliability,
     Weights,
     cohen_kappa,
     fleiss_kappa,
     krippendorff_alpha,
+    reliability,
     standardised,
 )
-from bmx_grid.measures.reliability import Reliability, reliability
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,10 +14,10 @@ from bmx_grid.boosts.power_mean_grid import best_mixture, check_weight, mixed
 from bmx_grid.boosts.statistics import power_means, side_rows, statistic
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.identity import identity
+from bmx_grid.measures.aggregation import weighted_sum
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grid import PAPER_W, GridSpec
 from bmx_grid.measures.placebos import Selected, fit_term
-from bmx_grid.measures.weighted_sum import weighted_sum
 from bmx_grid.ragged import Ragged
 
 Feature = Literal["share_negative", "mean", "sum", "spread", "power_mean"]

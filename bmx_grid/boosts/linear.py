@@ -10,7 +10,7 @@ import numpy as np
 
 from bmx_grid.boosts.base import Fitted, Floats, read_constants
 from bmx_grid.errors import ConfigError
-from bmx_grid.measures.weighted_sum import weighted_sum
+from bmx_grid.measures.aggregation import weighted_sum
 
 NUMBERS = ("own", "base_mean")
 LISTS = ("weights", "means", "sds")

@@ -17,12 +17,13 @@ from bmx_grid.evaluations.base import BASE, Finished, Floats
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.levels import Grouped, grouped_acc_eq, grouped_correlations
-from bmx_grid.measures.rank_ranges import RankRanges, rank_ranges
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, Ints, codes, seeded_draws
 from bmx_grid.measures.systems import (
     FEWEST_SYSTEMS,
+    RankRanges,
     Segments,
     Statistic,
+    rank_ranges,
     spa_interval,
     system_interval,
     system_samples,

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bmx_grid.evaluations.base import Floats
-from bmx_grid.measures.grid_resampling import Splits
-from bmx_grid.measures.grid_selection import SelectionAdjusted
+from bmx_grid.measures.grid_resampling import SelectionAdjusted, Splits
 from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
 
 LEVEL = 0.05  # of the tests that part the ranks of metrics, and of corrected p values

@@ -21,8 +21,7 @@ from bmx_grid.measures.correlation import spearman
 from bmx_grid.measures.resampling import codes, number_of
 from bmx_grid.measures.words.intervals import WordMeasure, label_measures, mean_over_segments
 from bmx_grid.measures.words.labels import statistics
-from bmx_grid.measures.words.scores import Ranking, Ties, rank_words
-from bmx_grid.measures.words.thresholds import best_threshold, cross_fitted_labels, labels_at
+from bmx_grid.measures.words.scores import Ranking, Ties, best_threshold, cross_fitted_labels, labels_at, rank_words
 from bmx_grid.ragged import Ragged
 from bmx_grid.segments import SegmentSet
 from bmx_grid.words.tags import Labels

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError
+from bmx_grid.measures.aggregation import weighted_sum
 from bmx_grid.measures.correlation import FEWEST, pearson
-from bmx_grid.measures.weighted_sum import weighted_sum
 
 Floats = NDArray[np.float64]
 _NOTHING = 1e-9  # of the sum of absolute weights: a sum below is rounding

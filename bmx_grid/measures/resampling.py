@@ -278,7 +278,7 @@ def _ranks(values: Floats, times: Floats, size: Floats) -> tuple[Floats, Floats]
 
 def _kendall(columns: Floats, human: Floats, times: Floats) -> Floats:
     if len(human) > SIGNS:
-        from bmx_grid.measures.weighted_kendall import weighted_kendall
+        from bmx_grid.measures.ordered import weighted_kendall
 
         return np.array([weighted_kendall(column, human, times.T) for column in columns.T])
     single, found = times.T.astype(np.float32), []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from bmx_grid.measures.reliability import reliability
+from bmx_grid.measures.annotators import reliability
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,8 +11,7 @@ from some_results import make_result
 from bmx_grid.analysis.basis import BESIDE, COLUMNS, Basis, basis_beside, basis_of, is_of
 from bmx_grid.analysis.table import GridTable, Setting
 from bmx_grid.evaluations import tests_of
-from bmx_grid.measures.grid_resampling import Splits
-from bmx_grid.measures.grid_selection import SelectionAdjusted
+from bmx_grid.measures.grid_resampling import SelectionAdjusted, Splits
 
 SETTINGS = (
     Setting("wmt17", "cs-en", "chrf", "lime"),

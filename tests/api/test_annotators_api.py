@@ -8,8 +8,7 @@ import pytest
 
 import bmx_grid as bmx
 from bmx_grid.errors import BmxError
-from bmx_grid.measures.annotators import cohen_kappa, fleiss_kappa, krippendorff_alpha
-from bmx_grid.measures.reliability import reliability
+from bmx_grid.measures.annotators import cohen_kappa, fleiss_kappa, krippendorff_alpha, reliability
 
 PEOPLE = ["anna", "ben", "chen"]
 

@@ -10,8 +10,7 @@ from bmx_grid.evaluations import intervals, right_and_wrong
 from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_of
 from bmx_grid.evaluations.held_out import Held, Rated
 from bmx_grid.measures import annotators, cluster_means, levels, significance, system_scores, systems
-from bmx_grid.measures.grid_resampling import bootstrap_bands, cross_fit, split_gains
-from bmx_grid.measures.grid_selection import selection_adjusted
+from bmx_grid.measures.grid_resampling import bootstrap_bands, cross_fit, selection_adjusted, split_gains
 from bmx_grid.measures.weighted_grids import Sample
 
 DRAWN = {"resamples": 40, "seed": 1}

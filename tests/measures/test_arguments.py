@@ -6,7 +6,7 @@ import pytest
 from bmx_grid.measures.significance import compare_means, williams
 from bmx_grid.measures.system_scores import paired, system_score
 from bmx_grid.measures.words.intervals import label_measures
-from bmx_grid.measures.words.thresholds import cross_fitted_labels, labels_at
+from bmx_grid.measures.words.scores import cross_fitted_labels, labels_at
 from bmx_grid.ragged import Ragged
 from bmx_grid.words.tags import Labels
 

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from bmx_grid.measures import grid_means
+from bmx_grid.measures import grid as grid_means
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
-from bmx_grid.measures.grid import GridSpec, compute_grid
-from bmx_grid.measures.grid_means import GridMeans
-from bmx_grid.measures.grid_resampling import bootstrap_bands, cross_fit, split_gains
-from bmx_grid.measures.grid_selection import selection_adjusted
+from bmx_grid.measures.grid import GridMeans, GridSpec, compute_grid
+from bmx_grid.measures.grid_resampling import bootstrap_bands, cross_fit, selection_adjusted, split_gains
 from bmx_grid.measures.weighted_grids import Sample
 from bmx_grid.ragged import Ragged
 

@@ -8,8 +8,7 @@ from bmx_grid.measures import grid_resampling
 from bmx_grid.measures.best import first_within_rounding
 from bmx_grid.measures.correlation import correlate, correlate_grid
 from bmx_grid.measures.grid import GridSpec, compute_grid, grid_inputs
-from bmx_grid.measures.grid_resampling import BANDS, SPLITS, bootstrap_bands, cross_fit, split_gains
-from bmx_grid.measures.grid_selection import selection_adjusted
+from bmx_grid.measures.grid_resampling import BANDS, SPLITS, bootstrap_bands, cross_fit, selection_adjusted, split_gains
 from bmx_grid.measures.resampling import draws, interval_levels
 from bmx_grid.measures.weighted_grids import Sample
 from bmx_grid.ragged import Ragged

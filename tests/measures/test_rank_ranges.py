@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.measures.rank_ranges import rank_ranges
+from bmx_grid.measures.systems import rank_ranges
 
 NONE = float("nan")
 

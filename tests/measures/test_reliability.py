@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmx_grid.measures.reliability import reliability
+from bmx_grid.measures.annotators import reliability
 
 # Shrout & Fleiss (1979), table 2: six targets, four judges; ICC(1,1) = .17 and ICC(1,4) = .44 in their table 4.
 SHROUT_FLEISS = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.measures import resampling, weighted_kendall
+from bmx_grid.measures import ordered, resampling
 from bmx_grid.measures.resampling import (
     blocks,
     bounds,
@@ -108,12 +108,12 @@ def test_weights_are_repetitions(kind, values, signs, monkeypatch):
 
 def test_the_compiled_kernel_of_kendall_stays_inside_its_arrays(monkeypatch):
     """Python raises IndexError where compiled code writes to memory that is not its own."""
-    monkeypatch.setattr(weighted_kendall, "compiled", lambda function: function)
+    monkeypatch.setattr(ordered, "compiled", lambda function: function)
     rng = np.random.default_rng(3)
     x, human = rng.integers(0, 9, (2, 17)).astype(float)
     weights = draws(rng, 17, 5)
     expected = [SCIPY["kendall"](np.repeat(x, row), np.repeat(human, row)) for row in weights.astype(int)]
-    np.testing.assert_allclose(weighted_kendall.weighted_kendall(x, human, weights), expected, atol=1e-12)
+    np.testing.assert_allclose(ordered.weighted_kendall(x, human, weights), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", SCIPY)

@@ -14,7 +14,7 @@ from bmx_grid.measures.multiplicity import holm
 from bmx_grid.measures.resampling import interval_levels, seeded_draws, swaps
 from bmx_grid.measures.words.intervals import label_measures, mean_over_segments
 from bmx_grid.measures.words.labels import MEASURES, THE_SIX, measures_of, statistics
-from bmx_grid.measures.words.thresholds import best_threshold, cross_fitted_labels, labels_at
+from bmx_grid.measures.words.scores import best_threshold, cross_fitted_labels, labels_at
 from bmx_grid.ragged import Ragged
 from bmx_grid.words.tags import Labels
 

@@ -4,9 +4,8 @@ import numpy as np
 
 from bmx_grid.configure import build, load_option
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.measures.rank_ranges import rank_ranges
 from bmx_grid.measures.resampling import codes, seeded_draws
-from bmx_grid.measures.systems import Segments
+from bmx_grid.measures.systems import Segments, rank_ranges
 from bmx_grid.segments import clusters
 
 

@@ -5,7 +5,7 @@ import pytest
 from some_settings import finished
 
 from bmx_grid.judgements import Judgements
-from bmx_grid.measures.reliability import reliability
+from bmx_grid.measures.annotators import reliability
 from bmx_grid.segments import SegmentSet
 from bmx_grid.sweep.ceilings import ceilings_table
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmx_grid.measures.power_sums import even_step
+from bmx_grid.measures.aggregation import even_step
 
 EVEN = np.arange(-32.0, 33.0)
 
