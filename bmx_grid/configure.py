@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.errors import ComponentError, ConfigError, component_errors, exception_line, unknown
 from bmx_grid.identity import Component
 
 _HERE = Path(__file__).resolve().parent
@@ -106,7 +106,10 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
     if required:
         raise ConfigError(f"{where}: {', '.join(required)} must be given, as {where}.{required[0]}=VALUE.")
     try:
-        return cls(**values)
+        with component_errors():
+            return cls(**values)
+    except ComponentError as error:
+        raise ConfigError(f"{where}: {cls.__name__} cannot be built: {error}") from error
     except ConfigError as error:  # options of several names share a class, which knows its fields only
         said = str(error)
         if re.match(rf"({'|'.join(map(re.escape, fields))})[=:.\[]", said):
@@ -180,10 +183,8 @@ def _allowed_class(target: str, where: str) -> type:
         found = getattr(importlib.import_module(module_name), class_name, None)
     except ModuleNotFoundError as error:
         raise ConfigError(f"{where}._target_: there is no module '{error.name}' for '{target}'.") from error
-    except Exception as error:  # importing a module of another package may raise anything
-        raise ConfigError(
-            f"{where}._target_: importing '{module_name}' fails: {type(error).__name__}: {error}"
-        ) from error
+    except (Exception, SystemExit) as error:  # importing a module of another package may raise anything
+        raise ConfigError(f"{where}._target_: importing '{module_name}' fails: {exception_line(error)}") from error
     if not isinstance(found, type):
         raise ConfigError(f"{where}._target_: there is no class '{class_name}' in {module_name}.")
     return found

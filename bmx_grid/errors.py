@@ -7,6 +7,7 @@
     ├── UnavailableError        a model or an optional library is unavailable; says how to get it
     ├── ExplainError            a segment that the chosen explainer cannot explain
     ├── StoreError              the attribution cache or an output cannot be read or written
+    ├── ComponentError          a metric or explainer breaks its contract, or its code raises
     └── WorkerLost              a worker ended before its job did (in sweep/executors/base.py)
 
 A message names the thing, the value and how to fix it.
@@ -15,11 +16,15 @@ A message names the thing, the value and how to fix it.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class BmxError(Exception):
-    """Base of every error that the user can fix."""
+    """Base of every error that the user can fix. details: a traceback for the report, where there is one."""
+
+    details: str = ""
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows in place of a traceback: the message, as on the command line."""
@@ -48,6 +53,42 @@ class ExplainError(BmxError):
 
 class StoreError(BmxError):
     """The attribution cache or an output cannot be read or written."""
+
+
+class ComponentError(BmxError):
+    """A metric, an explainer or another component breaks its contract, or its code raises."""
+
+
+@contextmanager
+def component_errors() -> Iterator[None]:
+    """Raise ComponentError for any exception of this block, `sys.exit` included; not for BmxErrors and interrupts."""
+    try:
+        yield
+    except (BmxError, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        failure = ComponentError(exception_line(error))
+        failure.details = traceback.format_exc()
+        raise failure from error
+
+
+def exception_line(error: BaseException) -> str:
+    """The type and the first line of an exception, even of one that cannot be printed."""
+    try:
+        said = str(error)
+    except Exception:  # the exception is a user's: its __str__ may raise anything
+        said = "(its message cannot be printed)"
+    return _printable(f"{type(error).__name__}: {said}".splitlines()[0])
+
+
+def shown(value: object, most: int = 80) -> str:
+    """Any value in one printable line of at most `most` characters, for messages."""
+    text = _printable(" ".join(repr(value).split()))
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _printable(text: str) -> str:
+    return "".join(sign if sign.isprintable() else "?" for sign in text)
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> str:

@@ -8,6 +8,8 @@ import hashlib
 import itertools
 import os
 import signal
+import sys
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -79,6 +81,22 @@ class BrokenMetric(HashMetric):
 
     def score(self, items: Sequence[Item]) -> np.ndarray:
         raise ValueError("boom")
+
+
+@dataclass(frozen=True)
+class ExitingMetric(HashMetric):
+    """Leaves, as a script does."""
+
+    def score(self, items: Sequence[Item]) -> np.ndarray:
+        sys.exit(0)
+
+
+@dataclass(frozen=True)
+class UnpicklableMetric(HashMetric):
+    """Holds what no other process can be sent."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lock", threading.Lock())
 
 
 @dataclass(frozen=True)

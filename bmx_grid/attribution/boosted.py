@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.attribution.engine import described
+from bmx_grid.attribution.contracts import described
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.attribution.explained import Explained
 from bmx_grid.errors import BmxError, ConfigError

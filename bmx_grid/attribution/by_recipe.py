@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.attribution.engine import described
+from bmx_grid.attribution.contracts import described
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.attribution.explained import Explained
 from bmx_grid.attribution.store import AttributionSet

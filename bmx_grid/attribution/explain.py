@@ -9,6 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.attribution.contracts import (
+    attributions_of,
+    checked_scores,
+    combined,
+    plans_of,
+    statistics_of,
+    whole_number,
+)
 from bmx_grid.attribution.engine import score_requests
 from bmx_grid.errors import ExplainError
 from bmx_grid.explainers.base import Explainer
@@ -87,8 +95,11 @@ def explain_items(
     float32: to about 1e-6). Without an explainer there is only the base score.
     skip_refused: an item that the explainer refuses gets its base score and NaN attributions instead of an error.
     words: how texts are segmented.
-    Raises UnavailableError (metric, segmentation) and ExplainError (explainer).
+    Raises UnavailableError (metric, segmentation), ExplainError (explainer), and ComponentError for scores and
+    attributions that are not one real number per item and per word.
     """
+    if not items:
+        return []
     worded: list[tuple[int, Role, Segmented]] = []
     refused: set[int] = set()
     for row, item in enumerate(items if explainer is not None else ()):
@@ -101,26 +112,33 @@ def explain_items(
     if explainer is not None:
         identity = canonical_json(explainer.fingerprint())
         rngs = [_generator(seed, identity, items[row], role) for row, role, _ in worded]
-        plans = explainer.plan_many([side.words for _, _, side in worded], rngs)
+        plans = plans_of(explainer, [side.words for _, _, side in worded], rngs)
         if not words.plain:
             plans = [plan.with_gaps(side.gaps) for plan, (_, _, side) in zip(plans, worded, strict=True)]
         requests = [Request(plan, role, items[row]) for plan, (row, role, _) in zip(plans, worded, strict=True)]
-    statistics = metric.statistics(items) if metric.has_statistics and items else [None] * len(items)
-    if explainer is None and metric.has_statistics:
-        scores = np.split(metric.combine(np.asarray(statistics)), len(items)) if items else []
+    statistics = statistics_of(metric, items) if metric.has_statistics else None
+    if explainer is None and statistics is not None:
+        scores = np.split(checked_scores(metric, combined(metric, statistics), items), len(items))
     else:
         # The unchanged items are scored with their perturbations, most of which contain them: they are scored once.
         scores = score_requests(metric, [*map(_unperturbed, items), *requests])
     without = [_no_attributions(item, explainer, row in refused, words) for row, item in enumerate(items)]
     found = [
-        Explanation(item_key(item), float(score[0]), item, without[row], 1, own)
-        for row, (item, score, own) in enumerate(zip(items, scores, statistics, strict=False))
+        Explanation(
+            item_key(item),
+            float(scores[row][0]),
+            item,
+            without[row],
+            1,
+            None if statistics is None else statistics[row],
+        )
+        for row, item in enumerate(items)
     ]
     for (row, role, _), request, score in zip(worded, requests, scores[len(items) :], strict=True):
         assert explainer is not None
-        one = found[row]
-        attributions = {**one.attributions, role: explainer.attribute(request.plan, score)}
-        found[row] = replace(one, attributions=attributions, n_texts=one.n_texts + len(request.plan))
+        before = found[row]
+        attributions = {**before.attributions, role: attributions_of(explainer, request, score)}
+        found[row] = replace(before, attributions=attributions, n_texts=before.n_texts + len(request.plan))
     return found
 
 
@@ -160,11 +178,10 @@ def count_texts(
     sizes: the number of words of each text, where it is known (`word_counts`).
     Raises ExplainError when the explainer cannot explain the item or the metric refuses that many texts.
     """
-    if explainer is None:
-        return metric.count_texts(item, copies)
-    if sizes is None:
-        sizes = word_counts(item, words)
-    return metric.count_texts(item, copies * (1 + sum(explainer.count_texts(size) for size in sizes if size > 0)))
+    if explainer is not None:
+        sizes = word_counts(item, words) if sizes is None else sizes
+        copies *= 1 + sum(whole_number(explainer, explainer.count_texts(size)) for size in sizes if size > 0)
+    return whole_number(metric, metric.count_texts(item, copies))
 
 
 def word_counts(item: Item, words: PairWords = WHITESPACE) -> tuple[int, ...]:

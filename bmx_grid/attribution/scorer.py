@@ -18,7 +18,7 @@ from bmx_grid.attribution.explained import Explained
 from bmx_grid.boosts.identified import Identity
 from bmx_grid.boosts.recipe import Recipe
 from bmx_grid.configure import build, convert, load_option
-from bmx_grid.errors import BmxError, ConfigError, DataError, ExplainError, unknown
+from bmx_grid.errors import BmxError, ConfigError, DataError, ExplainError, component_errors, unknown
 from bmx_grid.metrics.base import Metric
 from bmx_grid.wording import counted
 from bmx_grid.words.perturbation import Item, Role
@@ -146,19 +146,19 @@ class Scorer:
 
     def _parts(self, items: list[Item]) -> Iterator[tuple[list[Item], NDArray[np.float64], list[Explanation]]]:
         """Parts of the items with their scores, before a recipe is applied, and their explanations."""
-        at_once = texts_at_once(self.metric, TEXTS_AT_ONCE)
-        if isinstance(self.metric, BoostedMetric) and self.explained is None:
-            for explanations in self.metric.explain(items, at_once):
-                yield [one.item for one in explanations], self.metric.boost(explanations), explanations
-            return
-        if self.explained is not None:
-            for explanations in self.explained.explain(items, at_once):
-                values = np.array([one.base_score for one in explanations], dtype=np.float64)
-                yield [one.item for one in explanations], self._finite(values), explanations
-            return
-        for start in range(0, len(items), at_once):
-            part = items[start : start + at_once]
-            yield part, self._finite(score_items(self.metric, part)), []
+        with component_errors():
+            at_once = texts_at_once(self.metric, TEXTS_AT_ONCE)
+            if self.explained is not None:
+                for explanations in self.explained.explain(items, at_once):
+                    values = np.array([one.base_score for one in explanations], dtype=np.float64)
+                    yield [one.item for one in explanations], self._finite(values), explanations
+            elif isinstance(self.metric, BoostedMetric):
+                for explanations in self.metric.explain(items, at_once):
+                    yield [one.item for one in explanations], self.metric.boost(explanations), explanations
+            else:
+                for start in range(0, len(items), at_once):
+                    part = items[start : start + at_once]
+                    yield part, self._finite(score_items(self.metric, part)), []
 
     def _finite(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         if not np.isfinite(values).all():
@@ -180,7 +180,8 @@ def make_scorer(
     UnavailableError for a metric or an explainer that is unavailable here.
     """
     made = _of_recipe(recipe, metric, explainer, p, w, settings) if recipe else _of(metric, explainer, p, w, settings)
-    (made.metric if made.explained is None else made.explained).check()
+    with component_errors():
+        (made.metric if made.explained is None else made.explained).check()
     return made
 
 

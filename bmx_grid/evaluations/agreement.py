@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.attribution.contracts import combined
 from bmx_grid.evaluations.base import BASE, Finished, Floats
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.correlation import Kind as Correlation
@@ -216,7 +217,7 @@ class OfPoint:
         self.direction = 1.0 if setting.metric.higher_is_better else -1.0
         self.whole_systems = judged.systems.get(human_name)
         self.statistics = setting.statistics if point == BASE else None
-        self.combine = setting.metric.combine
+        self.combine = functools.partial(combined, setting.metric)
         self.given = setting.systems if point == BASE else {}
 
     def system_rows(self) -> Iterator[Row]:

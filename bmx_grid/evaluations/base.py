@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.attribution.contracts import statistics_of
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import Component
@@ -153,7 +154,7 @@ class Finished:
 
 @functools.lru_cache(maxsize=8)  # the same for every explainer
 def _statistics(metric: Metric, items: tuple[Item, ...]) -> Floats:
-    return metric.statistics(items)
+    return statistics_of(metric, items)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from bmx_grid.errors import BmxError
+from bmx_grid.errors import BmxError, component_errors
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.sweep.evaluated import Evaluations, Outcome, in_turn, with_points_of
 from bmx_grid.sweep.executors.base import Executor
@@ -50,7 +50,8 @@ def complete(
             evaluated[at], settings[at] = of, settings[at].with_points(points)
     for one in in_turn(evaluations):
         try:
-            found = one.together(settings, [of[one.key] for of in evaluated])
+            with component_errors():
+                found = one.together(settings, [of[one.key] for of in evaluated])
         except BmxError as error:
             reasons.setdefault(one.key, str(error))
             continue
@@ -77,7 +78,8 @@ def _across_pairs(settings: list[Finished], evaluated: list[dict[str, Any]], eva
     known, failed = [dict(of) for of in evaluated], {}
     for one in in_turn(evaluations):
         try:
-            found = one.across_pairs(settings, [of[one.key] for of in known])
+            with component_errors():
+                found = one.across_pairs(settings, [of[one.key] for of in known])
         except BmxError as error:
             failed[one.key] = str(error)
             continue

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import BmxError
+from bmx_grid.errors import BmxError, component_errors
 from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import canonical_json, digest
@@ -56,9 +56,10 @@ def finish(
     setting = planned.setting
     try:
         setting.slot.merge()
-        result, finished = evaluate(planned, clusters, evaluations, seed, state)
+        with component_errors():
+            result, finished = evaluate(planned, clusters, evaluations, seed, state)
     except BmxError as error:
-        return Outcome(setting.label, "failed", reason=str(error))
+        return Outcome(setting.label, "failed", reason=str(error), details=error.details)
     return Outcome(setting.label, "cached" if state is None else "done", result, finished)
 
 

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from bmx_grid.attribution.boosted import LOWER
+from bmx_grid.attribution.contracts import check_explainer, check_metric, explanations_of, fitted_to
 from bmx_grid.attribution.explain import count_texts, item_key, word_counts
 from bmx_grid.attribution.places import Places, distinct
 from bmx_grid.attribution.store import Slot
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.errors import BmxError, ConfigError, DataMissingError, ExplainError
+from bmx_grid.errors import BmxError, ComponentError, ConfigError, DataMissingError, ExplainError, component_errors
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.metrics.base import GivenScores, Metric
 from bmx_grid.segments import SegmentSet, check_name, clusters
@@ -58,9 +59,11 @@ def make_plan(
         failed += missed
     for segments in sets:
         _warn_of_empty_texts(segments)
-    metrics = _members("metric", metrics, sets)
-    explainers = _members("explainer", explainers, sets)
-    expansion = _Expansion(sets, explainers, Places(cache_dir), seed, seeds, unwanted, words)
+    explained = bool(explainers)
+    metrics = _members("metric", metrics, sets, failed)
+    explainers = _members("explainer", explainers, sets, failed)
+    asked = explainers if explained else {ALONE: None}
+    expansion = _Expansion(sets, asked, Places(cache_dir), seed, seeds, unwanted, words)
     for name, metric in metrics.items():
         expansion.add(name, metric)
     return SweepPlan(
@@ -79,7 +82,7 @@ class _Expansion:
     def __init__(
         self,
         sets: Sequence[SegmentSet],
-        explainers: Mapping[str, Explainer],
+        explainers: Mapping[str, Explainer | None],
         places: Places,
         seed: int,
         seeds: Sequence[int],
@@ -87,7 +90,7 @@ class _Expansion:
         words: WordsName,
     ) -> None:
         self._sets = sets
-        self._explainers: Mapping[str, Explainer | None] = explainers if explainers else {ALONE: None}
+        self._explainers = explainers
         self._places = places
         self._seed = seed
         self._further = [other for other in seeds if other != seed]
@@ -109,8 +112,8 @@ class _Expansion:
         for segments in (segments for segments, lacks in lacking if not lacks):
             pair = segments.dataset, segments.language_pair
             try:
-                fitted = metric.fitted(segments)
-                given = fitted.given(segments)
+                with component_errors():
+                    fitted, given = fitted_to(metric, segments)
             except DataMissingError as error:
                 absent.setdefault(segments.dataset, {})[segments.language_pair] = str(error)
                 continue
@@ -123,7 +126,8 @@ class _Expansion:
                 if self._unwanted.has(*pair, name, explainer_name):
                     continue
                 try:
-                    self._add(segments, (name, explainer_name), fitted, given, explainer)
+                    with component_errors():
+                        self._add(segments, (name, explainer_name), fitted, given, explainer)
                 except DataMissingError as error:
                     unexplained.setdefault((segments.dataset, explainer_name), {})[pair[1]] = str(error)
                 except BmxError as error:
@@ -224,11 +228,22 @@ class _Unwanted:
 Part = TypeVar("Part", Metric, Explainer)
 
 
-def _members(group: str, parts: Mapping[str, Part], sets: Sequence[SegmentSet]) -> dict[str, Part]:
-    """The parts by name, where an option may stand for several. Raises ConfigError for a name that occurs twice."""
+def _members(
+    group: str, parts: Mapping[str, Part], sets: Sequence[SegmentSet], failed: list[Refused]
+) -> dict[str, Part]:
+    """The parts by name, where an option may stand for several; adds to `failed` those that break their contract.
+
+    Raises ConfigError for a name that occurs twice.
+    """
     found: dict[str, Part] = {}
     for option, part in parts.items():
-        for name, one in part.members(option, sets).items():
+        try:
+            with component_errors():
+                members = _checked_members(part, option, sets)
+        except ComponentError as error:
+            failed.append(Refused(f"{group} {option}", str(error)))
+            continue
+        for name, one in members.items():
             check_name(group, name, f"{group}.{option}")
             if name in found:
                 raise ConfigError(
@@ -236,6 +251,17 @@ def _members(group: str, parts: Mapping[str, Part], sets: Sequence[SegmentSet]) 
                 )
             found[name] = one
     return found
+
+
+def _checked_members(part: Part, option: str, sets: Sequence[SegmentSet]) -> Mapping[str, Part]:
+    """What an option stands for. Raises ComponentError where a part breaks its contract."""
+    members = part.members(option, sets)
+    for one in members.values():
+        if isinstance(one, Metric):
+            check_metric(one)
+        else:
+            check_explainer(one)
+    return members
 
 
 class _Explanations:
@@ -250,9 +276,8 @@ class _Explanations:
         key = name, id(segments)
         if key not in self._known:
             try:
-                found = explainer.given(segments, self._words[segments.language_pair])
-                assert found is not None
-                self._known[key] = found
+                with component_errors():
+                    self._known[key] = explanations_of(explainer, segments, self._words[segments.language_pair])
             except BmxError as error:
                 self._known[key] = error
         known = self._known[key]
@@ -290,7 +315,8 @@ def _unavailable(parts: Mapping[str, Metric] | Mapping[str, Explainer]) -> dict[
     reasons = {}
     for name, part in parts.items():
         try:
-            part.check()
+            with component_errors():
+                part.check()
         except BmxError as error:
             reasons[name] = str(error)
     return reasons

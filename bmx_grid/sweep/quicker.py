@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from bmx_grid.errors import BmxError, exception_line
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.terminal import plain_warnings
 
@@ -17,6 +18,19 @@ def pays(cost: float) -> bool:
     return cost > WORTH_WORKERS
 
 
+def results(executor: Executor, jobs: Iterable[Job]) -> Iterator[Any]:
+    """What jobs return, as `Executor.run`. Raises WorkerLost, too, where one cannot be sent or received."""
+    try:
+        yield from executor.run(jobs)
+    except BmxError:
+        raise
+    except Exception as error:  # of whatever cannot be pickled, in the words of whatever pickles it
+        raise WorkerLost(
+            f"cannot be sent to another process: {exception_line(error)}. Write it so that pickle can, or use "
+            "executor=sequential."
+        ) from error
+
+
 def wherever_quicker(works: Sequence[Callable[[], Any]], executor: Executor, cost: float) -> Iterator[tuple[int, Any]]:
     """What each work returns, with its number: from the workers where that takes longer than they start.
 
@@ -26,7 +40,7 @@ def wherever_quicker(works: Sequence[Callable[[], Any]], executor: Executor, cos
     if pays(cost) and len(works) > 1:
         try:
             jobs = (Job(partial(_numbered, number, work)) for number, work in enumerate(works))
-            for number, found in executor.run(jobs):
+            for number, found in results(executor, jobs):
                 del left[number]
                 yield number, found
         except WorkerLost:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,13 +10,13 @@ from functools import partial
 from bmx_grid.attribution.engine import texts_at_once
 from bmx_grid.attribution.explain import explain_items
 from bmx_grid.attribution.store import Slot
-from bmx_grid.errors import BmxError
+from bmx_grid.errors import BmxError, component_errors
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.truncation import truncated
 from bmx_grid.sweep.evaluated import Evaluations, Outcome, Progress, finish
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
-from bmx_grid.sweep.quicker import pays, wherever_quicker
+from bmx_grid.sweep.quicker import pays, results, wherever_quicker
 from bmx_grid.sweep.settings import PlannedSetting, SweepPlan
 from bmx_grid.terminal import plain_warnings
 from bmx_grid.words.perturbation import Item
@@ -93,7 +92,7 @@ def run_plan(
         heavy_first = sorted(open_settings, key=lambda index: plan.settings[index].setting.metric.cost != "model")
         chosen = heavy_first[:1] if one_by_one else heavy_first
         try:
-            for number, end in executor.run(jobs(chosen)):
+            for number, end in results(executor, jobs(chosen)):
                 state = open_settings.get(end.setting)
                 progress(end.n_texts, plan.settings[end.setting], end.seconds)
                 if state is None:
@@ -155,7 +154,7 @@ def _work(
     start = time.perf_counter()
     n_texts = chunk.n_texts
     try:
-        with plain_warnings():
+        with plain_warnings(), component_errors():
             before = truncated()
             explained = explain_items(metric, explainer, chunk.items, seed, skip_refused=True, words=words)
             n_truncated = truncated() - before
@@ -164,13 +163,8 @@ def _work(
             )
         slot.add(explained)
     except BmxError as error:
-        return number, _ChunkEnd(index, n_texts, time.perf_counter() - start, reason=str(error))
-    except Exception as error:
-        # Any error is caught here: libraries behind metrics may raise anything, the other settings go on, and the
-        # traceback is kept for the report.
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
         seconds = time.perf_counter() - start
-        return number, _ChunkEnd(index, n_texts, seconds, reason=reason, details=traceback.format_exc())
+        return number, _ChunkEnd(index, n_texts, seconds, reason=str(error), details=error.details)
     return number, _ChunkEnd(index, n_texts, time.perf_counter() - start, n_scored, n_truncated)
 
 

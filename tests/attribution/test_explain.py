@@ -142,7 +142,7 @@ def test_masked_words_are_written_as_the_plan_says(replacement, expected):
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        pytest.param([1.0], "2 items gave scores of shape", id="too few"),
+        pytest.param([1.0], "expected 2 real numbers, got 1", id="too few"),
         pytest.param([1.0, float("nan")], "no score for source 'c' and hypothesis 'd'", id="nan"),
     ],
 )

@@ -32,7 +32,7 @@ os.environ |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
 import arguments  # noqa: E402
 import overrides  # noqa: E402
 import texts  # noqa: E402
-from fuzz import archives, scores, tables, trees  # noqa: E402
+from fuzz import archives, components, scores, tables, trees  # noqa: E402
 
 LONGEST = 60
 LENGTH = 1_200
@@ -129,6 +129,18 @@ def of_texts(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str
         yield number, shown, lambda number=number, pair=pair: scored(number, pair)
 
 
+def of_components(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
+    """Metrics and explainers that break their contract: the other settings of their sweep have results."""
+
+    def swept(which: tuple[str, str, str], own: Path) -> str:
+        return "\n".join(components.answer(*which, own))
+
+    for number, (shown, *which) in list(enumerate(components.inputs(seed, numbers.stop)))[numbers.start :]:
+        own = folder / str(number)
+        yield number, shown, lambda which=tuple(which), own=own: swept(which, own)
+        shutil.rmtree(own, ignore_errors=True)
+
+
 KINDS = {
     "overrides": of_overrides,
     "tables": of_tables,
@@ -137,6 +149,7 @@ KINDS = {
     "trees": of_trees,
     "arguments": of_arguments,
     "texts": of_texts,
+    "components": of_components,
 }
 
 

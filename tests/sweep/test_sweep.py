@@ -236,10 +236,18 @@ def test_on_error_stop_starts_nothing_after_the_first_failure(sweep, tmp_path):
     assert not (tmp_path / "out" / "grid.parquet").exists()
 
 
-def test_a_worker_that_is_killed_fails_its_settings_with_a_way_out(sweep, tmp_path, capsys):
-    metrics = {"killer": {"_target_": "fakes.KillerMetric"}, "hash": {"_target_": "fakes.HashMetric"}}
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        pytest.param("KillerMetric", "a worker process was killed", id="killed"),
+        pytest.param("ExitingMetric", "SystemExit: 0", id="exits"),
+        pytest.param("UnpicklableMetric", "cannot be sent to another process: ", id="cannot be sent"),
+    ],
+)
+def test_what_ends_its_worker_or_cannot_reach_it_fails_its_settings_alone(name, reason, sweep, tmp_path, capsys):
+    metrics = {"bad": {"_target_": f"fakes.{name}"}, "hash": {"_target_": "fakes.HashMetric"}}
     assert sweep("limit=4", "executor=loky", "executor.n_jobs=2", "explainer=[erasure]", metrics=metrics) == 1
-    assert "de-en · killer · erasure: a worker process was killed" in capsys.readouterr().out
+    assert f"de-en · bad · erasure: {reason}" in " ".join(capsys.readouterr().out.split())
     assert pq.read_table(tmp_path / "out" / "settings.parquet").column("metric").to_pylist() == ["hash"]
 
 

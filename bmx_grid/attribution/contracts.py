@@ -1,0 +1,200 @@
+"""What metrics and explainers promise, checked where it is used: a broken promise is a ComponentError that names it."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.errors import ComponentError, shown
+from bmx_grid.explainers.base import Explainer, GivenWords
+from bmx_grid.identity import canonical_json
+from bmx_grid.metrics.base import Cost, GivenScores, Metric
+from bmx_grid.words.perturbation import ROLES, Item, Plan, Request
+
+if TYPE_CHECKING:
+    from bmx_grid.segments import SegmentSet
+    from bmx_grid.words.segmentation import PairWords
+
+Floats = NDArray[np.float64]
+
+
+def check_metric(metric: Metric) -> None:
+    """Raise ComponentError where what a metric says of itself is not of the kind that `Metric` asks for."""
+    name = type(metric).__name__
+    _check_identity(metric)
+    reads = metric.reads
+    if not isinstance(reads, tuple) or "hypothesis" not in reads or reads != tuple(r for r in ROLES if r in reads):
+        raise ComponentError(
+            f"{name}.reads: expected a tuple of {', '.join(ROLES)}, in this order and with the hypothesis, "
+            f"got {shown(reads)}."
+        )
+    if metric.cost not in get_args(Cost):
+        raise ComponentError(f"{name}.cost: expected {' or '.join(get_args(Cost))}, got {shown(metric.cost)}.")
+    for field_name in ("higher_is_better", "reads_all_references"):
+        value = getattr(metric, field_name)
+        if not isinstance(value, bool):
+            raise ComponentError(f"{name}.{field_name}: expected True or False, got {shown(value)}.")
+
+
+def check_explainer(explainer: Explainer) -> None:
+    """Raise ComponentError where what an explainer says of itself is not of the kind that `Explainer` asks for."""
+    _check_identity(explainer)
+    for name in ("stochastic", "writes_texts"):
+        value = getattr(explainer, name)
+        if not isinstance(value, bool):
+            raise ComponentError(f"{type(explainer).__name__}.{name}: expected True or False, got {shown(value)}.")
+
+
+def _check_identity(component: Metric | Explainer) -> None:
+    """Raise ComponentError where a component's signature is no line of text, or its fingerprints are not JSON."""
+    name, signature = type(component).__name__, component.signature
+    if not isinstance(signature, str) or not signature or not signature.isprintable():
+        raise ComponentError(f"{name}.signature: expected one line of text, got {shown(signature)}.")
+    for fingerprint in (component.fingerprint(), component.recipe_fingerprint()):
+        try:
+            if not isinstance(fingerprint, dict):
+                raise TypeError(f"a {type(fingerprint).__name__} is not a dict")
+            canonical_json(fingerprint).encode()
+        except (TypeError, ValueError) as error:
+            raise ComponentError(f"{name}: its identity fields cannot be written as JSON: {error}.") from error
+
+
+def fitted_to(metric: Metric, segments: SegmentSet) -> tuple[Metric, GivenScores | None]:
+    """A metric fitted to segments, and its scores where they exist. Raises ComponentError for what they cannot be."""
+    fitted = metric.fitted(segments)
+    if not isinstance(fitted, Metric):
+        raise ComponentError(f"{type(metric).__name__}.fitted: expected a Metric, got a {type(fitted).__name__}.")
+    if fitted is not metric:
+        check_metric(fitted)
+    given = fitted.given(segments)
+    if given is not None:
+        try:
+            real_numbers(given.segments, (len(segments),))
+            real_numbers(list(given.systems.values()), (len(given.systems),))
+        except ComponentError as error:
+            raise ComponentError(f"{fitted.signature}: scores of a file: {error}") from error
+    return fitted, given
+
+
+def explanations_of(explainer: Explainer, segments: SegmentSet, words: PairWords) -> tuple[Explainer, GivenWords]:
+    """What `Explainer.given` returns or raises. Raises ComponentError unless there is one attribution per word."""
+    found = explainer.given(segments, words)
+    if found is None:
+        raise ComponentError(f"{type(explainer).__name__}.given: expected explanations, got None.")
+    known, given = found
+    check_explainer(known)
+    for role, rows in given.attributions.items():
+        if rows.lengths.tolist() != [len(row) for row in given.attributed[role]]:
+            raise ComponentError(f"{known.signature}: given: expected one attribution per word of each {role}.")
+    return known, given
+
+
+def plans_of(explainer: Explainer, sides: Sequence[tuple[str, ...]], rngs: Sequence[np.random.Generator]) -> list[Plan]:
+    """One plan per side. Raises ComponentError for anything else."""
+    plans = list(explainer.plan_many(sides, rngs))
+    if len(plans) != len(sides):
+        raise ComponentError(f"{explainer.signature}: expected {len(sides)} plans, one per text, got {len(plans)}.")
+    for words, plan in zip(sides, plans, strict=True):
+        if not isinstance(plan, Plan):
+            raise ComponentError(f"{explainer.signature}: plan: expected a Plan, got a {type(plan).__name__}.")
+        wrong = (
+            "words are others"
+            if tuple(plan.words) != words
+            else "masks are not an array of bool"
+            if plan.keep is not None and np.asarray(plan.keep).dtype != np.bool_
+            else "texts are not a sequence of texts"
+            if isinstance(plan.texts, str) or not all(isinstance(text, str) for text in plan.texts or ())
+            else ""
+        )
+        if wrong:
+            raise ComponentError(f"{explainer.signature}: plan: its {wrong}, for the words {' '.join(words)!r}.")
+    return plans
+
+
+def attributions_of(explainer: Explainer, request: Request, scores: Floats) -> Floats:
+    """float64[words], exactly one attribution per word. Raises ComponentError for anything else."""
+    n_words = len(request.plan.words)
+    try:
+        found = real_numbers(explainer.attribute(request.plan, scores), (n_words,))
+        if np.isnan(found).any() and np.isfinite(scores).all():
+            raise ComponentError(f"expected {n_words:,} real numbers, got {np.isnan(found).sum():,} NaN.")
+    except ComponentError as error:
+        where = f"the words of the {request.role}, for {described(request.item)}"
+        raise ComponentError(f"{explainer.signature}: attributions of {where}: {error}") from error
+    return found
+
+
+def checked_scores(metric: Metric, scores: object, items: Sequence[Item]) -> Floats:
+    """`scores` as float64[n], one per item. Raises ComponentError for another number of them, and for a NaN."""
+    found = scores_of(metric, scores, len(items))
+    lacking = np.flatnonzero(np.isnan(found))
+    if len(lacking):
+        raise ComponentError(f"{metric.signature}: no score for {described(items[lacking[0]])}.")
+    return found
+
+
+def scores_of(metric: Metric, values: object, *shape: int) -> Floats:
+    """A metric's scores as float64 of this shape, NaN among them. Raises ComponentError, as `real_numbers`."""
+    try:
+        return real_numbers(values, shape)
+    except ComponentError as error:
+        raise ComponentError(f"{metric.signature}: scores: {error}") from error
+
+
+def statistics_of(metric: Metric, items: Sequence[Item]) -> Floats:
+    """`Metric.statistics`. Raises ComponentError unless each of the n items has a row of real numbers."""
+    try:
+        found = real_numbers(metric.statistics(items), (len(items), None))
+        if np.isnan(found).any():
+            raise ComponentError("expected real numbers, got NaN.")
+    except ComponentError as error:
+        raise ComponentError(f"{metric.signature}: statistics: {error}") from error
+    return found
+
+
+def combined(metric: Metric, sums: Floats) -> Floats:
+    """`Metric.combine`. Raises ComponentError unless it gives one real number per row of sums."""
+    return scores_of(metric, metric.combine(sums), *np.shape(sums)[:-1])
+
+
+def whole_number(component: Metric | Explainer, count: object) -> int:
+    """A number of texts. Raises ComponentError for what is none."""
+    if not isinstance(count, numbers.Integral) or count < 0:
+        raise ComponentError(
+            f"{component.signature}: count_texts: expected a whole number of texts, got {shown(count)}."
+        )
+    return int(count)
+
+
+def real_numbers(values: object, shape: tuple[int | None, ...]) -> Floats:
+    """`values` as float64 of this shape; None stands for any length.
+
+    Raises ComponentError for another shape and for values that float64 would change: complex, masked, text, None.
+    """
+    try:
+        found = np.asarray(values)
+    except ValueError:
+        wrong = "rows of different lengths"
+    else:
+        if found.dtype.kind not in "biuf":
+            wrong = "None" if values is None else f"values of type {found.dtype}"
+        elif np.ma.is_masked(values):
+            wrong = "masked values"
+        elif found.shape != tuple(
+            have if want is None else want for have, want in zip_longest(found.shape, shape, fillvalue=-1)
+        ):
+            wrong = f"{len(found):,}" if found.ndim == 1 else f"an array of shape {found.shape}"
+        else:
+            return found.astype(np.float64, copy=False)
+    wanted = " × ".join("any number of" if length is None else f"{length:,}" for length in shape)
+    raise ComponentError(f"expected {wanted} real numbers, got {wrong}.")
+
+
+def described(item: Item) -> str:
+    """The texts of an item in words, for messages."""
+    return " and ".join(f"{role} {text!r}" for role, text in item.texts().items())
