@@ -1,7 +1,7 @@
 """Explaining without a metric: whole plans at once against one call of lime or shap per side.
 
 A score costs the same few nanoseconds everywhere, so that only explaining is timed. "library" is an ordinary call of
-lime or shap on one side, as a script without this package would write it; "backend=library" is ours driving it.
+lime or shap on one side, as a script without this package would write it.
 """
 
 from __future__ import annotations
@@ -81,17 +81,13 @@ bench = Bench(__doc__, rounds=7, words={"type": int, "nargs": "+", "default": [1
 for n in bench.options.words:
     words = tuple(f"word{number}" for number in range(n))
     shap = Shap(algorithm="permutation")
-    for label, make, by_library, call in (
-        ("lime", Lime(), Lime(backend="library"), lime_call),
-        ("shap", shap, Shap(backend="library", algorithm="permutation"), shap_call),
-    ):
+    for label, make, call in (("lime", Lime(), lime_call), ("shap", shap, shap_call)):
         ways = {
             "batched": ours(make, words),
             "texts written": rendering(make, words),
-            "backend=library": ours(by_library, words),
             "library": call(words),
         }
-        repeats = {name: SLOW if "library" in name else QUICK for name in ways}
+        repeats = {name: SLOW if name == "library" else QUICK for name in ways}
         bench.compare(f"{label}, {n} words", ways, repeats=repeats)
     bench.compare(f"erasure, {n} words", {"batched": ours(Erasure(), words)}, repeats={"batched": QUICK})
 sys.exit(bench.finish())

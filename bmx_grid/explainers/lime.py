@@ -3,27 +3,32 @@
 Follows `lime` 0.2: the number of hidden words is uniform on 1..n, which ones a draw without
 replacement; a sample weighs sqrt(exp(-d^2 / width^2)) with d = 100 x its cosine distance from the
 full side; the attributions are the coefficients of a ridge regression with intercept. Here all
-samples are drawn and solved at once; `backend="library"` lets lime do it, on the same draws.
+samples are drawn and solved at once; on the same masks lime itself finds the same to about 1e-15.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError
-from bmx_grid.explainers import lime_library
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.threads import one_blas_thread
 from bmx_grid.identity import identity
 from bmx_grid.words.perturbation import Plan
 
-_LIBRARY_ONLY = {"feature_selection": "none", "num_features": None, "bow": False, "distance_metric": "cosine"}
-
+# Options of earlier versions, part of every identity since: cached attributions and recipes stay valid.
+_GONE = {
+    "backend": "batched",
+    "feature_selection": "none",
+    "num_features": None,
+    "bow": False,
+    "distance_metric": "cosine",
+}
 MOST_SAMPLES = 1_000_000  # per side: each is a text to score
 
 
@@ -35,13 +40,8 @@ class Lime(Explainer):
     kernel_width: in hundredths of cosine distance; the larger, the more a far sample counts.
     alpha: strength of the ridge penalty.
     mask: the text in place of a hidden word.
-    backend: "batched", or "library" for lime itself; equal to about 1e-15 for the same generator.
-    Only with backend="library", named as in lime:
-    feature_selection, num_features: how lime chooses words, and how many (None: all); the others get 0.
-    bow: repeated words are one feature, deleted together, and each occurrence gets its coefficient.
-    distance_metric: the distance behind a sample's weight.
 
-    Raises ConfigError for values that cannot be used together.
+    Raises ConfigError for a value out of range.
     """
 
     stochastic: ClassVar[bool] = True
@@ -50,11 +50,6 @@ class Lime(Explainer):
     kernel_width: float = identity(25.0)
     alpha: float = identity(1.0)
     mask: str = identity("UNKWORDZ")
-    backend: Literal["batched", "library"] = identity("batched")
-    feature_selection: lime_library.FeatureSelection = identity("none")
-    num_features: int | None = identity(None)
-    bow: bool = identity(False)
-    distance_metric: lime_library.DistanceMetric = identity("cosine")
 
     def __post_init__(self) -> None:
         if not 2 <= self.num_samples <= MOST_SAMPLES:
@@ -65,25 +60,17 @@ class Lime(Explainer):
         for name in ("kernel_width", "alpha"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise ConfigError(f"lime.{name}: expected a number above 0, got {getattr(self, name)}.")
-        if self.num_features is not None and self.num_features < 1:
-            raise ConfigError(f"lime.num_features: expected at least 1, or null for all, got {self.num_features}.")
-        if self.backend == "batched":
-            for name, default in _LIBRARY_ONLY.items():
-                if getattr(self, name) != default:
-                    raise ConfigError(f"lime.{name}={getattr(self, name)} needs lime itself: set backend=library too.")
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Settings, those that are gone among them."""
+        return {**super().fingerprint(), **_GONE}
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """num_samples texts, the first unperturbed."""
-        if self.backend == "library":
-            return lime_library.plan(
-                words, draw_masks(lime_library.count_features(words, self.bow), self.num_samples, rng), self._options
-            )
         return Plan(words, keep=draw_masks(len(words), self.num_samples, rng), replacement=self.mask)
 
     def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """float64[n] coefficients, from the float64[num_samples] scores of the plan; 0 where no score differs."""
-        if self.backend == "library":
-            return lime_library.attribute(plan, scores, self._options)
         assert plan.keep is not None
         with one_blas_thread():
             return solve(plan.keep, scores, self.kernel_width, self.alpha)
@@ -91,18 +78,6 @@ class Lime(Explainer):
     def count_texts(self, n_words: int) -> int:
         """num_samples at any length."""
         return self.num_samples
-
-    @property
-    def _options(self) -> lime_library.Options:
-        return lime_library.Options(
-            kernel_width=self.kernel_width,
-            alpha=self.alpha,
-            replacement="" if self.bow else self.mask,
-            feature_selection=self.feature_selection,
-            num_features=self.num_features,
-            bow=self.bow,
-            distance_metric=self.distance_metric,
-        )
 
 
 def draw_masks(n: int, num_samples: int, rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 Follows `shap` 0.51: up to 7 words every mask is scored; above, antithetic permutations, each adding
 the words in its order and taking them away in the same order, as many as `max_evals` has room for.
-Here all masks of a side are planned at once; `backend="library"` lets shap do it, on the same draws.
+Here all masks of a side are planned at once; on the same draws shap itself finds the same to about 1e-15.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError, ExplainError
-from bmx_grid.explainers import shap_library
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.threads import one_blas_thread
 from bmx_grid.identity import identity
 from bmx_grid.wording import counted
 from bmx_grid.words.perturbation import Plan
 
+_Algorithm = Literal["exact", "permutation"]
 _MOST_EXACT = 15  # words; 32,768 masks
 _MOST_EVALS = 1_000_000  # per side: each is a text to score
 
@@ -38,11 +38,9 @@ class Shap(Explainer):
         so that its values are less precise than those of shorter sides.
     exact_up_to: words up to which all 2^n masks are scored, whatever max_evals says.
     mask: the text in place of a hidden word.
-    backend: "batched", or "library" for shap itself; equal to about 1e-15 for the same generator.
-    algorithm: "auto" goes by exact_up_to; "exact" and "permutation" at any length; "kernel" and
-        "partition" (Owen values over halves, quarters, ... of the side) only with backend="library".
+    algorithm: "auto" goes by exact_up_to; "exact" and "permutation" at any length.
 
-    Raises ConfigError for values that cannot be used together.
+    Raises ConfigError for a value out of range.
     """
 
     stochastic: ClassVar[bool] = True
@@ -50,8 +48,7 @@ class Shap(Explainer):
     max_evals: int = identity(500)
     exact_up_to: int = identity(7)
     mask: str = identity("UNKWORDZ")
-    backend: Literal["batched", "library"] = identity("batched")
-    algorithm: shap_library.Choice = identity("auto")
+    algorithm: Literal["auto", "exact", "permutation"] = identity("auto")
     long_sides: Literal["refuse", "one_order"] = identity("refuse")
 
     def __post_init__(self) -> None:
@@ -61,15 +58,16 @@ class Shap(Explainer):
             )
         if not 0 <= self.exact_up_to <= _MOST_EXACT:
             raise ConfigError(f"shap.exact_up_to: expected 0 to {_MOST_EXACT} words, got {self.exact_up_to}.")
-        if self.backend == "batched" and self.algorithm in ("kernel", "partition"):
-            raise ConfigError(f"shap.algorithm={self.algorithm} needs shap itself: set backend=library too.")
 
     def fingerprint(self) -> dict[str, Any]:
-        """Settings; `long_sides` only where it differs from shap: results from before this option stay valid."""
+        """Settings as in earlier versions, so that cached attributions and recipes stay valid.
+
+        An option that is gone is among them, and `long_sides` only where it differs from shap.
+        """
         found = super().fingerprint()
-        if self.long_sides == "refuse":
-            del found["long_sides"]
-        return found
+        algorithm, long_sides = found.pop("algorithm"), found.pop("long_sides")
+        kept = {} if long_sides == "refuse" else {"long_sides": long_sides}
+        return {**found, "backend": "batched", "algorithm": algorithm, **kept}
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """The side unchanged, fully masked, and every mask between that the algorithm asks for.
@@ -79,8 +77,6 @@ class Shap(Explainer):
         n, algorithm = len(words), self._algorithm(len(words))
         self._check(n, algorithm)
         seed = int(rng.integers(2**32))
-        if self.backend == "library":
-            return shap_library.plan(words, algorithm, self._evals(n), seed, self.mask)
         if algorithm == "exact":
             return Plan(words, keep=all_masks(n), replacement=self.mask)
         orders = draw_orders(n, self._evals(n) // (2 * n + 1), seed)
@@ -89,27 +85,23 @@ class Shap(Explainer):
     def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """float64[n] Shapley values, from the float64[K] scores of the plan."""
         algorithm = self._algorithm(len(plan.words))
-        if self.backend == "library":
-            return shap_library.attribute(plan, scores, algorithm, self._evals(len(plan.words)))
         if algorithm == "exact":
             with one_blas_thread():
                 return np.asarray(exact_weights(len(plan.words)) @ (scores - scores[0]))
         return permutation_values(plan.design, scores)
 
     def count_texts(self, n_words: int) -> int:
-        """2^n where exact, else 2 for the ends and 2 (n - 1) per permutation; more with backend="library".
+        """2^n where exact, else 2 for the ends and 2 (n - 1) per permutation.
 
         Raises ExplainError for a side too long for the algorithm.
         """
         algorithm = self._algorithm(n_words)
         self._check(n_words, algorithm)
-        if self.backend == "library":
-            return shap_library.count_texts(n_words, algorithm, self._evals(n_words))
         if algorithm == "exact":
             return int(2**n_words)
         return 2 + 2 * (n_words - 1) * (self._evals(n_words) // (2 * n_words + 1))
 
-    def _algorithm(self, n: int) -> shap_library.Algorithm:
+    def _algorithm(self, n: int) -> _Algorithm:
         if self.algorithm == "auto":
             return "exact" if n <= self.exact_up_to else "permutation"
         return self.algorithm
@@ -120,18 +112,18 @@ class Shap(Explainer):
             return max(self.max_evals, 2 * n + 1)
         return self.max_evals
 
-    def _check(self, n: int, algorithm: shap_library.Algorithm) -> None:
+    def _check(self, n: int, algorithm: _Algorithm) -> None:
         if algorithm == "exact" and n > _MOST_EXACT:
             raise ExplainError(
                 f"exact Shapley values of {n} words need 2^{n} texts; explainer.shap.algorithm=exact goes up to "
                 f"{_MOST_EXACT} words: use algorithm=auto."
             )
-        least = shap_library.least_evals(n, algorithm)
-        if self._evals(n) < least:
-            other = ", or set explainer.shap.long_sides=one_order" if algorithm == "permutation" else ""
+        least = 2 * n + 1
+        if algorithm == "permutation" and self._evals(n) < least:
             raise ExplainError(
-                f"a side of {counted(n, 'word')} takes at least {least} scores (shap, {algorithm}), and "
-                f"explainer.shap.max_evals is {self.max_evals}: raise it to {least} or more{other}."
+                f"a side of {counted(n, 'word')} takes at least {least} scores (shap, permutation), and "
+                f"explainer.shap.max_evals is {self.max_evals}: raise it to {least} or more, or set "
+                "explainer.shap.long_sides=one_order."
             )
 
 

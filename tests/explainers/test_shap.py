@@ -1,6 +1,6 @@
 """SHAP against Shapley values by definition and against the library shap."""
 
-from itertools import permutations, product
+from itertools import permutations
 from math import factorial
 
 import numpy as np
@@ -39,11 +39,10 @@ def mean_over_orders(words, orders):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
-@pytest.mark.parametrize("backend", ["batched", "library"])
-def test_short_sides_get_shapley_values_by_definition(n, backend):
+def test_short_sides_get_shapley_values_by_definition(n):
     orders = list(permutations(range(n)))
     assert len(orders) == factorial(n)
-    assert explained(Shap(backend=backend), side(n))[1] == pytest.approx(mean_over_orders(side(n), orders), abs=1e-13)
+    assert explained(Shap(), side(n))[1] == pytest.approx(mean_over_orders(side(n), orders), abs=1e-13)
 
 
 def test_long_sides_get_the_mean_over_drawn_orders_and_their_reverses():
@@ -61,101 +60,34 @@ def test_a_word_that_matters_alone_gets_its_whole_effect():
 
 
 @pytest.mark.parametrize("words", SIDES.values(), ids=SIDES.keys())
-@pytest.mark.parametrize("backend", ["batched", "library"])
-def test_attributions_add_up_to_what_the_words_bring_together(words, backend):
+def test_attributions_add_up_to_what_the_words_bring_together(words):
     full, empty = value(words, set(range(len(words)))), value(words, set())
-    assert explained(Shap(backend=backend), words)[1].sum() == pytest.approx(full - empty, abs=1e-12)
+    assert explained(Shap(), words)[1].sum() == pytest.approx(full - empty, abs=1e-12)
 
 
 @pytest.mark.parametrize("words", SIDES.values(), ids=SIDES.keys())
-@pytest.mark.parametrize("algorithm", ["auto", "permutation"])
-def test_both_backends_ask_for_the_same_texts_and_find_the_same(words, algorithm):
-    plan, batched = explained(Shap(algorithm=algorithm), words, seed=5)
-    library_plan, library = explained(Shap(algorithm=algorithm, backend="library"), words, seed=5)
-    assert set(library_plan.render()) == set(plan.render())
-    assert np.abs(batched - library).max() <= 1e-12
+def test_shap_itself_on_its_own_random_stream(words):
+    from shap.explainers import Exact, Permutation
 
-
-@pytest.mark.parametrize("n", [8, 25])
-def test_shap_itself_on_its_own_random_stream(n):
-    from shap.explainers import Permutation
-
-    words, seed = side(n), int(generator(6).integers(2**32))
+    n, seed = len(words), int(generator(6).integers(2**32))
     state = np.random.get_state()  # noqa: NPY002
 
     def masker(mask, row):
         return (np.array([join_words([word if kept else "UNKWORDZ" for word, kept in zip(words, mask, strict=True)])]),)
 
-    explainer = Permutation(hash_scores, masker, seed=seed)
-    expected = explainer(np.ones((1, n)), max_evals=500, silent=True).values[0]
+    if n <= 7:
+        expected = Exact(hash_scores, masker)(np.ones((1, n)), max_evals=2**n, silent=True).values[0]
+    else:
+        explainer = Permutation(hash_scores, masker, seed=seed)
+        expected = explainer(np.ones((1, n)), max_evals=500, silent=True).values[0]
     np.random.set_state(state)  # noqa: NPY002
     assert np.abs(explained(Shap(), words, seed=6)[1] - expected).max() <= 1e-12
 
 
-def test_both_backends_agree_on_real_segments_with_sentence_bleu(data_dir):
-    from sacrebleu.metrics import BLEU
-
-    from bmx_grid.configure import build, load_option
-    from bmx_grid.datasets.base import DatasetReader
-    from bmx_grid.words.text import split_words
-
-    bleu = BLEU(smooth_method="add-k", effective_order=True)
-    reader = build(load_option("dataset", "wmt17"), DatasetReader, "dataset.wmt17")
-    segments = sorted(reader.read(data_dir, "de-en").segments, key=lambda segment: len(segment.hypothesis))
-    worst = 0.0
-    for row, segment in enumerate(segments[::10]):  # 56 segments, from the shortest to the longest
-        words = split_words(segment.hypothesis)
-        known = {}
-        found = []
-        for explainer in (Shap(), Shap(backend="library")):
-            plan = explainer.plan(words, generator(row))
-            for text in plan.render():
-                if text not in known:
-                    known[text] = bleu.sentence_score(text, [segment.reference]).score / 100
-            found.append(explainer.attribute(plan, np.array([known[text] for text in plan.render()])))
-        worst = max(worst, np.abs(found[0] - found[1]).max())
-    assert worst <= 1e-12
-
-
-def tree_orders(first, after):
-    """All orders of the words first..after-1 in which the halves of every node stay together."""
-    if after - first == 1:
-        return [[first]]
-    middle = (first + after + 1) // 2
-    halves = list(product(tree_orders(first, middle), tree_orders(middle, after)))
-    return [a + b for a, b in halves] + [b + a for a, b in halves]
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 6])
-def test_partition_gives_owen_values_over_halves(n):
-    found = explained(Shap(backend="library", algorithm="partition"), side(n))[1]
-    assert found == pytest.approx(mean_over_orders(side(n), tree_orders(0, n)), abs=1e-12)
-
-
-@pytest.mark.parametrize("n", [1, 2, 6, 8])
-def test_kernel_with_room_for_every_mask_is_exact(n):
-    found = explained(Shap(backend="library", algorithm="kernel"), side(n))[1]
-    assert found == pytest.approx(explained(Shap(algorithm="exact"), side(n))[1], abs=1e-9)
-
-
-@pytest.mark.parametrize(("algorithm", "n"), [("kernel", 25), ("partition", 20)])
-def test_sampled_algorithms_of_the_library_replay_themselves(algorithm, n):
-    explainer = Shap(backend="library", algorithm=algorithm, max_evals=600)
-    plan, found = explained(explainer, side(n))
-    assert len(plan) <= explainer.count_texts(n) <= 602
-    full, empty = value(side(n), set(range(n))), value(side(n), set())
-    assert found.sum() == pytest.approx(full - empty, abs=1e-12)
-    assert explained(explainer, side(n))[1].tobytes() == found.tobytes()
-
-
-ALGORITHMS = [("batched", "auto"), ("batched", "exact"), ("batched", "permutation")]
-ALGORITHMS += [("library", name) for name in ("auto", "exact", "permutation", "partition")]
-
-
-@pytest.mark.parametrize(("backend", "algorithm"), ALGORITHMS)
+@pytest.mark.parametrize("algorithm", ["auto", "exact", "permutation"])
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 13])
-def test_texts_are_announced(backend, algorithm, n):
-    explainer = Shap(algorithm=algorithm, backend=backend)
+def test_texts_are_announced(algorithm, n):
+    explainer = Shap(algorithm=algorithm)
     assert len(explainer.plan(side(n), generator(0))) == explainer.count_texts(n)
 
 
@@ -179,11 +111,7 @@ def test_no_mask_is_asked_for_twice_where_all_are_known():
             "250 words takes at least 501 .* raise it to 501 or more, or set .*long_sides=one_order",
             id="too long",
         ),
-        pytest.param({"backend": "library"}, 250, "raise it to 501 or more", id="too long for the library"),
         pytest.param({"algorithm": "exact"}, 16, r"16 words need 2\^16 texts", id="exact"),
-        pytest.param(
-            {"algorithm": "partition", "backend": "library"}, 30, "takes at least .* raise it to", id="partition"
-        ),
     ],
 )
 def test_sides_that_are_too_long_are_refused_with_the_way_out(settings, n, message):
@@ -195,18 +123,15 @@ def test_the_way_out_works():
     assert len(explained(Shap(max_evals=501), side(250))[1]) == 250
 
 
-@pytest.mark.parametrize("backend", ["batched", "library"])
-def test_a_side_that_is_too_long_can_take_one_order_and_says_so(backend):
-    lenient = Shap(long_sides="one_order", backend=backend)
+def test_a_side_that_is_too_long_can_take_one_order_and_says_so():
+    lenient = Shap(long_sides="one_order")
     plan, found = explained(lenient, side(300))
-    assert len(plan) == lenient.count_texts(300) == 600 + (backend == "library")
+    assert len(plan) == lenient.count_texts(300) == 600
     scores = hash_scores(plan.render())
-    assert found.sum() == pytest.approx(
-        hash_scores([" ".join(side(300))])[0] - scores[1 if backend == "batched" else 0]
-    )
+    assert found.sum() == pytest.approx(hash_scores([" ".join(side(300))])[0] - scores[1])
     assert "long_sides" in lenient.fingerprint() and "long_sides" not in Shap().fingerprint()
     for n in (3, 20, 249):  # sides that fit are explained as ever
-        same = [explained(one, side(n))[1].tolist() for one in (lenient, Shap(backend=backend))]
+        same = [explained(one, side(n))[1].tolist() for one in (lenient, Shap())]
         assert same[0] == same[1]
 
 
@@ -215,7 +140,6 @@ def test_a_side_that_is_too_long_can_take_one_order_and_says_so(backend):
     [
         pytest.param({"max_evals": 2}, "max_evals: expected at least 3", id="no evaluation"),
         pytest.param({"exact_up_to": 30}, "exact_up_to: expected 0 to 15", id="exact without end"),
-        pytest.param({"algorithm": "kernel"}, "algorithm=kernel needs shap itself: set backend=library", id="kernel"),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(settings, message):

@@ -79,7 +79,7 @@ KEYS = (
     *("grid", "grid.p", "grid.p.start", "grid.p.stop", "grid.p.step", "grid.w", "grid.w[0]", "grid.side"),
     *("grid.correlation", "grid.fixed", "grid.fixed.lime", "grid.fixed.lime.w", "grid.fixed.shap.p", "grid.max_points"),
     *("metric.sentence_bleu.tokenize", "metric.sentence_bleu.smooth_value", "metric.sentence_bleu._target_"),
-    *("explainer.lime.num_samples", "explainer.lime.kernel_width", "explainer.lime.backend", "explainer.lime"),
+    *("explainer.lime.num_samples", "explainer.lime.kernel_width", "explainer.lime.mask", "explainer.lime"),
     *("dataset.sample.language_pairs", "dataset.sample.name", "dataset.sample", "executor.n_jobs", "executor._target_"),
     *("tracking.uri", "tracking.experiment", "aggregation._target_", "hydra.run.dir", "hydra.sweep.dir"),
     *("hydra.job.name", "hydra.verbose", "hydra.mode", "hydra.output_subdir", "hydra.searchpath", "hydra.callbacks"),
