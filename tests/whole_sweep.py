@@ -296,7 +296,7 @@ def of_analysis(analysis):
         made.append(section(title, one.header, rows, notes))
     keys = []
     for key, value in plain(analysis).items():
-        if key == "headline" or key.endswith("_in_words"):
+        if key in ("headline", "answers", "legend", "not_judged") or key.endswith("_in_words"):
             made.append(section(key, ("sentence",), [[one] for one in once(value)]))
         else:
             inside = list(leaves(value))

@@ -1,17 +1,17 @@
-"""An analysis as plain keys and values, for analysis.json; undefined numbers are null."""
+"""An analysis as plain keys and values, for JSON; undefined numbers are null."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from bmx_grid.analysis import verdicts
-from bmx_grid.analysis.base import KEY
+from bmx_grid.analysis.base import KEY, Table
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.errors import ConfigError
 
@@ -31,6 +31,15 @@ def to_json(analysis: Analysis) -> str:
         else:
             lines.append(f" {_compact(key)}: {_compact(value)}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def table_json(tables: Iterable[Table]) -> str:
+    """Rows by the name of each table."""
+    rows = {
+        table.stem: [{name: cell.value for name, cell in zip(table.header, row, strict=True)} for row in table.rows]
+        for table in tables
+    }
+    return f"{json.dumps(as_plain(rows), ensure_ascii=False, allow_nan=False, indent=1)}\n"
 
 
 def plain(analysis: Analysis) -> Plain:

@@ -14,9 +14,9 @@ import numpy as np
 
 from bmx_grid.analysis.table import FACTORS, GridTable, Setting
 from bmx_grid.evaluations.tests_of import Band, TestsOfSetting
+from bmx_grid.sweep.output import table_path
 from bmx_grid.sweep.results import SettingResult
 
-BESIDE = "settings.parquet"
 COLUMNS = (*FACTORS, "correlation", "aggregation", "baseline", "n_segments", "n_used")
 EQUAL = 1e-12  # baselines of the same run: written twice from one number
 
@@ -81,7 +81,7 @@ def is_of(table: GridTable, folder: Path) -> bool:
 
 
 def _rows_of(table: GridTable, folder: Path) -> dict[Setting, dict[str, Any]] | None:
-    rows = _rows(folder / BESIDE)
+    rows = _rows(table_path(folder, "settings"))
     if rows is None:
         return None
     for setting, baseline in zip(table.settings, table.baseline.tolist(), strict=True):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bmx_grid.analysis.basis import is_of
 from bmx_grid.analysis.table import FACTORS, GridTable
 from bmx_grid.errors import DataError
+from bmx_grid.sweep.output import table_path
 from bmx_grid.wording import first_line
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def frames_beside(table: GridTable) -> dict[str, pd.DataFrame]:
     found: dict[str, pa.Table] = {}
     for name in TABLES:
         try:
-            with pq.ParquetFile(folder / f"{name}.parquet") as file:
+            with pq.ParquetFile(table_path(folder, name)) as file:
                 if file.metadata.num_rows <= MOST_ROWS and set(FACTORS[:2]) <= set(file.schema_arrow.names):
                     found[name] = file.read()
         except (OSError, pa.ArrowException):  # absent or damaged: of no use

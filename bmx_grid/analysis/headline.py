@@ -1,4 +1,4 @@
-"""What was found: the verdicts, then counts in a few sentences, one small table and about ten numbers."""
+"""What was found: the answer, then counts in a few sentences, a small table and about ten numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmx_grid.analysis import best, fixed, plausibility, single_gains, tested, transfer, verdicts, words
-from bmx_grid.analysis.base import Cell, Table, point_cells, working
+from bmx_grid.analysis.base import Cell, Table, point_cells, working, written
 from bmx_grid.analysis.fixed import Fixed
 from bmx_grid.analysis.gains import CLUSTERED, COUNTED, COUNTS, SURE, GainSummary, share, summarise
 from bmx_grid.analysis.given import Given
@@ -23,16 +23,14 @@ SHARE = "Share better: of the settings with a defined gain."
 
 @dataclass(frozen=True, eq=False)
 class Headline:
-    """headline: sentences, the verdicts first; headline_numbers: the numbers behind them, NaN where undefined.
+    """counts: sentences on the gains at one (w, p) per explainer; headline_numbers: NaN where undefined.
 
-    leads: the sentences of verdicts, then of words; counts: those after them. better: by explainer, and "all", the
-    share of settings that get better.
+    leads: the answer, as it is said everywhere. better: by explainer, and "all", the share of settings that get better.
     """
 
-    headline: Sequence[str]
     headline_numbers: Mapping[str, float]
+    counts: Sequence[str] = written("headline")
     leads: Sequence[str] = working()
-    counts: Sequence[str] = working()
     better: Mapping[str, MeanOfClusters] = working()
     fixed: Fixed = working()
     transfers: Transfers = working()
@@ -45,9 +43,20 @@ def compute(given: Given) -> Headline:
     shares = _shares(given, at)
     counts = _sentences(given, at, transfers, shares["all"])
     numbers = _numbers(given, at, transfers, n_tied, counted_gains)
+    return Headline(numbers, counts, answer(given), shares, at, transfers)
+
+
+def answer(given: Given, most: int | None = None) -> list[str]:
+    """The answer, said with the same words everywhere: verdicts, what they mean, what to do next, then words.
+
+    most: verdicts that are said; all of them for None.
+    """
+    found = given.ask(verdicts.compute)
+    more = 0 if most is None else len(found.answers) - most
+    lines = [*found.answers[:most], *([f"{more} more in report.html"] if more > 0 else [])]
+    lines += [*found.not_judged, *found.legend, *([found.next_steps] if found.next_steps else [])]
     of_words = *given.ask(words.compute).words_in_words, *given.ask(plausibility.compute).plausibility_in_words
-    leads = [*given.ask(verdicts.compute).verdicts_in_words, *of_words]
-    return Headline([*leads, *counts], numbers, leads, counts, shares, at, transfers)
+    return [*lines, *of_words]
 
 
 def tables(result: Headline) -> Sequence[Table]:
@@ -113,7 +122,7 @@ def _sentences(given: Given, at: Fixed, transfers: Transfers, shown: MeanOfClust
     between = f", {all_of.unchanged} gain no more than 0.00001" if all_of.unchanged else ""
     found = [
         f"At one (w, p) per explainer, {origins}: {all_of.better} of {counted(all_of.n, 'setting')} are better, "
-        f"{all_of.worse} equal or worse{between}{_share(shown)}. The mean gain in correlation is "
+        f"{all_of.worse} equal or worse{between}{_share(shown)}. Their mean gain in correlation is "
         f"{number(all_of.mean_gain, '+.5f')}{_interval(all_of)}. {_by_pair(all_of)}"
     ]
     if math.isfinite(all_of.max_gain):
@@ -167,15 +176,16 @@ def _share(found: MeanOfClusters) -> str:
 
 def _interval(gains: GainSummary) -> str:
     if math.isnan(gains.mean_low):
-        return ", without an interval: it needs 3 clusters, a data set and language pair each"
+        return ", without an interval: it needs 3 language pairs"
     return _mean(gains).removeprefix(number(gains.mean_gain, "+.5f"))
 
 
 def _by_pair(gains: GainSummary) -> str:
     """Settings of a language pair share its segments: the sign test counts pairs."""
     return (
-        f"Settings of one data set and language pair share its segments: of {counted(gains.clusters, 'such cluster')}, "
-        f"{gains.clusters_better} have a mean gain above 0 (one-sided sign test p = {number(gains.sign_p, '.3g')})."
+        f"Settings of one language pair share its segments: {gains.clusters_better} of "
+        f"{counted(gains.clusters, 'language pair')} have a mean gain above 0 (one-sided sign test p = "
+        f"{number(gains.sign_p, '.3g')})."
     )
 
 

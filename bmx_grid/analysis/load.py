@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis.rectangle import common_grid
 from bmx_grid.analysis.table import FACTORS, Floats, GridTable, LeftOut, Setting, left_out
 from bmx_grid.errors import DataError, DataMissingError, unknown
 from bmx_grid.measures.grid import Words
 from bmx_grid.segments import check_name
+from bmx_grid.sweep.output import table_path
 from bmx_grid.wording import counted, factor_in_words, first_line, visible
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ def load_table(path: Path, side: str | None = None) -> GridTable:
 
     side: which side to take where the table holds several. Raises DataError, DataMissingError.
     """
-    file = path / "grid.parquet" if path.is_dir() else path
+    file = table_path(path, "grid") if path.is_dir() else path
     if not file.is_file():
         raise DataMissingError(
             f"there is no results table {file}; give a Parquet or CSV file, or the output folder of a sweep."
         )
-    return from_arrow(_read(file), side, str(file))
+    return from_arrow(_read(file), side, str(path))
 
 
 def _read(file: Path) -> pa.Table:
@@ -61,10 +61,9 @@ def _read(file: Path) -> pa.Table:
 def from_arrow(table: pa.Table, side: str | None = None, origin: str = "the table") -> GridTable:
     """A results table of the columns dataset, language_pair, metric, explainer, side, w, p, correlation, in any order.
 
-    The grid is the rectangle of p and w that most settings fill; settings with holes in it or without w = 1 are left
-    out, as are points beside it, and recorded. Rows given twice with the same value count once.
+    Settings without one defined correlation of the metric alone are left out, and recorded.
     Raises DataError for missing columns, names that are empty or cannot be part of file names, impossible numbers,
-    several sides, contradicting rows, and where nothing is left.
+    several sides, points that are missing or given twice, and where nothing is left.
     """
     origin = visible(origin)
     missing = [name for name in (*NAMES, *NUMBERS) if name not in table.column_names]
@@ -97,16 +96,9 @@ def from_arrow(table: pa.Table, side: str | None = None, origin: str = "the tabl
         )
     cells = (codes * len(p) + p_codes) * len(w) + w_codes
     cube = np.full(shape, np.nan)
-    cube.reshape(-1)[cells] = values = _correlations(table, origin)
-    if len(cells) == cube.size and np.array_equal(cells, np.arange(len(cells))):
-        present = None  # the rows of a sweep, as they were written
-    else:
-        counts = np.bincount(cells, minlength=cube.size)
-        records += _repeats(counts, cells, values, cube, settings, p, w, origin)
-        present = counts.reshape(shape) > 0
-    if present is not None and not present.all():
-        settings, p, w, cube, apart = common_grid(settings, p, w, cube, present, origin)
-        records += apart
+    cube.reshape(-1)[cells] = _correlations(table, origin)
+    if not (len(cells) == cube.size and np.array_equal(cells, np.arange(len(cells)))):  # as a sweep writes its rows
+        _check_points(cells, settings, p, w, origin)
     found = GridTable(settings, p, w, cube, chosen, (), origin)
     return _checked(found, records)
 
@@ -204,31 +196,31 @@ def _correlations(table: pa.Table, origin: str) -> Floats:
     return values
 
 
-def _repeats(
-    counts: NDArray[np.intp],
-    cells: NDArray[np.intp],
-    values: Floats,
-    cube: Floats,
-    settings: tuple[Setting, ...],
-    p: Floats,
-    w: Floats,
-    origin: str,
-) -> list[LeftOut]:
-    """Rows given more than once. Raises DataError where they disagree."""
+def _check_points(cells: NDArray[np.intp], settings: tuple[Setting, ...], p: Floats, w: Floats, origin: str) -> None:
+    """Raise DataError for a point that is given twice, or that a setting lacks and another has."""
+    if not (w == 1).any():
+        return  # GridTable says what is wrong
+    n_points = len(p) * len(w)
+    counts = np.bincount(cells, minlength=len(settings) * n_points)
     repeated = np.flatnonzero(counts > 1)
-    if not len(repeated):
-        return []
-    kept = cube.ravel()[cells]
-    differs = ~((values == kept) | (np.isnan(values) & np.isnan(kept)))
-    if differs.any():
-        row = int(np.flatnonzero(differs)[0])
-        where, n_differ = _point(int(cells[row]), settings, p, w), int(differs.sum())
+    if len(repeated):
+        first = int(repeated[0])
+        rows = np.flatnonzero(cells == first)[:2] + 1
+        more = f", and {counted(len(repeated) - 1, 'other point')} too" if len(repeated) > 1 else ""
         raise DataError(
-            f"{origin}: {counted(n_differ, 'row')} contradict{'s' if n_differ == 1 else ''} others, first {where}: "
-            f"{values[row]:.6g} (row {row + 1}) and {kept[row]:.6g}; keep the rows of one run."
+            f"{origin}: {_point(first, settings, p, w)} is given {counts[first]} times, in rows {rows[0]} and "
+            f"{rows[1]}{more}; keep one row for each point of a setting."
         )
-    examples = tuple(_point(int(cell), settings, p, w) for cell in repeated[:3])
-    return [LeftOut("given more than once with the same value", int((counts[repeated] - 1).sum()), "row", examples)]
+    missing = np.flatnonzero(counts == 0)
+    if len(missing):
+        first = int(missing[0])
+        n_missing = int((missing // n_points == first // n_points).sum())
+        others = len(set((missing // n_points).tolist())) - 1
+        more = f", and {counted(others, 'other setting')} lack points, too" if others else ""
+        raise DataError(
+            f"{origin}: no row for {_point(first, settings, p, w)}: {n_missing:,} of {n_points:,} points of this "
+            f"setting are missing{more}. Run it again, or analyse tables of one grid each."
+        )
 
 
 def _point(cell: int, settings: tuple[Setting, ...], p: Floats, w: Floats) -> str:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bmx_grid.analysis.names import written
 from bmx_grid.analysis.verdict_rows import ShownVerdict, grouped, place_of
 from bmx_grid.evaluations.boost_evidence import COMBINED
 from bmx_grid.evaluations.verdicts import HURTS, NO_GAIN, TOO_LITTLE
@@ -17,17 +18,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PRECISE = 0.02  # half of an interval that tells a gain worth having
-MOST_METRICS = 10  # of which the same is said
+MOST_METRICS, MOST_STEPS = 5, 3  # that are named
 KEEP = "keep the metric as it is"
 RATE_MORE = "rate more segments: these are too few to judge a boost"
 
 
-def next_steps(rows: Sequence[ShownVerdict], boosts: pd.DataFrame | None) -> list[str]:
-    """What to do with each metric, in a sentence for those of which the same is said."""
+def next_steps(rows: Sequence[ShownVerdict], boosts: pd.DataFrame | None) -> str:
+    """What to do with each metric, in a sentence; "" without verdicts."""
     steps: dict[str, list[str]] = {}
     for own in grouped(rows, "metric"):
-        steps.setdefault(_step(own, boosts), []).append(own[0].metric)
-    return [f"{named(metrics, most=MOST_METRICS)}: {step}." for step, metrics in steps.items()]
+        steps.setdefault(_step(own, boosts), []).append(written(own[0].metric))
+    told = [f"{step} ({named(metrics, most=MOST_METRICS)})" for step, metrics in steps.items()]
+    return f"Next: {named(told, most=MOST_STEPS, separator='; ')}." if told else ""
 
 
 def _step(rows: Sequence[ShownVerdict], boosts: pd.DataFrame | None) -> str:
@@ -43,7 +45,7 @@ def _step(rows: Sequence[ShownVerdict], boosts: pd.DataFrame | None) -> str:
         same = [row for row in rows if (row.explainer, row.boost) == (first.explainer, first.boost)]
         helped = [place_of(row, same) for row in same if row.helps]
         where = f" on {', '.join(helped)}" if len(helped) < len(same) else ""
-        return f"use the recipe of {first.boost} with {first.explainer}{where}"
+        return f"use the recipe of {first.boost} with {written(first.explainer)}{where}"
     if all(row.verdict == HURTS for row in rows):
         return f"do not boost it, {KEEP}"
     if all(row.verdict in (TOO_LITTLE, NO_GAIN) for row in rows):
@@ -86,4 +88,5 @@ def _average(metric: str, boosts: pd.DataFrame | None) -> str:
     if not counts:
         return "an average of the metrics"
     (names, _), *_rest = counts.most_common(1)
+    names = tuple(map(written, names))
     return names[0] if len(names) == 1 else f"the average of {', '.join(names[:-1])} and {names[-1]}"

@@ -29,6 +29,7 @@ from bmx_grid.measures.resampling import (
     seeded_draws,
     weighted_correlations,
 )
+from bmx_grid.sweep.output import table_path
 from bmx_grid.wording import counted, telling_apart
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ BASE = "metric alone"
 SEGMENT = ["id", "system"]
 NUMBERS = ("r_a", "r_b", "gain_a", "gain_b", "difference", "low", "high")
 NOTE = (
-    "gain: over the metric alone of the same run; difference: gain of b less gain of a (of the metric alone: r of b "
-    "less r of a) on the segments that both runs rated and scored, with its 95 % interval by a bootstrap of clusters."
+    "gain: over the metric alone of the same run; difference: gain of b minus gain of a (of the metric alone: r of b "
+    "minus r of a) on the segments that both runs rated and scored, with its 95 % interval by a bootstrap of clusters."
 )
 
 
@@ -83,7 +84,7 @@ def side_by_side(
     """
     check_kind(correlation)
     if len(folders) < 2:
-        raise ConfigError("results: give two or more sweeps to set them beside each other: results=[A,B].")
+        raise ConfigError("give two or more sweeps to compare: analyse FOLDER FOLDER.")
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise ConfigError("results: the same folder is given twice.")
     names = telling_apart([folder.resolve() for folder in folders])
@@ -110,7 +111,7 @@ def side_by_side(
 
 def _scores(folder: Path) -> dict[tuple[str, ...], pd.DataFrame]:
     """The scores of each setting, by its names."""
-    path = folder / "scores.parquet"
+    path = table_path(folder, "scores")
     if not path.is_file():
         raise DataMissingError(f"there is no {path}; give the output folder of a finished sweep.")
     table = read_frame(path)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from bmx_grid.analysis.beside import Reached
+from bmx_grid.analysis.names import written
 from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.evaluations.boost_verdicts import ESTIMATES
 from bmx_grid.evaluations.intervals import CONFIDENCE
 from bmx_grid.evaluations.verdicts import HELPS, NO_GAIN
-from bmx_grid.wording import counted
 
 PAPERS_BOOST = "power_mean_grid"
 
@@ -64,32 +64,25 @@ class ShownVerdict:
         return f"{self.verdict}: {self.because}" if math.isnan(self.gain.gain) else self.verdict
 
     @property
-    def scope(self) -> str:
-        """On which segments."""
-        on = f"over {self.pairs} language pairs" if self.pairs > 1 else f"on {self.dataset} {self.language_pair}"
-        return f"{on}, {counted(self.n, 'segment')}"
-
-    @property
-    def gain_in_words(self) -> str:
-        """ "+0.004 [-0.012, +0.018]"; with the reason why a gain whose interval is above 0 is not shown."""
-        why = ""
-        if self.verdict == NO_GAIN and self.gain.low > 0:
-            corrected = f"not after the correction for {self.tried} verdicts"
-            why = f" ({'too small' if self.p_gain_holm <= 1 - CONFIDENCE else corrected})"
-        return f"{self.gain.in_words('+.3f')}{why}"
+    def doubt(self) -> str:
+        """Why a gain whose interval is above 0 is not shown; "" where it needs no reason."""
+        if self.verdict != NO_GAIN or not self.gain.low > 0:
+            return ""
+        tested = self.p_gain_holm <= 1 - CONFIDENCE
+        return "too small" if tested else f"not after the correction for {self.tried} verdicts"
 
 
 def what_of(row: ShownVerdict, among: Sequence[ShownVerdict]) -> str:
     """Explainer and metric, with the boost where there is another than the paper's."""
     boost = f" ({row.boost})" if any(one.boost != PAPERS_BOOST for one in among) else ""
-    return f"{row.explainer} on {row.metric}{boost}"
+    return f"{written(row.explainer)} on {written(row.metric)}{boost}"
 
 
 def place_of(row: ShownVerdict, among: Sequence[ShownVerdict]) -> str:
     """The language pair, with its data set where there are several."""
     several = len({one.dataset for one in among}) > 1 or row.language_pair == ALL
     pair = "" if row.language_pair == ALL else row.language_pair
-    return " ".join(part for part in (row.dataset if several else "", pair) if part)
+    return " ".join(part for part in (written(row.dataset) if several else "", pair) if part)
 
 
 def grouped(rows: Sequence[ShownVerdict], *names: str) -> Iterable[list[ShownVerdict]]:

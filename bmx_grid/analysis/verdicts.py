@@ -7,7 +7,6 @@ said instead, and that nothing was tested.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING
 from bmx_grid.analysis import fixed
 from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.given import Given
+from bmx_grid.analysis.names import written
 from bmx_grid.analysis.next_steps import next_steps
-from bmx_grid.analysis.points import PAPERS_DATASETS
 from bmx_grid.analysis.verdict_rows import ShownVerdict, grouped, place_of, what_of
 from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
 from bmx_grid.evaluations.boost_verdicts import DISTANCE, ESTIMATES, NOT_JUDGED
@@ -59,13 +58,17 @@ NOTES = (
 class Verdicts:
     """verdicts: on the widest scope of each boost, what helps first; published, other_datasets: further questions.
 
-    verdicts_in_words: a sentence per metric and explainer, then on further questions, what to do, and the legend.
+    answers: a line per metric and explainer, of the boost that gains most; legend: the verdicts that occur, a line
+    each; next_steps: what to do, in a sentence; not_judged: the boosts that cannot be made, a sentence per reason.
     """
 
     verdicts: Sequence[ShownVerdict]
     verdicts_published: Sequence[ShownVerdict]
     verdicts_other_datasets: Sequence[ShownVerdict]
-    verdicts_in_words: Sequence[str]
+    answers: Sequence[str]
+    legend: Sequence[str] = ()
+    next_steps: str = ""
+    not_judged: Sequence[str] = ()
 
 
 def compute(given: Given) -> Verdicts:
@@ -83,14 +86,12 @@ def compute(given: Given) -> Verdicts:
     declared, published, other = (
         _sorted(widest(frame[rows])) for rows in (~elsewhere, at[PUBLISHED], at[OTHER_DATASETS])
     )
-    in_sample = sorted(PAPERS_DATASETS & set(frame.loc[at[PUBLISHED], "dataset"]))
-    where = f"At the published points{f' (in-sample on {named(in_sample)})' if in_sample else ''}"
-    further = [*_further(where, published), *_further("Chosen on the other data sets instead", other)]
-    lacking = _not_judged([ShownVerdict.of(row) for row in frame[at[NOT_JUDGED]].to_dict("records")], declared)
+    not_judged = _not_judged([ShownVerdict.of(row) for row in frame[at[NOT_JUDGED]].to_dict("records")], declared)
+    answers = [_answer(same, declared) for same in grouped(declared, "metric", "explainer")]
+    shown = {row.verdict for row in declared}
+    legend = [f"{label}: {meaning}." for label, meaning in LEGEND.items() if label in shown]
     steps = next_steps(declared, given.frames.get("boosts"))
-    known = {row.verdict for row in (*declared, *published, *other)}
-    legend = [f"{label}: {meaning}." for label, meaning in LEGEND.items() if label in known]
-    return Verdicts(declared, published, other, [*_answers(declared), *lacking, *further, *steps, *legend])
+    return Verdicts(declared, published, other, answers, legend, steps, not_judged)
 
 
 def tables(result: Verdicts) -> Sequence[Table]:
@@ -125,47 +126,27 @@ def _sorted(frame: pd.DataFrame) -> list[ShownVerdict]:
     )
 
 
-def _answers(rows: Sequence[ShownVerdict]) -> list[str]:
-    """A sentence per metric and explainer: its first boost, then how many others have which verdict."""
-    sentences = []
-    for of_both in grouped(rows, "metric", "explainer"):
-        by_boost = list(grouped(of_both, "boost"))
-        others = Counter(_verdicts_of(same) for same in by_boost[1:])
-        tried = [f"{counted(count, 'other boost')}: {verdicts}" for verdicts, count in others.items()]
-        sentences.append(f"{what_of(of_both[0], rows)}: {'; '.join([_answer(by_boost[0]), *tried])}.")
-    return sentences
+def _answer(of_both: Sequence[ShownVerdict], among: Sequence[ShownVerdict]) -> str:
+    """The line of a metric and explainer: the boost that gains most, on each verdict where language pairs differ."""
+    best = next(iter(grouped(of_both, "boost")))
+    parts = [_part(same, among) for same in grouped(best, "label")]
+    length = best[0].estimates["length_gain"].gain
+    alone = f" (length alone {number(length, '+.3f')})" if len(best) == 1 and math.isfinite(length) else ""
+    return f"{what_of(best[0], among)}: {'; '.join(parts)}{alone}"
 
 
-def _answer(same: Sequence[ShownVerdict]) -> str:
-    """The verdict on one boost; on several scopes, with too few language pairs for a mean, those on each."""
-    if len(same) == 1:
-        return _on_one_scope(same[0])
-    by_label = list(grouped(same, "label"))
-    if len(by_label) == 1 and math.isnan(same[0].gain.gain):
-        return same[0].label
-    parts = []
-    for alike in by_label:
-        places = [place_of(row, same) for row in alike]
-        if math.isnan(alike[0].gain.gain):
-            parts.append(f"on {named(places)} {alike[0].label}")
-        else:
-            gains = [f"{place} {row.gain_in_words}" for place, row in zip(places, alike, strict=True)]
-            parts.append(f"{alike[0].label} on {', '.join(gains)}")
-    return "; ".join([*parts, f"{counted(sum(row.n for row in same), 'segment')} in all"])
-
-
-def _on_one_scope(row: ShownVerdict) -> str:
-    if math.isnan(row.gain.gain):
-        return row.label
-    length = row.estimates["length_gain"].gain
-    beside = f" (length alone {number(length, '+.3f')})" if math.isfinite(length) else ""
-    return f"{row.label}, {row.gain_in_words} {row.scope}{beside}"
-
-
-def _verdicts_of(same: Sequence[ShownVerdict]) -> str:
-    """The verdicts on one boost, "no gain shown or hurts, by language pair" where they differ."""
-    labels = list(dict.fromkeys(row.label for row in same))
-    return labels[0] if len(labels) == 1 else f"{' or '.join(labels)}, by language pair"
+def _part(same: Sequence[ShownVerdict], among: Sequence[ShownVerdict]) -> str:
+    """A verdict with its gain, the largest of several language pairs, and what it rests on."""
+    first = same[0]
+    segments = counted(sum(row.n for row in same), "segment")
+    if math.isnan(first.gain.gain):
+        return f"{first.label}, {named([place_of(row, among) for row in same])}"
+    pairs = counted(max(first.pairs, len(same)), "language pair")
+    remarks = [*([place_of(first, same)] if len(same) > 1 else []), *([first.doubt] if first.doubt else [])]
+    remark = f" ({', '.join(remarks)})" if remarks else ""
+    gain = f"{'at most ' if len(same) > 1 else ''}{first.gain.in_words('+.3f')}{remark}"
+    where = pairs if first.pairs > 1 or len(same) > 1 else place_of(first, among)
+    return f"{first.label}, {gain}, {where}, {segments}"
 
 
 def _not_judged(rows: Sequence[ShownVerdict], declared: Sequence[ShownVerdict]) -> list[str]:
@@ -182,32 +163,18 @@ def _not_judged(rows: Sequence[ShownVerdict], declared: Sequence[ShownVerdict]) 
     return sentences
 
 
-def _further(where: str, rows: Sequence[ShownVerdict]) -> list[str]:
-    """The verdicts on further points, in a sentence; none where there are none."""
-    several = len({(row.dataset, row.language_pair) for row in rows}) > 1
-    parts = []
-    for alike in grouped(rows, "label"):
-        names = [what_of(row, rows) + (f" for {place_of(row, rows)}" if several else "") for row in alike]
-        gains = [f"{name} {row.gain_in_words}" for name, row in zip(names, alike, strict=True)]
-        parts.append(f"{alike[0].label} ({named(gains)})")
-    return [f"{where}: {'; '.join(parts)}."] if parts else []
-
-
 def _untested(given: Given) -> list[str]:
     """Mean gains at the fixed points, and why there are no verdicts."""
     found = given.ask(fixed.compute)
-    said = []
+    told = []
     for name, one in found.fixed.items():
         if not one.gains.n:
             continue
         mean = with_interval(one.gains.mean_gain, one.gains.mean_low, one.gains.mean_high)
-        where = f"{name} at {point_in_words(one.used_w, one.used_p)}, {one.origin}"
-        said.append(f"{where}: the mean gain over {counted(one.gains.n, 'setting')} is {mean}.")
-    why = (
-        "No boost was judged on other segments: a sweep with evaluation=[grid,boosts] does so, and writes "
-        "verdicts.parquet beside its grid."
-    )
-    return [*said, why] if found.fixed else []
+        where = f"{written(name)} at {point_in_words(one.used_w, one.used_p)}, {one.origin}"
+        told.append(f"{where}: the mean gain over {counted(one.gains.n, 'setting')} is {mean}")
+    why = "No boost was judged on other segments: a sweep with evaluation=[grid,boosts] does so."
+    return [*told, why] if found.fixed else []
 
 
 def _cells(row: ShownVerdict) -> tuple[Cell, ...]:

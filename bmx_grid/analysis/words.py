@@ -182,7 +182,7 @@ def _sentence(found: Sequence[OfWords]) -> list[str]:
         kind = "finds" if auc.low > CHANCE else "misses" if auc.high < CHANCE else "open"
         said["random" if one.explainer == CONTROL else kind].append(f"{one.explainer} {_in_words(auc)}")
     parts = [
-        f"{words}: {named(said[kind], len(said[kind]))}"
+        f"{words}: {named(said[kind])}"
         for kind, words in (
             ("finds", "better than chance"),
             ("misses", "worse than chance"),

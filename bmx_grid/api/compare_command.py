@@ -27,8 +27,8 @@ from bmx_grid.datasets.tabular import MAX_BYTES
 from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.evaluations.verdicts import LEGEND
 from bmx_grid.measures.correlation import KINDS
-from bmx_grid.report.summary import WIDEST
-from bmx_grid.report.table import as_text, wrapped, write_tables
+from bmx_grid.report.table import as_text, wrapped, write_table
+from bmx_grid.report.terminal import WIDEST
 from bmx_grid.terminal import command
 from bmx_grid.wording import counted, visible, with_interval
 
@@ -113,7 +113,8 @@ def _run(parsed: argparse.Namespace) -> str:
         )
     tables = [one for one in (agreement(found), differences(found), judged(found)) if one.rows]
     if out is not None:
-        write_tables(tables, out / "tables")
+        for table in tables:
+            write_table(table, out / "tables", "csv")
         print(f"written to {visible(str(out))}/", file=sys.stderr)
     read = _read(file, metrics, roles)
     if parsed.json:

@@ -100,7 +100,7 @@ class Run:
     @property
     def names(self) -> tuple[str, ...]:
         """The tables that there are."""
-        return tuple(sorted(path.stem for path in self.folder.glob("*.parquet")))
+        return tuple(sorted(path.stem for path in (self.folder / "tables").glob("*.parquet")))
 
     def table(self, name: str) -> pd.DataFrame:
         """A table by its name: NAME.parquet of the folder.
@@ -109,7 +109,7 @@ class Run:
         """
         from bmx_grid.analysis.frames import read_frame
 
-        path = self.folder / f"{name}.parquet"
+        path = self.folder / "tables" / f"{name}.parquet"
         if not path.is_file():
             if name not in WRITES:
                 raise DataMissingError(f"{self.folder}: " + unknown("table", name, self.names))

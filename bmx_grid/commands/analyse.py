@@ -1,4 +1,4 @@
-"""python -m bmx_grid analyse: a results table -> selection, evaluation, regression, densities."""
+"""python -m bmx_grid analyse: what a finished sweep, or a table of correlations, says; tables in every format."""
 
 from __future__ import annotations
 
@@ -8,36 +8,41 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
+from bmx_grid.analysis.base import Table
 from bmx_grid.analysis.basis import basis_beside
 from bmx_grid.analysis.frames import frames_beside
 from bmx_grid.analysis.given import Options, Point, Tie
 from bmx_grid.analysis.load import load_table
 from bmx_grid.analysis.questions import Questions, with_others
-from bmx_grid.analysis.run import analyse
+from bmx_grid.analysis.run import Analysis, analyse
 from bmx_grid.configure import convert, folder_path
 from bmx_grid.errors import ConfigError, DataError, unknown
-from bmx_grid.report.analysis_files import write_analysis
-from bmx_grid.report.summary import WIDEST, summary
+from bmx_grid.report.table import FORMATS, as_text, write_table
+from bmx_grid.report.terminal import WIDEST, sentences
+from bmx_grid.storage.files import write_text
 from bmx_grid.terminal import command
-from bmx_grid.wording import visible
+from bmx_grid.wording import counted, visible
 
-HELP = """usage: bmx-grid analyse results=PATH [KEY=VALUE ...]
+if TYPE_CHECKING:
+    from bmx_grid.commands.gathered import Gathered
 
-Selection of (p, w), evaluation, regression and densities of a results table:
-the grid.parquet of a sweep, or any Parquet or CSV file of the columns dataset,
-language_pair, metric, explainer, side, w, p, correlation. What the sweep tested
-(tests.parquet, selection.parquet, ...) is read from beside its grid.parquet.
+HELP = """usage: bmx-grid analyse PATH [PATH ...] [KEY=VALUE ...]
 
-  results=PATH          the table, or the output folder of a sweep, or of a
-                        multirun, whose sweeps are set beside each other;
-                        [PATH,PATH,...]: several sweeps beside each other: gains
-                        of both, and their difference with its interval
-  output_dir=DIR        where analysis.json, tables/, figures/ and report.html
-                        are written (default: the folder of the table)
-  figures=true|false    draw the figures (default: true)
-  report=true|false     write report.html, one page with everything (default:
-                        true)
+What a sweep found: the answer, and the main tables. Nothing is written unless
+output_dir or format says so.
+
+  PATH                  the output folder of a sweep or of a multirun, or a
+                        table of correlations: any Parquet or CSV file of the
+                        columns dataset, language_pair, metric, explainer, side,
+                        w, p, correlation. Several sweeps: gains of each pair of
+                        them, and their difference with its interval
+  format=FORMAT         every table as latex, markdown, csv or text, or json:
+                        all numbers; on standard output, or below output_dir
+  output_dir=DIR        write DIR/tables/NAME.tex (.md, .csv, .txt) or
+                        DIR/analysis.json; without format report.html and
+                        figures/
   tie=first|mildest     how ties between best points are broken: the first, p
                         ascending and w fastest (the paper's rule, the default),
                         or of those within 1e-5 the one with the largest w, then
@@ -50,71 +55,70 @@ language_pair, metric, explainer, side, w, p, correlation. What the sweep tested
   questions=MODULE,...  further questions: modules with `compute` and `tables`,
                         of packages that BMX_ALLOWED_PACKAGES names
   side=both|hypothesis  which side, if the table holds both
-  tracking=none         the only value: sweeps track their own analysis
 
 exit status: 0 done; 2 a mistake in the command or in the table.
 
 examples:
-  bmx-grid analyse results=outputs/quickstart output_dir=analysis
-  bmx-grid analyse results=[outputs/a,outputs/b]"""
+  bmx-grid analyse outputs/quickstart
+  bmx-grid analyse outputs/quickstart format=latex output_dir=paper
+  bmx-grid analyse outputs/a outputs/b"""
 
+Format = Literal["latex", "markdown", "csv", "text", "json"]
 POINT = ("fixed.EXPLAINER.w", "fixed.EXPLAINER.p")
-KEYS = ("results", "output_dir", "figures", "report", "tie", "select.from", *POINT, "questions", "side", "tracking")
+KEYS = ("format", "output_dir", "tie", "select.from", *POINT, "questions", "side")
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """The checked arguments."""
+    """The checked arguments. format: None for the terminal, or report.html and figures below output_dir."""
 
-    results: Path
-    output_dir: Path
+    paths: tuple[Path, ...]
+    output_dir: Path | None
+    format: Format | None
     options: Options
     questions: Questions
     side: str | None
-    figures: bool
-    report: bool
+    of_one: tuple[str, ...]  # keys given that several sweeps do not take
 
     @classmethod
     def parse(cls, arguments: Sequence[str]) -> Arguments:
         """Raises ConfigError naming the argument, DataError for the table of select.from."""
-        given: dict[str, str] = {}
+        paths, values = [], dict[str, str]()
         for argument in arguments:
             key, equals, value = argument.partition("=")
-            if not equals or not value:
+            if not equals or (key not in KEYS and not key.startswith("fixed.") and Path(argument).exists()):
+                paths.append(Path(argument).expanduser())
+                continue
+            if key not in KEYS and not key.startswith("fixed."):
+                way_out = " Paths are written as they are: analyse PATH." if key == "results" else ""
+                raise ConfigError(f"{unknown('key', key, KEYS)}{way_out}")
+            if not value:
                 raise ConfigError(f"'{argument}' is not KEY=VALUE; keys: {', '.join(KEYS)}.")
-            if key in given:
-                raise ConfigError(f"{key} is given twice: '{given[key]}' and '{value}'.")
-            given[key] = value
-        points = _points({key: given.pop(key) for key in list(given) if key.startswith("fixed.")})
-        for key in given:
-            if key not in KEYS:
-                raise ConfigError(unknown("key", key, KEYS))
-        if "results" not in given:
-            raise ConfigError("results=PATH is missing: the results table to analyse, or the output folder of a sweep.")
-        if given.get("tracking", "none") != "none":
-            raise ConfigError(f"tracking={given['tracking']}: only none; sweeps track their own analysis.")
-        results, side = Path(given["results"]).expanduser(), given.get("side")
-        folder = given.get("output_dir", str(results if results.is_dir() else results.parent))
-        source = given.get("select.from")
-        options = Options(
-            tie=convert(given.get("tie", "first"), Tie, "tie"),
-            select_from=None if source is None else load_table(Path(source).expanduser(), side),
-            fixed=points,
+            if key in values:
+                raise ConfigError(f"{key} is given twice: '{values[key]}' and '{value}'.")
+            values[key] = value
+        if not paths:
+            raise ConfigError("PATH is missing: the output folder of a sweep, or a table of correlations.")
+        points = _points({key: values[key] for key in values if key.startswith("fixed.")})
+        source, side = values.get("select.from"), values.get("side")
+        return cls(
+            paths=tuple(paths),
+            output_dir=folder_path(values["output_dir"], "output_dir") if "output_dir" in values else None,
+            format=convert(values.get("format"), Format | None, "format"),
+            options=Options(
+                tie=convert(values.get("tie", "first"), Tie, "tie"),
+                select_from=None if source is None else load_table(Path(source).expanduser(), side),
+                fixed=points,
+            ),
+            questions=with_others(name for name in values.get("questions", "").split(",") if name),
+            side=side,
+            of_one=tuple(key for key in values if key not in ("format", "output_dir")),
         )
-        figures, report = (_flag(key, given.get(key, "true")) for key in ("figures", "report"))
-        questions = with_others(name for name in given.get("questions", "").split(",") if name)
-        return cls(results, folder_path(folder, "output_dir"), options, questions, side, figures, report)
 
 
-def _flag(key: str, text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ConfigError(f"{key}={text}: expected true or false.")
-    return text.lower() == "true"
-
-
-def _points(given: dict[str, str]) -> dict[str, Point]:
+def _points(texts: dict[str, str]) -> dict[str, Point]:
     numbers: dict[str, dict[str, float]] = {}
-    for key, text in given.items():
+    for key, text in texts.items():
         explainer, _, name = key.removeprefix("fixed.").rpartition(".")
         if not explainer or name not in ("p", "w"):
             raise ConfigError(f"{key}={text}: expected fixed.EXPLAINER.p=… or fixed.EXPLAINER.w=….")
@@ -138,70 +142,109 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return command(lambda: _main(sys.argv[1:] if arguments is None else list(arguments)))
 
 
-def _main(given: list[str]) -> int:
-    if not given or {"-h", "--help"} & set(given):
+def _main(arguments: list[str]) -> int:
+    if not arguments or {"-h", "--help"} & set(arguments):
         print(HELP)
-        return 0 if given else 2
-    several = _several(given)
-    if several is not None:
-        return several
-    parsed = Arguments.parse(given)
-    table = load_table(parsed.results, parsed.side)
+        return 0 if arguments else 2
+    from bmx_grid.commands.gathered import read_gathered
+
+    parsed = Arguments.parse(arguments)
+    jobs = read_gathered(parsed.paths[0]) if len(parsed.paths) == 1 else None
+    if len(parsed.paths) == 1 and jobs is None:
+        _one(parsed)
+        return 0
+    if parsed.of_one:
+        raise ConfigError(f"{parsed.of_one[0]}: several sweeps are compared with format and output_dir only.")
+    _several(parsed, jobs)
+    return 0
+
+
+def _one(parsed: Arguments) -> None:
+    """Analyse one sweep, or one table of correlations."""
+    table = load_table(parsed.paths[0], parsed.side)
     for name in parsed.options.fixed:
         if name not in table.factor_levels("explainer"):
             raise ConfigError(unknown("explainer", name, table.factor_levels("explainer")))
     basis = basis_beside(table)
     options = replace(parsed.options, segments=basis.segments or None)
     analysis = analyse(table, options, parsed.questions, frames_beside(table))
-    files = write_analysis(analysis, parsed.output_dir, basis=basis, figures=parsed.figures, report=parsed.report)
-    print(summary(analysis))
-    told = [str(path) for path in files if path.parent == parsed.output_dir]
-    for kind in ("tables", "figures"):
-        stems = {path.stem for path in files if path.parent == parsed.output_dir / kind}
-        told += [f"{parsed.output_dir / kind}/: {len(stems)} {kind}"] if stems else []
-    print("\nwritten: " + "\n         ".join(map(visible, told)))
-    return 0
+    if parsed.format is not None:
+        _give(parsed, analysis.tables(), analysis)
+        return
+    print(_summary(analysis))
+    if parsed.output_dir is not None:
+        from bmx_grid.report.analysis_files import write_analysis
+
+        files = write_analysis(analysis, parsed.output_dir, basis=basis)
+        _say_written([path for path in files if path.parent == parsed.output_dir])
 
 
-def _several(given: Sequence[str]) -> int | None:
-    """Set sweeps beside each other, where several are given, or a multirun; None where there is one."""
-    results = next((one.partition("=")[2] for one in given if one.startswith("results=")), "")
-    from bmx_grid.commands.gathered import as_shown, gathered_table, read_gathered
+def _summary(analysis: Analysis) -> str:
+    """What was read, the answer, and the tables that are brief, in lines that fit the terminal."""
+    from bmx_grid.analysis import headline
+    from bmx_grid.analysis.signature import signature
 
-    listed = results.startswith("[") and results.endswith("]")
-    path = Path(results).expanduser()
-    jobs = None if listed or not results else read_gathered(path)
-    if not listed and jobs is None:
-        return None
+    table = analysis.table
+    read = [
+        f"{table.origin}: {counted(len(table), 'setting')}, {table.n_boosted:,} correlations with w other than 1; "
+        f"{counted(len(analysis.real), 'setting')} without the random metric and explainer; ties are broken by the "
+        f"rule '{analysis.options.tie}'",
+        *(f"left out: {one}" for one in table.left_out),
+    ]
+    unsigned = [replace(one, notes=one.notes[:-1]) for one in analysis.tables() if one.brief]
+    parts = [sentences(lines) for lines in (read, headline.answer(analysis), analysis.ask(headline.compute).counts)]
+    return "\n\n".join([*parts, *(as_text(one, _width()).rstrip() for one in unsigned), signature(analysis)])
+
+
+def _several(parsed: Arguments, jobs: Sequence[Gathered] | None) -> None:
+    """Compare each pair of sweeps; of a multirun its jobs first."""
     from bmx_grid.analysis.side_by_side import side_by_side
-    from bmx_grid.report.table import as_text, write_tables
+    from bmx_grid.commands.gathered import as_shown, gathered_table
 
-    folders = [Path(name.strip()).expanduser() for name in results[1:-1].split(",") if name.strip()]
-    folders = folders if jobs is None else [job.folder for job in jobs]
-    others = [one for one in given if not one.startswith(("results=", "output_dir="))]
-    if others:
-        raise ConfigError(f"{others[0]}: sweeps beside each other take results=[A,B] and output_dir=DIR only.")
-    out = next((Path(one.partition("=")[2]).expanduser() for one in given if one.startswith("output_dir=")), None)
-    width = shutil.get_terminal_size((WIDEST, 24)).columns
-    tables = []
-    if jobs is not None:
-        tables.append(gathered_table(jobs, path if path.is_dir() else path.parent))
-        print(as_text(as_shown(tables[0]), width), end="")
-    if jobs is None or (out is not None and len(jobs) > 1):
-        try:
-            tables.append(side_by_side(folders).table())
-        except (ConfigError, DataError) as error:
-            if jobs is None:
-                raise
-            print(f"\nnot set beside each other: {error}")  # jobs may differ in metric or data
     if jobs is None:
-        print(as_text(tables[0], width), end="")
-    elif out is None:
-        print("\neach pair of sweeps, setting by setting: add output_dir=DIR")
-    if out is not None:
-        files = write_tables(tables, out)
-        print("\nwritten: " + ", ".join(visible(str(path)) for path in files))
-    return 0
+        _give(parsed, [side_by_side(parsed.paths).table()])
+        return
+    path = parsed.paths[0]
+    tables = [gathered_table(jobs, path if path.is_dir() else path.parent)]
+    if parsed.format is None and parsed.output_dir is None:
+        print(as_text(as_shown(tables[0]), _width()), end="")
+        print("\neach pair of sweeps, setting by setting: add format=FORMAT")
+        return
+    if len(jobs) > 1:
+        try:
+            tables.append(side_by_side([job.folder for job in jobs]).table())
+        except (ConfigError, DataError) as error:  # jobs may differ in metric or data
+            print(f"no pair is compared: {error}", file=sys.stderr)
+    _give(parsed, tables)
+
+
+def _give(parsed: Arguments, tables: Sequence[Table], analysis: Analysis | None = None) -> None:
+    """Print the tables in the format asked for, or write them; without a format as they fit the terminal."""
+    from bmx_grid.analysis.as_json import table_json, to_json
+
+    if parsed.format == "json":
+        text = to_json(analysis) if analysis is not None else table_json(tables)
+        if parsed.output_dir is None:
+            print(text, end="")
+            return
+        write_text(parsed.output_dir / "analysis.json", text)
+        _say_written([parsed.output_dir / "analysis.json"])
+        return
+    form = parsed.format or "text"
+    if parsed.output_dir is not None:
+        _say_written([write_table(table, parsed.output_dir / "tables", form) for table in tables])
+    elif form == "text":
+        print("\n".join(as_text(table, _width()) for table in tables if not table.data), end="")
+    else:
+        print("\n".join(FORMATS[form].write(table) for table in tables if form == "csv" or not table.data), end="")
+
+
+def _width() -> int:
+    return min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST)
+
+
+def _say_written(paths: Sequence[Path]) -> None:
+    print("\nwritten: " + "\n         ".join(visible(str(path)) for path in paths))
 
 
 if __name__ == "__main__":

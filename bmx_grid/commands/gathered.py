@@ -16,6 +16,7 @@ from bmx_grid.analysis.table import CONTROL
 from bmx_grid.errors import DataError, DataMissingError
 from bmx_grid.report.table import as_csv
 from bmx_grid.storage.files import write_text
+from bmx_grid.sweep.output import table_path
 from bmx_grid.wording import counted, setting_label, with_interval
 
 FILE = "multirun.csv"
@@ -89,7 +90,7 @@ def read_gathered(path: Path) -> list[Gathered] | None:
 
     A folder that holds a sweep of its own is that sweep; its multirun.csv can be named. Raises DataError.
     """
-    file = path / FILE if path.is_dir() and not (path / "grid.parquet").is_file() else path
+    file = path / FILE if path.is_dir() and not table_path(path, "grid").is_file() else path
     if file.name != FILE or not file.is_file():
         return None
     with file.open(encoding="utf-8", newline="") as lines:

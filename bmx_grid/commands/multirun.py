@@ -125,11 +125,7 @@ def _gather(jobs: Sequence[Job], where: Path) -> None:
         found.append(Gathered(Path(job.folder), varied, job.n_failed, job.mistake or job.crash))
     table = write_gathered(found, where)
     say(f"\n{as_text(as_shown(table), terminal_width()).rstrip()}\n")
-    say(
-        fitted(
-            f"written to {where / FILE}; each pair of sweeps: bmx-grid analyse results={where / FILE} output_dir=DIR"
-        )
-    )
+    say(fitted(f"written to {where / FILE}; each pair of sweeps: bmx-grid analyse {where / FILE} format=text"))
 
 
 def _varied(loader: CheckedLoader, config: DictConfig, arguments: list[str]) -> frozenset[str]:

@@ -33,6 +33,7 @@ class Settings:
     on_error: Literal["continue", "stop"]
     analysis: bool
     questions: tuple[str, ...]
+    figures: Literal["page", "all"]
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Settings:
@@ -62,6 +63,7 @@ class Settings:
             on_error=convert(config["on_error"], Literal["continue", "stop"], "on_error"),
             analysis=convert(config["analysis"], bool, "analysis"),
             questions=_questions(config),
+            figures=convert(config["figures"], Literal["page", "all"], "figures"),
         )
 
 

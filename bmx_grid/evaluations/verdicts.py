@@ -18,11 +18,10 @@ NO_GAIN: Label = "no gain shown"
 TOO_LITTLE: Label = "too little data"
 HURTS: Label = "hurts"
 LEGEND = {
-    HELPS: "the gain is established, also over a smooth curve of score and lengths fitted to these segments and, where "
-    "attributions are known, over those of other segments; it is worth having",
-    EXPLAINED: "the gain is established, but not over such a curve, or such attributions: it needs no explanation",
-    NO_GAIN: "the gain is not established, alone or after the correction for many verdicts, or not worth having",
-    TOO_LITTLE: "too few clusters or too wide an interval to say anything",
+    HELPS: "an established gain, also over score, length and attributions of other segments",
+    EXPLAINED: "an established gain that needs no explanation",
+    NO_GAIN: "the gain is not established after correction, or too small to matter",
+    TOO_LITTLE: "too few segments, or too wide an interval",
     HURTS: "the loss is established",
 }
 FEWEST = 4  # clusters of segments, or language pairs where several are averaged: fewer never give a positive verdict

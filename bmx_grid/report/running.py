@@ -10,6 +10,7 @@ import numpy as np
 
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.measures.correlation import FEWEST
+from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS
 from bmx_grid.report.table import columns_of
 from bmx_grid.report.terminal import fitted
@@ -19,8 +20,6 @@ from bmx_grid.sweep.settings import SweepPlan
 from bmx_grid.wording import counted, number, setting_label
 
 FEWEST_WORDS = 3  # per text, on average
-MOST_LINES = 500  # of one list of a plan; the sweep of the largest paper has 430 settings
-SHOWN = 20  # lines of a longer one
 
 
 def setting_line(outcome: Outcome, place: int, total: int, said: set[str], width: int | None = None) -> str:
@@ -111,13 +110,6 @@ def _few_words(plan: SweepPlan) -> list[str]:
     return [f"warning: words per text: {_some(few)}; attributions to fewer than {FEWEST_WORDS} say little{way_out}."]
 
 
-def _beginning(lines: list[str], what: str, how: str = "") -> list[str]:
-    """All lines, or of very many the first ones and how many follow."""
-    if len(lines) <= MOST_LINES:
-        return lines
-    return [*lines[:SHOWN], f"… and {counted(len(lines) - SHOWN, f'other {what}')}{f' {how}' if how else ''}"]
-
-
 def _some(told: Sequence[str]) -> str:
     more = f", and {counted(len(told) - 5, 'other')} likewise" if len(told) > 5 else ""
     return f"{', '.join(told[:5])}{more}"
@@ -153,12 +145,12 @@ def plan_lines(plan: SweepPlan) -> list[str]:
     return lines
 
 
-def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], n_points: int, n_boosted: int) -> str:
-    """The plan in words: settings, what they cost, what is left out and why; of long lists the beginning.
-
-    n_points: grid points per setting; n_boosted: those with w other than 1.
-    """
-    lines = _beginning(plan_lines(plan), "setting")
+def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], spec: GridSpec | None) -> str:
+    """The plan in words: settings, what they cost, what is left out and why. spec: of the grid, None without one."""
+    n_points, n_boosted = (
+        (0, 0) if spec is None else (len(spec.p) * len(spec.w), len(spec.p) * sum(w != 1 for w in spec.w))
+    )
+    lines = plan_lines(plan)
     for seed, settings in plan.repeats.items():
         cached = sum(planned.cached for planned in settings)
         texts = sum(planned.n_texts for planned in settings)
@@ -170,8 +162,8 @@ def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], n_points:
         name = planned.setting.metric_name
         by_metric[name] = by_metric.get(name, 0) + planned.n_texts
     lines += ["", *cautions(plan)]
-    lines += _beginning([f"left out: {one.label}: {one.reason}" for one in plan.left_out], "part", "left out")
-    lines += _beginning([f"failed: {one.label}: {one.reason}" for one in plan.failed], "part", "failed")
+    lines += [f"left out: {one.label}: {one.reason}" for one in plan.left_out]
+    lines += [f"failed: {one.label}: {one.reason}" for one in plan.failed]
     lines += [f"unavailable: {name}: {reason}" for name, reason in plan.unavailable.items()]
     lines += [f"texts to score with {name}: {texts:,}" for name, texts in by_metric.items()]
     sizes = [len(planned.setting.segments) for planned in plan.settings]

@@ -11,15 +11,14 @@ import io
 import math
 import textwrap
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from bmx_grid.analysis.base import Cell, Table, Value
 from bmx_grid.storage.files import write_text
 from bmx_grid.wording import visible
 
-Format = Literal["txt", "md", "tex", "csv"]
 GAP = "  "
 MARK = "†"
 WIDTH = 120  # characters per line of notes
@@ -123,26 +122,27 @@ def as_csv(table: Table) -> str:
     return out.getvalue()
 
 
-FORMATS: Mapping[Format, Callable[[Table], str]] = {
-    "txt": as_text,
-    "md": as_markdown,
-    "tex": as_latex,
-    "csv": as_csv,
+@dataclass(frozen=True)
+class Writer:
+    """How a table is written in a format, and the ending of its files."""
+
+    suffix: str
+    write: Callable[[Table], str]
+
+
+FORMATS = {
+    "text": Writer("txt", as_text),
+    "markdown": Writer("md", as_markdown),
+    "latex": Writer("tex", as_latex),
+    "csv": Writer("csv", as_csv),
 }
 
 
-def write_tables(tables: Iterable[Table], folder: Path) -> list[Path]:
-    """Write tables into `folder` as .txt, .md, .tex and .csv, those of data as .csv only; the files written.
-
-    Raises StoreError.
-    """
-    paths = []
-    for table in tables:
-        for suffix, form in FORMATS.items():
-            if suffix == "csv" or not table.data:
-                paths.append(folder / f"{table.stem}.{suffix}")
-                write_text(paths[-1], form(table))
-    return paths
+def write_table(table: Table, folder: Path, form: str) -> Path:
+    """Write a table below `folder` in one of FORMATS; its file. Raises StoreError."""
+    path = folder / f"{table.stem}.{FORMATS[form].suffix}"
+    write_text(path, FORMATS[form].write(table))
+    return path
 
 
 def latex(text: str) -> str:

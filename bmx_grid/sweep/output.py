@@ -3,8 +3,8 @@
 What an earlier run wrote and this one does not have (another configuration, settings that are gone, tables of a run
 in which now everything fails) is moved below `previous/`, so that no table lies next to another run's configuration.
 
-config.yaml says how the files beside it were made. A repeated run that differs in RUNTIME_KEYS only, such as another
-executor, makes none, so that it leaves config.yaml as it is.
+config.yaml says how the files of the folder were made. A repeated run that differs in RUNTIME_KEYS only, such as
+another executor, makes none, so that it leaves config.yaml as it is.
 """
 
 from __future__ import annotations
@@ -22,13 +22,18 @@ from bmx_grid.storage.files import write_text
 
 # Keys of the configuration that change where and how a sweep is run, not what it finds: two configurations that differ
 # in these only are one sweep, here and in a tracking store.
-RUNTIME_KEYS = frozenset(("executor", "tracking", "data_dir", "cache_dir", "output_dir", "dry_run", "on_error"))
-STAMP = "sweep.json"  # which run the folder belongs to, and the files it left
-PREVIOUS = "previous"
-OLDER = (  # of runs before there were stamps
-    *("grid.parquet", "settings.parquet", "settings.csv", "config.yaml"),
-    *("analysis.json", "report.html", "errors.txt"),
+RUNTIME_KEYS = frozenset(
+    ("executor", "tracking", "data_dir", "cache_dir", "output_dir", "dry_run", "on_error", "figures")
 )
+STAMP = ".sweep.json"  # which run the folder belongs to, and the files it left
+PREVIOUS = "previous"
+TABLES = "tables"
+
+
+def table_path(folder: Path, name: str) -> Path:
+    """Where a sweep's table is: below tables/, or in a folder of tables alone."""
+    path = folder / TABLES / f"{name}.parquet"
+    return path if path.is_file() else folder / f"{name}.parquet"
 
 
 @dataclass(frozen=True)
@@ -43,25 +48,22 @@ class OutputFolder:
         same = stamp.get("fingerprint") == fingerprint and stamp["files"] == self._states(stamp["files"])
         return stamp if same else None
 
-    def begin(self, planned: Iterable[str]) -> None:
-        """Record that a run has begun that may write the `planned` files, named below the folder. Raises StoreError.
-
-        The next run then knows what a killed one may have left.
-        """
+    def begin(self, files: Iterable[Path]) -> None:
+        """Record that these files are about to be written, so that the next run knows them. Raises StoreError."""
         stamp = self._stamp()
-        files = {**{name: [0, 0] for name in planned}, **stamp["files"]}
-        self._write({"fingerprint": None, "of": stamp.get("fingerprint") or stamp.get("of"), "files": files})
+        names = {**{self._name(file): [0, 0] for file in files}, **stamp["files"]}
+        self._write({"fingerprint": None, "of": stamp.get("fingerprint") or stamp.get("of"), "files": names})
 
     def move_aside(self, keep: Iterable[Path]) -> list[str]:
         """Move what earlier runs left, and is not among `keep`, to a folder below previous/; the names of these files.
 
         Only files that a run is known to have written are touched. Raises StoreError.
         """
-        kept = {path.relative_to(self.path).as_posix() for path in keep}
+        kept = set(map(self._name, keep))
         stamp = self._stamp()
         place = self.path / PREVIOUS / str(stamp.get("fingerprint") or stamp.get("of") or "older")[:8]
         moved = []
-        for name in dict.fromkeys([*OLDER, *stamp["files"]]):
+        for name in stamp["files"]:
             if name in kept or not (self.path / name).is_file():
                 continue
             try:
@@ -77,12 +79,11 @@ class OutputFolder:
 
     def finish(self, fingerprint: str, written: Iterable[Path], **note: Any) -> None:
         """Stamp the folder with this run, its files, and a note to show when the run is repeated. Raises StoreError."""
-        names = sorted({path.relative_to(self.path).as_posix() for path in written if path.is_file()})
+        names = sorted({self._name(path) for path in written if path.is_file()})
         self._write({"fingerprint": fingerprint, "files": self._states(names), **note})
 
-    def known_below(self, folder: str) -> list[Path]:
-        """Files below a sub-folder that the last run left."""
-        return [self.path / name for name in self._stamp()["files"] if name.startswith(f"{folder}/")]
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self.path).as_posix()
 
     def _stamp(self) -> dict[str, Any]:
         """What the last run left; without files where there is no stamp, or none that can be read."""

@@ -24,6 +24,7 @@ from bmx_grid.analysis.verdicts import widest  # noqa: E402
 from bmx_grid.errors import BmxError, DataError  # noqa: E402
 from bmx_grid.evaluations.boost_evidence import OTHER_DATASETS, PUBLISHED  # noqa: E402
 from bmx_grid.evaluations.boost_verdicts import NOT_JUDGED  # noqa: E402
+from bmx_grid.sweep.output import table_path  # noqa: E402
 from bmx_grid.wording import with_interval  # noqa: E402
 
 SWEEPS = ("beyond_wmt17", "beyond_neural", "beyond_mqm", "beyond_mlqe_pe")
@@ -60,7 +61,7 @@ def tables(folder: Path) -> Iterator[str]:
     """The lines of a sweep's tables in Markdown. Raises DataError for a folder without verdicts."""
     import pandas as pd
 
-    path = folder / "verdicts.parquet"
+    path = table_path(folder, "verdicts")
     if not path.is_file():
         raise DataError(f"{path} is missing; run a sweep with boosts in evaluation first.")
     frame = pd.read_parquet(path)

@@ -26,6 +26,7 @@ from bmx_grid.errors import BmxError, DataError  # noqa: E402
 from bmx_grid.report.figures.canvas import COLUMN, canvas, style, thin_grid  # noqa: E402
 from bmx_grid.report.figures.palette import DASHES, LINES, MARKERS  # noqa: E402
 from bmx_grid.report.table import as_text  # noqa: E402
+from bmx_grid.sweep.output import table_path  # noqa: E402
 
 SWEEP = "wmt19_difficulty"
 NEEDED, FURTHER = ("top_systems", "ranks"), ("top_differences", "difficulty", "difficult_words")
@@ -58,7 +59,7 @@ def read(folder: Path) -> BestSystems:
     """What a sweep found. Raises DataError for a folder without its tables."""
     import pandas as pd
 
-    paths = {name: folder / f"{name}.parquet" for name in (*NEEDED, *FURTHER)}
+    paths = {name: table_path(folder, name) for name in (*NEEDED, *FURTHER)}
     missing = [str(paths[name]) for name in NEEDED if not paths[name].is_file()]
     if missing:
         raise DataError(f"{' and '.join(missing)} missing; give the output folder of +sweep={SWEEP}.")

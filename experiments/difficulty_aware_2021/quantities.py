@@ -16,6 +16,7 @@ from bmx_grid.analysis import best_systems
 from bmx_grid.analysis.best_systems import BestSystems
 from bmx_grid.analysis.given import Frames
 from bmx_grid.errors import DataError
+from bmx_grid.sweep.output import table_path
 
 TABLES = ("top_systems", "ranks")
 SHOWN = {"pearson": "r", "kendall": "tau", "spearman": "rho"}
@@ -35,7 +36,7 @@ def read(folder: Path) -> BestSystems:
 
     frames = {}
     for name in TABLES:
-        path = folder / f"{name}.parquet"
+        path = table_path(folder, name)
         if not path.is_file():
             raise DataError(f"{path} is missing; give the output folder of +sweep=wmt19_difficulty.")
         frames[name] = pd.read_parquet(path)

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from some_results import make_result
 
-from bmx_grid.analysis.basis import BESIDE, COLUMNS, Basis, basis_beside, basis_of, is_of
+from bmx_grid.analysis.basis import COLUMNS, Basis, basis_beside, basis_of, is_of
 from bmx_grid.analysis.table import GridTable, Setting
 from bmx_grid.evaluations import tests_of
 from bmx_grid.measures.grid_resampling import SelectionAdjusted, Splits
@@ -38,7 +38,7 @@ def write(folder, **changes) -> None:
         "n_used": [560, 99, 100, 7],
         "another": [1] * 4,
     } | changes
-    pq.write_table(pa.table(columns), folder / BESIDE)
+    pq.write_table(pa.table(columns), folder / "settings.parquet")
 
 
 def test_the_basis_counts_the_most_segments_of_any_setting_of_a_pair(tmp_path):
@@ -83,9 +83,9 @@ def test_settings_of_another_run_say_nothing(changes, same, tmp_path):
 
 def test_a_file_that_is_absent_damaged_or_of_other_columns_says_nothing(tmp_path):
     assert basis_beside(table(str(tmp_path))) == Basis()
-    (tmp_path / BESIDE).write_bytes(b"PAR1 not really")
+    (tmp_path / "settings.parquet").write_bytes(b"PAR1 not really")
     assert basis_beside(table(str(tmp_path))) == Basis()
-    pq.write_table(pa.table({name: ["x"] for name in COLUMNS[:-1]}), tmp_path / BESIDE)
+    pq.write_table(pa.table({name: ["x"] for name in COLUMNS[:-1]}), tmp_path / "settings.parquet")
     assert basis_beside(table(str(tmp_path))) == Basis()
 
 

@@ -1,6 +1,7 @@
 """Results tables from files and rows, and everything that can be wrong with them."""
 
 import gzip
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -103,11 +104,6 @@ FIRST = of(ARROW, ONE)
         pytest.param(ARROW.slice(0, 0), "no rows", id="empty"),
         pytest.param(without(ARROW, pc.equal(ARROW["w"], 1.0)), "no row has w = 1", id="no baseline at all"),
         pytest.param(
-            ARROW.filter(FIRST).slice(1),
-            r"none of 1 setting has all points .*d1 · a · m1 · lime: 1 of 120 points missing, first w = 0, p = -2",
-            id="one setting with a hole",
-        ),
-        pytest.param(
             replaced(ARROW, "side", pa.array(["hypothesis"] * 3 + ["both"] * (ARROW.num_rows - 3))),
             r"sides both \(1,437 rows\) and hypothesis \(3 rows\); choose one with side=",
             id="two sides",
@@ -167,11 +163,6 @@ FIRST = of(ARROW, ONE)
             replaced(ARROW, "w", pc.multiply(ARROW["w"], 100.0)), r"w = 50 is outside \[0, 1\]", id="w in percent"
         ),
         pytest.param(
-            pa.concat_tables([ARROW, replaced(ARROW.slice(0, 2), "correlation", pa.array([0.9, 0.9]))]),
-            r"2 rows contradict others, first d1 · a · m1 · lime at w = 0, p = -2: [-.\d]+ \(row 1\) and 0.9; keep",
-            id="contradicting rows",
-        ),
-        pytest.param(
             replaced(pa.concat_tables([ARROW] * 5), "p", pa.array(np.arange(5.0 * ARROW.num_rows))),
             "share no grid",
             id="no common grid",
@@ -226,52 +217,50 @@ def test_one_side_of_two_is_taken_and_the_other_counted():
         from_arrow(both, side="hypothesis")
 
 
+TWICE = pa.concat_tables([ARROW, ARROW.slice(0, 7)])
+WIDER = rows({("d9", "a", "m", "lime"): np.pad(flat(), ((0, 5), (0, 0)), mode="edge")}, p=np.arange(-20, 25) / 10)
+
+
 @pytest.mark.parametrize(
-    ("mask", "expected"),
+    ("arrow", "message"),
     [
         pytest.param(
-            pc.and_(FIRST, pc.equal(ARROW["w"], 1.0)),
-            "1 setting: no rows with w = 1, the metric alone (e.g. d1 · a · m1 · lime: 40 of 120 points missing, "
-            "first w = 1, p = -2)",
+            without(ARROW, pc.and_(FIRST, pc.equal(ARROW["w"], 1.0))),
+            "t.csv: no row for d1 · a · m1 · lime at w = 1, p = -2: 40 of 120 points of this setting are missing. Run",
             id="a setting without w = 1",
         ),
         pytest.param(
-            pc.and_(FIRST, pc.equal(ARROW["p"], 0.3)),
-            "1 setting: holes in the p x w grid that most settings fill (e.g. d1 · a · m1 · lime: 3 of 120 points "
-            "missing, first w = 0, p = 0.3)",
+            without(ARROW, pc.and_(FIRST, pc.equal(ARROW["p"], 0.3))),
+            "d1 · a · m1 · lime at w = 0, p = 0.3: 3 of 120 points of this setting are missing. Run it again, or",
             id="a hole",
+        ),
+        pytest.param(
+            without(ARROW, pc.equal(pc.add(ARROW["p"], ARROW["w"]), -2.0)),
+            "1 of 120 points of this setting are missing, and 11 other settings lack points, too",
+            id="of every setting",
+        ),
+        pytest.param(pa.concat_tables([ARROW, WIDER]), "points of this setting are missing", id="of another grid"),
+        pytest.param(
+            TWICE,
+            "t.csv: d1 · a · m1 · lime at w = 0, p = -2 is given 2 times, in rows 1 and 1441, and 6 other points too",
+            id="rows twice",
+        ),
+        pytest.param(
+            pa.concat_tables([ARROW.slice(1), ARROW.slice(1, 1)]),
+            "is given 2 times",
+            id="a row twice in place of a missing one",
         ),
     ],
 )
-def test_a_setting_with_holes_is_left_out_and_named(mask, expected):
-    found = from_arrow(without(ARROW, mask))
-    assert len(found) == len(SURFACES) - 1
-    assert ONE not in found.settings
-    assert [str(one) for one in found.left_out] == [expected]
-
-
-def test_points_beside_the_grid_of_most_settings_are_left_out():
-    wider = rows({("d9", "a", "m", "lime"): np.pad(flat(), ((0, 5), (0, 0)), mode="edge")}, p=np.arange(-20, 25) / 10)
-    found = from_arrow(pa.concat_tables([ARROW, wider]))
-    assert len(found) == len(SURFACES) + 1
-    assert np.array_equal(found.p, P)
-    assert [str(one) for one in found.left_out] == [
-        "15 points: beside the grid that most settings share (e.g. d9 · a · m · lime: 15)"
-    ]
-
-
-def test_a_row_given_twice_does_not_stand_for_one_that_is_missing():
-    """The table has as many rows as its grid has points."""
-    rest = ARROW.filter(FIRST).slice(1)
-    found = from_arrow(pa.concat_tables([without(ARROW, FIRST), rest, rest.slice(0, 1)]))
-    assert ONE not in found.settings
-    assert [(one.count, one.unit) for one in found.left_out] == [(1, "row"), (1, "setting")]
+def test_a_missing_point_or_a_repeated_row_is_refused_by_name(arrow, message):
+    with pytest.raises(DataError, match=re.escape(message)):
+        from_arrow(arrow, origin="t.csv")
 
 
 @pytest.mark.parametrize(
     ("n_w", "said"),
     [
-        pytest.param(20, "none of 1 setting has all points", id="20 per row"),
+        pytest.param(20, "points of this setting are missing", id="20 per row"),
         pytest.param(21, "1 settings with 6,000 different p and 21 different w in 6,000 rows share no grid", id="21"),
     ],
 )
@@ -280,12 +269,6 @@ def test_tables_that_share_no_grid_are_refused_before_their_common_grid_is_laid_
     numbers = {"p": np.arange(6000.0), "w": np.arange(6000) % n_w / (n_w - 1), "correlation": np.zeros(6000)}
     with pytest.raises(DataError, match=said):
         from_arrow(pa.table({**columns, "side": ["both"] * 6000, **numbers}))
-
-
-def test_rows_given_twice_count_once():
-    found = from_arrow(pa.concat_tables([ARROW, ARROW.slice(0, 7)]))
-    assert np.array_equal(found.correlation, from_arrow(ARROW).correlation)
-    assert [(one.count, one.unit) for one in found.left_out] == [(7, "row")]
 
 
 def test_undefined_points_are_counted_and_settings_without_a_baseline_left_out():
@@ -314,14 +297,6 @@ def test_a_table_of_the_metric_alone_is_analysed():
     assert (found["n_settings"], found["n_correlations"], found["n_tied_with_baseline"]) == (1, 0, 1)
     assert found["densities"]["grid"]["explainer"]["lime"]["n"] == 0
     assert found["fixed"]["lime"]["worse"] == 1
-
-
-def test_of_many_settings_with_holes_three_are_named():
-    holes = {("d", pair, "m", "lime"): flat() for pair in "abcd"}
-    none = without(rows(holes), pc.and_(pc.equal(rows(holes)["p"], P[0]), pc.equal(rows(holes)["w"], 0.0)))
-    with pytest.raises(DataError, match="none of 4 settings has all points") as caught:
-        from_arrow(none)
-    assert [pair in str(caught.value) for pair in ("d · a ·", "d · b ·", "d · c ·", "d · d ·")] == [True] * 3 + [False]
 
 
 def test_a_damaged_table_beside_the_grid_is_named_with_the_way_out(tmp_path):

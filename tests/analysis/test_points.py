@@ -110,7 +110,7 @@ def test_provenance(surfaces, options, provenance, words, stems):
     assert [one.stem for one in found] == stems
     for made in found:
         assert ("held out" in " ".join([made.title, *made.notes])) is (provenance == "held out")
-    said = " ".join(analysis.answers()["bmx_grid.analysis.headline"].headline)
+    said = " ".join(analysis.answers()["bmx_grid.analysis.headline"].counts)
     assert words in said
 
 

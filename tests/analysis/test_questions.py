@@ -70,12 +70,15 @@ def test_a_question_from_outside_is_in_json_tables_page_and_terminal(package, tm
     import pyarrow.parquet as pq
 
     pq.write_table(rows(SURFACES), tmp_path / "grid.parquet")
-    assert main([f"results={tmp_path}", "questions=elsewhere.spread", "figures=false"]) == 0
-    found = json.loads((tmp_path / "analysis.json").read_text())["gain_spread"]
+    asked = [str(tmp_path), "questions=elsewhere.spread"]
+    assert main([*asked, "format=json"]) == 0
+    found = json.loads(capsys.readouterr().out)["gain_spread"]
     gains = analyse(table(SURFACES)).fixed.gain
     assert found == {"lime": pytest.approx(float(np.std(gains)))}
-    for suffix, form in (("txt", ".4f"), ("md", ".4f"), ("tex", ".4f"), ("csv", "")):
-        assert format(found["lime"], form) in (tmp_path / "tables" / f"gain_spread.{suffix}").read_text()
+    for form, digits in (("text", ".4f"), ("markdown", ".4f"), ("latex", ".4f"), ("csv", "")):
+        assert main([*asked, f"format={form}"]) == 0
+        assert format(found["lime"], digits) in capsys.readouterr().out
+    assert main([*asked, f"output_dir={tmp_path}"]) == 0
     assert "Spread of gains" in (tmp_path / "report.html").read_text()
     assert "Spread of gains" in capsys.readouterr().out
 
@@ -221,7 +224,7 @@ def test_points_with_w_1_read_metric_alone():
 
 def test_headline_is_cautious():
     analysis = analyse(table(SURFACES))
-    told = " ".join(plain(analysis)["headline"])
+    told = " ".join([*plain(analysis)["answers"], *plain(analysis)["headline"]])
     assert "No boost was judged on other segments" in told
     assert "have a mean gain above 0 (one-sided sign test p = " in told
     assert re.search(r"The largest gain, \+0\.\d+, comes from a baseline of 0\.\d+", told)

@@ -149,8 +149,9 @@ def test_what_cannot_be_compared_is_said(tmp_path, tables, said):
 
 def test_the_command_prints_and_writes_the_table(tmp_path, capsys):
     a, b = folder(tmp_path / "a", scores(1)), folder(tmp_path / "b", scores(2))
-    assert main([f"results=[{a},{b}]", f"output_dir={tmp_path / 'out'}"]) == 0
+    assert main([str(a), str(b)]) == 0
     assert "Sweeps beside each other" in capsys.readouterr().out
-    assert len(pd.read_csv(tmp_path / "out" / "side_by_side.csv")) == 2
-    assert main([f"results=[{a},{b}]", "figures=false"]) == 2
-    assert "figures=false" in capsys.readouterr().err
+    assert main([str(a), str(b), "format=csv", f"output_dir={tmp_path / 'out'}"]) == 0
+    assert len(pd.read_csv(tmp_path / "out" / "tables" / "side_by_side.csv")) == 2
+    assert main([str(a), str(b), "tie=first"]) == 2
+    assert "tie: several sweeps" in capsys.readouterr().err

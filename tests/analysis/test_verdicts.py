@@ -35,7 +35,7 @@ def asked(*rows, **frames):
 
 
 def sentences(*rows, **frames):
-    return asked(*rows, **frames).verdicts_in_words
+    return headline.answer(analysis(*rows, **frames))
 
 
 def pair(name, **changes):
@@ -67,18 +67,13 @@ def test_the_answer():
         {**EVERYWHERE, "point": "other_datasets", "gain": 0.04, "verdict": HELPS},
     )
     assert found == [
-        "lime on m (learned): helps, +0.050 [+0.040, +0.060] over 4 language pairs, 1,500 segments (length alone "
-        "+0.002); 1 other boost: no gain shown; 1 other boost: hurts.",
-        "shap on m (power_mean_grid): explained by length or score, +0.020 [+0.010, +0.030] over 4 language pairs, "
-        "1,500 segments.",
-        "lime on n (power_mean_grid): no gain shown, +0.004 [-0.006, +0.014] over 4 language pairs, 1,500 segments; "
-        "1 other boost: no gain shown.",
-        "lime on m (sides): not judged: none.",
-        "At the published points (in-sample on wmt17): hurts (lime on m -0.050 [-0.060, -0.040]).",
-        "Chosen on the other data sets instead: helps (lime on m (learned) +0.040 [+0.030, +0.050]).",
-        "m: use the recipe of learned with lime.",
-        "n: keep the metric as it is.",
+        "LIME on m (learned): helps, +0.050 [+0.040, +0.060], 4 language pairs, 1,500 segments (length alone +0.002)",
+        "SHAP on m (power_mean_grid): explained by length or score, +0.020 [+0.010, +0.030], 4 language pairs, 1,500 "
+        "segments",
+        "LIME on n (power_mean_grid): no gain shown, +0.004 [-0.006, +0.014], 4 language pairs, 1,500 segments",
+        "LIME on m (sides): not judged: none.",
         *(f"{label}: {LEGEND[label]}." for label in (HELPS, EXPLAINED, NO_GAIN, HURTS)),
+        "Next: use the recipe of learned with LIME (m); keep the metric as it is (n).",
     ]
 
 
@@ -87,50 +82,46 @@ def test_the_answer():
     [
         pytest.param(
             [pair("a", **GAINS), pair("b", gain=0.01), pair("a", boost="spread"), pair("b", boost="spread")],
-            "helps on a +0.050 [+0.040, +0.060]; no gain shown on b +0.010 [0.000, +0.020]; 1,000 segments in all; 1 "
-            "other boost: no gain shown.",
+            "helps, +0.050 [+0.040, +0.060], a, 500 segments; no gain shown, +0.010 [0.000, +0.020], b, 500 segments",
             id="two language pairs have no mean",
         ),
         pytest.param(
-            [
-                pair("a", **GAINS),
-                *(pair(one, boost="spread", verdict=of) for one, of in (("a", HURTS), ("b", NO_GAIN))),
-            ],
-            "helps, +0.050 [+0.040, +0.060] on d a, 500 segments; 1 other boost: no gain shown or hurts, by language "
-            "pair.",
-            id="another boost differs between them",
-        ),
-        pytest.param(
             [pair("a", gain=0.01), pair("a", dataset="e", gain=(0.02, 0.0, 0.04))],
-            "no gain shown on e a +0.020 [0.000, +0.040], d a +0.010 [0.000, +0.020]; 1,000 segments in all.",
+            "no gain shown, at most +0.020 [0.000, +0.040] (e a), 2 language pairs, 1,000 segments",
             id="data sets are named where there are several",
         ),
         pytest.param(
             [pair("a", gain=0.02)],
-            "no gain shown, +0.020 [+0.010, +0.030] (not after the correction for 2 verdicts) on d a, 500 segments.",
+            "no gain shown, +0.020 [+0.010, +0.030] (not after the correction for 2 verdicts), a, 500 segments",
             id="an interval above 0 that the correction does not leave",
         ),
-        pytest.param([pair("a", **UNDEFINED)], "too little data: nothing is defined.", id="an undefined gain"),
+        pytest.param([pair("a", **UNDEFINED)], "too little data: nothing is defined, a", id="an undefined gain"),
         pytest.param(
-            [pair("a", **UNDEFINED), pair("b", **UNDEFINED)], "too little data: nothing is defined.", id="none"
+            [pair("a", **UNDEFINED), pair("b", **UNDEFINED)], "too little data: nothing is defined, a, b", id="none"
         ),
         pytest.param(
             [pair("a", gain=0.01), pair("b", **UNDEFINED, n=2)],
-            "no gain shown on a +0.010 [0.000, +0.020]; on b too little data: nothing is defined; 502 segments in all.",
+            "no gain shown, +0.010 [0.000, +0.020], a, 500 segments; too little data: nothing is defined, b",
             id="an undefined gain of one pair",
         ),
     ],
 )
 def test_the_answer_where_single_language_pairs_are_judged(rows, answer):
-    assert sentences(*rows)[0] == f"lime on m (learned): {answer}"
+    assert sentences(*rows)[0] == f"LIME on m (learned): {answer}"
+
+
+def test_of_many_answers_the_first_are_said_and_the_others_counted():
+    whole = analysis(GAINS, {"explainer": "shap"}, {"metric": "n"})
+    assert headline.answer(whole, most=1)[:2] == [headline.answer(whole)[0], "2 more in report.html"]
+    assert headline.answer(whole, most=3) == headline.answer(whole)
 
 
 @pytest.mark.parametrize(
     ("rows", "step"),
     [
-        pytest.param([{}, GAINS], "use the recipe of learned with lime", id="what helps"),
+        pytest.param([{}, GAINS], "use the recipe of learned with LIME", id="what helps"),
         pytest.param(
-            [pair("a", **GAINS), pair("b")], "use the recipe of learned with lime on a", id="what helps on one pair"
+            [pair("a", **GAINS), pair("b")], "use the recipe of learned with LIME on a", id="what helps on one pair"
         ),
         pytest.param([{**GAINS, **AVERAGE}], "use the average of m and n instead, +0.200", id="an average gains more"),
         pytest.param(
@@ -159,29 +150,29 @@ def test_the_answer_where_single_language_pairs_are_judged(rows, answer):
     ],
 )
 def test_the_next_step_with_a_metric(rows, step):
-    (found,) = [one for one in sentences(*rows, boosts=choices("mn", "mn", "o", "m", "m", "m")) if one[:3] == "m: "]
-    assert found.startswith(f"m: {step}")
+    *_, found = sentences(*rows, boosts=choices("mn", "mn", "o", "m", "m", "m"))
+    assert found.startswith(f"Next: {step}") and found.endswith(" (m).")
 
 
 def test_boosts_are_named_where_there_is_another_than_the_papers():
     own = {"boost": "power_mean_grid"}
-    assert sentences(own)[0].startswith("lime on m: no gain shown")
-    assert sentences(own, {"metric": "n"})[0].startswith("lime on m (power_mean_grid): no gain shown")
+    assert sentences(own)[0].startswith("LIME on m: no gain shown")
+    assert sentences(own, {"metric": "n"})[0].startswith("LIME on m (power_mean_grid): no gain shown")
 
 
 def test_metrics_share_a_step():
-    *_, step, _ = sentences({"metric": "n", "gain": 0.01}, {})
-    assert step == "n, m: keep the metric as it is."
+    *_, step = sentences({"metric": "n", "gain": 0.01}, {})
+    assert step == "Next: keep the metric as it is (n, m)."
 
 
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        pytest.param([pair("a", **LACKS), pair("b", **LACKS)], "lime on m (learned): not judged: none.", id="nowhere"),
-        pytest.param([{}, pair("b", **LACKS)], "lime on m (learned) for b: not judged: none.", id="not everywhere"),
+        pytest.param([pair("a", **LACKS), pair("b", **LACKS)], "LIME on m (learned): not judged: none.", id="nowhere"),
+        pytest.param([{}, pair("b", **LACKS)], "LIME on m (learned) for b: not judged: none.", id="not everywhere"),
         pytest.param(
             [{}, *({**pair("a", **LACKS), "boost": boost, "metric": m} for boost in ("x", "y") for m in "mn")],
-            "lime on m (x), lime on n (x), lime on m (y) and 1 more: not judged: none.",
+            "LIME on m (x), LIME on n (x), LIME on m (y) and 1 more: not judged: none.",
             id="several for one reason",
         ),
     ],
@@ -204,7 +195,8 @@ def test_where_no_boost_was_judged_there_is_no_next_step():
     ],
 )
 def test_an_average_is_named_by_its_metrics(chosen, words):
-    assert f"m: use {words} instead, +0.200 [+0.190, +0.210]." in sentences(AVERAGE, boosts=choices(*chosen))
+    *_, step = sentences(AVERAGE, boosts=choices(*chosen))
+    assert step == f"Next: use {words} instead, +0.200 [+0.190, +0.210] (m)."
 
 
 def test_the_widest_scope_of_each_boost_counts_and_controls_do_not():
@@ -245,8 +237,8 @@ def test_the_table_has_what_helps_first_and_a_group_per_question():
 def test_answers_lead_and_undefined_gains_are_no_numbers_for_a_tracking_server():
     whole = analysis(GAINS, {"boost": "spread", "gain": math.nan})
     found = whole.ask(headline.compute)
-    assert found.headline == [*found.leads, *found.counts]
-    assert found.leads[0].startswith("lime on m (learned): helps")
+    assert found.leads == headline.answer(whole)
+    assert found.leads[0].startswith("LIME on m (learned): helps")
     own = {name: value for name, value in numbers(whole).items() if name.startswith("verdicts/")}
     assert own == {f"verdicts/d all/m/lime/learned/{name}": pytest.approx(value) for name, value in (
         *(("gain", 0.05), ("low", 0.04), ("high", 0.06), ("beyond", 0.03)),
@@ -263,11 +255,11 @@ def test_answers_lead_and_undefined_gains_are_no_numbers_for_a_tracking_server()
 )
 def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts(frames):
     whole = analyse(TABLE, Options(fixed={"lime": Point(0.5, 0.5)}), frames=frames)
-    (first, _, last) = plain(whole)["verdicts_in_words"]
-    assert first.startswith("lime at w 0.5, p 0.5, given (what")
+    (first, _, last) = plain(whole)["answers"]
+    assert first.startswith("LIME at w 0.5, p 0.5, given (what")
     assert "the mean gain over 4 settings is +0.0100" in first and "evaluation=[grid,boosts]" in last
     assert not verdicts.tables(whole.ask(verdicts.compute))
 
 
 def test_of_controls_alone_nothing_is_said():
-    assert analyse(table({("d", "a", "m", "random"): peaked(0.5)})).ask(verdicts.compute).verdicts_in_words == []
+    assert analyse(table({("d", "a", "m", "random"): peaked(0.5)})).ask(verdicts.compute).answers == []

@@ -87,7 +87,7 @@ def test_tables_and_all_numbers_are_written_where_asked(call, tmp_path):
     assert call("--metrics", "poor", "good one", "--output", "out")[0] == 0
     table = pd.read_csv(tmp_path / "out" / "tables" / "compared_agreement.csv")
     assert sorted(table["metric"].unique()) == ["good one", "poor"]
-    assert (tmp_path / "out" / "tests.parquet").is_file()
+    assert (tmp_path / "out" / "tables" / "tests.parquet").is_file()
 
 
 def test_columns_that_no_usual_name_gives_away(call, frame, tmp_path):

@@ -218,7 +218,7 @@ def test_unusual_data_give_results_with_what_is_undefined_counted(rows, n_rated,
     ]
     folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"]
     assert run(composed(*chosen, *folders, *own_table(tmp_path, rows))) == 0
-    for row in pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist():
+    for row in pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist():
         assert row["n_rated"] == n_rated
         assert math.isfinite(row["baseline"]) is defined
         assert (row["n_undefined"] < 3600) is defined
@@ -316,7 +316,7 @@ def test_a_reader_that_stops_reading_is_no_error(more, tmp_path):
     errors = started.stderr.read()
     assert started.wait(180) in (0, -signal.SIGPIPE)
     assert "Traceback" not in errors
-    assert (tmp_path / "outputs" / "quickstart" / "grid.parquet").is_file() == (more == ["limit=3"])
+    assert (tmp_path / "outputs" / "quickstart" / "tables" / "grid.parquet").is_file() == (more == ["limit=3"])
 
 
 def test_an_output_without_unicode_is_no_obstacle(tmp_path):
@@ -339,7 +339,7 @@ def test_a_multirun_gives_every_job_its_own_folder(tmp_path):
     chosen = ["metric=[chrf]", "explainer=[lime]", "limit=3", *QUIET, "dataset.sample.language_pairs=[de-en]"]
     done = command("--multirun", "+sweep=quickstart", *chosen, "explainer.lime.num_samples=20,30", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    found = sorted(path.parent.name for path in (tmp_path / "outputs").glob("*/grid.parquet"))
+    found = sorted(path.parent.parent.name for path in (tmp_path / "outputs").glob("*/tables/grid.parquet"))
     assert found == [f"quickstart,explainer.lime.num_samples={number}" for number in (20, 30)]
     gathered = pd.read_csv(tmp_path / "outputs" / "quickstart" / "multirun.csv")
     assert gathered["explainer.lime.num_samples"].tolist() == [20, 30]
@@ -362,7 +362,7 @@ def test_a_failed_job_of_a_multirun_leaves_the_others_and_a_status(tmp_path):
     assert done.returncode == 1
     assert "limit must be at least 1" in done.stderr
     assert "Traceback" not in done.stderr
-    assert (tmp_path / "outputs" / "quickstart,limit=3" / "grid.parquet").is_file()
+    assert (tmp_path / "outputs" / "quickstart,limit=3" / "tables" / "grid.parquet").is_file()
     gathered = pd.read_csv(tmp_path / "outputs" / "quickstart" / "multirun.csv")
     assert list(zip(gathered["limit"], gathered["status"], strict=True)) == [(0, "not started"), (3, "done")]
     (tmp_path / "outputs" / "quickstart,limit=3").rename(tmp_path / "elsewhere")
@@ -372,6 +372,6 @@ def test_a_failed_job_of_a_multirun_leaves_the_others_and_a_status(tmp_path):
 
 def test_parameters_in_the_results_are_readable(tmp_path):
     assert run(composed(*SAMPLE, f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")) == 0
-    row = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()[0]
+    row = pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist()[0]
     assert json.loads(row["parameters"])["explainer.num_samples"] == 100
     assert row["signature"].startswith("BLEU|nrefs:1|case:mixed|eff:yes|tok:13a|smooth:add-k[1.00]|version:")

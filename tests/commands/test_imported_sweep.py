@@ -135,7 +135,7 @@ def test_a_tree_of_mt_metrics_eval_with_its_metrics(run, tmp_path):
 
 def correlations(level):
     """(language pair, metric, statistic) -> row of correlations.parquet at this level, without grouping."""
-    rows = parquet.read_table("out/correlations.parquet").to_pylist()
+    rows = parquet.read_table("out/tables/correlations.parquet").to_pylist()
     return {
         (row["language_pair"], row["metric"], row["statistic"]): row
         for row in rows

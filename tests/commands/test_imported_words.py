@@ -68,7 +68,7 @@ def test_a_metric_that_scores_texts_takes_every_explanation_and_is_scored_once(r
     folders = sorted(path.name.rpartition("-")[0] for path in Path("bmx_cache/attributions").iterdir())
     assert folders == ["chrf-erasure", "chrf-none"], "the metric's own scores are those of the metric alone"
     # The attributions are on one scale and only scaled by the length: M_1 is their mean over the hypothesis.
-    points = parquet.read_table("out/grid.parquet").to_pylist()
+    points = parquet.read_table("out/tables/grid.parquet").to_pylist()
     found = next(row["correlation"] for row in points if (row["explainer"], row["w"], row["p"]) == ("Team A", 0.0, 1.0))
     means = [np.mean([(at + 1) / row for at in range(len(text.split()))]) for row, _, text, _ in ROWS]
     assert found == pytest.approx(np.corrcoef(means, [score for *_, score in ROWS])[0, 1])
@@ -135,7 +135,7 @@ def test_text_without_spaces_is_warned_of_and_segmented_on_demand(chinese):
     assert found["fingerprint"] != before["fingerprint"]
     assert float(found["baseline"]) == float(before["baseline"]), "the metric reads the same text"
     assert len(list(Path("bmx_cache/attributions").glob("random-erasure-*"))) == 2, "whitespace keeps its own cache"
-    stored = parquet.read_table(next(iter(Path("out").glob("scores.parquet")))).to_pylist()
+    stored = parquet.read_table(next(iter(Path("out/tables").glob("scores.parquet")))).to_pylist()
     assert stored[0]["words_hypothesis"] == 5
 
 
@@ -174,7 +174,7 @@ def test_the_glass_box_of_mlqe_pe_as_published(run, data_dir):
         "+sweep=mlqe_pe_glass_box", f"data_dir={data_dir}", *QUICK, "grid.p.start=-2", "grid.p.stop=1"
     )
     assert status == 0, said
-    grid = parquet.read_table("out/grid.parquet", filters=[("w", "=", 0.0)]).to_pylist()
+    grid = parquet.read_table("out/tables/grid.parquet", filters=[("w", "=", 0.0)]).to_pylist()
     found = {(row["language_pair"], row["p"]): row["correlation"] for row in grid if row["explainer"][0] == "t"}
     for pair, (baseline, means) in GLASS_BOX.items():
         assert float(rows[pair, "model_score", "token_probability"]["baseline"]) == pytest.approx(baseline, abs=5e-5)

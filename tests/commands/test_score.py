@@ -109,7 +109,7 @@ def test_a_file_gets_the_numbers_of_the_sweep(metric, explainer, side, tmp_path,
     assert ours == column.tolist()
     assert [row["base"] for row in told["scores"]] == stored.base_scores.tolist()
     assert told["mean"] == float(np.mean(ours))
-    grid = pq.read_table(tmp_path / "out" / "grid.parquet").to_pandas()
+    grid = pq.read_table(tmp_path / "out" / "tables" / "grid.parquet").to_pandas()
     point = grid[(grid.p == p) & (grid.w == w)].correlation.item()
     assert pearsonr(ours, segments.human_scores).statistic == pytest.approx(point, abs=1e-12)
 

@@ -257,7 +257,7 @@ def test_a_sweep_from_data_to_mlflow(tiny_model, tmp_path, template, blank_figur
         f"cache_dir={tmp_path / 'cache'}",
     ]
     assert run(composed(*chosen)) == 0
-    rows = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()
+    rows = pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist()
     assert {row["metric"] for row in rows} == {"datscore", "bartscore"}
     assert len(list((tmp_path / "cache" / "translations").glob("*.parquet"))) == 2
     from mlflow import MlflowClient

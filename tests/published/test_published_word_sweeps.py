@@ -27,7 +27,7 @@ def words_of(data_dir, folder, sweep, *overrides):
     """The rows of words.parquet of a sweep, by language pair, metric, explainer, side and measure."""
     places = (f"data_dir={data_dir}", f"cache_dir={folder}/cache", f"output_dir={folder}/out")
     run(composed(f"+sweep={sweep}", *SMALL, *places, *overrides))
-    rows = pq.read_table(folder / "out" / "words.parquet").to_pylist()
+    rows = pq.read_table(folder / "out" / "tables" / "words.parquet").to_pylist()
     keys = ("language_pair", "metric", "explainer", "side", "measure")
     return {tuple(row[key] for key in keys): row for row in rows}
 

@@ -226,7 +226,7 @@ def test_the_headline_counts(tmp_path):
     analysis = analyse(table(surfaces), Options())
     page = written(tmp_path, analysis, tables=analysis.tables())
     told = [text for tag, text in page.texts if tag == "p"]
-    said = analysis.ask(headline.compute).headline
+    said = analysis.ask(headline.compute).counts
     assert {one.replace(" -", " −").replace("[-", "[−") for one in said} <= set(told)
     assert "2 of 3 settings are better, 1 equal or worse" in " ".join(told)
     assert "For 1 of 3 settings the best is the metric alone" in " ".join(told)
@@ -246,7 +246,7 @@ def test_verdicts_stand_before_everything_else_and_only_survivors_are_bold(tmp_p
     page = written(tmp_path, analysis, tables=analysis.tables())
     assert page.ids.index("established") < page.ids.index("headline") < page.ids.index("settings")
     assert page.ids.index("verdicts") < page.ids.index("headline") < page.ids.index("overview")
-    (sentence,) = [text for tag, text in page.texts if tag == "p" and text.startswith("lime on m (learned): no gain")]
+    (sentence,) = [text for tag, text in page.texts if tag == "p" and text.startswith("LIME on m (learned): no gain")]
     assert "−0.020 [−" in sentence and "[-" not in sentence
     bold = [text for tag, text in page.texts if tag == "strong"]
     # its tested gain, its gain in the table of results, and the setting's fixed gain
@@ -498,26 +498,20 @@ class TestSweep:
         found = self.go([make_result()], tmp_path, lime=(0.4, -1.4))
         sentence, *_ = found.analysis.ask(headline.compute).leads
         assert sentence.startswith(
-            "lime at w 0.4, p -1.4, as published (chosen on other data): the mean gain over 1 setting is "
+            "LIME at w 0.4, p -1.4, as published (chosen on other data): the mean gain over 1 setting is "
         )
         page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
-        assert any(text.startswith("lime at w 0.4, p −1.4") for tag, text in page.texts if tag == "p")
+        assert any(text.startswith("LIME at w 0.4, p −1.4") for tag, text in page.texts if tag == "p")
 
-    def test_the_same_results_are_drawn_once_and_others_again(self, tmp_path, blank_figures):
+    def test_the_page_of_a_sweep_says_what_it_rests_on(self, tmp_path, blank_figures):
         results = [make_result(seed, language_pair=f"l{seed}") for seed in range(3)]
         fixed = {"lime": (0.4, -1.4), "shap": (0.6, -0.95)}
         first = self.go(results, tmp_path, **fixed)
-        assert {path.name for path in first.files} >= {"analysis.json", "report.html"}
+        assert "report.html" in {path.name for path in first.files}
         assert set(first.analysis.options.fixed) == {"lime"}
         page = tmp_path / "report.html"
         first_lines = " ".join(text for tag, text in Page(page.read_text(encoding="utf-8")).texts if tag == "p")
         assert "Pearson's r with human scores, segment by segment, over 38 segments per language pair" in first_lines
-        before = page.stat().st_mtime_ns
-        again = self.go(results, tmp_path, **fixed)
-        assert page.stat().st_mtime_ns == before
-        assert again.analysis.n_tied == first.analysis.n_tied
-        self.go([*results, make_result(4, language_pair="l4")], tmp_path, **fixed)
-        assert page.stat().st_mtime_ns > before
 
 
 @pytest.fixture(scope="module")

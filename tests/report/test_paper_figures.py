@@ -18,6 +18,7 @@ from some_tables import P, W, flat, peaked, random_surfaces, table
 from bmx_grid.analysis.basis import Basis
 from bmx_grid.analysis.fixed import gains_at
 from bmx_grid.analysis.given import Options, Point
+from bmx_grid.analysis.names import WRITTEN, label, written
 from bmx_grid.analysis.run import analyse
 from bmx_grid.analysis.shown import MOST_ROWS, box_of, forest_of, pairs_to_compare, settings_to_draw
 from bmx_grid.analysis.signature import signature
@@ -35,7 +36,6 @@ from bmx_grid.report.figures.gains import FEWEST, _offsets, gains_by
 from bmx_grid.report.figures.grid import setting_drawing
 from bmx_grid.report.figures.palette import BLUE
 from bmx_grid.report.figures.selection import _ridge, best_boxes, better_and_worse, ridge_bars
-from bmx_grid.report.names import WRITTEN, label, written
 
 HOSTILE = "</text><script>alert(1)</script>\n../..\u202e$\\frac{1}\"'&"
 SMALL = random_surfaces(0, datasets=("d1", "d2"), explainers=("lime", "random", "shap"), metrics=("m1", "m2", "random"))

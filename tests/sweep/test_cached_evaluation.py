@@ -26,7 +26,7 @@ def tables(sweep, tmp_path):
 
     def go(out: str, *overrides: str) -> dict[str, bytes]:
         assert sweep(*overrides, out=out) == 0
-        return {name: (tmp_path / out / f"{name}.parquet").read_bytes() for name in FILES}
+        return {name: (tmp_path / out / "tables" / f"{name}.parquet").read_bytes() for name in FILES}
 
     return go
 

@@ -287,7 +287,7 @@ def test_an_executor_from_outside_is_one_module_and_one_yaml_file(tmp_path):
     )
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert "threads of an executor from outside" in shown.stdout
-    assert (tmp_path / "out" / "grid.parquet").is_file()
+    assert (tmp_path / "out" / "tables" / "grid.parquet").is_file()
 
 
 # A Dask cluster that others own: its scheduler, its workers.

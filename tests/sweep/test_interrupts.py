@@ -110,7 +110,7 @@ def test_at_random_moments_one_sentence_and_nothing_is_lost(tmp_path, stored):
         duration = time.monotonic() - began
     else:
         assert compose_and_run([*command(whole)[3:], "analysis=false", "tracking=none"]) == 0
-    grid = (whole / "out" / "grid.parquet").read_bytes()
+    grid = (whole / "out" / "tables" / "grid.parquet").read_bytes()
     draw, signals = random.Random(2), itertools.cycle(STATUS)
     wrong, n_interrupted, n_started = [], 0, 0
     while n_interrupted < MOMENTS:
@@ -128,7 +128,7 @@ def test_at_random_moments_one_sentence_and_nothing_is_lost(tmp_path, stored):
                 break
         again = start(command(folder), folder)
         out, err = again.communicate()
-        if again.returncode != 0 or (folder / "out" / "grid.parquet").read_bytes() != grid:
+        if again.returncode != 0 or (folder / "out" / "tables" / "grid.parquet").read_bytes() != grid:
             wrong.append(f"the same command did not go on as if nothing had happened: {out}{err}")
         assert n_started < 5 * MOMENTS, "the sweep ends before it can be interrupted"
     assert not wrong, "\n".join(wrong)

@@ -1,11 +1,10 @@
-"""Plans of very many settings: what settings share is found once, and the terminal shows the beginning."""
+"""Plans of very many settings: what settings share is found once."""
 
 import pytest
 from fakes import composed
 
 from bmx_grid.attribution import places
 from bmx_grid.commands.sweep import run
-from bmx_grid.report import running
 
 CHOSEN = (
     *("dataset=[sample]", "metric=[chrf,sentence_bleu]", "explainer=[erasure,random]", "evaluation=[grid]"),
@@ -49,15 +48,3 @@ def test_cached_settings_are_found_among_others(plan):
     said = plan("dry_run=true")
     assert f"{4 * PAIRS} settings (2 cached)" in said
     assert [line.split()[2] for line in said.splitlines() if "de-en · chrf" in line] == ["cached", "cached"]
-
-
-def test_a_long_plan_shows_its_beginning_and_the_rest_is_in_a_file(plan, tmp_path, monkeypatch):
-    whole = plan("dry_run=true").splitlines()
-    assert not (tmp_path / "out").exists()
-    monkeypatch.setattr(running, "MOST_LINES", 6)
-    monkeypatch.setattr(running, "SHOWN", 3)
-    said = plan("dry_run=true").splitlines()
-    assert said[:4] == [*whole[:3], f"… and {4 * PAIRS - 2} other settings"]
-    assert said[-1] == f"all settings, one per line: {tmp_path / 'out' / 'plan.txt'}"
-    assert (tmp_path / "out" / "plan.txt").read_text().splitlines() == whole[: 4 * PAIRS + 1]
-    assert said[4:-1] == whole[4 * PAIRS + 1 :]

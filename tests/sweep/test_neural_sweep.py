@@ -36,9 +36,9 @@ def test_all_metrics_and_explainers_of_the_paper_run_to_the_end(tiny_model, tmp_
         chosen += [f"{option}.model={tiny_model(kind)}", f"{option}.revision=null"]
         chosen += [f"{option}.{change}" for change in changes]
     assert run(composed(*chosen)) == 0
-    settings = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()
+    settings = pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist()
     assert len({(row["metric"], row["explainer"]) for row in settings}) == len(settings) == 30
-    assert pq.read_metadata(tmp_path / "out" / "grid.parquet").num_rows == 30 * 360
+    assert pq.read_metadata(tmp_path / "out" / "tables" / "grid.parquet").num_rows == 30 * 360
     assert (tmp_path / "out" / "report.html").is_file()
 
     from mlflow import MlflowClient

@@ -122,7 +122,7 @@ def test_a_repeated_sweep_leaves_recipes_as_they_are_and_other_ones_are_moved_as
     first = sweep(*chosen, boosts=BOOSTS)
     folder = tmp_path / "out" / "recipes"
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
-    monkeypatch.setattr("bmx_grid.commands.written.today", lambda: "2030-01-01")
+    monkeypatch.setattr("bmx_grid.commands.sweep.today", lambda: "2030-01-01")
     sweep(*chosen, "analysis=true", boosts=BOOSTS)  # runs again, and finds the same
     assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()} == before
     (folder / f"{next(iter(first))}.json").write_text("{")  # damaged: written again

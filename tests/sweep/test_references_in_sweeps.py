@@ -35,7 +35,7 @@ def sweep(tmp_path, blank_figures):
         own += ("dataset.tabular.language_pairs=[de-en]", "dataset.tabular.columns.reference=[ref_a,ref_b]")
         folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
         assert run(composed(*own, *folders, "tracking=none", "analysis=false", *overrides)) == 0
-        return pd.read_parquet(tmp_path / "out" / f"{table}.parquet")
+        return pd.read_parquet(tmp_path / "out" / "tables" / f"{table}.parquet")
 
     return go
 

@@ -43,7 +43,7 @@ def calls(folder: Path) -> int:
 
 
 def gains(path: Path) -> dict[tuple, float]:
-    rows = pq.read_table(path / "seeds.parquet").to_pylist()
+    rows = pq.read_table(path / "tables" / "seeds.parquet").to_pylist()
     return {tuple(row[name] for name in ("language_pair", "explainer", "seed", "point")): row["gain"] for row in rows}
 
 
@@ -56,7 +56,7 @@ def test_random_explainers_have_gains_of_every_seed_at_every_point_and_determini
     assert np.isfinite(list(found.values())).all()
     # not at the published point: its gains here are 1e-9, which is rounding
     assert len({round(found["de-en", "lime", seed, "best"], 6) for seed in range(3)}) == 3
-    tables = [pq.read_table(tmp_path / "out" / f"{name}.parquet") for name in ("settings", "scores", "grid")]
+    tables = [pq.read_table(tmp_path / "out" / "tables" / f"{name}.parquet") for name in ("settings", "scores", "grid")]
     assert [table.num_rows for table in tables] == [4, 4 * 12, 4 * 8 * 6]
 
 
@@ -65,7 +65,7 @@ def test_a_repeat_is_the_sweep_with_that_seed(noted, tmp_path, seed):
     assert noted("seeds=[0,2]") == 0
     assert noted(f"seed={seed}", out="alone") == 0
     found = gains(tmp_path / "out")
-    rows = pq.read_table(tmp_path / "alone" / "settings.parquet").to_pylist()
+    rows = pq.read_table(tmp_path / "alone" / "tables" / "settings.parquet").to_pylist()
     for row in rows:
         if row["explainer"] == "lime":
             key = row["language_pair"], "lime", seed
@@ -79,13 +79,13 @@ def test_cached_seeds_score_nothing_and_a_further_one_only_its_own(noted, tmp_pa
     assert noted("seeds=[0,1]") == 0
     one_more = calls(tmp_path)
     assert 0 < one_more < alone  # LIME again, without Erasure
-    before = (tmp_path / "out" / "seeds.parquet").read_bytes()
+    before = (tmp_path / "out" / "tables" / "seeds.parquet").read_bytes()
     assert noted("seeds=[0,1]") == 0
     assert calls(tmp_path) == 0
     assert "is up to date" in capsys.readouterr().out
     assert noted("seeds=[0,1]", out="new") == 0
     assert calls(tmp_path) == 0
-    assert (tmp_path / "new" / "seeds.parquet").read_bytes() == before
+    assert (tmp_path / "new" / "tables" / "seeds.parquet").read_bytes() == before
     assert noted("seeds=[1,7]", out="new") == 0
     assert 0 < calls(tmp_path) <= one_more + 12
     assert {key[2] for key in gains(tmp_path / "new")} == {0, 1, 7}  # the seed of the sweep always
@@ -94,7 +94,8 @@ def test_cached_seeds_score_nothing_and_a_further_one_only_its_own(noted, tmp_pa
 def test_the_order_of_seeds_does_not_matter(noted, tmp_path):
     assert noted("seeds=[3,1,0]", out="one") == 0
     assert noted("seeds=[0,1,3]", out="other") == 0
-    assert (tmp_path / "one" / "seeds.parquet").read_bytes() == (tmp_path / "other" / "seeds.parquet").read_bytes()
+    one, other = (tmp_path / name / "tables" / "seeds.parquet" for name in ("one", "other"))
+    assert one.read_bytes() == other.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -103,13 +104,13 @@ def test_the_order_of_seeds_does_not_matter(noted, tmp_path):
 def test_where_nothing_is_repeated_there_is_a_sentence_and_no_table(noted, tmp_path, capsys, more):
     assert noted(*more) == 0
     assert "seeds: nothing is repeated" in capsys.readouterr().out
-    assert not (tmp_path / "out" / "seeds.parquet").exists()
+    assert not (tmp_path / "out" / "tables" / "seeds.parquet").exists()
 
 
 def test_seeds_that_are_no_longer_asked_for_leave_no_table_behind(noted, tmp_path):
     assert noted("seeds=[1]") == 0
     assert noted() == 0
-    assert not (tmp_path / "out" / "seeds.parquet").exists()
+    assert not (tmp_path / "out" / "tables" / "seeds.parquet").exists()
 
 
 def test_the_plan_shows_what_seeds_cost_and_scores_nothing(noted, tmp_path, capsys):
@@ -123,7 +124,7 @@ def test_the_plan_shows_what_seeds_cost_and_scores_nothing(noted, tmp_path, caps
 def test_what_failed_is_not_repeated(noted, tmp_path, capsys):
     assert noted("seeds=[1]", target="BrokenMetric") == 4
     assert "seed 1" not in capsys.readouterr().err
-    assert not (tmp_path / "out" / "seeds.parquet").exists()
+    assert not (tmp_path / "out" / "tables" / "seeds.parquet").exists()
 
 
 @pytest.mark.parametrize(

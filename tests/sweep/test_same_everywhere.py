@@ -44,7 +44,7 @@ def from_api(tmp_path_factory):
     places = {"output_dir": folder / "out", "cache_dir": folder / "cache", "executor": "sequential"}
     assert bmx.run(settings=dotted, quiet=True, **plain, **places).n_failed == 0
     found = written(folder)
-    assert {"grid.parquet", "scores.parquet", "correlations.parquet", "tests.parquet"} <= set(found)
+    assert {f"tables/{name}.parquet" for name in ("grid", "scores", "correlations", "tests")} <= set(found)
     return found
 
 

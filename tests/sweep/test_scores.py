@@ -28,7 +28,7 @@ def sweep(tmp_path, blank_figures):
         own += ("evaluation=[grid]",)
         folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
         assert run(composed(*own, *folders, *overrides)) == 0
-        return pd.read_parquet(tmp_path / "out" / "scores.parquet")
+        return pd.read_parquet(tmp_path / "out" / "tables" / "scores.parquet")
 
     return go
 
@@ -47,7 +47,7 @@ def test_a_row_per_segment_and_setting_with_who_and_how_much(sweep, tmp_path):
     assert chrf.words_source.isna().all() and (chrf.words_reference == 3).all() and (chrf.words_hypothesis == 4).all()
     assert (found[found.metric == "random"].words_source == 2).all()
     assert np.isnan(found.human).sum() == 4  # nobody rated 3:b
-    settings = pd.read_parquet(tmp_path / "out" / "settings.parquet").set_index(["metric", "explainer"])
+    settings = pd.read_parquet(tmp_path / "out" / "tables" / "settings.parquet").set_index(["metric", "explainer"])
     for names, rows in found.groupby(["metric", "explainer"], observed=True):
         rated = rows.dropna(subset="human")
         assert np.corrcoef(rated.base, rated.human)[0, 1] == pytest.approx(settings.loc[names, "baseline"], abs=1e-12)

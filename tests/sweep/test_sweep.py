@@ -1,6 +1,5 @@
 """Whole sweeps: what is written, what is reused, what failure and killing leave behind."""
 
-import json
 import os
 import random
 import re
@@ -38,7 +37,7 @@ def attribution_files(folder: Path) -> dict[str, bytes]:
 
 def grid_rows(folder: Path) -> list[tuple]:
     """Every row of the grid, its number as written: NaN is equal to NaN."""
-    table = pq.read_table(folder / "out" / "grid.parquet")
+    table = pq.read_table(folder / "out" / "tables" / "grid.parquet")
     assert table.column_names[:4] == ["dataset", "language_pair", "metric", "explainer"]
     return [tuple(map(str, row.values())) for row in table.to_pylist()]
 
@@ -53,13 +52,16 @@ def whole(tmp_path_factory) -> Path:
 
 
 def test_a_sweep_writes_the_published_schema_one_row_a_grid_point(whole, authors_grid):
-    ours = pq.read_table(whole / "out" / "grid.parquet")
+    ours = pq.read_table(whole / "out" / "tables" / "grid.parquet")
     published = pq.read_schema(authors_grid)
     assert [(one.name, one.type) for one in ours.schema] == [(one.name, one.type) for one in published]
     assert ours.num_rows == 3 * 4 * 3600
-    for name in ("config.yaml", "settings.parquet", "settings.csv"):
-        assert (whole / "out" / name).stat().st_size > 0
-    assert len(list((whole / "out" / "figures").glob("*.png"))) == 12
+    assert {path.name for path in (whole / "out").iterdir()} == {
+        *("config.yaml", "log.txt", "settings.csv", "tables", ".sweep.json")
+    }
+    assert {path.name for path in (whole / "out" / "tables").iterdir()} == {
+        *("grid.parquet", "points.parquet", "scores.parquet", "settings.parquet")
+    }
 
 
 def test_a_sweep_ends_with_its_analysis_and_the_same_sweep_keeps_it(sweep, tmp_path, capsys):
@@ -67,22 +69,24 @@ def test_a_sweep_ends_with_its_analysis_and_the_same_sweep_keeps_it(sweep, tmp_p
     assert sweep(*more) == 0
     page = tmp_path / "out" / "report.html"
     before = page.read_bytes(), page.stat().st_mtime_ns
-    assert json.loads((tmp_path / "out" / "analysis.json").read_text())["n_settings"] == 4
+    answer = [line for line in capsys.readouterr().out.splitlines() if " on chrF" in line or line.startswith("LIME")]
+    assert answer and all(line in (tmp_path / "out" / "log.txt").read_text() for line in answer)
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert len(names) <= 8 and {"report.html", "figures", "tables"} < names
     assert sweep(*more) == 0
     assert (page.read_bytes(), page.stat().st_mtime_ns) == before
     assert sweep("limit=6", "analysis=true", "metric=[chrf]", "explainer=[erasure]") == 0
     assert "no analysis" not in capsys.readouterr().out
-    assert json.loads((tmp_path / "out" / "analysis.json").read_text())["n_settings"] == 1  # one setting is enough
 
 
 def test_the_second_run_scores_nothing_and_writes_the_same(sweep, tmp_path, capsys):
     calls = tmp_path / "calls"
     metrics = {"hash": {"_target_": "fakes.HashMetric", "log": str(calls)}}
     assert sweep("limit=6", metrics=metrics) == 0
-    first = calls.read_text(), (tmp_path / "out" / "grid.parquet").read_bytes()
+    first = calls.read_text(), (tmp_path / "out" / "tables" / "grid.parquet").read_bytes()
     capsys.readouterr()
     assert sweep("limit=6", metrics=metrics) == 0
-    assert (calls.read_text(), (tmp_path / "out" / "grid.parquet").read_bytes()) == first
+    assert (calls.read_text(), (tmp_path / "out" / "tables" / "grid.parquet").read_bytes()) == first
     assert "0 texts scored" in capsys.readouterr().out
 
 
@@ -91,22 +95,22 @@ def test_an_unchanged_sweep_draws_and_writes_nothing_and_says_the_same(
 ):
     some = ("limit=6", "metric=[sentence_bleu,chrf]", "explainer=[erasure,lime]")
     assert sweep(*some) == 0
-    table = capsys.readouterr().out.split("\n\n", 1)[1].split("\n", 1)[0]
+    capsys.readouterr()
     states = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")}
     for name in ("grid_of", "nearest_point"):
         monkeypatch.setattr(f"bmx_grid.evaluations.grid.{name}", None)  # nothing is computed
     assert sweep(*some) == 0
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")} == states
     said = capsys.readouterr().out
-    assert table in said and "is up to date" in said
+    assert "is up to date" in said
     assert sweep(*some, "on_error=stop", f"data_dir={tmp_path / 'elsewhere'}") == 0
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")} == states  # config.yaml, too
     assert "is up to date" in capsys.readouterr().out
     monkeypatch.undo()
-    (tmp_path / "out" / "grid.parquet").unlink()
+    (tmp_path / "out" / "tables" / "grid.parquet").unlink()
     monkeypatch.setenv(ALLOWED_PACKAGES, "fakes")
     assert sweep(*some) == 0
-    assert (tmp_path / "out" / "grid.parquet").is_file()
+    assert (tmp_path / "out" / "tables" / "grid.parquet").is_file()
 
 
 @pytest.mark.parametrize(
@@ -141,7 +145,7 @@ def test_a_folder_never_holds_tables_of_one_run_and_the_configuration_of_another
     assert sweep("limit=4", "explainer=[erasure]", metrics=broken) == 1
     out = tmp_path / "out"
     assert "broken" in (out / "config.yaml").read_text()
-    assert not (out / "grid.parquet").exists() and not (out / "settings.csv").exists()
+    assert not (out / "tables" / "grid.parquet").exists() and not (out / "settings.csv").exists()
     aside = [path.name for path in (out / "previous").rglob("*") if path.is_file()]
     assert {"grid.parquet", "settings.parquet", "scores.parquet", "settings.csv"} <= set(aside)
     assert "of an earlier run moved to" in capsys.readouterr().out
@@ -167,9 +171,9 @@ def test_segments_that_cannot_be_explained_are_left_out_counted_and_named(tmp_pa
     with pytest.warns(UserWarning, match=r"not explained: segment '5': .* above max_texts = 500"):
         assert run(config) == 0
     assert "1 segment not explained" in capsys.readouterr().out
-    row = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()[0]
+    row = pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist()[0]
     assert (row["n_segments"], row["n_unexplained"], row["n_used"]) == (12, 1, 11)
-    scores = pq.read_table(tmp_path / "out" / "scores.parquet").to_pylist()
+    scores = pq.read_table(tmp_path / "out" / "tables" / "scores.parquet").to_pylist()
     assert np.isfinite([one["base"] for one in scores]).all()
     assert [one["id"] for one in scores if np.isnan(one["boosted_published"])] == ["5"]
 
@@ -193,12 +197,12 @@ def test_a_longer_sweep_scores_only_what_is_new(sweep, tmp_path):
 )
 def test_chunks_and_workers_do_not_change_a_byte(whole, sweep, tmp_path, overrides):
     expected = attribution_files(whole / "cache")
-    grid = (whole / "out" / "grid.parquet").read_bytes()
+    grid = (whole / "out" / "tables" / "grid.parquet").read_bytes()
     shutil.copytree(whole / "out", tmp_path / "out")  # with the figures, which are as they should be
-    (tmp_path / "out" / "grid.parquet").unlink()
+    (tmp_path / "out" / "tables" / "grid.parquet").unlink()
     assert sweep("limit=8", *overrides) == 0
     assert attribution_files(tmp_path / "cache") == expected
-    assert (tmp_path / "out" / "grid.parquet").read_bytes() == grid
+    assert (tmp_path / "out" / "tables" / "grid.parquet").read_bytes() == grid
 
 
 def test_a_dask_scheduler_that_does_not_answer_is_named(sweep):
@@ -226,14 +230,14 @@ def test_a_metric_that_fails_leaves_the_others_their_results(sweep, tmp_path, ca
     assert "de-en · absent · random: the model 'x' is not here: get it with y" in shown
     assert "absent · random: failed: for the same reason" in shown
     assert "Traceback" not in shown
-    assert "ValueError: boom" in (tmp_path / "out" / "errors.txt").read_text()
-    assert set(pq.read_table(tmp_path / "out" / "settings.parquet").column("metric").to_pylist()) == {"hash"}
+    assert "ValueError: boom" in (tmp_path / "out" / "log.txt").read_text()
+    assert set(pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").column("metric").to_pylist()) == {"hash"}
 
 
 def test_on_error_stop_starts_nothing_after_the_first_failure(sweep, tmp_path):
     metrics = {"broken": {"_target_": "fakes.BrokenMetric"}, "hash": {"_target_": "fakes.HashMetric"}}
     assert sweep("limit=4", "explainer=[erasure]", "on_error=stop", metrics=metrics) == 1
-    assert not (tmp_path / "out" / "grid.parquet").exists()
+    assert not (tmp_path / "out" / "tables" / "grid.parquet").exists()
 
 
 @pytest.mark.parametrize(
@@ -248,7 +252,7 @@ def test_what_ends_its_worker_or_cannot_reach_it_fails_its_settings_alone(name, 
     metrics = {"bad": {"_target_": f"fakes.{name}"}, "hash": {"_target_": "fakes.HashMetric"}}
     assert sweep("limit=4", "executor=loky", "executor.n_jobs=2", "explainer=[erasure]", metrics=metrics) == 1
     assert f"de-en · bad · erasure: {reason}" in " ".join(capsys.readouterr().out.split())
-    assert pq.read_table(tmp_path / "out" / "settings.parquet").column("metric").to_pylist() == ["hash"]
+    assert pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").column("metric").to_pylist() == ["hash"]
 
 
 def test_reference_based_metrics_are_left_out_where_there_are_no_references(sweep, tmp_path, capsys):
@@ -275,7 +279,7 @@ def test_settings_that_are_not_wanted_are_left_out_with_their_number(sweep, tmp_
     pairs = "dataset.sample.language_pairs=[de-en,en-de]"
     patterns = "leave_out=[*/en-de/chr?/*,*/*/*/erasure,no_such/*/*/*]"
     assert sweep("limit=4", pairs, "metric=[chrf,random]", "explainer=[erasure,random]", patterns) == 0
-    rows = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()
+    rows = pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist()
     assert {(row["language_pair"], row["metric"], row["explainer"]) for row in rows} == {
         ("de-en", "chrf", "random"),
         ("de-en", "random", "random"),
@@ -366,14 +370,14 @@ def test_minilm_beside_a_lexical_metric_on_all_pairs_of_wmt17(data_dir, tmp_path
     folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", f"data_dir={data_dir}")
     small = ("limit=3", "executor=sequential", "tracking=none", "analysis=false", "evaluation=[grid]")
     assert run(composed("+sweep=wmt17_lime", *metrics, *folders, *small)) == 0
-    rows = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()
+    rows = pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist()
     assert len(rows) == 7 * 3
     assert all(np.isfinite(row["best"]) for row in rows)
 
 
 def test_undefined_correlations_are_nan_and_counted(sweep, tmp_path):
     assert sweep("limit=2", "metric=[chrf]", "explainer=[erasure]") == 0
-    row = pq.read_table(tmp_path / "out" / "settings.parquet").to_pylist()[0]
+    row = pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist()[0]
     assert np.isnan(row["baseline"])
     assert row["n_undefined"] == 3600
 

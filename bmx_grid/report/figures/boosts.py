@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from bmx_grid.analysis import shown
 from bmx_grid.analysis.basis import Basis
 from bmx_grid.analysis.beside import Reached
+from bmx_grid.analysis.names import correlation_in_words, label
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
 from bmx_grid.analysis.verdict_rows import ShownVerdict
 from bmx_grid.report.figures.canvas import PAGE, Drawing, canvas, no_change_line, thin_grid
 from bmx_grid.report.figures.forest import interval
 from bmx_grid.report.figures.palette import BLUE, CONTROL, GREEN, ORANGE, PAPER, QUIET
-from bmx_grid.report.names import correlation_in_words, label
 from bmx_grid.wording import counted, file_stem
 
 if TYPE_CHECKING:

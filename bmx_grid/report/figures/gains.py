@@ -11,6 +11,7 @@ import numpy as np
 from bmx_grid.analysis import shown
 from bmx_grid.analysis.basis import Basis
 from bmx_grid.analysis.density import Density
+from bmx_grid.analysis.names import SHORT_LABEL, correlation_in_words, label
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
 from bmx_grid.analysis.table import CONTROL, Floats
@@ -18,7 +19,6 @@ from bmx_grid.report.figures.canvas import COLUMN, SMALL, Drawing, broken, canva
 from bmx_grid.report.figures.palette import BLUE, DASHES, INK, LINES, MARKERS, PALE, QUIET
 from bmx_grid.report.figures.palette import CONTROL as GREY
 from bmx_grid.report.figures.words import points_in_words
-from bmx_grid.report.names import SHORT_LABEL, correlation_in_words, label
 from bmx_grid.wording import MINUS, counted, factor_in_words, file_stem, typeset, with_interval
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bmx_grid.analysis import shown
 from bmx_grid.analysis.basis import Basis, band_of
 from bmx_grid.analysis.given import Point
+from bmx_grid.analysis.names import correlation_in_words, setting_in_words
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
 from bmx_grid.evaluations.tests_of import Band
@@ -22,7 +23,6 @@ from bmx_grid.report.figures import current
 from bmx_grid.report.figures.canvas import DPI, PAGE, VERSION, Drawing, empty, save, style, thin_grid
 from bmx_grid.report.figures.palette import DASHES, INK, LINES, MARKERS
 from bmx_grid.report.figures.words import point, undefined_in_words
-from bmx_grid.report.names import correlation_in_words, setting_in_words
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.wording import counted, file_stem, typeset, visible
 

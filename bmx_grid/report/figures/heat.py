@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.analysis.names import correlation_in_words, setting_in_words
 from bmx_grid.measures.best import NO_CHANGE
 from bmx_grid.report.figures.canvas import COLUMN, DPI, empty, save, style
 from bmx_grid.report.figures.grid import Curves, curves_of_result
 from bmx_grid.report.figures.palette import INK, QUIET
-from bmx_grid.report.names import correlation_in_words, setting_in_words
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.wording import visible
 

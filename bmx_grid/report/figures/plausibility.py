@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from bmx_grid.analysis import shown
 from bmx_grid.analysis.basis import Basis
+from bmx_grid.analysis.names import correlation_in_words, label
 from bmx_grid.analysis.plausibility import ALL, RHO, Plausible
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
 from bmx_grid.analysis.words import CHANCE
 from bmx_grid.report.figures.canvas import PAGE, Drawing, canvas, thin_grid
 from bmx_grid.report.figures.palette import LINES, MARKERS, QUIET
-from bmx_grid.report.names import correlation_in_words, label
 from bmx_grid.wording import MINUS, counted, with_interval
 
 if TYPE_CHECKING:

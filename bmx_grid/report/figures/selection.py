@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis import shown
 from bmx_grid.analysis.gains import GainSummary
+from bmx_grid.analysis.names import SHORT_LABEL, label
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.shown import Box
 from bmx_grid.analysis.signature import signature
@@ -26,7 +27,6 @@ from bmx_grid.report.figures.palette import (
     RED,
 )
 from bmx_grid.report.figures.words import points_in_words, undefined_in_words
-from bmx_grid.report.names import SHORT_LABEL, label
 from bmx_grid.wording import counted, factor_in_words, typeset
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bmx_grid.analysis.given import Point
+from bmx_grid.analysis.names import label
 from bmx_grid.analysis.run import Analysis
-from bmx_grid.report.names import label
 from bmx_grid.wording import MINUS, counted, point_in_words
 
 

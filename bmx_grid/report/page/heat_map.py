@@ -11,9 +11,9 @@ import numpy as np
 
 from bmx_grid.analysis import shown
 from bmx_grid.analysis.given import Point
+from bmx_grid.analysis.names import setting_in_words
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.table import GridTable
-from bmx_grid.report.names import setting_in_words
 
 LEVELS = 32_767  # gains are kept as whole multiples of a setting's largest gain divided by this
 UNDEFINED = -32_768

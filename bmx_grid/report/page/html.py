@@ -17,11 +17,11 @@ from bmx_grid.analysis import headline, settings, shown
 from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.basis import UNKNOWN, Basis
 from bmx_grid.analysis.examples import RULE, Example, Side, strengths
+from bmx_grid.analysis.names import label, setting_in_words, written
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
 from bmx_grid.analysis.word_examples import RULE as WORD_RULE
 from bmx_grid.analysis.word_examples import WordExample
-from bmx_grid.report.names import label, setting_in_words, written
 from bmx_grid.report.page.heat_map import heat_maps
 from bmx_grid.report.page.introduction import introduction
 from bmx_grid.report.page.pictures import Picture, inline

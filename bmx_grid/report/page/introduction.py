@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bmx_grid.analysis.basis import Basis
+from bmx_grid.analysis.names import correlation_in_words
 from bmx_grid.analysis.run import Analysis
-from bmx_grid.report.names import correlation_in_words
 from bmx_grid.wording import counted, typeset
 
 

@@ -14,7 +14,7 @@ MADE = "bmx_grid.views"  # the experiment's tag that says which views it has had
 VERSION = 1
 SWEEPS = (
     *("params.dataset", "params.metric", "params.explainer", "params.correlation", "params.limit"),
-    *("metrics.settings", "metrics.mean gain", "metrics.mean gain low", "metrics.mean gain high"),
+    *("metrics.settings", "metrics.mean fixed gain", "metrics.mean fixed gain low", "metrics.mean fixed gain high"),
     *("metrics.settings better", "metrics.settings worse"),
 )
 SETTINGS = (

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.progress import Progress, TimeLeft
+from bmx_grid.sweep.evaluated import Outcome
+from bmx_grid.sweep.settings import PlannedSetting, SweepPlan
 from bmx_grid.wording import setting_label
-
-if TYPE_CHECKING:
-    from bmx_grid.evaluations.base import Evaluation
-    from bmx_grid.sweep.evaluated import Outcome
-    from bmx_grid.sweep.settings import PlannedSetting, SweepPlan
 
 EVALUATING = "evaluating"
 GUESSED = {"light": 1 / 2000, "model": 1 / 30}  # seconds per text of one worker, before anything is timed
 
 
-class Watched:
+class SweepProgress:
     """Counts what a sweep does; use it as a context manager.
 
-    workers: how many work beside each other. Texts are counted where any are left to score, else settings.
+    workers: how many work at the same time. Texts are counted where any are left to score, else settings.
     """
 
     def __init__(self, plan: SweepPlan, evaluations: Mapping[str, Evaluation], workers: int) -> None:
