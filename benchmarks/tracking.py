@@ -2,10 +2,9 @@
 
     python benchmarks/tracking.py [--settings 28] [--server http://HOST:PORT]
 
-Logs into a fresh SQLite store in a temporary folder (or to a server), figures, Parquet file and data set included, then
-runs the same sweep again. Printed: opening the store, median and worst setting in seconds and in seconds of the CPU,
-which a busy machine changes less, the projection, the repeat, and the look into the store that makes a repeat
-unnecessary.
+Logs into a fresh SQLite store in a temporary folder (or to a server), data sets included, then runs the same sweep
+again. Printed: opening the store, median and worst setting in seconds and in seconds of the CPU, which a busy machine
+changes less, the projection, the repeat, and the look into the store that makes a repeat unnecessary.
 """
 
 from __future__ import annotations
@@ -24,15 +23,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import numpy as np  # noqa: E402
-from some_results import GRID as EVALUATION  # noqa: E402
 from some_results import make_result  # noqa: E402
 from tracked import segments  # noqa: E402
 
 from bmx_grid.measures.grid import GridSpec  # noqa: E402
-from bmx_grid.report.figures.grid import draw_setting  # noqa: E402
-from bmx_grid.report.figures.heat import draw_heat_map  # noqa: E402
-from bmx_grid.sweep.results import evaluation_tables, write_parquet  # noqa: E402
-from bmx_grid.sweep.tracking.base import CURVES, GRID, HEAT_MAP  # noqa: E402
 from bmx_grid.sweep.tracking.mlflow import MlflowTracker  # noqa: E402
 
 ALL_SETTINGS = 430
@@ -58,20 +52,13 @@ def main() -> None:
     print(f"import mlflow                {seconds(lambda: __import__('mlflow')):8.2f} s")
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        figure, heat, table = out / "figure.png", out / "heat.png", out / "table.parquet"
-        files = {CURVES: figure, HEAT_MAP: heat, GRID: table}
-        draws = [seconds(lambda result=result: draw_setting(result, figure)) for result in results]
-        print(f"figure, median               {statistics.median(draws) * 1000:8.0f} ms (first {draws[0]:.2f} s)")
-        heats = [seconds(lambda result=result: draw_heat_map(result, heat)) for result in results]
-        print(f"heat map, median             {statistics.median(heats) * 1000:8.0f} ms")
-        write_parquet(evaluation_tables(EVALUATION, results[:1])["grid"], table)
         config = f"seed: {time.time_ns()}"
         tracker = MlflowTracker(uri=given.server)
         print(f"open a new store             {seconds(lambda: tracker.start('benchmark', config, out)):8.2f} s")
         sets = [segments(result.language_pair) for result in results]
         print(f"the data sets as inputs      {seconds(lambda: tracker.reads(sets)):8.2f} s for {len(sets)}")
         spent = time.process_time()
-        logs = [seconds(lambda result=result: tracker.log(result, files)) for result in results]
+        logs = [seconds(lambda result=result: tracker.log(result)) for result in results]
         spent = time.process_time() - spent
         tracker.finish("finished", [])
         median, worst = statistics.median(logs), max(logs)
@@ -83,7 +70,7 @@ def main() -> None:
             again = MlflowTracker(uri=given.server)
             again.start("benchmark", config, out)
             for result in results:
-                again.log(result, files)
+                again.log(result)
             again.finish("finished", [])
 
         print(f"the same sweep again         {seconds(repeat):8.2f} s for {len(results)} settings")

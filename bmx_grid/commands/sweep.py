@@ -185,7 +185,7 @@ def run_settings(sweep: Sweep, log: Log) -> Ran:
                 progress.ended(outcome)
                 log.say(setting_line(outcome, len(outcomes), len(plan.settings), reasons), progress.say)
                 if outcome.result is not None:
-                    sweep.tracker.log(outcome.result, {})
+                    sweep.tracker.log(outcome.result)
             repeats = _run_repeats(sweep, executor, outcomes, progress, log)
         with working("comparing metrics and language pairs"):
             results, incomplete = complete(outcomes, sweep.evaluations, executor)
@@ -220,6 +220,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, 
     Raises StoreError where a file cannot be written.
     """
     from bmx_grid.analysis.as_json import numbers
+    from bmx_grid.analysis.headline import answer
     from bmx_grid.progress import working
     from bmx_grid.report.analysis_files import analyse_sweep
     from bmx_grid.storage.files import remove_abandoned, write_text
@@ -249,7 +250,8 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, 
     moved = folder.move_aside([*written, out / "config.yaml", out / LOG])
     write_text(out / "config.yaml", sweep.config)
     written.append(out / "config.yaml")
-    sweep.tracker.headline(*_headline(ran, analysis), [*own, out / "config.yaml"])
+    answers = [] if analysis is None else answer(analysis)
+    sweep.tracker.headline(*_headline(ran, analysis), [*own, out / "config.yaml"], answers)
     said = _answer(ran, analysis, note)
     if said:
         log.say(f"\n{said}\n")

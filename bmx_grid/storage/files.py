@@ -57,8 +57,11 @@ def write_text(path: Path, text: str) -> None:
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Delete the temporary files in `folder` that processes of this machine left when they were killed."""
-    for part in folder.glob(f".*.{_HOST}.*.part"):
+    """Delete the temporary files in `folder` that processes of this machine left when they were killed.
+
+    With them go the journals that SQLite keeps while it writes one.
+    """
+    for part in folder.glob(f".*.{_HOST}.*.part*"):
         owner = part.name.split(".")[-3]
         if owner.isdigit() and not _alive(int(owner)):
             with suppress(OSError):

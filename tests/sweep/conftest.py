@@ -1,6 +1,5 @@
 """Fixtures for tests of sweeps and of tracking: a small sweep, and outputs beside a copy of a store."""
 
-import io
 import shutil
 
 import pytest
@@ -28,25 +27,10 @@ def sweep(request, tmp_path, monkeypatch, blank_figures):
     return go
 
 
-@pytest.fixture(scope="session")
-def picture():
-    """The bytes of a PNG file of 33 x 23 pixels."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(0.33, 0.23), dpi=100)
-    FigureCanvasAgg(figure)
-    held = io.BytesIO()
-    figure.savefig(held, format="png")
-    return held.getvalue()
-
-
 @pytest.fixture
-def folder(template, picture, tmp_path):
-    """An output folder with a store beside it, and a figure and a table to log."""
+def folder(template, tmp_path):
+    """An output folder with a store beside it, and a table to log."""
     shutil.copy(template, tmp_path / "mlflow.db")
     (tmp_path / "out").mkdir()
-    for name in ("grid.parquet", "figure.png", "setting.parquet"):
-        (tmp_path / "out" / name).write_bytes(b"content of " + name.encode())
-    (tmp_path / "out" / "heat.png").write_bytes(picture)
+    (tmp_path / "out" / "grid.parquet").write_bytes(b"content")
     return tmp_path / "out"

@@ -13,11 +13,10 @@ if TYPE_CHECKING:
     from bmx_grid.sweep.settings import Refused
 
 Status = Literal["finished", "failed", "killed"]
-CURVES, HEAT_MAP, GRID = "curves.png", "heat_map.png", "grid.parquet"  # of a setting
 
 
 class Tracker:
-    """Watches a sweep: start, reads, then log for every result, then headline and analysis, then finish.
+    """Watches a sweep: start, reads, then log for every result, then analysis and headline, then finish.
 
     This one tracks nothing. After `start` no method raises for a store that is lost or does not answer: it warns
     once, in one line, keeps the reason in `failure`, and lets the sweep go on.
@@ -44,29 +43,24 @@ class Tracker:
         """
 
     def reads(self, sets: Iterable[SegmentSet]) -> None:
-        """The segments that the sweep reads, of each language pair of each data set; repeated ones are one."""
+        """The segments that the sweep reads, of each language pair of each data set; repeated ones count once."""
 
-    def wants_artifacts(self, result: SettingResult) -> bool:
-        """Whether `log` needs this result's files: False when it has them already."""
-        return False
-
-    def log(self, result: SettingResult, files: Mapping[str, Path]) -> None:
-        """Record a result with its files, by the names they have in the store, the same for all results.
-
-        Names are CURVES, HEAT_MAP and GRID. Files that do not exist are left out.
-        """
-
-    def headline(self, numbers: Mapping[str, float], note: str, files: Sequence[Path] = ()) -> None:
-        """About ten numbers about the whole sweep, a summary in Markdown for a person, and the sweep's own files.
-
-        These are its tables, and its recipes, which keep their folder. Undefined numbers (NaN) and files that do not
-        exist are left out.
-        """
+    def log(self, result: SettingResult) -> None:
+        """Record a result, with every correlation of its grid."""
 
     def analysis(self, numbers: Mapping[str, float], files: Sequence[Path]) -> None:
         """What the analysis found: the median selection and the regression as numbers, all of it as files.
 
         Files below `tables/` or `figures/` keep that folder. Undefined numbers are left out.
+        """
+
+    def headline(
+        self, numbers: Mapping[str, float], note: str, files: Sequence[Path] = (), answers: Sequence[str] = ()
+    ) -> None:
+        """About ten numbers about the whole sweep, a summary in Markdown for a person, and the sweep's own files.
+
+        These are its tables, and its recipes, which keep their folder. Undefined numbers (NaN) and files that do not
+        exist are left out. answers: the sentences that answer the sweep's question, as plain text.
         """
 
     def finish(self, status: Status, failed: Sequence[Refused]) -> None:

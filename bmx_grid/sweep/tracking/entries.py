@@ -1,21 +1,32 @@
-"""What is tracked of a result, as names and values; the tracker only sends it."""
+"""What is tracked of a sweep and its results, as names and values; the tracker only sends it."""
 
 from __future__ import annotations
 
+import json
 import math
 import posixpath
 import re
-from collections.abc import Iterable, Mapping
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from bmx_grid.identity import digest
-from bmx_grid.measures.grid import GridResult
+from bmx_grid.masking import masked_argument
+from bmx_grid.segments import SegmentSet
 from bmx_grid.sweep.output import RUNTIME_KEYS
 from bmx_grid.sweep.results import SettingResult
-from bmx_grid.wording import counted
+from bmx_grid.wording import counted, number, point_in_words, setting_label
 
-LAYOUT = 3  # of the runs and their names; part of a sweep's identity, so that no run mixes two layouts
+LAYOUT = 4  # of the runs and their names; part of a sweep's identity, so that no run mixes two layouts
+CHECKOUT = Path(__file__).resolve().parents[3]  # the folder of the package, where it is not installed
+GIT_SECONDS = 5.0  # for git to answer
+LONGEST_COMMAND = 5000  # characters: older servers refuse longer tags
 LONGEST_NAME = 250  # characters: MLflow's limit
 NAMED = 3  # data sets, metrics or explainers with their names in a sweep's title
 TENTHS = 10  # steps for each 1 of p, where its values are tenths
@@ -57,16 +68,20 @@ def points(result: SettingResult) -> tuple[list[tuple[str, float, int]], int]:
     The grid is one series for each w, `pearson/w0.4`, with `step_scale` times p as its step. The series of a grid finer
     than tenths of p have names of their own, so that no chart draws two scales on one axis. The numbers about the grid
     are logged at step 0 and have no `/` in their names: MLflow's page of a run's metrics shows groups before single
-    numbers, so the curves come first there. They are sent first: lists of metrics and comparisons begin with the gain,
-    where a curve would stand for its last point, that of the largest p. The fixed point is left out, uncounted, where
-    the explainer has none; without a grid there is only the correlation of the metric alone.
+    numbers, so the curves come first there. The numbers are sent first: lists of metrics and comparisons begin with the
+    gain, where a curve would stand for its last point, that of the largest p. The fixed point is left out, uncounted,
+    where the explainer has none; without a grid there is only the correlation of the metric alone.
+
+    Curves are sent from their largest p down: MLflow keeps the last point of a series apart, and would write that anew
+    for every later one, which takes a third of the time.
     """
-    kind, grid = result.correlation, _grid(result)
+    kind = result.correlation
     numbers: dict[str, float] = {}
     if math.isfinite(result.fixed_p):
         fixed = {"gain": result.fixed_gain, kind: result.fixed, "p": result.fixed_p, "w": result.fixed_w}
         numbers |= {f"fixed {key}": value for key, value in fixed.items()}
-    if grid is not None:
+    if result.has_grid:
+        grid = result.grid
         numbers |= {
             "best gain": result.gain,
             f"best {kind}": grid.best,
@@ -81,17 +96,13 @@ def points(result: SettingResult) -> tuple[list[tuple[str, float, int]], int]:
             "undefined points": grid.n_undefined,
         }
     numbers[f"baseline {kind}"] = result.baseline
-    entries: list[tuple[str, float, int | None]] = [(key, float(value), 0) for key, value in numbers.items()]
-    if grid is not None:
-        scale = step_scale(result)
-        steps = [round(power * scale) if math.isfinite(power) else None for power in result.p]
+    entries: list[tuple[str, float, float]] = [(key, float(value), 0) for key, value in numbers.items()]
+    if result.has_grid:
+        steps = np.asarray(result.p, dtype=np.float64) * step_scale(result)
         names = legal_names(f"{curves_name(result)}/w{weight:.12g}" for weight in result.w)
-        entries += [
-            (name, float(value), step)
-            for column, name in enumerate(names)
-            for step, value in zip(steps, grid.correlation[:, column], strict=True)
-        ]
-    sent = [(key, value, step) for key, value, step in entries if math.isfinite(value) and step is not None]
+        for name, curve in zip(names, result.grid.correlation.T, strict=True):
+            entries += [(name, float(value), step) for value, step in zip(curve[::-1], steps[::-1], strict=True)]
+    sent = [(key, value, round(step)) for key, value, step in entries if math.isfinite(value) and math.isfinite(step)]
     return sent, len(entries) - len(sent)
 
 
@@ -110,11 +121,6 @@ def curves_name(result: SettingResult) -> str:
     return result.correlation if scale == TENTHS else f"{result.correlation} by {scale} p"
 
 
-def _grid(result: SettingResult) -> GridResult | None:
-    """The grid of a result that has one: a metric alone has none."""
-    return result.grid if result.has_grid else None
-
-
 def parameters(result: SettingResult) -> dict[str, str]:
     """What a reader compares settings by, as text under names that MLflow takes: names, grid and seed.
 
@@ -122,7 +128,7 @@ def parameters(result: SettingResult) -> dict[str, str]:
     """
     found = dict(zip(("dataset", "language_pair", "metric", "explainer"), result.names, strict=True))
     found |= {"correlation": result.correlation}
-    if _grid(result) is not None:
+    if result.has_grid:
         found |= {
             "side": result.side,
             "aggregation": result.aggregation,
@@ -166,3 +172,70 @@ def as_text(value: object) -> str:
     if value is None:
         return "null"
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def setting_note(result: SettingResult) -> str:
+    """The numbers of a setting in Markdown, and how its curves are read."""
+    lines = [f"- metric alone: {result.correlation} {number(result.baseline, '.4f')}"]
+    if math.isfinite(result.fixed_p):
+        lines.append(_point_line("fixed point of the explainer", result.fixed_w, result.fixed_p, result.fixed_gain))
+    if not result.has_grid:
+        return "\n".join([*lines, f"- {counted(result.n_segments, 'segment')}; no explainer, no grid"])
+    grid, scale = result.grid, step_scale(result)
+    lines.append(_point_line("best of the grid, in-sample and so optimistic", grid.best_w, grid.best_p, result.gain))
+    lines.append(f"- {counted(grid.n_used, 'segment')} used")
+    curves = (
+        f"**Model metrics** has a curve for each w, `{curves_name(result)}/w…`: {result.correlation} over p, with "
+        f"{scale} · p as step: p -1.4 is step {round(-1.4 * scale)}. `w1` is the metric alone. To see the curves of "
+        "several settings in one chart, choose the chart view in the list of runs."
+    )
+    return "\n".join([*lines, "", curves])
+
+
+def _point_line(name: str, w: float, p: float, gain: float) -> str:
+    return f"- {name}, {point_in_words(w, p)}: gain {number(gain, '+.4f')}"
+
+
+def input_of(segments: SegmentSet) -> Any:
+    """A language pair of a data set as an MLflow DatasetInput: name, digest, where it was read, and its sizes.
+
+    MLflow itself would make it from a DataFrame, and hash that again; all it needs is known already.
+    """
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    path = Path(segments.origin)
+    source = str(path.resolve()) if segments.origin and path.exists() else segments.origin
+    sizes = {"num_rows": len(segments), "num_rated": segments.rated, "num_systems": len(segments.systems)}
+    dataset = Dataset(
+        name=setting_label(segments.dataset, segments.language_pair)[:LONGEST_NAME],
+        digest=segments.fingerprint()[:16],  # MLflow takes 36 characters
+        source_type="local",
+        source=json.dumps({"uri": source}, ensure_ascii=False),
+        profile=json.dumps({**sizes, "human_scores": list(segments.judgements.scores)}, ensure_ascii=False),
+    )
+    return DatasetInput(dataset, [InputTag("mlflow.data.context", "evaluation")])
+
+
+def source(arguments: Sequence[str] | None = None) -> dict[str, str]:
+    """The command of this process as typed, without passwords, and the commit of its code, under MLflow's names.
+
+    arguments: `sys.argv` for None. The commit is there where the package lies in its own checkout;
+    `uncommitted_changes` is set where the package differs from it.
+    """
+    program, *rest = sys.argv if arguments is None else arguments
+    path = Path(program)
+    typed = f"python -m {path.parent.name}" if path.name == "__main__.py" else shlex.quote(path.name or "python")
+    command = " ".join([typed, *(shlex.quote(masked_argument(argument)) for argument in rest)])
+    # Of the type LOCAL, pages show what follows the last slash: a file's name, and of a command a piece of a path.
+    tags = {"mlflow.source.name": command[:LONGEST_COMMAND], "mlflow.source.type": "JOB"}
+    if (CHECKOUT / ".git").exists():
+        with suppress(OSError, subprocess.SubprocessError):
+            tags["mlflow.source.git.commit"] = _git("rev-parse", "HEAD").strip()
+            if _git("status", "--porcelain", "--untracked-files=no", "--", "bmx_grid"):
+                tags["uncommitted_changes"] = "true"
+    return tags
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(CHECKOUT), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=GIT_SECONDS, check=True).stdout
