@@ -25,8 +25,7 @@ import bmx_grid
 from bmx_grid.datasets.wmt17 import Wmt17
 from bmx_grid.errors import BmxError
 from bmx_grid.measures.correlation import pearson
-from bmx_grid.report.figures.canvas import COLUMN, canvas, no_change_line, save, style, thin_grid
-from bmx_grid.report.figures.palette import BLUE, INK
+from bmx_grid.report.figures.canvas import BLUE, COLUMN, INK, canvas, no_change_line, style, thin_grid
 from bmx_grid.wording import typeset
 
 Floats = NDArray[np.float64]
@@ -60,14 +59,9 @@ def main(arguments: list[str]) -> int:
         scorer = bmx_grid.load(METRIC, explainer=EXPLAINER, p=P, w=W, settings={"seed": SEED})
         gains = [_gain(scorer, Path(arguments[0]), pair) for pair in Wmt17.PAIRS]
         with style():
-            title = "Gain of chrF boosted with LIME on WMT17"
-            save(
-                _draw(gains),
-                [output],
-                title=title,
-                caption=" ".join((__doc__ or "").split("\n\n")[2].split()),
-                stamp=STAMP,
-            )
+            words = " ".join((__doc__ or "").split("\n\n")[2].split())
+            metadata = {"Title": "Gain of chrF boosted with LIME on WMT17", "Description": words, "Software": None}
+            _draw(gains).savefig(output, metadata=metadata)
     except BmxError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -116,19 +116,13 @@ def blank_figures(request, monkeypatch) -> None:
         return
     from matplotlib.figure import Figure
 
-    from bmx_grid.report.figures import all as of_analysis
-    from bmx_grid.report.figures import grid as of_setting
-    from bmx_grid.report.figures import heat
+    from bmx_grid.report import analysis_files
+    from bmx_grid.report.figures.canvas import save
 
-    def blank(*_: object) -> Figure:
+    def blank() -> Figure:
         return Figure(figsize=(0.1, 0.1))
 
-    drawings = of_analysis.drawings
-    monkeypatch.setattr(of_setting, "correlation_over_p", blank)
-    monkeypatch.setattr(heat, "draw_heat_map", lambda _, path: blank().savefig(path))
-    monkeypatch.setattr(
-        of_analysis, "drawings", lambda *a, **k: [replace(one, draw=blank) for one in drawings(*a, **k)]
-    )
+    monkeypatch.setattr(analysis_files, "save", lambda drawing, folder: save(replace(drawing, draw=blank), folder))
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from bmx_grid.analysis.plausibility import Plausibility
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.table import Floats
 from bmx_grid.analysis.verdict_rows import ShownVerdict
-from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.measures.cluster_means import cluster_mean
 
 MOST_ROWS = 48  # of a forest of single settings; more are shown as means
@@ -74,19 +73,6 @@ class ForestRow:
     low: float
     high: float
     survives: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Box:
-    """A box plot of n values: quartiles (linear interpolation between order statistics, NumPy's default); whiskers at
-    the last values within 1.5 interquartile ranges of the box; outliers, those beyond.
-    """
-
-    n: int
-    low: float
-    quartiles: tuple[float, float, float]
-    high: float
-    outliers: Floats
 
 
 def best_of(analysis: Analysis, row: int) -> Best:
@@ -162,27 +148,6 @@ def _means(rows: Sequence[ForestRow], seed: int) -> list[ForestRow]:
     return found
 
 
-def settings_to_draw(analysis: Analysis, asked: Sequence[str] = ()) -> list[int]:
-    """Rows of the table: the setting with the largest best gain, the one with the smallest, then those asked for.
-
-    asked: labels "dataset · language_pair · metric · explainer". Of settings that nothing improves the smallest is the
-    one that loses most at its fixed point. Controls are drawn only where there is nothing else. Raises ConfigError for
-    an unknown label.
-    """
-    table = analysis.table
-    labels = [one.label for one in table.settings]
-    for label in asked:
-        if label not in labels:
-            raise ConfigError(unknown("setting", label, labels))
-    use = ~table.is_control if len(analysis.real) > 0 else np.ones(len(table), dtype=np.bool_)
-    fixed = np.nan_to_num(analysis.ask(settings.compute).fixed - table.baseline, nan=0.0)
-    gain = analysis.best.gain
-    rows = np.flatnonzero(use & np.isfinite(gain)).tolist()
-    ordered = sorted(rows, key=lambda row: (gain[row], fixed[row], labels[row]))
-    ends = [ordered[-1], ordered[0]] if ordered else []
-    return list(dict.fromkeys([*ends, *(labels.index(label) for label in asked)]))
-
-
 def first_to_show(analysis: Analysis) -> int:
     """The row of the setting with the largest best gain, controls last; ties are broken by order."""
     gain = np.where(np.isnan(analysis.best.gain), 0.0, analysis.best.gain)
@@ -228,28 +193,3 @@ def mean_intervals(analysis: Analysis, explainer: str, factor: str) -> dict[str,
 def undefined_gains(analysis: Analysis, explainer: str) -> int:
     """Settings of an explainer whose gain at its fixed point is undefined."""
     return int(np.isnan(analysis.fixed.gain[analysis.real.where(explainer=explainer)]).sum())
-
-
-def best_boxes(analysis: Analysis) -> dict[str, tuple[Box, Box]]:
-    """By explainer the boxes of best w and of best p over its settings; settings without a best point left out."""
-    real, best = analysis.real, analysis.best.take(~analysis.table.is_control)
-    defined = ~(np.isnan(best.w) | np.isnan(best.p))
-    found = {}
-    for name in real.factor_levels("explainer"):
-        own = real.where(explainer=name) & defined
-        found[name] = box_of(best.w[own]), box_of(best.p[own])
-    return found
-
-
-def box_of(values: Floats) -> Box:
-    """The box of float64[n] values; NaN if there are none."""
-    if len(values) == 0:
-        nothing = math.nan
-        return Box(0, nothing, (nothing, nothing, nothing), nothing, np.empty(0))
-    first, middle, third = np.percentile(values, [25, 50, 75]).tolist()
-    reach = 1.5 * (third - first)
-    inside = values[(values >= first - reach) & (values <= third + reach)]
-    outliers = np.unique(values[(values < first - reach) | (values > third + reach)])
-    # A whisker ends at a value, but never inside the box.
-    low, high = min(float(inside.min()), first), max(float(inside.max()), third)
-    return Box(len(values), low, (first, middle, third), high, outliers)

@@ -24,8 +24,7 @@ def drawn(analysis: Analysis, names: Names, kind: Picture) -> Figure:
     from bmx_grid.analysis.basis import basis_beside
     from bmx_grid.api.shown import in_notebook
     from bmx_grid.report.figures.canvas import style
-    from bmx_grid.report.figures.grid import correlation_over_p, curves_of_row
-    from bmx_grid.report.figures.heat import heat_map
+    from bmx_grid.report.figures.grid import correlation_over_p, curves_of_row, heat_map
 
     if kind not in KINDS:
         raise ConfigError("kind: " + unknown("kind", kind, KINDS))

@@ -20,11 +20,9 @@ from bmx_grid.analysis.word_examples import WordExample, choose_word_examples
 from bmx_grid.errors import DataError
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.measures.grid import GridSpec
-from bmx_grid.report.figures.all import draw_all
-from bmx_grid.report.figures.canvas import QUICK
-from bmx_grid.report.figures.grid import draw_setting
+from bmx_grid.report.figures.all import further_figures, page_figures
+from bmx_grid.report.figures.canvas import save
 from bmx_grid.report.page.html import write_metrics_report, write_report
-from bmx_grid.report.page.pictures import pictures
 from bmx_grid.report.table import as_text
 from bmx_grid.report.terminal import terminal_width
 from bmx_grid.sweep.results import SettingResult, evaluation_tables
@@ -92,11 +90,8 @@ def analyse_sweep(
         examples=choose_examples(results, plan, spec),
         word_examples=choose_word_examples(results, plan),
         facts=_facts(results, spec),
+        every_figure=every_figure,
     )
-    if every_figure:
-        for result in results:
-            files.append(output_dir / "figures" / f"{result.file_stem}.png")
-            draw_setting(result, files[-1])
     return SweepAnalysis(analysis, tuple(files), "")
 
 
@@ -128,17 +123,20 @@ def write_analysis(
     examples: Sequence[Example] = (),
     word_examples: Sequence[WordExample] = (),
     facts: Sequence[tuple[str, str]] = (),
+    every_figure: bool = False,
 ) -> list[Path]:
     """Write folder/figures/ and report.html, dated today; the paths, in this order.
 
-    basis: which correlation, over how many segments. examples, word_examples, facts: as for `write_report`.
+    basis: which correlation, over how many segments. every_figure: also those that the page does not show. examples,
+    word_examples, facts: as for `write_report`.
     Raises StoreError when a file cannot be written.
     """
-    drawn = draw_all(analysis, folder / "figures", basis=basis, formats=QUICK)
+    shown = [(one, save(one, folder / "figures")) for one in page_figures(analysis, basis)]
+    further = [save(one, folder / "figures") for one in further_figures(analysis, basis)] if every_figure else []
     write_report(
         analysis,
         folder / REPORT,
-        figures=pictures(drawn),
+        figures=shown,
         tables=[one for one in analysis.tables() if not one.data],
         examples=examples,
         word_examples=word_examples,
@@ -146,7 +144,7 @@ def write_analysis(
         date=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
         basis=basis,
     )
-    return [*drawn, folder / REPORT]
+    return [*(file for _, file in shown), *further, folder / REPORT]
 
 
 def _facts(results: Sequence[SettingResult], spec: GridSpec) -> list[tuple[str, str]]:

@@ -34,8 +34,7 @@ from bmx_grid.metrics._mixed import Mixed
 from bmx_grid.metrics._seq2seq import score_of
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.datscore import DatScore
-from bmx_grid.report.figures.canvas import COLUMN, canvas, style, thin_grid
-from bmx_grid.report.figures.palette import BLUE, INK
+from bmx_grid.report.figures.canvas import BLUE, COLUMN, INK, canvas, style, thin_grid
 from bmx_grid.storage.files import replacing
 
 Floats = NDArray[np.float64]

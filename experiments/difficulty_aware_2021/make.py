@@ -23,8 +23,7 @@ from bmx_grid.analysis import best_systems  # noqa: E402
 from bmx_grid.analysis.best_systems import BestSystems  # noqa: E402
 from bmx_grid.analysis.given import Frames  # noqa: E402
 from bmx_grid.errors import BmxError, DataError  # noqa: E402
-from bmx_grid.report.figures.canvas import COLUMN, canvas, style, thin_grid  # noqa: E402
-from bmx_grid.report.figures.palette import DASHES, LINES, MARKERS  # noqa: E402
+from bmx_grid.report.figures.canvas import COLUMN, DASHES, LINES, MARKERS, canvas, style, thin_grid  # noqa: E402
 from bmx_grid.report.table import as_text  # noqa: E402
 from bmx_grid.sweep.output import table_path  # noqa: E402
 

@@ -47,9 +47,8 @@ from thresholds_sampled import Sampled, needs, rows, sampled
 from bmx_grid._version import __version__
 from bmx_grid.datasets.wmt22_words import Choice
 from bmx_grid.errors import ConfigError, unknown
-from bmx_grid.identity import digest
 from bmx_grid.progress import Progress
-from bmx_grid.report.figures.canvas import QUICK, save_new
+from bmx_grid.report.figures.canvas import save
 from bmx_grid.storage.files import replacing, write_text
 from bmx_grid.terminal import command
 
@@ -101,7 +100,8 @@ def _run(options: argparse.Namespace) -> int:
     settings = _settings(options, parts, pairs, sizes)
     _write(options.out, tables, texts, settings)
     shown = drawings(tables.get("systems", []), tables.get("synthetic", []), found)
-    save_new(list(shown), options.out / "figures", digest([settings, [list(map(str, one)) for one in claims]]), QUICK)
+    for drawing in shown:
+        save(drawing, options.out / "figures")
     for name, lines in texts.items():
         print("\n".join([f"\n## {name.replace('_', ' ')}\n", *lines]))
     print(f"\nsettings: {json.dumps(settings)}\nwritten to {options.out}")

@@ -11,8 +11,20 @@ from synthetic import SYNTHETIC
 from thresholds_sampled import BASE, Sampled, Z
 
 from bmx_grid.measures.words.labels import THE_SIX
-from bmx_grid.report.figures.canvas import PAGE, Drawing, canvas, thin_grid
-from bmx_grid.report.figures.palette import BLUE, DASHES, INK, LINES, MARKERS, PAPER, QUIET, RED
+from bmx_grid.report.figures.canvas import (
+    BLUE,
+    DASHES,
+    INK,
+    LINES,
+    MARKERS,
+    PAGE,
+    PAPER,
+    QUIET,
+    RED,
+    Drawing,
+    canvas,
+    thin_grid,
+)
 
 Row = Mapping[str, Any]
 

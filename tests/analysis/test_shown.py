@@ -11,7 +11,6 @@ from some_tables import flat, peaked, table
 from bmx_grid.analysis import shown, verdicts
 from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.run import analyse
-from bmx_grid.errors import ConfigError
 
 # Rows of the table, which is sorted: 0 lime a, 1 lime b, 2 random explainer, 3 shap a.
 SURFACES = {
@@ -43,16 +42,8 @@ def test_fixed_points_and_controls(analysis):
     assert (control.point, control.origin) == (None, "a control") and np.isnan(control.correlation)
 
 
-def test_the_settings_that_gain_most_and_least_are_drawn_then_those_asked_for(analysis):
-    labels = [one.label for one in analysis.table.settings]
-    assert shown.settings_to_draw(analysis) == [1, 3]
-    assert shown.settings_to_draw(analysis, [labels[0], labels[1]]) == [1, 3, 0]
-    assert shown.settings_to_draw(analysis, [labels[2]]) == [1, 3, 2]
-    with pytest.raises(ConfigError, match="unknown setting 'nope'"):
-        shown.settings_to_draw(analysis, ["nope"])
+def test_the_setting_that_gains_most_is_shown_first(analysis):
     assert shown.first_to_show(analysis) == 1
-    control = {("d", "a", "m", "random"): peaked(0.5)}
-    assert shown.settings_to_draw(analyse(table(control))) == [0]
 
 
 def test_what_questions_found_is_shown_as_they_found_it(analysis):
@@ -74,12 +65,6 @@ def test_means_by_a_name_have_intervals_from_three_clusters_on():
     own = (0.01, 0.03, 0.02)
     assert found["m"] == pytest.approx(stats.t.interval(0.95, 2, np.mean(own), stats.sem(own)))
     assert np.isnan(found["n"]).all()
-
-
-def test_of_settings_that_nothing_improves_the_one_that_loses_most_is_drawn():
-    surfaces = {("d", pair, "m", "lime"): flat(other=other) for pair, other in zip("abc", (0.4, 0.2, 0.3), strict=True)}
-    analysis = analyse(table(surfaces), Options(fixed={"lime": Point(0.0, 0.5)}))
-    assert shown.settings_to_draw(analysis) == [0, 1]
 
 
 def test_a_control_is_shown_first_only_where_there_is_nothing_else():
@@ -106,27 +91,3 @@ def test_pairs_to_compare_are_the_shared_ones_then_the_ends():
     assert shown.pairs_to_compare(analysis, "lime", most=2) == ["b", "c"]
     assert shown.pairs_to_compare(analysis, "lime", most=3) == ["b", "c", "e"]
     assert shown.pairs_to_compare(analysis, "lime") == ["a", "b", "c", "e"]
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        pytest.param([1, 2, 3, 4, 5], (5, 1, (2, 3, 4), 5, []), id="no outlier"),
-        pytest.param([1, 2, 3, 4, 7], (5, 1, (2, 3, 4), 7, []), id="exactly 1.5 ranges beyond the box"),
-        pytest.param([1, 2, 3, 4, 7.5, -2, -2], (7, -2, (-0.5, 2, 3.5), 7.5, []), id="wide"),
-        pytest.param([1, 2, 3, 4, 50], (5, 1, (2, 3, 4), 4, [50]), id="an outlier above"),
-        pytest.param([-50, -50, 1, 2, 2, 3, 3, 3, 4], (9, 1, (1, 2, 3), 4, [-50]), id="outliers below, once"),
-        pytest.param([3], (1, 3, (3, 3, 3), 3, []), id="one value"),
-    ],
-)
-def test_boxes(values, expected):
-    box = shown.box_of(np.array(values, dtype=float))
-    assert (box.n, box.low, box.quartiles, box.high, box.outliers.tolist()) == expected
-
-
-def test_the_box_of_nothing_is_undefined_and_best_boxes_are_of_defined_points(analysis):
-    box = shown.box_of(np.empty(0))
-    assert box.n == 0 and np.isnan([box.low, box.high, *box.quartiles]).all() and len(box.outliers) == 0
-    best_w, best_p = shown.best_boxes(analysis)["lime"]
-    assert (best_w.n, best_w.quartiles, best_p.quartiles) == (2, (0.5,) * 3, (-1.0,) * 3)
-    assert "random" not in shown.best_boxes(analysis)

@@ -10,7 +10,7 @@ from fakes import ROOT
 from scripts import script
 from some_tables import peaked, rows
 
-from bmx_grid.report.figures.all import drawings
+from bmx_grid.report.figures.all import further_figures
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +124,6 @@ def test_figures_and_tables_get_the_numbers_of_the_paper(tmp_path, capsys):
 
 
 def test_the_numbering_names_what_an_analysis_of_the_published_grid_writes(authors_analysis):
-    stems = [one.stem for one in drawings(authors_analysis)]
+    stems = [one.stem for one in further_figures(authors_analysis)]
     figures = yaml.safe_load((ROOT / "experiments/bmx_2022/numbering.yaml").read_text())["paper"]["figures"]
     assert [name for name in figures if not fnmatch.filter(stems, name)] == []

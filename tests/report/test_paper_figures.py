@@ -1,17 +1,15 @@
 """Every figure of an analysis, from the published grid and from tables that hold little."""
 
 import dataclasses
+import io
 import math
 import re
-import shutil
 import warnings
 from itertools import pairwise
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from PIL import Image
 from some_frames import frames, verdicts
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
@@ -20,22 +18,17 @@ from bmx_grid.analysis.fixed import gains_at
 from bmx_grid.analysis.given import Options, Point
 from bmx_grid.analysis.names import WRITTEN, label, written
 from bmx_grid.analysis.run import analyse
-from bmx_grid.analysis.shown import MOST_ROWS, box_of, forest_of, pairs_to_compare, settings_to_draw
+from bmx_grid.analysis.shown import MOST_ROWS, forest_of, pairs_to_compare
 from bmx_grid.analysis.signature import signature
 from bmx_grid.analysis.table import Setting
-from bmx_grid.errors import ConfigError
+from bmx_grid.errors import StoreError
 from bmx_grid.evaluations.tests_of import Band
-from bmx_grid.report.figures import all as all_figures
-from bmx_grid.report.figures import canvas
-from bmx_grid.report.figures.all import draw_all, drawings
-from bmx_grid.report.figures.boosts import MOST_ROWS as MOST_BOOSTS
-from bmx_grid.report.figures.boosts import boost_forests
-from bmx_grid.report.figures.canvas import COLUMN, FORMATS, PAGE, QUICK, broken, style
-from bmx_grid.report.figures.forest import forests
-from bmx_grid.report.figures.gains import FEWEST, _offsets, gains_by
-from bmx_grid.report.figures.grid import setting_drawing
-from bmx_grid.report.figures.palette import BLUE
-from bmx_grid.report.figures.selection import _ridge, best_boxes, better_and_worse, ridge_bars
+from bmx_grid.report.figures.all import further_figures, page_figures
+from bmx_grid.report.figures.canvas import BLUE, COLUMN, PAGE, save, style
+from bmx_grid.report.figures.forest import LENGTH, MOST_BOOSTS, REASSIGNED, boosts, declared_gains
+from bmx_grid.report.figures.gains import FEWEST, gains_by
+from bmx_grid.report.figures.grid import correlation_over_p, curves_of_row, heat_map, setting_drawing
+from bmx_grid.report.figures.selection import best_boxes, better_and_worse, ridge_bars
 
 HOSTILE = "</text><script>alert(1)</script>\n../..\u202e$\\frac{1}\"'&"
 SMALL = random_surfaces(0, datasets=("d1", "d2"), explainers=("lime", "random", "shap"), metrics=("m1", "m2", "random"))
@@ -62,7 +55,8 @@ def words(drawing):
     found += [axes.get_title(loc="left") for axes in figure.axes]
     for legend in [axes.get_legend() for axes in figure.axes if axes.get_legend()] + figure.legends:
         found += [text.get_text() for text in legend.get_texts()]
-    return " ".join([*found, *(text.get_text() for text in figure.texts), drawing.text]).replace("\xa0", " ")
+    found += [*(text.get_text() for text in figure.texts), drawing.title, drawing.caption]
+    return " ".join(found).replace("\xa0", " ")
 
 
 @pytest.mark.parametrize(
@@ -97,85 +91,26 @@ def test_every_figure_is_drawn_at_a_column_or_page_width_and_nothing_leaves_it(s
     assert expected <= stems
 
 
-@pytest.fixture(scope="module")
-def drawn(tmp_path_factory):
-    """An analysis of one setting and its files; only read."""
+def drawings(analysis):
+    return [*page_figures(analysis), *further_figures(analysis)]
+
+
+def test_a_figure_is_a_file_with_its_words_and_the_same_for_the_same_analysis(tmp_path):
     analysis = analyse(table({("d", "a", "m", "lime"): peaked(0.5, gain=0.1)}))
-    return analysis, draw_all(analysis, tmp_path_factory.mktemp("drawn"))
-
-
-@pytest.fixture
-def files(drawn, tmp_path):
-    """A copy of these files."""
-    return [Path(shutil.copy(path, tmp_path)) for path in drawn[1]]
-
-
-def test_each_figure_has_its_caption_beside_it_and_is_the_same_for_the_same_analysis(drawn, tmp_path):
-    analysis, first = drawn
-    second = draw_all(analysis, tmp_path)
-    made = drawings(analysis)
-    assert [path.name for path in first] == [f"{one.stem}.{end}" for one in made for end in (*FORMATS, "txt")]
-    found = {kind: [path for path in first if path.suffix == f".{kind}"] for kind in (*FORMATS, "txt")}
-    assert all(path.read_bytes().startswith(b"%PDF") for path in found["pdf"])
-    for path, drawing in zip(found["png"], made, strict=True):
-        with Image.open(path) as image:
-            image.load()
-            assert image.width in (round(COLUMN * canvas.DPI), round(PAGE * canvas.DPI))
-            assert image.text["Description"] == drawing.caption
-    assert all(ElementTree.parse(path).getroot().tag.endswith("svg") for path in found["svg"])
-    assert [path.read_text(encoding="utf-8") for path in found["txt"]] == [one.text for one in made]
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-
-
-@pytest.fixture
-def saved(monkeypatch):
-    """The stems that are drawn from now on; they are noted, and no file is written."""
-    found = []
-    monkeypatch.setattr(canvas, "save", lambda figure, files, **more: found.append(files[0].stem))
-    return found
-
-
-def test_no_file_of_other_numbers_stands_beside_a_new_figure(tmp_path, drawn, monkeypatch):
-    analysis, _ = drawn
-    monkeypatch.setattr(all_figures, "drawings", lambda *_, **__: [better_and_worse(analysis)])  # one figure is enough
-    pdf = tmp_path / "better_and_worse_by_explainer.pdf"
-    pdf.write_bytes(b"%PDF of other numbers")
-    made = draw_all(analysis, tmp_path, formats=QUICK)
-    assert {path.suffix for path in made} == {".svg", ".png", ".txt"} and not pdf.exists()
-    draw_all(analysis, tmp_path)
-    current = pdf.read_bytes()
-    draw_all(analysis, tmp_path, formats=QUICK)
-    assert pdf.read_bytes() == current
-
-
-@pytest.mark.parametrize("kind", FORMATS)
-def test_figures_that_are_there_are_not_drawn_again_and_damaged_ones_are(tmp_path, drawn, files, saved, kind):
-    analysis, _ = drawn
-    assert draw_all(analysis, tmp_path) == files
-    assert saved == []
-    hurt = tmp_path / f"ridge_all.{kind}"
-    hurt.write_bytes(hurt.read_bytes()[:-30])
-    draw_all(analysis, tmp_path)
-    assert saved == ["ridge_all"]
-
-
-@pytest.mark.parametrize(
-    ("options", "gain"),
-    [
-        pytest.param(Options(), 0.2, id="other-numbers"),
-        pytest.param(Options(fixed={"lime": Point(0.4, 0.5)}), 0.1, id="another-point"),
-        pytest.param(Options(tie="mildest"), 0.1, id="another-rule"),
-    ],
-)
-def test_figures_of_another_analysis_are_drawn_again(tmp_path, files, saved, options, gain):
-    other = analyse(table({("d", "a", "m", "lime"): peaked(0.5, gain=gain)}), options)
-    draw_all(other, tmp_path)
-    assert saved == [one.stem for one in drawings(other)]
+    drawing = better_and_worse(analysis)
+    first, second = (save(drawing, tmp_path / name) for name in "ab")
+    assert first == tmp_path / "a" / "better_and_worse_by_explainer.svg"
+    assert first.read_bytes() == second.read_bytes()
+    found = ElementTree.parse(first)
+    assert drawing.caption in "".join(found.getroot().itertext())
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="file"):
+        save(drawing, tmp_path / "file")
 
 
 def test_the_published_grid_gives_the_papers_figures(authors_analysis):
     analysis = authors_analysis
-    made = {one.stem: one for one in drawings(analysis, ["eval4nlp21 · et-en · xbertscore · lime"])}
+    made = {one.stem: one for one in drawings(analysis)}
     assert {
         "correlation_over_p_eval4nlp21.et-en.xbertscore.lime",
         "ridge_3_largest_and_smallest",
@@ -226,7 +161,7 @@ def test_where_points_come_from_is_said_and_only_other_segments_are_held_out(opt
 def test_a_point_that_does_not_boost_is_called_the_metric_alone():
     analysis = analyse(table({("d", "a", "m", "lime"): peaked(0.5)}), Options(fixed={"lime": Point(p=0.5, w=1.0)}))
     caption = setting_drawing(analysis, 0, KNOWN).caption.replace("\xa0", " ")
-    assert "Fixed (metric alone): 0.5000, gain 0.0000." in caption
+    assert "Fixed point: 0.5000 (metric alone), gain 0.0000." in caption
     assert "LIME metric alone" in better_and_worse(analysis).caption
 
 
@@ -245,22 +180,14 @@ def test_few_gains_are_drawn_one_by_one(n, kind):
 
 
 def test_marks_of_equal_gains_do_not_hide_each_other():
-    places = _offsets(np.array([0.0, 0.0, 0.0, 0.5]), 0.1)
-    assert len(set(places[:3])) == 3
-    assert places[3] == 0
-
-
-@pytest.mark.parametrize(
-    "values", [[1.0], [1.0, 2.0], [0.0] * 5 + [9.0], list(range(11)), [-30.0] * 3 + [0.1, 0.2, 0.3, 29.9]]
-)
-def test_boxes_are_those_of_matplotlib(values):
-    from matplotlib.cbook import boxplot_stats
-
-    (expected,) = boxplot_stats(values)
-    box = box_of(np.array(values))
-    assert box.quartiles == pytest.approx((expected["q1"], expected["med"], expected["q3"]))
-    assert (box.low, box.high) == pytest.approx((expected["whislo"], expected["whishi"]))
-    assert set(box.outliers) == set(expected["fliers"])
+    gains = (0.0, 0.0, 0.0, 0.3)
+    surfaces = {("d", f"p{at}", "m", "lime"): peaked(0.5, gain=gain) for at, gain in enumerate(gains)}
+    analysis = analyse(table(surfaces), Options(fixed={"lime": Point(0.5, 0.5)}))
+    with style():
+        (axes,) = gains_by(analysis, KNOWN, "lime", "dataset").draw().axes
+    marks = axes.collections[0].get_offsets()
+    assert len({tuple(mark) for mark in marks.tolist()}) == len(gains)
+    assert marks[0][1] == marks[-1][1] == 0
 
 
 def test_hostile_names_stay_text_in_every_file_and_never_form_a_path(tmp_path):
@@ -272,18 +199,14 @@ def test_hostile_names_stay_text_in_every_file_and_never_form_a_path(tmp_path):
     folder = tmp_path / "deep" / "figures"
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # no complaint about letters that the font lacks
-        files = draw_all(analysis, folder)
+        files = [save(one, folder) for one in drawings(analysis)]
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == set(files)
     assert {path.parent for path in files} == {folder}
-    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.parent != folder] == []
     assert all(re.fullmatch(r"[\w+.,() -]+", path.name) and len(path.name.encode()) < 255 for path in files)
     for path in files:
-        if path.suffix == ".svg":
-            tags = {one.tag.rpartition("}")[2] for one in ElementTree.parse(path).iter()}
-            assert "script" not in tags
-            assert "text" in tags
-        if path.suffix == ".txt":
-            _, blank, _ = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
-            assert blank == ""
+        tags = {one.tag.rpartition("}")[2] for one in ElementTree.parse(path).iter()}
+        assert "script" not in tags
+        assert "text" in tags
 
 
 def test_names_are_written_as_the_field_writes_them():
@@ -291,35 +214,6 @@ def test_names_are_written_as_the_field_writes_them():
     assert [written(name) for name in ("chrf", "bertscore", "my_metric")] == ["chrF", "BERTScore", "my_metric"]
     assert label("a\n\u202eb") == r"a\n\u202eb"
     assert len(label("x" * 500)) == 44
-
-
-def test_the_largest_and_smallest_gain_are_drawn_then_what_is_asked_for():
-    surfaces = {
-        ("d", "a", "m", "lime"): peaked(0.5, gain=0.1),
-        ("d", "b", "m", "lime"): peaked(0.5, gain=0.3),
-        ("d", "c", "m", "lime"): peaked(0.5, gain=0.2),
-        ("d", "e", "m", "random"): peaked(0.5, gain=0.4),
-    }
-    analysis = analyse(table(surfaces))
-    asked = ["d · c · m · lime", "d · b · m · lime"]
-    labels = [analysis.table.settings[row].label for row in settings_to_draw(analysis, asked)]
-    assert labels == ["d · b · m · lime", "d · a · m · lime", "d · c · m · lime"]
-
-
-def test_of_settings_that_nothing_improves_the_one_that_loses_most_is_drawn():
-    surfaces = {
-        ("d", "a", "m", "lime"): peaked(0.5, gain=0.1),
-        ("d", "b", "m", "lime"): flat(0.5, 0.3),
-        ("d", "c", "m", "lime"): flat(0.5, 0.1),
-        ("d", "f", "m", "lime"): flat(0.5, 0.4),
-    }
-    analysis = analyse(table(surfaces), Options(fixed={"lime": Point(0.5, 0.5)}))
-    assert [analysis.table.settings[row].language_pair for row in settings_to_draw(analysis)] == ["a", "c"]
-
-
-def test_an_unknown_setting_is_refused():
-    with pytest.raises(ConfigError, match="unknown setting 'd1 · a · m1 · lima'. Did you mean 'd1 · a · m1 · lime'"):
-        settings_to_draw(analyse(table(SMALL)), ["d1 · a · m1 · lima"])
 
 
 def test_undefined_values_are_said():
@@ -370,19 +264,6 @@ def test_the_signature_tells_tables_of_one_name_apart():
     assert "settings:1|p:-2:1.9:40|w:0,0.5,1|side:both|tie:first|points:lime(w0.5,p0.5)" in signature(one)
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        pytest.param("lime", "lime", id="short"),
-        pytest.param("input_marginalization", "input_\nmarginalization", id="at an underscore"),
-        pytest.param("Input Marginalization", "Input\nMarginalization", id="at a blank"),
-        pytest.param("averyveryverylongname", "averyveryverylongname", id="nowhere to break"),
-    ],
-)
-def test_long_names_are_broken(name, expected):
-    assert broken(name) == expected
-
-
 def with_tests(n_metrics=2, **options):
     surfaces = random_surfaces(
         3, datasets=("d1", "d2"), pairs=("a", "b", "c"), metrics=tuple(f"m{at}" for at in range(n_metrics))
@@ -394,7 +275,7 @@ def with_tests(n_metrics=2, **options):
 
 def test_a_forest_has_every_gain_with_its_interval():
     analysis, gains = with_tests(half=0.02)
-    (drawing,) = forests(analysis, KNOWN)
+    (drawing,) = declared_gains(analysis, KNOWN)
     assert drawing.stem == "gains_with_intervals_lime"
     assert drawings(analysis)[0].stem == drawing.stem
     with style():
@@ -412,7 +293,7 @@ def test_only_gains_that_survive_are_filled():
     first = max(gains, key=gains.__getitem__)
     analysis, _ = with_tests(holm={names: 0.01 if names == first else 0.5 for names in gains})
     with style():
-        (axes,) = forests(analysis, KNOWN)[0].draw().axes
+        (axes,) = declared_gains(analysis, KNOWN)[0].draw().axes
     filled = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() == "o"]
     assert [colour == BLUE for colour in filled] == [True] + [False] * (len(gains) - 1)
 
@@ -426,69 +307,54 @@ def test_many_settings_are_shown_as_means_with_intervals_by_language_pair():
         assert (row.n, row.gain) == (3, pytest.approx(np.mean(own)))
         assert row.low <= row.gain <= row.high
         assert not row.survives
-    assert "Filled" not in forests(analysis, KNOWN)[0].caption
+    assert "Filled" not in declared_gains(analysis, KNOWN)[0].caption
 
 
 def test_without_tests_there_is_no_forest():
-    assert forests(analyse(table(SMALL)), KNOWN) == []
+    assert declared_gains(analyse(table(SMALL)), KNOWN) == []
 
 
 def with_boosts(*rows):
     return analyse(table(SMALL), frames={"verdicts": verdicts(*({"metric": "m1", **row} for row in rows))})
 
 
-def test_a_figure_of_boosts_has_what_they_gain_beside_a_curve_and_only_those_that_help_filled():
+def test_a_figure_of_boosts_has_their_gains_beside_length_alone_and_only_those_that_help_filled():
     analysis = with_boosts(
-        {"gain": 0.05, "beyond": 0.03, "curve_gain": 0.02, "reassigned_gain": 0.004, "verdict": "helps"},
-        {"gain": 0.07, "beyond": 0.01, "curve_gain": 0.06, "reassigned_gain": 0.005, "boost": "share_negative"},
-        {"gain": (0.02, math.nan, math.nan), "curve_gain": 0.0, "metric": "m2"},
+        {"gain": 0.05, "length_gain": 0.02, "reassigned_gain": 0.004, "verdict": "helps"},
+        {"gain": 0.07, "length_gain": 0.06, "reassigned_gain": 0.005, "boost": "share_negative"},
+        {"gain": (0.02, math.nan, math.nan), "length_gain": 0.0, "metric": "m2", "pairs": 1, "language_pair": "de-en"},
         {"gain": math.nan, "explainer": "shap"},
     )
-    (drawing,) = boost_forests(analysis, KNOWN)
+    (drawing,) = boosts(analysis, KNOWN)
     assert drawing.stem == "boosts" == drawings(analysis)[0].stem
     with style():
         figure = drawing.draw()
     (axes,) = figure.axes
-    drawn = {marker: [line for line in axes.lines if line.get_marker() == marker] for marker in "oD^+"}
-    expected = {
-        "o": [0.07, 0.05, 0.02],
-        "D": [0.01, 0.03, math.nan],
-        "^": [0.06, 0.02, 0.0],
-        "+": [0.005, 0.004, 0.001],
-    }
+    drawn = {marker: [line for line in axes.lines if line.get_marker() == marker] for marker in "o^x"}
+    expected = {"o": [0.07, 0.05, 0.02], "^": [0.06, 0.02, 0.0], "x": [0.005, 0.004, 0.001]}
     for marker, values in expected.items():
-        np.testing.assert_allclose([line.get_xdata()[0] for line in drawn[marker]], values)
+        assert [line.get_xdata()[0] for line in drawn[marker]] == values
     assert [line.get_markerfacecolor() == BLUE for line in drawn["o"]] == [False, True, False]
-    heights = [line.get_ydata()[0] for line in drawn["o"]]
-    spans = {
-        line.get_ydata()[0]: tuple(line.get_xdata())
-        for line in axes.lines
-        if len(line.get_xdata()) == 2 and line.get_linewidth() == 1.4
-    }
-    assert spans == {heights[0]: pytest.approx((0.06, 0.08)), heights[1]: pytest.approx((0.04, 0.06))}
-    assert [text.get_text() for text in axes.get_yticklabels()] == [
-        "m1 · LIME · share negative",
-        "m1 · LIME · learned",
-        "m2 · LIME · learned",
-    ]
+    spans = [line.get_xdata() for line in axes.lines if len(line.get_xdata()) == 2 and line.get_linewidth() == 1.4]
+    np.testing.assert_allclose(spans, [(0.06, 0.08), (0.04, 0.06)])
+    names = ["m1 · LIME · share negative", "m1 · LIME · learned", "m2 · LIME · learned · d de-en"]
+    assert [text.get_text() for text in axes.texts] == names
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == [
-        *("gain", "beyond score and length", "curve of score and length alone", "attributions of another segment"),
-    ]
-    assert "3 boosts (Pearson's r," in drawing.caption
+    assert [text.get_text() for text in legend.get_texts()] == ["gain", LENGTH, REASSIGNED]
+    assert "Pearson's r" in drawing.caption
     assert "it helps, 1 of 3" in drawing.caption
 
 
 def test_many_boosts_have_a_figure_per_metric():
     many = [{"metric": metric, "boost": f"b{at}"} for metric in ("m1", "m2") for at in range(MOST_BOOSTS // 2)]
-    assert [one.stem for one in boost_forests(with_boosts(*many), KNOWN)] == ["boosts"]
-    found = boost_forests(with_boosts(*many, {"boost": "one more"}), KNOWN)
+    assert [one.stem for one in boosts(with_boosts(*many), KNOWN)] == ["boosts"]
+    found = boosts(with_boosts(*many, {"boost": "one more"}), KNOWN)
     assert [one.stem for one in found] == ["boosts_m1", "boosts_m2"]
-    assert found[0].title.startswith("Boosts of m1 ")
+    assert "of m1 " in found[0].title
 
 
 def test_without_verdicts_there_is_no_figure_of_boosts():
-    assert boost_forests(analyse(table(SMALL)), KNOWN) == []
+    assert boosts(analyse(table(SMALL)), KNOWN) == []
 
 
 def test_the_interval_the_band_and_the_ceiling_are_in_the_figure_of_a_setting():
@@ -519,13 +385,44 @@ def test_the_interval_the_band_and_the_ceiling_are_in_the_figure_of_a_setting():
     assert "Shaded" not in setting_drawing(analysis, 0, other).caption
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"correlation": np.full((len(P), len(W)), np.nan), "best": None, "fixed": None}, id="undefined"),
+        pytest.param({"correlation": np.full((1, len(W)), 0.5), "p": P[:1]}, id="one p"),
+        pytest.param({"p": np.array([-np.inf, *P[1:-1], np.inf])}, id="infinite p"),
+        pytest.param({"notes": r"$\nonsense{$ " * 300}, id="a long signature, no formula"),
+        pytest.param({"fixed": Point(-2.0, 1.0)}, id="the metric alone as fixed point"),
+        pytest.param({"names": ("<script>\n$\\frac{\ud800", "x" * 300, "m", "e")}, id="hostile and long names"),
+    ],
+)
+@pytest.mark.parametrize("draw", [correlation_over_p, heat_map])
+def test_any_setting_can_be_drawn(change, draw):
+    curves = curves_of_row(analyse(table({("d", "a", "m", "lime"): peaked(0.5)})), 0, KNOWN)
+    with style():
+        figure = draw(dataclasses.replace(curves, **change))
+        figure.savefig(io.BytesIO(), format="png")
+    assert figure.axes
+
+
+def test_the_metric_alone_is_black_and_undefined_points_leave_a_gap():
+    surface = peaked(0.5)
+    surface[10:20, 0] = np.nan
+    curves = curves_of_row(analyse(table({("d", "a", "m", "lime"): surface})), 0, KNOWN)
+    with style():
+        lines = {line.get_label(): line for line in correlation_over_p(curves).axes[0].get_lines()}
+    assert lines["metric alone"].get_color() == "#000000"
+    assert np.isnan(lines["w = 0"].get_ydata()).sum() == 10
+
+
 def test_numbers_of_a_ridge_stand_clear_of_names_and_of_each_other():
-    """Small coefficients have long numbers, on the bars and on the axis; here those of the quickstart."""
-    values = {"fr-en": 0.00318, "de-en": 0.00101, "lime": -0.00088, "es-en": -0.0018, "en-de": -0.0024}
-    kept = [(("language_pair", name), value) for name, value in values.items()]
-    figure = _ridge(kept, {key: 0.00141 if key[1] == "lime" else np.nan for key, _ in kept}, None)
-    figure.canvas.draw()
-    (axes,) = figure.axes
-    assert min(text.get_window_extent().x0 for text in axes.texts) > axes.get_window_extent().x0
-    ticks = [text.get_window_extent() for text in axes.get_xticklabels()]
+    """Small coefficients have long numbers, on the bars and on the axis."""
+    surfaces = random_surfaces(5, datasets=("d1",), pairs=("fr-en", "de-en", "es-en"), metrics=("m1",))
+    drawing = ridge_bars(analyse(table({names: 0.5 + 0.01 * (one - 0.5) for names, one in surfaces.items()})))
+    with style():
+        figure = drawing.draw()
+        figure.canvas.draw()
+        (axes,) = figure.axes
+        assert min(text.get_window_extent().x0 for text in axes.texts) > axes.get_window_extent().x0
+        ticks = [text.get_window_extent() for text in axes.get_xticklabels()]
     assert len(ticks) >= 2 and all(one.x1 < other.x0 for one, other in pairwise(ticks))

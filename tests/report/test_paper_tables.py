@@ -336,7 +336,7 @@ def test_every_table_is_written_four_ways_and_signed(surfaces, expected, tmp_pat
 
 @pytest.mark.parametrize(("dataset", "told"), [("wmt17", "in-sample: the paper chose it"), ("mine", "on other data")])
 def test_a_sweep_at_the_papers_points_is_as_published_and_never_held_out(dataset, told, tmp_path, monkeypatch):
-    monkeypatch.setattr("bmx_grid.report.analysis_files.draw_all", lambda *_, **__: [])
+    monkeypatch.setattr("bmx_grid.report.analysis_files.page_figures", lambda *_: [])
     results = [make_result(seed, dataset=dataset, language_pair=pair) for seed, pair in enumerate(("cs-en", "de-en"))]
     grid = dataclasses.replace(GRID, fixed={"lime": PublishedPoint(w=0.4, p=-1.4)})
     found = analyse_sweep(results, SweepPlan((), (), (), {}, {}), grid, tmp_path)

@@ -1,6 +1,6 @@
-"""What all figures share: their size, their look, and the files they are written to.
+"""What all figures share: colours, size, look, words of their captions, and the files they are written to.
 
-A figure is drawn at the width of a column or of a page of a paper, without caption; the caption lies beside it as text.
+A figure is as wide as a column or as the text of a paper. It has no caption in it; the page shows the caption below it.
 """
 
 from __future__ import annotations
@@ -12,23 +12,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.errors import StoreError
-from bmx_grid.identity import digest
-from bmx_grid.report.figures.current import KEY, is_current, stamped
-from bmx_grid.report.figures.palette import FAINT, INK, QUIET
-from bmx_grid.storage.files import replacing, write_text
-from bmx_grid.wording import visible
+from bmx_grid.analysis.names import label
+from bmx_grid.analysis.run import Analysis
+from bmx_grid.storage.files import replacing
+from bmx_grid.wording import MINUS, counted, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-VERSION = 4  # raise when a drawing changes, so that older figures are drawn again
 COLUMN, PAGE = 3.3, 6.9  # inches: a column and the text width of a two-column page
-DPI = 200  # of PNG files
+DPI = 200  # of figures that a notebook shows
 SMALL = 7.0  # points
-FORMATS = ("pdf", "svg", "png")
-QUICK = ("svg", "png")  # what a page and a glance need; a PDF, which is for papers, takes as long as both
+
+INK, QUIET, FAINT, PAPER = "#000000", "#555555", "#dddddd", "#ffffff"
+CONTROL, NEUTRAL, PALE = "#777777", "#bbbbbb", "#9cc7e3"
+# Okabe and Ito's colours, distinguishable for colour-blind readers; without colour, dashes and markers are.
+BLUE, ORANGE, GREEN, SKY, RED, PINK = "#0072b2", "#e69f00", "#009e73", "#56b4e9", "#d55e00", "#cc79a7"
+LINES = (RED, ORANGE, GREEN, SKY, BLUE, PINK)
+DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)), (0, (3, 1)), (0, (8, 2, 2, 2)))
+MARKERS = ("o", "s", "^", "D", "v", "P")
 
 STYLE: Any = {
     "font.size": 8.0,
@@ -44,9 +47,8 @@ STYLE: Any = {
     "axes.spines.right": False,
     "axes.unicode_minus": True,
     "hatch.linewidth": 0.7,
-    "pdf.fonttype": 42,  # TrueType, as publishers ask: the default cannot be searched or edited
     "svg.hashsalt": "bmx-grid",  # of the names inside a file, so that the same figure gives the same bytes
-    "svg.fonttype": "none",  # text stays text: small, searchable, and read aloud
+    "svg.fonttype": "none",  # text stays text: small and searchable
     "text.hinting": "none",
     "text.parse_math": False,  # names of data sets may hold $
     "axes.formatter.use_mathtext": False,
@@ -66,11 +68,6 @@ class Drawing:
     caption: str
     draw: Callable[[], Figure]
 
-    @property
-    def text(self) -> str:
-        """Title and caption, as they lie beside the figure."""
-        return f"{self.title}\n\n{self.caption}\n"
-
     def __post_init__(self) -> None:
         for name in ("title", "caption"):  # names in them may hold line breaks
             object.__setattr__(self, name, visible(getattr(self, name)))
@@ -82,7 +79,7 @@ def style() -> Iterator[None]:
     import matplotlib
 
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        # A name in a script that the font lacks is drawn as boxes in PNG and PDF; SVG and the caption have the letters.
+        # A name in a script that the font lacks is drawn as boxes in PNG; SVG and the caption have the letters.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield
 
@@ -103,62 +100,26 @@ def canvas(
     return figure, list(axes.ravel())
 
 
-def save_new(
-    drawings: Sequence[Drawing], folder: Path, fingerprint: str, formats: Sequence[str] = FORMATS
-) -> list[Path]:
-    """Write each drawing as folder/stem in the formats, and its words as .txt, unless they are there already.
+def save(drawing: Drawing, folder: Path) -> Path:
+    """Draw a figure and write it as folder/stem.svg in one step; the file. Raises StoreError.
 
-    fingerprint: of the numbers behind the drawings. A file that another version, other numbers or another caption
-    made is written anew, and deleted where its format is not asked for. The paths of all files, in order. Raises
-    StoreError.
+    No date is inside: the same figure gives the same bytes.
     """
-    paths = []
-    for one in drawings:
-        stamp = digest([VERSION, one.stem, one.text, fingerprint])
-        files = [folder / f"{one.stem}.{kind}" for kind in formats]
-        for file in (folder / f"{one.stem}.{kind}" for kind in FORMATS if kind not in formats):
-            if file.is_file() and not is_current(file, stamp):
-                _delete(file)
-        if not all(is_current(file, stamp) for file in files):
-            with style():
-                save(one.draw(), files, title=one.title, caption=one.caption, stamp=stamp)
-        words = folder / f"{one.stem}.txt"
-        if not _holds(words, one.text):
-            write_text(words, one.text)
-        paths += [*files, words]
-    return paths
+    file = folder / f"{drawing.stem}.svg"
+    metadata = {"Title": drawing.title, "Description": drawing.caption, "Date": None}
+    with style(), replacing(file) as part:
+        drawing.draw().savefig(part, format="svg", metadata=metadata)
+    return file
 
 
-def save(figure: Figure, files: Sequence[Path], *, title: str, caption: str, stamp: str) -> None:
-    """Write a figure to files, each in one step, in the formats of their suffixes (.pdf, .svg, .png).
+def points_in_words(analysis: Analysis, explainers: Sequence[str] | None = None) -> str:
+    """Where explainers are evaluated, and where these points come from."""
+    return analysis.points.in_words(explainers, written=label, minus=MINUS)
 
-    stamp: what `is_current` is asked for later. No date is inside: the same figure gives the same bytes.
-    Raises StoreError.
-    """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    FigureCanvasAgg(figure)  # measures text where no other canvas does
-    if figure.get_layout_engine() is not None:
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # the layout is known; the next file needs no second search
-    for file in files:
-        with replacing(file) as part:
-            if file.suffix == ".png":
-                figure.set_dpi(DPI)  # the other canvases leave their own
-                raster: Any = FigureCanvasAgg(figure)
-                # What a PNG holds as text is read by viewers and by those who do not see the figure.
-                held = {"Software": None, "Title": title, "Description": caption, KEY: stamp}
-                raster.print_png(part, metadata=held, pil_kwargs={"compress_level": 3})
-            elif file.suffix == ".pdf":
-                from matplotlib.backends.backend_pdf import FigureCanvasPdf  # a tenth of a second
-
-                pdf: Any = FigureCanvasPdf(figure)
-                pdf.print_pdf(part, metadata={"Title": title, "Keywords": stamped(stamp), "CreationDate": None})
-            else:
-                from matplotlib.backends.backend_svg import FigureCanvasSVG
-
-                svg: Any = FigureCanvasSVG(figure)
-                svg.print_svg(part, metadata={"Title": title, "Keywords": [stamped(stamp)], "Date": None})
+def undefined_in_words(count: int, thing: str) -> str:
+    """A sentence on what could not be drawn; empty where everything could."""
+    return f" {counted(count, thing)} undefined and left out." if count > 0 else ""
 
 
 def empty(axes: Axes, words: str) -> None:
@@ -175,28 +136,3 @@ def thin_grid(axes: Axes, which: Any = "both") -> None:
     """Faint lines below everything."""
     axes.grid(True, axis=which, color=FAINT, linewidth=0.5)
     axes.set_axisbelow(True)
-
-
-def broken(name: str, width: int = 16) -> str:
-    """A name in lines of about `width`, broken after blanks, _ and - only."""
-    lines, current = [], ""
-    for part in name.replace("_", "_\0").replace("-", "-\0").replace(" ", " \0").split("\0"):
-        if current and len(current) + len(part.rstrip()) > width:
-            lines.append(current.rstrip())
-            current = ""
-        current += part
-    return "\n".join([*lines, current])
-
-
-def _delete(file: Path) -> None:
-    try:
-        file.unlink()
-    except OSError as error:
-        raise StoreError(f"cannot delete {file}, a figure of other numbers: {error.strerror}. Delete it.") from error
-
-
-def _holds(file: Path, text: str) -> bool:
-    try:
-        return file.read_text(encoding="utf-8") == text
-    except (OSError, UnicodeDecodeError):  # absent or of another program: writing reports what is wrong
-        return False

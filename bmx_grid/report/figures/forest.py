@@ -1,81 +1,160 @@
-"""Gains at declared points with their intervals: one figure per explainer."""
+"""Gains with their intervals, one row each: of boosts on segments that did not choose them, and at declared points."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis import shown
 from bmx_grid.analysis.basis import Basis
-from bmx_grid.analysis.names import correlation_in_words, label
+from bmx_grid.analysis.names import SHORT_LABEL, correlation_in_words, label
 from bmx_grid.analysis.run import Analysis
-from bmx_grid.analysis.shown import ForestRow
 from bmx_grid.analysis.signature import signature
-from bmx_grid.report.figures.canvas import PAGE, Drawing, canvas, no_change_line, thin_grid
-from bmx_grid.report.figures.palette import BLUE, PAPER
-from bmx_grid.wording import file_stem
+from bmx_grid.analysis.verdict_rows import ShownVerdict
+from bmx_grid.report.figures.canvas import (
+    BLUE,
+    COLUMN,
+    CONTROL,
+    ORANGE,
+    PAPER,
+    Drawing,
+    canvas,
+    no_change_line,
+    thin_grid,
+)
+from bmx_grid.wording import counted, file_stem
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ROW = 0.21  # inches
+ROW = 0.28  # inches
+MOST_BOOSTS = 48  # of one figure; more are drawn metric by metric
+LENGTH, REASSIGNED = "length alone", "attributions of another segment"
+MARKS = {LENGTH: ("^", ORANGE), REASSIGNED: ("x", CONTROL)}
 
 
-def forests(analysis: Analysis, basis: Basis) -> list[Drawing]:
-    """A figure for each explainer whose gains were tested."""
-    found = ((name, shown.forest_of(analysis, name)) for name in analysis.real.factor_levels("explainer"))
-    return [_forest(analysis, basis, name, rows) for name, rows in found if rows]
+@dataclass(frozen=True)
+class Row:
+    """A gain with the ends of its interval; filled: whether it is established; others: further gains by their names."""
+
+    name: str
+    gain: float
+    low: float
+    high: float
+    filled: bool
+    others: Mapping[str, float] = field(default_factory=dict)
 
 
-def _forest(analysis: Analysis, basis: Basis, explainer: str, rows: Sequence[ForestRow]) -> Drawing:
+def boosts(analysis: Analysis, basis: Basis) -> list[Drawing]:
+    """A figure of all boosts, or one per metric where they are more than 48; none without a table of boosts."""
+    verdicts = [row for row in shown.verdicts_of(analysis) if math.isfinite(row.gain.gain)]
+    largest: dict[str, float] = {}
+    for row in verdicts:
+        largest[row.metric] = max(row.gain.gain, largest.get(row.metric, -math.inf))
+    verdicts.sort(key=lambda row: (-largest[row.metric], row.metric, -row.gain.gain))
+    if len(verdicts) <= MOST_BOOSTS:
+        return [_boosts(analysis, basis, verdicts, "boosts", "What each boost gains")] if verdicts else []
+    return [
+        _boosts(
+            analysis,
+            basis,
+            [row for row in verdicts if row.metric == metric],
+            f"boosts_{file_stem(metric)}",
+            f"What each boost of {label(metric)} gains",
+        )
+        for metric in largest
+    ]
+
+
+def _boosts(analysis: Analysis, basis: Basis, verdicts: Sequence[ShownVerdict], stem: str, title: str) -> Drawing:
+    several = len({row.boost for row in verdicts}) > 1
+    rows = [_row_of(row, several) for row in verdicts]
     kind = correlation_in_words(basis.correlation)
-    each = "data set and metric, means over language pairs with intervals by pair" if rows[0].n > 1 else "setting"
     caption = (
-        f"Gain of {label(explainer)} ({kind}, boosted minus metric alone) at the declared point, one row per {each}; "
-        "lines are 95 % intervals. "
+        f"{counted(len(rows), 'boost')}, each judged on segments it was not chosen on: {kind}, boosted minus metric "
+        f"alone, with 95 % intervals. Filled: it helps, {sum(row.filled for row in rows)} of {len(rows)}. Length and "
+        f"attributions of another segment need no explanation. {signature(analysis)}"
     )
-    if rows[0].n == 1:
-        caption += "Filled: gains that survive Holm's correction; hollow: the others. "
+    return Drawing(stem, title, caption, partial(_draw, rows, f"gain in {kind}"))
+
+
+def _row_of(row: ShownVerdict, several: bool) -> Row:
+    place = "" if row.pairs > 1 else f"{row.dataset} {row.language_pair}"
+    boost = row.boost.replace("_", " ") if several else ""
+    parts = (row.metric, row.explainer, boost, place)
+    name = " · ".join(label(part, SHORT_LABEL) for part in parts if part)
+    others = {LENGTH: row.estimates["length_gain"].gain, REASSIGNED: row.reassigned_gain}
+    return Row(name, row.gain.gain, row.gain.low, row.gain.high, row.helps, others)
+
+
+def declared_gains(analysis: Analysis, basis: Basis) -> list[Drawing]:
+    """A figure for each explainer whose gains at its declared point were tested."""
+    by_explainer = {name: shown.forest_of(analysis, name) for name in analysis.real.factor_levels("explainer")}
+    return [_declared(analysis, basis, name, rows) for name, rows in by_explainer.items() if rows]
+
+
+def _declared(analysis: Analysis, basis: Basis, explainer: str, gains: Sequence[shown.ForestRow]) -> Drawing:
+    kind = correlation_in_words(basis.correlation)
+    single = gains[0].n == 1
+    each = "setting" if single else "data set and metric, means over language pairs with intervals by pair"
+    filled = "Filled: gains that survive Holm's correction. " if single else ""
+    rows = [
+        Row(" ".join(label(name, SHORT_LABEL) for name in row.names), row.gain, row.low, row.high, row.survives)
+        for row in gains
+    ]
     return Drawing(
         f"gains_with_intervals_{file_stem(explainer)}",
         f"Gains of {label(explainer)} with intervals",
-        f"{caption}{signature(analysis)}",
+        f"Gain of {label(explainer)} ({kind}, boosted minus metric alone) at the declared point, one row per {each}; "
+        f"lines are 95 % intervals. {filled}{signature(analysis)}",
         partial(_draw, rows, f"gain in {kind}"),
     )
 
 
-def _draw(rows: Sequence[ForestRow], axis: str) -> Figure:
-    figure, (axes,) = canvas(PAGE, 0.85 + ROW * max(len(rows), 3))
-    for at, row in enumerate(rows):
-        interval(axes, -at, row.low, row.high, BLUE, 1.4)
-        # Hollow where a test was made and the gain does not survive, and where means are shown.
-        axes.plot(
-            [row.gain],
-            [-at],
-            linestyle="none",
-            marker="o",
-            markersize=4.5,
-            color=BLUE if row.survives else PAPER,
-            markeredgecolor=BLUE,
-            markeredgewidth=1.0,
-            zorder=4,
-            label="gain" if at == 0 else None,
+def _draw(rows: Sequence[Row], axis: str) -> Figure:
+    """Names stand above their rows, so that the figure fits a column and a phone."""
+    figure, (axes,) = canvas(COLUMN, 0.7 + ROW * max(len(rows), 3))
+    for place, row in enumerate(rows):
+        axes.text(
+            0.01,
+            -place + 0.3,
+            row.name,
+            transform=axes.get_yaxis_transform(),
+            fontsize=6.5,
+            va="center",
+            zorder=1.6,
+            bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.6},
+            in_layout=False,
         )
-    axes.set_yticks([-at for at in range(len(rows))], [" ".join(map(label, row.names)) for row in rows], fontsize=6.5)
-    axes.tick_params(axis="y", length=0)
-    axes.set_ylim(-len(rows) + 0.35, 0.6)
-    axes.locator_params(axis="x", nbins=7)
+        if math.isfinite(row.low) and math.isfinite(row.high):
+            ends, height = [row.low, row.high], [-place - 0.16] * 2
+            axes.plot(ends, height, color=BLUE, linewidth=1.4, solid_capstyle="butt", zorder=2)
+        marks = {"gain": (row.gain, "o", BLUE), **{name: (row.others[name], *MARKS[name]) for name in row.others}}
+        for name, (gain, marker, colour) in marks.items():
+            axes.plot(
+                [gain],
+                [-place - 0.16],
+                linestyle="none",
+                marker=marker,
+                markersize=4.5 if name == "gain" else 3.8,
+                color=PAPER if name == "gain" and not row.filled else colour,
+                markeredgecolor=colour,
+                markeredgewidth=1.0,
+                zorder=4 if name == "gain" else 3,
+                label=name if place == 0 else None,
+            )
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.set_ylim(-len(rows) + 0.5, 0.55)
+    axes.margins(x=0.03)
+    axes.locator_params(axis="x", nbins=6)
     thin_grid(axes, "x")
     no_change_line(axes)
     axes.set_xlabel(axis)
-    figure.legend(loc="outside upper left", frameon=False, ncols=5, handletextpad=0.3, columnspacing=1.2)
+    if rows[0].others:
+        look: dict[str, Any] = {"frameon": False, "fontsize": 6.5, "handletextpad": 0.1, "columnspacing": 0.9}
+        figure.legend(loc="outside upper left", ncols=3, **look)
     return figure
-
-
-def interval(axes: Axes, at: float, low: float, high: float, colour: str, width: float) -> None:
-    """A line between the ends of an interval; none where they are undefined."""
-    if math.isfinite(low) and math.isfinite(high):
-        axes.plot([low, high], [at, at], color=colour, linewidth=width, solid_capstyle="butt", zorder=2)

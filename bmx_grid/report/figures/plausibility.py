@@ -14,8 +14,7 @@ from bmx_grid.analysis.plausibility import ALL, RHO, Plausible
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
 from bmx_grid.analysis.words import CHANCE
-from bmx_grid.report.figures.canvas import PAGE, Drawing, canvas, thin_grid
-from bmx_grid.report.figures.palette import LINES, MARKERS, QUIET
+from bmx_grid.report.figures.canvas import COLUMN, LINES, MARKERS, QUIET, Drawing, canvas, thin_grid
 from bmx_grid.wording import MINUS, counted, with_interval
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def plausibility(analysis: Analysis, basis: Basis) -> list[Drawing]:
 
 
 def _draw(settings: Sequence[Plausible], axis: str) -> Figure:
-    figure, (axes,) = canvas(PAGE, 3.6)
+    figure, (axes,) = canvas(COLUMN, 3.0)
     names = sorted({one.names[3] for one in settings})
     for at, name in enumerate(names):
         colour, marker = LINES[at % len(LINES)], MARKERS[at % len(MARKERS)]
@@ -77,5 +76,5 @@ def _draw(settings: Sequence[Plausible], axis: str) -> Figure:
     thin_grid(axes, "both")
     axes.set_xlabel("AUC of the attributions against word tags of the target")
     axes.set_ylabel(axis)
-    figure.legend(loc="outside upper left", frameon=False, ncols=6, handletextpad=0.3, columnspacing=1.2)
+    figure.legend(loc="outside upper left", frameon=False, ncols=3, handletextpad=0.3, columnspacing=1.2)
     return figure

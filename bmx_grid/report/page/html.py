@@ -1,8 +1,11 @@
-"""One page for one analysis: report.html, which needs no other file and no network."""
+"""One page for one analysis: report.html, which needs no other file and no network.
+
+The answer stands first; everything else is folded, and made by the page's script when it is opened.
+"""
 
 from __future__ import annotations
 
-import math
+import base64
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,143 +16,155 @@ from typing import Any
 import numpy as np
 
 from bmx_grid._version import __version__
-from bmx_grid.analysis import headline, settings, shown
-from bmx_grid.analysis.base import Cell, Table
+from bmx_grid.analysis import headline, settings, verdicts
+from bmx_grid.analysis.base import Cell, Table, point_cells
 from bmx_grid.analysis.basis import UNKNOWN, Basis
-from bmx_grid.analysis.examples import RULE, Example, Side, strengths
-from bmx_grid.analysis.names import label, setting_in_words, written
+from bmx_grid.analysis.examples import RULE, Example, strengths
+from bmx_grid.analysis.names import correlation_in_words, label, setting_in_words, written
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
 from bmx_grid.analysis.word_examples import RULE as WORD_RULE
 from bmx_grid.analysis.word_examples import WordExample
+from bmx_grid.errors import StoreError
+from bmx_grid.report.figures.canvas import Drawing
 from bmx_grid.report.page.heat_map import heat_maps
-from bmx_grid.report.page.introduction import introduction
-from bmx_grid.report.page.pictures import Picture, inline
 from bmx_grid.storage.files import write_text
-from bmx_grid.wording import METRIC_ALONE, MINUS, factor_in_words, point_in_words, typeset, visible
+from bmx_grid.wording import MINUS, counted, factor_in_words, point_in_words, typeset, visible
 
-VERSION = 9  # raise when the page changes, so that older pages are written again
 HERE = Path(__file__).parent
 LIBRARIES = ("numpy", "pyarrow", "scikit-learn", "matplotlib")
-BOOSTS = "boosts"  # figure of them
-FIRST = ("verdicts",)  # tables before all others
-NAMES = ("data set", "language pair", "metric", "explainer")
-NUMBERS = ("metric alone", "best", "gain", "w", "p", "plateau", "fixed", "fixed gain", "low", "high", "transfer gain")
-
-
-FIXED_GAIN = NUMBERS.index("fixed gain")
+MOST_ANSWERS = 12  # that are not folded
+MOST_OPEN = 3  # tables of a page without an answer
+VERDICTS = "verdicts"  # the table that has a part of its own
+FIRST = "boosts"  # the figure beside the answer: the first of this name, or that begins with it
+NUMBERS = {  # column of the table of settings: field, form
+    "metric alone": ("baseline", ".4f"),
+    "best": ("best", ".4f"),
+    "gain": ("gain", "+.4f"),
+    "plateau": ("plateau", ""),
+    "fixed": ("fixed", ".4f"),
+    "fixed gain": ("fixed_gain", "+.5f"),
+    "low": ("fixed_gain_low", "+.5f"),
+    "high": ("fixed_gain_high", "+.5f"),
+    "transfer gain": ("transfer_gain", "+.5f"),
+}
 
 
 def write_report(
     analysis: Analysis,
     path: Path,
     *,
-    figures: Sequence[Picture],
+    figures: Sequence[tuple[Drawing, Path]],
     tables: Sequence[Table],
     examples: Sequence[Example] = (),
     word_examples: Sequence[WordExample] = (),
     facts: Sequence[tuple[str, str]] = (),
     date: str | None = None,
-    fingerprint: str = "",
     basis: Basis = UNKNOWN,
 ) -> None:
     """Write the page of an analysis to `path` in one step.
 
-    figures and tables are shown in their order, brief tables with the headline, boosts with what is established;
-    examples: segments with attributions; word_examples: segments where they are right or wrong by word tags;
-    facts: what else is to be said of what was run, as (name, words); date: when, as it shall be shown.
-    fingerprint: what `is_current` is asked for later. basis: which correlation and how many segments.
+    figures: drawings with their SVG files, that of the boosts shown beside the answer; tables: brief ones with the
+    counts. examples: segments with attributions; word_examples: segments where they are right or wrong by word tags;
+    facts: further (name, words) on what was run; date: when, as it shall be shown. basis: which correlation and how
+    many segments.
     Raises StoreError when a figure cannot be read or the page cannot be written.
     """
-    drawn = [(one, inline(one.file, f"figure{at}")) for at, one in enumerate(figures)]
-    page = _template("report.html.jinja").render(
-        style=(HERE / "report.css").read_text(encoding="utf-8"),
-        script=(HERE / "report.js").read_text(encoding="utf-8"),
-        stamp=_stamp(fingerprint),
-        title=f"BMX analysis of {visible(_folder(analysis.table.origin))}",
-        introduction=introduction(analysis, basis),
+    told, answers = analysis.ask(headline.compute), analysis.ask(verdicts.compute).answers
+    signed = signature(analysis)
+    pictures = [_picture(drawing, file, signed) for drawing, file in figures]
+    first = next((one for one in pictures if one["name"].startswith(FIRST)), None)
+    _write(
+        path,
+        title=f"BMX analysis of {visible('/'.join(Path(analysis.table.origin).parts[-2:]))}",
+        answers=[_answer(line) for line in answers],
+        most_answers=MOST_ANSWERS,
+        meaning=[_answer(line) for line in told.leads[len(answers) :]],
+        figure=first,
+        counts=[_with_minus(line) for line in told.counts],
+        overview=[_table(one, signed) for one in tables if one.brief],
+        verdicts=[_table(one, signed) for one in tables if one.stem == VERDICTS],
+        tables=[_table(one, signed) for one in tables if not one.brief and one.stem != VERDICTS],
+        settings=_table(_settings(analysis)),
+        words=[
+            ("words", "Words: the segments that move most", RULE, [_example(one) for one in examples]),
+            ("right-and-wrong", "Words: right and wrong", WORD_RULE, [_word_example(one) for one in word_examples]),
+        ],
+        figures=[one for one in pictures if one is not first],
+        introduction=_introduction(analysis, basis),
         facts=[*_facts(analysis), *facts, *([("date", date)] if date is not None else [])],
         left_out=[str(one) for one in analysis.table.left_out],
-        established=[_set(one) for one in analysis.ask(headline.compute).leads],
-        established_figures=[shown for shown in drawn if _of_boosts(shown[0])],
-        established_tables=[_table(one) for one in tables if one.stem in FIRST],
-        headline=[_set(one) for one in analysis.ask(headline.compute).counts],
-        overview=[_table(one) for one in tables if one.brief and one.stem not in FIRST],
         grids=heat_maps(analysis),
-        columns=(*NAMES, *NUMBERS),
-        n_names=len(NAMES),
-        settings=_settings(analysis),
-        left_out_factor=factor_in_words(analysis.ask(settings.compute).transfer_factor or "dataset"),
-        rule=RULE,
-        examples=[_example(one) for one in examples],
-        word_rule=WORD_RULE,
-        word_examples=[_word_example(one) for one in word_examples],
-        figures=[shown for shown in drawn if not _of_boosts(shown[0])],
-        tables=[_table(one) for one in tables if not one.brief and one.stem not in FIRST],
-        anchor=anchor,
+        signature=signed,
     )
-    _write(page, path)
 
 
-def write_metrics_report(
-    path: Path, *, title: str, introduction: Sequence[str], tables: Sequence[Table], fingerprint: str = ""
-) -> None:
-    """Write the page of a sweep of metrics alone, its tables; arguments and errors as for `write_report`."""
-    page = _template("metrics.html.jinja").render(
-        style=(HERE / "report.css").read_text(encoding="utf-8"),
-        stamp=_stamp(fingerprint),
+def write_metrics_report(path: Path, *, title: str, introduction: Sequence[str], tables: Sequence[Table]) -> None:
+    """Write the page of a sweep of metrics alone: a few tables open, brief ones first. Raises StoreError."""
+    shown = sorted((one for one in tables if not one.data), key=lambda one: not one.brief)
+    _write(
+        path,
         title=visible(title),
-        introduction=list(introduction),
-        tables=[_table(one) for one in tables if not one.data],
+        answers=[("", line) for line in introduction],
+        most_answers=MOST_ANSWERS,
+        open_tables=[_table(one) for one in shown[:MOST_OPEN]],
+        tables=[_table(one) for one in shown[MOST_OPEN:]],
     )
-    _write(page, path)
 
 
-def _of_boosts(picture: Picture) -> bool:
-    """Whether a picture shows what boosts gain, on all metrics or on one."""
-    return picture.file.stem == BOOSTS or picture.file.stem.startswith(f"{BOOSTS}_")
+def _write(path: Path, **parts: Any) -> None:
+    from jinja2 import Environment, FileSystemLoader
 
-
-def _template(name: str) -> Any:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template(name)
-
-
-def _write(page: str, path: Path) -> None:
+    environment = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    template = environment.get_template("report.html.jinja")
+    page = template.render(style=style, script=script, **parts)
     # Surrogates of broken input have no UTF-8: shown as the replacement character.
     write_text(path, page.encode("utf-8", "replace").decode("utf-8"))
 
 
-def is_current(path: Path, fingerprint: str) -> bool:
-    """Whether `path` is a page written by this code with this fingerprint."""
+def _answer(line: str) -> tuple[str, str]:
+    """What a line is about, set in bold, and the rest of it."""
+    about, colon, words = _with_minus(line).partition(": ")
+    return (f"{about}{colon}", words) if colon else ("", about)
+
+
+def _with_minus(sentence: str) -> str:
+    """A sentence with true minus signs. Signatures, whose numbers no blank precedes, stay as they are, to be copied."""
+    return re.sub(r"(?<=[ (\[])-(?=\d)", MINUS, sentence)
+
+
+def _picture(drawing: Drawing, file: Path, signed: str) -> Mapping[str, str]:
+    """A figure as an image in the page, without its signature: scripts in it never run there, it can load nothing."""
     try:
-        with path.open(encoding="utf-8") as file:
-            return f'content="{_stamp(fingerprint)}"' in file.read(1000)
-    except (OSError, UnicodeDecodeError):  # absent, or of another program: writing reports what is wrong
-        return False
+        content = file.read_bytes()
+    except OSError as error:
+        raise StoreError(f"cannot read the figure {file}: {error.strerror}. Draw it again.") from error
+    source = f"data:image/svg+xml;base64,{base64.b64encode(content).decode('ascii')}"
+    caption = drawing.caption.removesuffix(signed)
+    return {"name": drawing.stem, "title": drawing.title, "caption": caption, "source": source}
 
 
-def anchor(title: str) -> str:
-    """A name for links to a heading."""
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "part"
-
-
-def _stamp(fingerprint: str) -> str:
-    return f"bmx-grid {__version__} page {VERSION} {fingerprint}".strip()
-
-
-def _folder(origin: str) -> str:
-    """The last two parts of a path: the folders differ, the files in them have the same names."""
-    return "/".join(Path(origin).parts[-2:])
+def _introduction(analysis: Analysis, basis: Basis) -> list[str]:
+    """What BMX, w and p are, which correlation is shown, and over how many segments."""
+    p, w = analysis.table.p.tolist(), analysis.table.w.tolist()
+    mean = "the power mean with exponent p (1 arithmetic, 0 geometric, −1 harmonic)"
+    if basis.aggregation not in (None, "PowerMean"):
+        mean = f"{basis.aggregation} with the parameter p"
+    pairs = sorted({(one.dataset, one.language_pair) for one in analysis.table.settings})
+    sizes = [basis.used[pair] for pair in pairs if pair in basis.used]
+    over = "the table does not say how many"
+    if len(sizes) == len(pairs):
+        each = f"{min(sizes):,} to {max(sizes):,}" if min(sizes) < max(sizes) else f"{sizes[0]:,}"
+        over = f"{each} segments per language pair, {sum(sizes):,} in {counted(len(pairs), 'language pair')}"
+    return [
+        "BMX boosts a metric with an explanation of its own scores. An explainer gives every word an attribution, its "
+        f"contribution to the score s; M is {mean} of the attributions of a segment. The boosted metric is "
+        "w · s + (1 − w) · M: w is the weight of the metric itself, and w = 1 is the metric alone.",
+        f"Here p runs from {typeset(p[0])} to {typeset(p[-1])} ({counted(len(p), 'value')}) and w is "
+        f"{', '.join(map(typeset, w))}. Every number is {correlation_in_words(basis.correlation)} with human scores, "
+        f"segment by segment ({over}). A gain is that of the boosted metric minus that of the metric alone.",
+    ]
 
 
 def _facts(analysis: Analysis) -> list[tuple[str, str]]:
@@ -168,129 +183,109 @@ def _facts(analysis: Analysis) -> list[tuple[str, str]]:
         ("(w, p) from", options.select_from.origin if options.select_from is not None else "this table"),
     ]
     if options.fixed:
-        facts.append(
-            (
-                "(w, p) given",
-                "; ".join(f"{label(name)} {point_in_words(at.w, at.p, MINUS)}" for name, at in options.fixed.items()),
-            )
-        )
-    return [*facts, ("signature", signature(analysis)), ("versions", ", ".join(_versions()))]
+        points = (f"{label(name)} {point_in_words(at.w, at.p, MINUS)}" for name, at in options.fixed.items())
+        facts.append(("(w, p) given", "; ".join(points)))
+    return [*facts, ("versions", ", ".join(_versions()))]
 
 
 def _versions() -> list[str]:
-    found = [f"bmx-grid {__version__}", f"Python {sys.version.split()[0]}"]
+    versions = [f"bmx-grid {__version__}", f"Python {sys.version.split()[0]}"]
     for name in LIBRARIES:
         try:
-            found.append(f"{name} {version(name)}")
+            versions.append(f"{name} {version(name)}")
         except PackageNotFoundError:  # installed under another name; the page loses a version, not a number
             continue
-    return found
+    return versions
 
 
-def _table(table: Table) -> Mapping[str, Any]:
-    """Cells are text without marks; columns are numeric where no cell is a text."""
-    rows = [[(_shown(cell), cell.marked) for cell in row] for row in table.rows]
+def _table(table: Table, signed: str = "") -> Mapping[str, Any]:
+    """Cells are (text, whether it is bold); columns are numeric where no cell is a text. signed: the last note."""
     texts = [any(isinstance(cell.value, str) for cell in column) for column in zip(*table.rows, strict=True)]
     return {
         "title": table.title,
-        "name": anchor(table.stem),
-        "header": table.header,
-        "rows": rows,
-        "last": {sum(map(len, table.groups[: at + 1])) for at in range(len(table.groups))},
-        "numeric": [not text for text in texts] or [False] * len(table.header),
-        "notes": [_set(note) for note in table.notes],
+        "name": f"table-{table.stem}",
+        "header": list(zip(table.header, texts or [True] * len(table.header), strict=True)),
+        "groups": [[[(_shown(cell), cell.marked) for cell in row] for row in group] for group in table.groups],
+        "notes": [_with_minus(note) for note in table.notes if note != signed],
     }
-
-
-def _set(sentence: str) -> str:
-    """A sentence with true minus signs. Signatures, whose numbers no blank precedes, stay as they are, to be copied."""
-    return re.sub(r"(?<=[ (\[])-(?=\d)", MINUS, sentence)
 
 
 def _shown(cell: Cell) -> str:
     return visible(written(cell.shown)) if isinstance(cell.value, str) else cell.shown.replace("-", MINUS)
 
 
-def _settings(analysis: Analysis) -> list[tuple[tuple[str, ...], str, list[tuple[str, float | None, bool]]]]:
-    """For each setting its names, its option names to search, and its numbers: as shown, as sorted, whether marked.
-
-    Where the metric alone is best, w says so and p is empty: a p means nothing there.
-    """
-    table = analysis.table
-    numbers = analysis.ask(settings.compute)
-    fixed, left_out = numbers.fixed - table.baseline, numbers.transfer_gain
-    found = []
-    for row, setting in enumerate(table.settings):
-        best = shown.best_of(analysis, row)
-        w, p = (math.nan, math.nan) if best.point is None else (best.point.w, best.point.p)
-        cells = [
-            (typeset(table.baseline[row], ".4f"), table.baseline[row]),
-            (typeset(best.correlation, ".4f"), best.correlation),
-            (typeset(best.gain, "+.4f"), best.gain),
-            (METRIC_ALONE if best.is_alone else typeset(w), 1.0 if best.is_alone else w),
-            ("" if best.is_alone else typeset(p), p),
-            (f"{best.plateau:,}", float(best.plateau)),
-            (typeset(fixed[row] + table.baseline[row], ".4f"), fixed[row] + table.baseline[row]),
-            (typeset(fixed[row], "+.5f"), fixed[row]),
-            (typeset(numbers.low[row], "+.5f"), numbers.low[row]),
-            (typeset(numbers.high[row], "+.5f"), numbers.high[row]),
-            (typeset(left_out[row], "+.5f"), left_out[row]),
-        ]
-        marked = FIXED_GAIN if numbers.survives[row] else -1
-        kept = [
-            (text, float(one) if math.isfinite(one) else None, at == marked) for at, (text, one) in enumerate(cells)
-        ]
-        found.append((tuple(map(label, setting)), visible(" ".join(setting)), kept))
-    return found
+def _settings(analysis: Analysis) -> Table:
+    """Every setting with its best and its fixed point, in the order of the heat maps."""
+    found = analysis.ask(settings.compute)
+    rows = []
+    for setting, one, survives in zip(analysis.table.settings, found.settings.values(), found.survives, strict=True):
+        numbers = (
+            Cell(getattr(one, field), form, marked=bool(survives) and field == "fixed_gain")
+            for field, form in NUMBERS.values()
+        )
+        names = (Cell(label(name)) for name in setting)
+        rows.append((*names, *numbers, *point_cells(one.best_w, one.best_p)))
+    header = ("data set", "language pair", "metric", "explainer", *NUMBERS, "best w", "best p")
+    left_out = factor_in_words(found.transfer_factor or "dataset")
+    note = (
+        "best: highest correlation of the grid with its gain, w and p, chosen on the segments it is judged on "
+        "(in-sample); plateau: points with w ≠ 1 within 0.00001 of the highest of these; fixed: at the fixed (w, p) of "
+        "the explainer; low, high: 95 % interval of the fixed gain, by a bootstrap of clusters of segments; in bold, a "
+        "gain above 0 that survives Holm's correction; transfer gain: at the (w, p) chosen without the "
+        f"{left_out} of the row. n/a: undefined, not tested, or a control."
+    )
+    return Table("settings", "Every setting", header, (tuple(rows),), (note,), names=4)
 
 
 def _example(example: Example) -> Mapping[str, Any]:
     moved = example.score_rank - example.boosted_rank
     before, after = (abs(rank - example.human_rank) for rank in (example.score_rank, example.boosted_rank))
-    told = "nearer to" if after < before else "farther from" if after > before else "as far as before from"
+    where = "nearer to" if after < before else "farther from" if after > before else "as far as before from"
+    scores = {
+        "metric": (example.score, example.score_rank),
+        "boosted": (example.boosted, example.boosted_rank),
+        "human": (example.human, example.human_rank),
+    }
+    parts = (f"{name} {typeset(score, '.4g')} (rank {rank:g})" for name, (score, rank) in scores.items())
     return {
         "title": f"{setting_in_words(example.names)}: segment {visible(example.segment)}",
-        "told": (
-            f"{'Rises' if moved > 0 else 'Falls'} by {_ranks(abs(moved))} of {example.n} at w = {typeset(example.w)}, "
-            f"p = {typeset(example.p)}, {told} its rank by human score: metric {typeset(example.score, '.4f')} (rank "
-            f"{example.score_rank:g}), boosted {typeset(example.boosted, '.4f')} (rank {example.boosted_rank:g}), "
-            f"human {typeset(example.human, '.4g')} (rank {example.human_rank:g})."
+        "words": (
+            f"{'Rises' if moved > 0 else 'Falls'} by {abs(moved):g} of {example.n} ranks at w = {typeset(example.w)}, "
+            f"p = {typeset(example.p)}, {where} its rank by human score: {', '.join(parts)}."
         ),
-        **_sides(example),
-    }
-
-
-def _sides(example: Example | WordExample) -> Mapping[str, Any]:
-    """The sides of an example, and whether people tagged the words of one of them."""
-    return {
-        "sides": [_side(side, strong) for side, strong in zip(example.sides, strengths(example.sides), strict=True)],
-        "tagged": any(side.marked for side in example.sides),
+        "sides": _sides(example),
     }
 
 
 def _word_example(example: WordExample) -> Mapping[str, Any]:
-    found = "Right" if example.right else "Wrong"
     return {
-        "title": f"{found}: {setting_in_words(example.names)}: segment {visible(example.segment)}",
-        "told": (
+        "title": f"{'Right' if example.right else 'Wrong'}: {setting_in_words(example.names)}: "
+        f"segment {visible(example.segment)}",
+        "words": (
             f"AUC {typeset(example.auc, '.2f')} (mean of the setting {typeset(example.mean_auc, '.2f')}): "
             f"{example.n_marked} of {example.n_words} words of the hypothesis are marked, and "
             f"{typeset(example.recall, '.0%')} of these are among the {example.n_marked} that are blamed most."
         ),
-        **_sides(example),
+        "sides": _sides(example),
     }
 
 
-def _ranks(count: float) -> str:
-    return f"{count:g} rank" if count == 1 else f"{count:g} ranks"
-
-
-def _side(side: Side, strength: Sequence[float] | np.ndarray[Any, Any]) -> Mapping[str, Any]:
-    words = []
-    flags = side.marked or (False,) * len(side.words)
-    for word, attribution, strong, bad in zip(side.words, side.attributions.tolist(), strength, flags, strict=True):
-        kind = "up" if attribution > 0 else "down" if attribution < 0 else "none"
-        told = typeset(attribution, "+.2g")
-        shown = {"shown": told, "strength": f"{float(strong):.2f}", "marked": bad}
-        words.append({"word": word or "␣", "kind": kind, **shown})
-    return {"name": side.name, "words": words, "tagged": bool(side.marked)}
+def _sides(example: Example | WordExample) -> list[Mapping[str, Any]]:
+    """The sides of an example: each word with its attribution, its strength in the segment, whether it is marked."""
+    tagged = any(side.marked for side in example.sides)
+    sides: list[Mapping[str, Any]] = []
+    for side, shares in zip(example.sides, strengths(example.sides), strict=True):
+        flags = side.marked or (False,) * len(side.words)
+        words = [
+            {
+                "word": word or "␣",
+                "kind": "up" if attribution > 0 else "down" if attribution < 0 else "none",
+                "shown": typeset(attribution, "+.2g"),
+                "strength": f"{float(share):.2f}",
+                "marked": bad,
+            }
+            for word, attribution, share, bad in zip(side.words, side.attributions.tolist(), shares, flags, strict=True)
+        ]
+        name = side.name if side.marked or not tagged else f"{side.name} (no word tags)"
+        sides.append({"name": name, "words": words})
+    return sides
