@@ -70,7 +70,7 @@ def evaluated(n: int, *, levels: bool) -> dict[str, float]:
     setting, seconds = setting_of(n), {}
     for name, one in evaluations.items():
         began = time.process_time()
-        setting = setting.with_points(one.points(one.evaluate(setting)))
+        setting = setting.with_points(one.points(one.evaluate([setting])[0]))
         seconds[name] = time.process_time() - began
     return {**seconds, "GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
 

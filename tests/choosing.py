@@ -12,7 +12,7 @@ from bmx_grid.boosts.base import Boost, Part
 from bmx_grid.boosts.chosen import Chosen
 from bmx_grid.boosts.recipe import ChosenOn
 from bmx_grid.configure import build, load_option
-from bmx_grid.evaluations.base import Evaluation, Finished
+from bmx_grid.evaluations.base import Each, Evaluation, Finished, here
 from bmx_grid.evaluations.intervals import Estimate
 from bmx_grid.identity import identity
 
@@ -40,18 +40,11 @@ class Choosing(Evaluation):
     gain: float = identity(0.03)
     verdict: str = identity("helps")
 
-    @property
-    def chooses(self) -> Sequence[str]:
-        return self.boosts
-
-    def evaluate(self, setting: Finished) -> Found:
-        return Found()
-
-    def together(self, settings: Sequence[Finished], results: Sequence[Found]) -> Sequence[Found]:
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Found]:
         first: dict[tuple[str, str], int] = {}
         for at, one in enumerate(settings):
             first.setdefault((one.metric_name, one.explainer_name), at)
-        found = list(results)
+        found = [Found() for _ in settings]
         for names, at in first.items():
             own = [one for one in settings if (one.metric_name, one.explainer_name) == names]
             found[at] = replace(found[at], chosen=tuple(self._chosen(name, own) for name in self.boosts))

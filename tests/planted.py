@@ -217,11 +217,6 @@ def judged_in(
     sweep: Sequence[Finished], evaluation: BoostEvaluation = EVALUATION, point: str = DECLARED
 ) -> list[Judged]:
     """The verdicts of a sweep at such points, on data sets; on the language pair, where there is one."""
-    results = [evaluation.evaluate(one) for one in sweep]
-    done = []
-    for dataset in dict.fromkeys(one.names[0] for one in sweep):
-        places = [at for at, one in enumerate(sweep) if one.names[0] == dataset]
-        done += evaluation.across_pairs([sweep[at] for at in places], [results[at] for at in places])
-    found = [one for result in evaluation.together(sweep, done) for one in result.judged]
+    found = [one for result in evaluation.evaluate(sweep) for one in result.judged]
     level = "data set" if len(sweep) > 1 else "pair"
     return [one for one in found if one.question == (level, point)]

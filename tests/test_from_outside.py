@@ -55,7 +55,10 @@ class PerSystem(Evaluation):
     ROWS: ClassVar[dict] = {"per_system": SystemMean}
     least: int = identity(1)
 
-    def evaluate(self, setting):
+    def evaluate(self, settings, each):
+        return each(self.of_setting, settings)
+
+    def of_setting(self, setting):
         names = np.array([segment.system for segment in setting.segments.segments])
         base, human = setting.scores.base_scores, setting.segments.human_scores
         rows = [SystemMean(name, base[names == name].mean(), human[names == name].mean(), int((names == name).sum()))
@@ -171,7 +174,7 @@ def test_a_metric_that_reads_three_texts_is_explained_on_all_of_them(folder):
 
 
 def test_an_evaluation_writes_the_table_it_declares(folder):
-    table = pd.read_parquet(folder / "out" / "per_system.parquet")
+    table = pd.read_parquet(folder / "out" / "tables" / "per_system.parquet")
     assert list(table.columns) == ["dataset", "language_pair", "metric", "explainer", "system", "mean", "human", "n"]
     assert table.groupby("metric", observed=True).n.sum().to_dict() == {"chrf": 9, "lengths": 9}
 
@@ -231,7 +234,7 @@ def test_a_question_is_answered_in_every_medium(folder, asked):
         pytest.param(
             ("--config-dir", "conf", "metric=[lengths]"), "'ext.metric.Lengths' is outside the packages", id="metric"
         ),
-        pytest.param(("analyse", "results=out", "questions=ext.question"), "BMX_ALLOWED_PACKAGES", id="question"),
+        pytest.param(("analyse", "out", "questions=ext.question"), "BMX_ALLOWED_PACKAGES", id="question"),
         pytest.param(("questions=[ext.question]", "dry_run=true"), "BMX_ALLOWED_PACKAGES", id="question of a sweep"),
     ],
 )

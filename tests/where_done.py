@@ -56,9 +56,9 @@ class NotingEvaluation(LevelsEvaluation):
     def cost(self, n_segments: int) -> float:
         return 1_000.0  # worth workers
 
-    def evaluate(self, setting: Finished) -> Any:
+    def _of_metric(self, settings: Sequence[Finished]) -> Any:
         noted(self.folder, "evaluate", str(assigned()))
-        return super().evaluate(setting)
+        return super()._of_metric(settings)
 
 
 def noted(folder: str, what: str, device: str) -> None:

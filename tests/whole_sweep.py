@@ -40,7 +40,7 @@ from bmx_grid.ragged import Ragged
 from bmx_grid.report.table import MARK
 from bmx_grid.segments import Segment, SegmentSet, clusters
 from bmx_grid.sweep.ceilings import ceilings_table
-from bmx_grid.sweep.evaluated import in_turn, with_points_of
+from bmx_grid.sweep.evaluated import in_turn
 from bmx_grid.sweep.results import SettingResult, evaluation_tables, settings_table
 from bmx_grid.words.tags import Labels, WordTags
 
@@ -141,23 +141,11 @@ def whole_sweep():
         for at, of in enumerate(sets)
         for names in (ALONE if of.dataset == "alone" else OF_PAIRS)
     ]
-    groups = {}
-    for at, setting in enumerate(settings):
-        groups.setdefault((setting.names[0], *setting.names[2:]), []).append(at)
     found = [{} for _ in settings]
     for one in evaluations():
-        for at, setting in enumerate(settings):
-            found[at][one.key] = one.evaluate(setting)
-            settings[at] = with_points_of(setting, one, found[at][one.key])
-    for one in evaluations():
-        for own in groups.values():
-            results = one.across_pairs([settings[at] for at in own], [found[at][one.key] for at in own])
-            for at, result in zip(own, results, strict=True):
-                found[at][one.key] = result
-                settings[at] = with_points_of(settings[at], one, result)
-    for one in evaluations():
-        for at, result in enumerate(one.together(settings, [of[one.key] for of in found])):
+        for at, result in enumerate(one.evaluate(settings)):
             found[at][one.key] = result
+            settings[at] = settings[at].with_points(one.points(result))
     results = [
         SettingResult(
             *setting.names,

@@ -82,7 +82,7 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     explainers = {
         name: build(node, Explainer, f"explainer.{name}") for name, node in chosen_options(config, "explainer", least=0)
     }
-    evaluations = _evaluations(config, settings, n_metrics=len(metrics), n_explainers=len(explainers))
+    evaluations = _evaluations(config, settings)
     executor = build(chosen_option(config, "executor"), Executor, "executor")
     executor.check()
     tracker = build(chosen_option(config, "tracking"), Tracker, "tracking")
@@ -99,20 +99,15 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
         leave_out=settings.leave_out,
         words=settings.words,
     )
-    left_out = _left_out(evaluations, plan)
+    left_out = _left_out(evaluations, plan, len(metrics), len(explainers))
     evaluations = {name: one for name, one in evaluations.items() if name not in left_out}
     kept = {key: node for key, node in config.items() if key not in RUNTIME_KEYS}
     whole, identity = _text(config), digest(_text(kept))
     return Sweep(settings, plan, evaluations, left_out, executor, tracker, whole, identity)
 
 
-def _evaluations(
-    config: Mapping[str, Any], settings: Settings, *, n_metrics: int, n_explainers: int
-) -> dict[str, Evaluation]:
-    """The evaluations by name.
-
-    Raises ConfigError where two write one table, or none would write anything of these metrics and explainers.
-    """
+def _evaluations(config: Mapping[str, Any], settings: Settings) -> dict[str, Evaluation]:
+    """The evaluations by name. Raises ConfigError where two write one table."""
     evaluations = {
         # the grid's keys are at the top of the configuration, and errors name them as they are written there
         name: build(node, Evaluation, name if name == "grid" else f"evaluation.{name}")
@@ -126,13 +121,6 @@ def _evaluations(
                     f"evaluation.{name} writes the table {table}, and so does {writer[table]}; leave one out."
                 )
             writer[table] = f"evaluation.{name}"
-    silent = {name: one.silent(n_metrics, n_explainers) for name, one in evaluations.items()}
-    if all(silent.values()):
-        reasons = "; ".join(f"{name} {reason}" for name, reason in silent.items())
-        raise ConfigError(
-            f"evaluation=[{','.join(evaluations)}] would write nothing: {reasons}. Add levels to evaluation for "
-            "metrics alone, or add an explainer."
-        )
     if settings.seeds and not any(isinstance(one, GridEvaluation) for one in evaluations.values()):
         raise ConfigError(
             "seeds: what differs between seeds is the gain at points of the grid; add grid to evaluation, or write "
@@ -141,13 +129,14 @@ def _evaluations(
     return evaluations
 
 
-def _left_out(evaluations: Mapping[str, Evaluation], plan: SweepPlan) -> dict[str, str]:
-    """Why evaluations cannot be made of these data, by name. Raises ConfigError where none is left."""
+def _left_out(
+    evaluations: Mapping[str, Evaluation], plan: SweepPlan, n_metrics: int, n_explainers: int
+) -> dict[str, str]:
+    """Why evaluations would write nothing, by name. Raises ConfigError where none is left."""
     if not plan.settings:
         return {}
-    reasons = {
-        name: one.lacks(planned.setting.segments for planned in plan.settings) for name, one in evaluations.items()
-    }
+    sets = [planned.setting.segments for planned in plan.settings]
+    reasons = {name: one.inapplicable(n_metrics, n_explainers, sets) for name, one in evaluations.items()}
     left_out = {name: reason for name, reason in reasons.items() if reason}
     if len(left_out) == len(evaluations):
         told = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())

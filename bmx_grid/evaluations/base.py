@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, get_type_hints
 
@@ -38,6 +38,7 @@ class Finished:
     (no roles without an explainer).
     clusters: N labels; segments of one label share a source or a reference, also across the language pairs of a data
     set, and are drawn together.
+    of_grid: what the evaluation `grid` says of this setting alone, computed as it ended; None in a sweep without it.
     systems: scores of whole systems that exist already, by their names (`GivenScores`); mostly none.
     words: by role, what an explanation made elsewhere says of words of its own; mostly none. The attributions in
     `scores` are of the words that were scored (`words_of`): those in `attributed` for such an explanation, else all
@@ -55,6 +56,7 @@ class Finished:
     scores: AttributionSet
     clusters: Sequence[str]
     boosted: Mapping[str, Floats] = field(default_factory=dict)
+    of_grid: Any = None
     systems: Mapping[str, float] = field(default_factory=dict)
     words: Mapping[Role, WordScores] = field(default_factory=dict)
     attributed: Mapping[Role, Rows] = field(default_factory=dict)
@@ -157,6 +159,40 @@ def _statistics(metric: Metric, items: tuple[Item, ...]) -> Floats:
     return statistics_of(metric, items)
 
 
+Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+
+
+def here(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """What a function returns for each item."""
+    return [function(item) for item in items]
+
+
+def grouped(settings: Sequence[Finished], names: Sequence[int]) -> list[list[int]]:
+    """The places of settings that share some of their four names, by the numbers of these names."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for place, setting in enumerate(settings):
+        groups.setdefault(tuple(setting.names[name] for name in names), []).append(place)
+    return list(groups.values())
+
+
+OF_METRIC, OF_PAIRS = (0, 1, 2), (0, 2, 3)  # explainers of one metric and pair; pairs of one metric and explainer
+
+
+def in_groups(
+    function: Callable[[Sequence[Finished]], Sequence[Any]],
+    settings: Sequence[Finished],
+    names: Sequence[int],
+    each: Each,
+) -> list[Any]:
+    """A result for each setting, of a function of all settings that share some names."""
+    groups = grouped(settings, names)
+    results: list[Any] = [None] * len(settings)
+    for places, found in zip(groups, each(function, [[settings[at] for at in own] for own in groups]), strict=True):
+        for place, result in zip(places, found, strict=True):
+            results[place] = result
+    return results
+
+
 @dataclass(frozen=True)
 class Evaluation(Component):
     """Evaluates finished settings. The rows of all settings of a sweep make its tables.
@@ -176,27 +212,12 @@ class Evaluation(Component):
         return next(iter(self.ROWS))
 
     @abstractmethod
-    def evaluate(self, setting: Finished) -> Any:
-        """The result of a setting, as soon as it has ended; of any type, for the methods below and for the report.
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> Sequence[Any]:
+        """A result for each setting of a sweep, once all have ended: of any type, for `rows` and the report.
 
-        Raises DataError where the setting cannot be evaluated; undefined numbers are NaN, and counted.
+        settings: without those that failed. each: applies a function to every item of a list, in worker processes
+        where that is quicker; what it is given must be picklable. Undefined numbers are NaN, and counted.
         """
-
-    def across_pairs(self, settings: Sequence[Finished], results: Sequence[Any]) -> Sequence[Any]:
-        """The results with what the language pairs of a data set say of each other; `results` if nothing.
-
-        settings: those of one metric and explainer on one data set, in the order of `results`, once all settings of
-        the sweep have ended. Asked before `together`, perhaps in a worker; points that an evaluation declares here are
-        known to those that follow.
-        """
-        return results
-
-    def together(self, settings: Sequence[Finished], results: Sequence[Any]) -> Sequence[Any]:
-        """The results once all settings of a sweep have ended, with what settings say of each other; `results` if not.
-
-        settings: in the order of `results`; those that failed are not among them.
-        """
-        return results
 
     def rows(self, result: Any) -> Mapping[str, Sequence[Any] | Columns]:
         """The rows of a result by table, or columns where there are thousands; its fields, or keys, of these names."""
@@ -217,17 +238,8 @@ class Evaluation(Component):
         """What a result says of each of the N segments, for the table of scores; nothing by default."""
         return {}
 
-    @property
-    def chooses(self) -> Sequence[str]:
-        """Names of the boosts that it chooses, of which a sweep writes recipes; none by default."""
-        return ()
-
-    def silent(self, n_metrics: int, n_explainers: int) -> str:
-        """Why it has no rows for any sweep of so many metrics and explainers, as a clause; "" where it has."""
-        return ""
-
-    def lacks(self, segments: Iterable[SegmentSet]) -> str:
-        """What it needs and no data set of a sweep has, as a clause, so that it is left out; "" where one has it."""
+    def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
+        """Why it has no rows for so many metrics and explainers on these sets, as a clause; "" where it has."""
         return ""
 
     def cost(self, n_segments: int) -> float:

@@ -18,7 +18,7 @@ from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
 from bmx_grid.boosts.recipe import ChosenOn
 from bmx_grid.boosts.terms import Curve, Length
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Floats
+from bmx_grid.evaluations.base import OF_PAIRS, Columns, Each, Evaluation, Finished, Floats, grouped, here, in_groups
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
     COMBINED,
@@ -48,10 +48,10 @@ from bmx_grid.evaluations.verdicts import SMALLEST_GAIN
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import nearest_point
-from bmx_grid.segments import clusters
+from bmx_grid.segments import SegmentSet, clusters
 
 FITS_PER_SECOND = 400  # of a boost on half of 560 segments, on one core
-RESAMPLED_PER_SECOND = 4e7  # segments x resamples, of one score
+RESAMPLED_PER_SECOND = 1e7  # segments x resamples, of one score
 TAKEN = (LENGTH, CURVE, COMBINED)  # names
 
 
@@ -127,11 +127,7 @@ class BoostEvaluation(Evaluation):
         """With what each boost computes."""
         return {**super().fingerprint(), "boosts": {name: one.fingerprint() for name, one in self.boosts.items()}}
 
-    @property
-    def chooses(self) -> Sequence[str]:
-        return tuple(name for name, boost in self.boosts.items() if not isinstance(boost, Fixed))
-
-    def silent(self, n_metrics: int, n_explainers: int) -> str:
+    def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         """Without explainers there is only the average of several metrics to judge."""
         return "needs an explainer, or several metrics to average" if not n_explainers and n_metrics < 2 else ""
 
@@ -141,14 +137,28 @@ class BoostEvaluation(Evaluation):
         scores = 2 * len(self.boosts) * (3 + self.draws) * n_segments * self.resamples
         return fits / FITS_PER_SECOND + means / CELLS_PER_SECOND + scores / RESAMPLED_PER_SECOND
 
-    def evaluate(self, setting: Finished) -> BoostsOfSetting:
-        """Nothing yet: which segments choose is known once all language pairs have ended."""
-        return BoostsOfSetting(setting.names)
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[BoostsOfSetting]:
+        """What boosts reach where others choose: folds, pairs, data sets; gains over several pairs, and verdicts."""
+        completed = in_groups(self._of_pairs, settings, OF_PAIRS, each)
+        for places in grouped(settings, OF_PAIRS):
+            self._combine(settings, completed, places)
+        alike = grouped(settings, (2, 3))  # of one metric and explainer
+        for places in alike:
+            self._from_other_datasets(settings, completed, places)
+        for scope, places in _scopes(settings):
+            first, lines = completed[places[0]], self._over(scope, settings, completed, places)
+            completed[places[0]] = replace(first, lines=(*first.lines, *lines))
+        completed = self._judged(completed)
+        for places in alike:
+            if settings[places[0]].explainer is not None:
+                given = [one for at in places for one in completed[at].judged]
+                found = tuple(self._choices([settings[at] for at in places], given))
+                completed[places[0]] = replace(completed[places[0]], chosen=found)
+        return [replace(one, held={}, joint={}) for one in completed]
 
-    def across_pairs(
-        self, settings: Sequence[Finished], results: Sequence[BoostsOfSetting]
-    ) -> Sequence[BoostsOfSetting]:
+    def _of_pairs(self, settings: Sequence[Finished]) -> list[BoostsOfSetting]:
         """What boosts reach where other folds and other language pairs choose. Metrics alone have no boosts."""
+        results = [BoostsOfSetting(setting.names) for setting in settings]
         if settings[0].explainer is None:
             return results
         members = self._preparation.members(settings, [one.clusters for one in settings])
@@ -166,6 +176,8 @@ class BoostEvaluation(Evaluation):
                         for one in member.reassigned(self.boosts[name], name)
                     ]
         completed = self._with_lines(settings, members, results, held, reassigned)
+        for setting in settings:
+            setting.forget()
         return [
             replace(
                 result,
@@ -175,27 +187,6 @@ class BoostEvaluation(Evaluation):
             )
             for result, member in zip(completed, members, strict=True)
         ]
-
-    def together(self, settings: Sequence[Finished], results: Sequence[BoostsOfSetting]) -> Sequence[BoostsOfSetting]:
-        """With averages of metrics, what other data sets choose, gains on several pairs, verdicts, and choices."""
-        completed = list(results)
-        for places in _grouped(settings, (0, 2, 3)).values():
-            self._combine(settings, completed, places)
-        alike = _grouped(settings, (2, 3)).values()  # of one metric and explainer
-        for places in alike:
-            self._from_other_datasets(settings, completed, places)
-        for scope, places in _scopes(settings):
-            first, lines = completed[places[0]], self._over(scope, settings, completed, places)
-            completed[places[0]] = replace(first, lines=(*first.lines, *lines))
-        completed = self._judged(completed)
-        for places in alike:
-            if settings[places[0]].explainer is not None:
-                given = [one for at in places for one in completed[at].judged]
-                found = tuple(self._choices([settings[at] for at in places], given))
-                completed[places[0]] = replace(completed[places[0]], chosen=found)
-        for setting in settings:
-            setting.forget()
-        return [replace(one, held={}, joint={}) for one in completed]
 
     def rows(self, result: BoostsOfSetting) -> Mapping[str, Sequence[Any]]:
         """Gains by boost, against and point; verdicts by boost and point."""
@@ -399,7 +390,7 @@ class BoostEvaluation(Evaluation):
             ChosenOn(*one.pair, len(of.labels), len(set(of.labels)), one.segments.judgements.primary)
             for one, of in zip(settings, members, strict=True)
         )
-        for name in self.chooses:
+        for name in (name for name, boost in self.boosts.items() if not isinstance(boost, Fixed)):
             made = [of for of in members if name in of.features]
             own = [one for one in given if one.boost == name and one.point in DISTANCE]
             if not made or not own:
@@ -423,19 +414,11 @@ def _held_at(fitted: Fitted, base: Floats, said: str, features: Floats) -> Held:
     return Held(fitted.scores(base, features), (fitted,), said)
 
 
-def _grouped(settings: Sequence[Finished], places: tuple[int, ...]) -> dict[tuple[str, ...], list[int]]:
-    """Settings by some of their names."""
-    found: dict[tuple[str, ...], list[int]] = {}
-    for at, setting in enumerate(settings):
-        found.setdefault(tuple(setting.names[place] for place in places), []).append(at)
-    return found
-
-
 def _scopes(settings: Sequence[Finished]) -> Iterator[tuple[tuple[str, str], list[int]]]:
     """Data set and language pair in the rows of a scope, and its settings: data sets, then all of them."""
-    for (dataset, *_), places in _grouped(settings, (0, 2, 3)).items():
-        yield (dataset, ALL), places
-    for places in _grouped(settings, (2, 3)).values():
+    for places in grouped(settings, OF_PAIRS):
+        yield (settings[places[0]].names[0], ALL), places
+    for places in grouped(settings, (2, 3)):
         if len({settings[at].names[0] for at in places}) > 1:
             yield (ALL, ALL), places
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from bmx_grid.datasets.best_systems import how_many
 from bmx_grid.errors import ConfigError, UnavailableError
-from bmx_grid.evaluations.base import Evaluation, Finished, Floats
+from bmx_grid.evaluations.base import Each, Evaluation, Finished, Floats, here
 from bmx_grid.identity import identity
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 
@@ -85,8 +85,11 @@ class DifficultyEvaluation(Evaluation):
     def cost(self, n_segments: int) -> float:
         return min(n_segments, self.references * SYSTEMS) * SECONDS_PER_TEXT
 
-    def evaluate(self, setting: Finished) -> Difficulties:
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Difficulties]:
         """The rows; none for another metric than a fitted `DifficultyBertScore`."""
+        return each(self._of_setting, settings)
+
+    def _of_setting(self, setting: Finished) -> Difficulties:
         metric = setting.metric
         if not isinstance(metric, DifficultyBertScore) or metric.outputs is None:
             return Difficulties()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.base import Columns, Evaluation, Finished, Floats
+from bmx_grid.evaluations.base import OF_PAIRS, Columns, Each, Evaluation, Finished, Floats, here, in_groups
 from bmx_grid.evaluations.points import Declared, PointRow, chosen_elsewhere, cross_fitted, declared_scores
 from bmx_grid.identity import identity, runtime
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
@@ -30,7 +30,7 @@ from bmx_grid.measures.grid import (
 )
 from bmx_grid.ragged import row_minimum
 
-CELLS_PER_SECOND = 4e8  # segments x points on one core, Pearson
+CELLS_PER_SECOND = 4e7  # segments x points on one core, Pearson, with the cross-fitted points
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,8 @@ class GridEvaluation(Evaluation):
     def cost(self, n_segments: int) -> float:
         return n_segments * len(self.spec.p) * len(self.spec.w) / CELLS_PER_SECOND
 
-    def evaluate(self, setting: Finished) -> GridOfSetting:
-        """The grid of a setting. Raises DataError when attributions are too large to be shifted."""
+    def of_setting(self, setting: Finished) -> GridOfSetting:
+        """The grid of a setting alone. Raises DataError when attributions are too large to be shifted."""
         base, human, spec = setting.scores.base_scores, setting.segments.human_scores, self.spec
         n = len(base)
         if setting.explainer is None:
@@ -164,11 +164,13 @@ class GridEvaluation(Evaluation):
             shifted |= row_minimum(words) <= 0
         return GridOfSetting(spec, grid, asked, used, published, declared, shifted)
 
-    def across_pairs(self, settings: Sequence[Finished], results: Sequence[GridOfSetting]) -> Sequence[GridOfSetting]:
-        """The results with the points that were chosen on the other language pairs."""
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[GridOfSetting]:
+        """The grids, with the points that were chosen on the other language pairs."""
+        results = [self.of_setting(one) if one.of_grid is None else one.of_grid for one in settings]
+        elsewhere = in_groups(partial(chosen_elsewhere, self.spec), settings, OF_PAIRS, each)
         return [
             result if found is None else replace(result, declared={**result.declared, "elsewhere": found})
-            for result, found in zip(results, chosen_elsewhere(self.spec, settings), strict=True)
+            for result, found in zip(results, elsewhere, strict=True)
         ]
 
     def points(self, result: GridOfSetting) -> Mapping[str, Floats]:

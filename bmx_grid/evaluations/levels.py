@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.agreement import OfPoint, Places, Row, SystemRow, SystemScore, segment_rows
-from bmx_grid.evaluations.base import Evaluation, Finished, seconds
+from bmx_grid.evaluations.base import OF_METRIC, Each, Evaluation, Finished, here, in_groups, seconds
 from bmx_grid.identity import identity
 
 SECONDS_PER_SEGMENT = 6e-4  # with 1,000 resamples
@@ -16,9 +16,8 @@ SECONDS_PER_SEGMENT = 6e-4  # with 1,000 resamples
 
 @dataclass(frozen=True)
 class LevelsOfSetting:
-    """All rows of one setting, and the points that they speak of."""
+    """All rows of one setting."""
 
-    points: tuple[str, ...] = ()
     correlations: tuple[Row, ...] = ()
     systems: tuple[SystemRow, ...] = ()
 
@@ -55,30 +54,25 @@ class LevelsEvaluation(Evaluation):
     def cost(self, n_segments: int) -> float:
         return seconds(n_segments, SECONDS_PER_SEGMENT, self.resamples)
 
-    def evaluate(self, setting: Finished) -> LevelsOfSetting:
-        """The rows of the metric alone, and of the points that need no other setting."""
-        return self._with_points(setting, LevelsOfSetting())
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[LevelsOfSetting]:
+        """The rows of the metric alone and of every declared point."""
+        return in_groups(self._of_metric, settings, OF_METRIC, each)
 
-    def across_pairs(
-        self, settings: Sequence[Finished], results: Sequence[LevelsOfSetting]
-    ) -> Sequence[LevelsOfSetting]:
-        """The same with the points that were chosen on other settings."""
-        return [self._with_points(setting, result) for setting, result in zip(settings, results, strict=True)]
+    def _of_metric(self, settings: Sequence[Finished]) -> list[LevelsOfSetting]:
+        """Of one metric with each explainer: the metric alone is the same for all of them, and computed once."""
+        return [self._of_setting(setting) for setting in settings]
 
-    def _with_points(self, setting: Finished, known: LevelsOfSetting) -> LevelsOfSetting:
-        """The result with the rows of points that are new."""
-        new = [point for point in setting.points if point not in known.points]
-        if not new:
-            return known
-        places = Places(setting)
-        correlations, systems = list(known.correlations), list(known.systems)
+    def _of_setting(self, setting: Finished) -> LevelsOfSetting:
+        places, points = Places(setting), list(setting.points)
+        correlations: list[Row] = []
+        systems: list[SystemRow] = []
         drawn = {"resamples": self.resamples, "seed": self.seed}
         aspects = list(setting.segments.judgements.aspects)
-        of_segments = {human: segment_rows(setting, places, new, human, **drawn) for human in aspects}
-        for point in new:
+        of_segments = {human: segment_rows(setting, places, points, human, **drawn) for human in aspects}
+        for point in points:
             for human in aspects:
                 one = OfPoint(setting, places, point, human, system_score=self.system_score, **drawn)
                 correlations += of_segments[human][point]
                 correlations += one.system_rows()
                 systems += one.systems_table()
-        return LevelsOfSetting((*known.points, *new), tuple(correlations), tuple(systems))
+        return LevelsOfSetting(tuple(correlations), tuple(systems))

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from bmx_grid.errors import ConfigError, unknown
-from bmx_grid.evaluations.base import BASE, Evaluation, Finished
+from bmx_grid.evaluations.base import BASE, Each, Evaluation, Finished, here
 from bmx_grid.evaluations.compared import UNITS, Scores, scores_of, segment_scores, system_scores
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.evaluations.tests_of import (
@@ -34,6 +34,7 @@ from bmx_grid.measures.grid_resampling import bootstrap_bands, selection_adjuste
 from bmx_grid.measures.paired_rows import Unit
 from bmx_grid.measures.significance import Alternative, Comparison, compare, williams
 from bmx_grid.measures.weighted_grids import Sample
+from bmx_grid.segments import SegmentSet
 
 Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]
 ALONE = "none"  # the explainer of rows that compare metrics
@@ -91,7 +92,7 @@ class SignificanceEvaluation(Evaluation):
                     f"significance.{name} must lie between {least} and {most:,}, got {getattr(self, name)}."
                 )
 
-    def silent(self, n_metrics: int, n_explainers: int) -> str:
+    def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         if n_explainers or n_metrics > 1:
             return ""
         return "compares boosts with their metric, and metrics with each other, and there is one metric alone"
@@ -99,14 +100,33 @@ class SignificanceEvaluation(Evaluation):
     def cost(self, n_segments: int) -> float:
         return 0.2 + n_segments * (self.resamples + 10 * self.splits) * len(self.grid.spec.p) / 1e9
 
-    def evaluate(self, setting: Finished) -> TestsOfSetting:
-        """The tests of the points that a setting declares alone, and of its grid."""
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[TestsOfSetting]:
+        """The tests of points and grids, those of metrics against each other, and p values by family."""
+        results = each(self._of_setting, settings)
+        rows = [list(result.rows) for result in results]
+        ranks: list[tuple[Rank, ...]] = [() for _ in results]
+        first_of: dict[tuple[str, str], dict[str, int]] = {}  # by pair, of each metric its first explainer
+        for at, setting in enumerate(settings):
+            first_of.setdefault(setting.pair, {}).setdefault(setting.metric_name, at)
+        for places in first_of.values():
+            of_metrics = self._metrics([settings[at] for at in places.values()])
+            for at, (tests, own_ranks) in zip(places.values(), of_metrics, strict=True):
+                rows[at] += tests
+                ranks[at] = own_ranks
+        corrected = adjusted(self._refined(settings, first_of, rows))
+        return [
+            TestsOfSetting(own, result.grid, rank) for result, own, rank in zip(results, corrected, ranks, strict=True)
+        ]
+
+    def _of_setting(self, setting: Finished) -> TestsOfSetting:
+        """The tests of the points of a setting, and of its grid."""
         rows = [row for point in setting.boosted for row in self._against_base(setting, point)]
         pearson = self.grid.correlation == "pearson"
         resamples = self.resamples if pearson else self.rank_resamples
         if setting.explainer is None or not resamples:
             return TestsOfSetting(tuple(rows), None)
         whole = self._whole_grid(setting, resamples, self.splits if pearson else min(self.splits, resamples))
+        setting.forget()
         best = Row(
             **self._names(setting, "best"),
             **_of_segments(setting, self.grid.correlation),
@@ -148,34 +168,6 @@ class SignificanceEvaluation(Evaluation):
             n=len(used.base),
             clusters=whole.clusters,
         )
-
-    def across_pairs(self, settings: Sequence[Finished], results: Sequence[TestsOfSetting]) -> Sequence[TestsOfSetting]:
-        """The results with the tests of points that were chosen on other settings."""
-        found = []
-        for setting, result in zip(settings, results, strict=True):
-            known = {row.point for row in result.rows}
-            new = [point for point in setting.boosted if point not in known]
-            rows = [row for point in new for row in self._against_base(setting, point)]
-            found.append(replace(result, rows=(*result.rows, *rows)))
-        return found
-
-    def together(self, settings: Sequence[Finished], results: Sequence[TestsOfSetting]) -> Sequence[TestsOfSetting]:
-        """The tests of metrics against each other; then p values by family."""
-        rows = [list(result.rows) for result in results]
-        ranks: list[tuple[Rank, ...]] = [result.ranks for result in results]
-        places: dict[tuple[str, str], dict[str, int]] = {}
-        for at, setting in enumerate(settings):
-            places.setdefault(setting.pair, {}).setdefault(setting.metric_name, at)
-        for metrics in places.values():
-            for at, (found, own_ranks) in zip(
-                metrics.values(), self._metrics([settings[at] for at in metrics.values()]), strict=True
-            ):
-                rows[at] += found
-                ranks[at] = own_ranks
-        corrected = adjusted(self._refined(settings, places, rows))
-        return [
-            replace(result, rows=own, ranks=rank) for result, own, rank in zip(results, corrected, ranks, strict=True)
-        ]
 
     def rows(self, result: TestsOfSetting) -> Mapping[str, Sequence[Any]]:
         """One row per comparison and test; one per grid; one per metric, level and statistic."""

@@ -18,7 +18,7 @@ import numpy as np
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.agreement import OF_SYSTEMS, OfPoint, Places, SystemScore
-from bmx_grid.evaluations.base import BASE, Evaluation, Finished, Floats, seconds
+from bmx_grid.evaluations.base import BASE, Each, Evaluation, Finished, Floats, grouped, here, seconds
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.systems import FEWEST_SYSTEMS, Statistic, system_interval
@@ -137,7 +137,22 @@ class TopSystemsEvaluation(Evaluation):
     def cost(self, n_segments: int) -> float:
         return seconds(n_segments, SECONDS_PER_SEGMENT, self.resamples)
 
-    def evaluate(self, setting: Finished) -> TopSystems:
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[TopSystems]:
+        """The rows of each setting, with the differences between metrics, each taken from its first explainer."""
+        results = each(self._of_setting, settings)
+        rows: dict[int, list[DifferenceRow]] = {}
+        for of_pair in grouped(settings, (0, 1)):
+            first_of: dict[str, int] = {}
+            for at in of_pair:
+                first_of.setdefault(settings[at].metric_name, at)
+            for one, other in itertools.combinations(first_of.values(), 2):
+                fitted = [any(fit == ON_THESE for _, fit in results[at].drawn) for at in (one, other)]
+                first, second = (other, one) if fitted == [False, True] else (one, other)
+                names = settings[second].metric_name, settings[first].segments.judgements.primary
+                rows.setdefault(first, []).extend(_differences(results[first], results[second], *names))
+        return [replace(of, top_differences=tuple(rows.get(at, ())), drawn={}) for at, of in enumerate(results)]
+
+    def _of_setting(self, setting: Finished) -> TopSystems:
         """The rows of the metric alone; none where fewer than three systems have names and human scores."""
         best_first = _best_first(setting)
         found = TopSystems()
@@ -169,20 +184,6 @@ class TopSystemsEvaluation(Evaluation):
             for at, name in enumerate(names)
         ]
         return TopSystems((*found.top_systems, *rows), (*found.ranks, *ranks), drawn=kept)
-
-    def together(self, settings: Sequence[Finished], results: Sequence[TopSystems]) -> Sequence[TopSystems]:
-        """The results with the differences between metrics, each taken from its first explainer."""
-        places: dict[tuple[str, str], dict[str, int]] = {}
-        for at, setting in enumerate(settings):
-            places.setdefault(setting.pair, {}).setdefault(setting.metric_name, at)
-        rows: dict[int, list[DifferenceRow]] = {}
-        for of_pair in places.values():
-            for one, other in itertools.combinations(of_pair.values(), 2):
-                fitted = [any(fit == ON_THESE for _, fit in results[at].drawn) for at in (one, other)]
-                first, second = (other, one) if fitted == [False, True] else (one, other)
-                names = settings[second].metric_name, settings[first].segments.judgements.primary
-                rows.setdefault(first, []).extend(_differences(results[first], results[second], *names))
-        return [replace(result, top_differences=tuple(rows.get(at, ())), drawn={}) for at, result in enumerate(results)]
 
 
 def _differences(one: TopSystems, other: TopSystems, against: str, human: str) -> Iterator[DifferenceRow]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.base import Evaluation, Finished, Floats, seconds
+from bmx_grid.evaluations.base import OF_PAIRS, Each, Evaluation, Finished, Floats, here, in_groups, seconds
 from bmx_grid.evaluations.chosen import free_of_each
 from bmx_grid.evaluations.intervals import estimate, resampled
 from bmx_grid.evaluations.right_and_wrong import OfPart, parts_of_segments
@@ -70,13 +70,12 @@ class WordsOfSetting:
     """What tags say of one setting.
 
     rows: the measures; fits: by side how the tags fit; rankings: by side the measures of single segments, of scores;
-    parts: gains where the explanation is right and where it is wrong; points: those that `parts` speaks of.
+    parts: gains where the explanation is right and where it is wrong.
     """
 
     rows: tuple[Row, ...] = ()
     fits: tuple[tuple[str, Fit, Ranking | None], ...] = ()
     parts: tuple[OfPart, ...] = ()
-    points: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,50 +113,58 @@ class WordsEvaluation(Evaluation):
                 f"evaluation.words.folds={self.folds}: a fold is labelled by the others; write 2 or more."
             )
 
-    def silent(self, n_metrics: int, n_explainers: int) -> str:
-        return "" if n_explainers else "compares explanations with word tags, and there is no explainer"
-
-    def lacks(self, segments: Iterable[SegmentSet]) -> str:
-        return "" if any(one.judgements.tags for one in segments) else "no data set of this sweep has word tags"
+    def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
+        if not n_explainers:
+            return "compares explanations with word tags, and there is no explainer"
+        return "" if any(one.judgements.tags for one in sets) else "no data set of this sweep has word tags"
 
     def cost(self, n_segments: int) -> float:
         return seconds(n_segments, SECONDS_PER_SEGMENT, self.resamples)
 
-    def evaluate(self, setting: Finished) -> WordsOfSetting:
-        """The measures of each side with tags; with `threshold=elsewhere` those of labels follow in `across_pairs`."""
-        sides = tagged_sides(setting, self.eos)
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[WordsOfSetting]:
+        """The measures of each side with tags, and the gains where the explanation is right or wrong."""
+        return in_groups(self._of_pairs, settings, OF_PAIRS, each)
+
+    def _of_pairs(self, settings: Sequence[Finished]) -> list[WordsOfSetting]:
+        sides = [tagged_sides(setting, self.eos) for setting in settings]
+        free: Sequence[Mapping[int, Flags]] = [{}] * len(settings)
+        if self.threshold == "elsewhere":
+            free = free_of_each([setting.clusters for setting in settings])
+        return [
+            self._of_setting(setting, own, [(of, rows) for at, rows in others.items() for of in sides[at]])
+            for setting, own, others in zip(settings, sides, free, strict=True)
+        ]
+
+    def _of_setting(
+        self, setting: Finished, sides: Sequence[TaggedSide], elsewhere: Sequence[tuple[TaggedSide, Flags]]
+    ) -> WordsOfSetting:
+        """elsewhere: sides of other language pairs, each with bool[N] the texts without a cluster of this setting."""
         rows: list[Row] = []
+        parts: list[OfPart] = []
         fits = []
         for one in sides:
             ranking = None if one.scores is None else rank_words(one.gold, one.scores, self.ties)
             fits.append((one.side, one.fit, ranking))
             rows += self._of_scores(setting, one, ranking)
-            if one.predicted is not None:
-                rows += self._of_labels(setting, one, one.predicted)
-            elif one.scores is not None and self.threshold == "cross_fitted":
-                made = cross_fitted_labels(
-                    one.gold, one.scores, list(setting.clusters), folds=self.folds, seed=self.seed
-                )
-                rows += self._of_labels(setting, one, made.labels, made.defined)
-        return self._with_points(setting, WordsOfSetting(tuple(rows), tuple(fits)))
+            rows += self._of_labels(setting, one, *self._labels(setting, one, elsewhere))
+            if ranking is not None:
+                points, drawn = list(setting.boosted), {"resamples": self.resamples, "seed": self.seed}
+                parts += parts_of_segments(setting, one.side, ranking, points, self.correlation, **drawn)
+        return WordsOfSetting(tuple(rows), tuple(fits), tuple(parts))
 
-    def across_pairs(self, settings: Sequence[Finished], results: Sequence[WordsOfSetting]) -> Sequence[WordsOfSetting]:
-        """The same with points that were chosen on other language pairs, and with labels cut there."""
-        found = [self._with_points(setting, result) for setting, result in zip(settings, results, strict=True)]
+    def _labels(
+        self, setting: Finished, one: TaggedSide, elsewhere: Sequence[tuple[TaggedSide, Flags]]
+    ) -> tuple[Labels, Flags | None]:
+        """The labels of a side, as given or cut from its scores; bool[N] the texts that have any, None for all."""
+        if one.scores is None:
+            assert one.predicted is not None
+            return one.predicted, None
         if self.threshold == "cross_fitted":
-            return found
-        sides = [{one.side: one for one in tagged_sides(setting, self.eos)} for setting in settings]
-        free = free_of_each([setting.clusters for setting in settings])
-        for at, (setting, own) in enumerate(zip(settings, sides, strict=True)):
-            for side, one in own.items():
-                if one.scores is None:
-                    continue
-                others = [(sides[other].get(side), rows) for other, rows in free[at].items()]
-                cut = _threshold([(of, rows) for of, rows in others if of is not None and of.scores is not None])
-                labels, defined = _cut(one.scores, cut)
-                new = self._of_labels(setting, one, labels, defined)
-                found[at] = replace(found[at], rows=(*found[at].rows, *new))
-        return found
+            clusters = list(setting.clusters)
+            made = cross_fitted_labels(one.gold, one.scores, clusters, folds=self.folds, seed=self.seed)
+            return made.labels, made.defined
+        others = [(of, rows) for of, rows in elsewhere if of.side == one.side and of.scores is not None]
+        return _cut(one.scores, _threshold(others))
 
     def _of_scores(self, setting: Finished, one: TaggedSide, ranking: Ranking | None) -> list[Row]:
         drawn = {"resamples": self.resamples, "seed": self.seed}
@@ -179,23 +186,13 @@ class WordsEvaluation(Evaluation):
         n = int(used.sum())
         return [*rows, Row(one.side, SUM, value, low, high, n, len(used) - n)]
 
-    def _of_labels(self, setting: Finished, one: TaggedSide, labels: Labels, defined: Flags | None = None) -> list[Row]:
-        """defined: bool[N] the texts that have labels, all by default; the others are left out."""
+    def _of_labels(self, setting: Finished, one: TaggedSide, labels: Labels, defined: Flags | None) -> list[Row]:
+        """defined: bool[N] the texts that have labels, None for all; the others are left out."""
         counted = statistics(one.gold, labels)
         if defined is not None:
             counted = np.where(defined[:, None], counted, 0.0)
         found = label_measures(counted, list(setting.clusters), resamples=self.resamples, seed=self.seed)
         return [_row(one.side, name, measure) for name, measure in found.items()]
-
-    def _with_points(self, setting: Finished, known: WordsOfSetting) -> WordsOfSetting:
-        """The result with the gains of points that are new, on segments whose explanation is right or wrong."""
-        new = [point for point in setting.boosted if point not in known.points]
-        parts = list(known.parts)
-        for side, _, ranking in known.fits:
-            if ranking is not None and new:
-                drawn = {"resamples": self.resamples, "seed": self.seed}
-                parts += parts_of_segments(setting, side, ranking, new, self.correlation, **drawn)
-        return replace(known, parts=tuple(parts), points=(*known.points, *new))
 
     def rows(self, result: WordsOfSetting) -> Mapping[str, Sequence[Any]]:
         tags = [_tags_row(*fit) for fit in result.fits]

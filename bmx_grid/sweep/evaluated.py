@@ -1,11 +1,11 @@
-"""How a setting ends: its explanations are loaded from the store and evaluated."""
+"""How a setting ends: its explanations are loaded from the store, and its grid is computed."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.errors import BmxError, component_errors
 from bmx_grid.evaluations.base import Evaluation, Finished
+from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import canonical_json, digest
 from bmx_grid.sweep.results import SettingResult
@@ -70,7 +71,7 @@ def evaluate(
     seed: int,
     state: Progress | None = None,
 ) -> tuple[SettingResult, Finished]:
-    """All evaluations of a setting whose explanations are in the store, and what they were made from.
+    """The grid of a setting whose explanations are in the store, and what the other evaluations are made from.
 
     Raises StoreError when some explanations are not in the store.
     """
@@ -93,17 +94,16 @@ def evaluate(
         attributed={} if setting.imported is None else setting.imported.attributed,
         segmented=setting.words,
     )
-    evaluated = {}
-    for one in in_turn(evaluations):
-        found = evaluated[one.key] = one.evaluate(finished)
-        finished = with_points_of(finished, one, found)
+    grid = next((one for one in evaluations.values() if isinstance(one, GridEvaluation)), None)
+    of_grid = None if grid is None else grid.of_setting(finished)
     finished.forget()
+    finished = replace(finished, of_grid=of_grid)
     result = SettingResult(
         dataset=segments.dataset,
         language_pair=segments.language_pair,
         metric=setting.metric_name,
         explainer=setting.explainer_name,
-        evaluated=evaluated,
+        evaluated={} if grid is None else {grid.key: of_grid},
         n_segments=len(segments),
         n_rated=segments.rated,
         signature=_signature(setting, seed),
@@ -132,10 +132,6 @@ def _mean(counts: NDArray[np.int64]) -> float:
 def in_turn(evaluations: Evaluations) -> list[Evaluation]:
     """The evaluations in the order they are asked: those that declare points before those that read them."""
     return sorted(evaluations.values(), key=lambda one: type(one).points is Evaluation.points)
-
-
-def with_points_of(setting: Finished, evaluation: Evaluation, result: Any) -> Finished:
-    return setting.with_points(evaluation.points(result))
 
 
 def fingerprint(setting: Setting, clusters: Sequence[str], evaluations: Evaluations, seed: int) -> str:

@@ -13,11 +13,6 @@ from bmx_grid.terminal import plain_warnings
 WORTH_WORKERS = 10.0  # seconds of work on one core; processes take some two seconds to start
 
 
-def pays(cost: float) -> bool:
-    """Whether work that takes so many seconds on one core is worth the start of workers."""
-    return cost > WORTH_WORKERS
-
-
 def results(executor: Executor, jobs: Iterable[Job]) -> Iterator[Any]:
     """What jobs return, as `Executor.run`. Raises WorkerLost, too, where one cannot be sent or received."""
     try:
@@ -37,7 +32,7 @@ def wherever_quicker(works: Sequence[Callable[[], Any]], executor: Executor, cos
     cost: seconds of all of it on one core. A lost worker loses nothing: what is left is done here.
     """
     left = dict(enumerate(works))
-    if pays(cost) and len(works) > 1:
+    if cost > WORTH_WORKERS and len(works) > 1:
         try:
             jobs = (Job(partial(_numbered, number, work)) for number, work in enumerate(works))
             for number, found in results(executor, jobs):
@@ -47,6 +42,12 @@ def wherever_quicker(works: Sequence[Callable[[], Any]], executor: Executor, cos
             pass
     for number, work in left.items():
         yield number, work()
+
+
+def each(executor: Executor, cost: float, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """What a function returns for each item, in their order; arguments as of `wherever_quicker`."""
+    found = dict(wherever_quicker([partial(function, item) for item in items], executor, cost))
+    return [found[place] for place in range(len(items))]
 
 
 def _numbered(number: int, work: Callable[[], Any]) -> tuple[int, Any]:

@@ -11,18 +11,17 @@ from bmx_grid.attribution.engine import texts_at_once
 from bmx_grid.attribution.explain import explain_items
 from bmx_grid.attribution.store import Slot
 from bmx_grid.errors import BmxError, component_errors
+from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.truncation import truncated
 from bmx_grid.sweep.evaluated import Evaluations, Outcome, Progress, finish
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
-from bmx_grid.sweep.quicker import pays, results, wherever_quicker
+from bmx_grid.sweep.quicker import results, wherever_quicker
 from bmx_grid.sweep.settings import PlannedSetting, SweepPlan
 from bmx_grid.terminal import plain_warnings
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import PairWords
-
-EACH = 2  # lots of settings for each worker, at least, so that none is left without work
 
 
 @dataclass(frozen=True)
@@ -171,28 +170,9 @@ def _work(
 def _cached_outcomes(
     cached: Sequence[PlannedSetting], plan: SweepPlan, evaluations: Evaluations, executor: Executor, seed: int
 ) -> Iterator[Outcome]:
-    """The outcomes of settings that only have to be evaluated, by the workers where that takes longer than they start.
-
-    Settings of one metric on the same segments go to one worker, which then evaluates the metric alone once for all
-    their explainers; but not where workers would be left without work.
-    """
-    alike: dict[tuple[str, ...], list[PlannedSetting]] = {}
-    for planned in cached:
-        alike.setdefault(planned.setting.names[:3], []).append(planned)
-    cost = sum(one.cost(len(planned.setting.segments)) for planned in cached for one in evaluations.values())
-    lots = list(alike.values())
-    if pays(cost) and len(lots) < EACH * len(executor.workers()):
-        lots = [[planned] for planned in cached]
-    works = [
-        partial(_finish_all, [(planned, plan.clusters_of(planned.setting)) for planned in lot], evaluations, seed)
-        for lot in lots
-    ]
-    for _, outcomes in wherever_quicker(works, executor, cost):
-        yield from outcomes
-
-
-def _finish_all(
-    planned: Sequence[tuple[PlannedSetting, Sequence[str]]], evaluations: Evaluations, seed: int
-) -> list[Outcome]:
-    """The outcomes of cached settings, each with its clusters."""
-    return [finish(one, clusters, evaluations, seed, None) for one, clusters in planned]
+    """The outcomes of settings that need no text scored, from the workers where that takes longer than they start."""
+    grids = [one for one in evaluations.values() if isinstance(one, GridEvaluation)]
+    cost = sum(grid.cost(len(planned.setting.segments)) for planned in cached for grid in grids)
+    works = [partial(finish, planned, plan.clusters_of(planned.setting), evaluations, seed, None) for planned in cached]
+    for _, outcome in wherever_quicker(works, executor, cost):
+        yield outcome

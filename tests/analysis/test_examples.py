@@ -17,7 +17,7 @@ GRID = GridEvaluation(p=PowerRange(-2, 2, 0.5), w=(0.0, 0.5, 1.0), fixed={"erasu
 
 def planned(name: str, made, gain: float, fixed_gain: float = float("nan"), explainer: str = "erasure"):
     """A result and the planned setting behind it, with what `choose_examples` reads of them."""
-    found = GRID.evaluate(made)
+    found = GRID.of_setting(made)
     names = ("toy", "de-en", name, explainer)
     result = SimpleNamespace(
         names=names,
@@ -47,7 +47,7 @@ def test_the_segments_that_rise_and_fall_most_are_chosen():
     human = np.where(np.arange(30) == 7, np.nan, np.random.default_rng(1).normal(size=30))
     made = finished(human=human)
     up, down = chosen(planned("m", made, 0.1, fixed_gain=0.1))
-    evaluated = GRID.evaluate(made)
+    evaluated = GRID.of_setting(made)
     used = np.flatnonzero(np.isfinite(human))
     before, after = ranks(made.scores.base_scores[used]), ranks(evaluated.boosted[used])
     assert (up.score_rank - up.boosted_rank) == (before - after).max() > 0

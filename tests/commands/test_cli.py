@@ -349,7 +349,7 @@ def test_a_multirun_gives_every_job_its_own_folder(tmp_path):
         assert row["baseline"] == own["baseline"][0] and row["mean gain"] == own["fixed_gain"][0]
         assert (tmp_path / "outputs" / "quickstart" / row["folder"]).resolve() == tmp_path / "outputs" / name
     assert "2 sweeps of a multirun\nnum_samples  status" in done.stdout
-    again = command("analyse", "results=outputs/quickstart", "output_dir=beside", cwd=tmp_path)
+    again = command("analyse", "outputs/quickstart", "output_dir=beside", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert "2 sweeps of a multirun\nnum_samples  status" in again.stdout
     beside = pd.read_csv(tmp_path / "beside" / "side_by_side.csv")
@@ -366,7 +366,7 @@ def test_a_failed_job_of_a_multirun_leaves_the_others_and_a_status(tmp_path):
     gathered = pd.read_csv(tmp_path / "outputs" / "quickstart" / "multirun.csv")
     assert list(zip(gathered["limit"], gathered["status"], strict=True)) == [(0, "not started"), (3, "done")]
     (tmp_path / "outputs" / "quickstart,limit=3").rename(tmp_path / "elsewhere")
-    lost = command("analyse", "results=outputs/quickstart", cwd=tmp_path)
+    lost = command("analyse", "outputs/quickstart", cwd=tmp_path)
     assert lost.returncode == 2 and "none of its 1 folder is there any more" in lost.stderr
 
 

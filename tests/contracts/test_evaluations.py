@@ -51,8 +51,7 @@ def quick(evaluation) -> Evaluation:
 
 def completed(evaluation, setting):
     """The result of a sweep of one setting."""
-    (result,) = evaluation.across_pairs([setting], [evaluation.evaluate(setting)])
-    (result,) = evaluation.together([setting], [result])
+    (result,) = evaluation.evaluate([setting])
     return result
 
 

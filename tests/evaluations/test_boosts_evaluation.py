@@ -38,15 +38,7 @@ PAIRS = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en")
 
 def together(settings, evaluation=BOOSTS):
     """The results of a sweep, in the order of its settings."""
-    found = [evaluation.evaluate(one) for one in settings]
-    groups = {}
-    for at, one in enumerate(settings):
-        groups.setdefault((one.names[0], *one.names[2:]), []).append(at)
-    for own in groups.values():
-        across = evaluation.across_pairs([settings[at] for at in own], [found[at] for at in own])
-        for at, result in zip(own, across, strict=True):
-            found[at] = result
-    return evaluation.together(settings, found)
+    return evaluation.evaluate(settings)
 
 
 def rows(results, table="boosts", **wanted):

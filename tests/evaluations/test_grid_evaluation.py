@@ -17,7 +17,7 @@ GRID = GridEvaluation(p=PowerRange(-2, 2, 0.1), w=(0.0, 0.4, 1.0), fixed={"erasu
 
 
 def test_a_published_point_is_evaluated_at_the_nearest_grid_point_the_lower_of_two():
-    found = GRID.evaluate(finished())
+    found = GRID.of_setting(finished())
     assert found.asked == PublishedPoint(w=0.4, p=-0.95)
     assert found.used == PublishedPoint(w=0.4, p=-1.0)
     assert found.published == found.grid.correlation[found.spec.p.index(-1.0), 1]
@@ -29,7 +29,7 @@ def test_a_published_point_is_evaluated_at_the_nearest_grid_point_the_lower_of_t
 )
 def test_without_a_point_on_the_grid_there_is_no_number(point):
     grid = dataclasses.replace(GRID, fixed={} if point is None else {"erasure": point})
-    found = grid.evaluate(finished())
+    found = grid.of_setting(finished())
     assert found.used is None
     assert np.isnan(found.published)
     assert np.isnan(found.boosted).all()
@@ -37,7 +37,7 @@ def test_without_a_point_on_the_grid_there_is_no_number(point):
 
 def test_boosted_scores_of_segments_are_those_behind_the_published_correlation():
     made = finished()
-    found = GRID.evaluate(made)
+    found = GRID.of_setting(made)
     base, truth, hypothesis = made.scores.base_scores, made.scores.ground_truth, made.scores.hypothesis
     expected = boosted_scores(found.spec.aggregation, "both", -1.0, 0.4, base, truth, hypothesis)
     assert found.boosted.tobytes() == expected.tobytes()
@@ -50,14 +50,14 @@ def test_shifted_names_the_segments_whose_attributions_are_not_all_above_0():
         min(*made.scores.ground_truth[row], *made.scores.hypothesis[row]) <= 0 for row in range(len(made.segments))
     ]
     assert 0 < sum(expected) <= len(expected)
-    assert GRID.evaluate(made).shifted.tolist() == expected
-    own = dataclasses.replace(GRID, side="hypothesis").evaluate(made).shifted
+    assert GRID.of_setting(made).shifted.tolist() == expected
+    own = dataclasses.replace(GRID, side="hypothesis").of_setting(made).shifted
     assert own.tolist() == [min(made.scores.hypothesis[row]) <= 0 for row in range(len(made.segments))]
 
 
 def test_the_metric_alone_has_a_baseline_and_no_grid():
     made = finished(explainer=None)
-    found = GRID.evaluate(made)
+    found = GRID.of_setting(made)
     assert found.grid.baseline == pearson(made.scores.base_scores, made.segments.human_scores)
     assert found.grid.correlation.shape == (0, 3)
     assert np.isnan([found.grid.best, found.published]).all()
@@ -104,7 +104,7 @@ def test_the_keys_below_grid_are_the_fields_of_the_evaluation():
 
 
 def test_rows_run_through_w_fastest_as_the_published_grid_does():
-    found = GRID.evaluate(finished())
+    found = GRID.of_setting(finished())
     rows = GRID.columns(found)["grid"]
     assert list(rows["w"][:4]) == [0.0, 0.4, 1.0, 0.0]
     assert list(rows["p"][:4]) == [-2.0, -2.0, -2.0, found.spec.p[1]]
@@ -115,7 +115,7 @@ def test_rows_run_through_w_fastest_as_the_published_grid_does():
 def test_the_metric_alone_counts_its_segments():
     human = np.where(np.arange(30) < 10, np.nan, np.arange(30.0))
     made = finished(human=human, explainer=None)
-    found = GRID.evaluate(made)
+    found = GRID.of_setting(made)
     grid = found.grid
     assert (grid.n_segments, grid.n_rated, grid.n_used) == (30, 20, 20)
     assert (grid.n_undefined, grid.plateau) == (0, 0)
@@ -161,6 +161,6 @@ def test_an_attribution_of_exactly_0_is_shifted_and_a_segment_without_words_is_n
         "hypothesis": Ragged.from_rows([np.array([0.5]), np.array([]), np.array([0.2])]),
     }
     given = dataclasses.replace(made, scores=AttributionSet(made.scores.base_scores, sides))
-    assert GRID.evaluate(given).shifted.tolist() == [True, False, False]
+    assert GRID.of_setting(given).shifted.tolist() == [True, False, False]
     own = dataclasses.replace(GRID, side="hypothesis")
-    assert own.evaluate(given).shifted.tolist() == [False, False, False]
+    assert own.of_setting(given).shifted.tolist() == [False, False, False]

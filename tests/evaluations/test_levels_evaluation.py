@@ -42,7 +42,7 @@ def translated(metric, *, n_items=20, systems="abcdef", human=None, judged=None,
 
 def rows_of(setting, evaluation=LEVELS):
     """Rows of correlations by (point, human, level, grouping, statistic), and those of systems."""
-    result = evaluation.evaluate(setting)
+    result = evaluation.evaluate([setting])[0]
     keys = ("point", "human", "level", "grouping", "statistic")
     return {tuple(getattr(row, key) for key in keys): row for row in result.correlations}, result.systems
 
@@ -150,7 +150,7 @@ def test_a_judgement_of_systems_only_has_no_rows_of_segments_and_no_spa():
 def test_several_judgements_have_rows_each():
     rng = np.random.default_rng(0)
     judged = Judgements({"mqm": rng.normal(size=120), "da": rng.normal(size=120)})
-    result = LEVELS.evaluate(translated(Chrf(), judged=judged))
+    result = LEVELS.evaluate([translated(Chrf(), judged=judged)])[0]
     assert {row.human for row in result.correlations} == {row.human_name for row in result.systems} == {"mqm", "da"}
 
 
@@ -230,11 +230,11 @@ def test_unrated_segments_do_not_count_for_system_scores():
 
 def test_statistics_that_an_older_cache_lacks_are_made_up_for():
     whole, without = translated(Chrf()), translated(Chrf(), statistics=False)
-    assert LEVELS.evaluate(whole) == LEVELS.evaluate(without)
+    assert LEVELS.evaluate([whole])[0] == LEVELS.evaluate([without])[0]
     half = whole.scores.statistics.copy()
     half[::2] = np.nan
     partly = dataclasses.replace(whole, scores=AttributionSet(whole.scores.base_scores, {}, half))
-    assert LEVELS.evaluate(whole) == LEVELS.evaluate(partly)
+    assert LEVELS.evaluate([whole])[0] == LEVELS.evaluate([partly])[0]
 
 
 def test_scores_of_systems_that_exist_already_are_the_corpus_scores():
@@ -265,21 +265,19 @@ def test_scores_of_systems_alone_are_judged_at_system_level():
     assert np.isnan(value(found, "segment", "none", "kendall").value)
 
 
-def test_points_have_rows_and_those_that_come_later_are_added():
+def test_every_point_has_rows():
     setting = finished(60)
-    alone = LEVELS.evaluate(setting)
-    assert alone.points == ("base", "published")
-    later = dataclasses.replace(setting, boosted={**setting.boosted, "elsewhere": setting.scores.base_scores * 2})
-    (both,) = LEVELS.across_pairs([later], [alone])
-    assert both.points == ("base", "published", "elsewhere")
+    boosted = {**setting.boosted, "elsewhere": setting.scores.base_scores * 2}
+    (both,) = LEVELS.evaluate([dataclasses.replace(setting, boosted=boosted)])
+    (alone,) = LEVELS.evaluate([setting])
     assert both.correlations[: len(alone.correlations)] == alone.correlations
-    assert {row.point for row in both.systems} == {"base", "published", "elsewhere"}
-    by_point = {
-        p: [row.value for row in both.correlations if row.point == p and row.statistic == "kendall"]
-        for p in both.points
-    }
+    by_point = {}
+    for row in both.correlations:
+        if row.statistic == "kendall":
+            by_point.setdefault(row.point, []).append(row.value)
+    assert list(by_point) == ["base", "published", "elsewhere"]
     assert by_point["elsewhere"] == pytest.approx(by_point["base"], nan_ok=True)  # twice the score orders alike
-    assert LEVELS.across_pairs([later], [both]) == [both]
+    assert {row.point for row in both.systems} == set(by_point)
 
 
 def test_a_segment_that_one_point_lacks_counts_at_the_others():
@@ -288,7 +286,7 @@ def test_a_segment_that_one_point_lacks_counts_at_the_others():
     for lacking in (0, 1, 5):
         boosted[f"lacks {lacking}"] = scores.copy()
         boosted[f"lacks {lacking}"][:lacking] = np.nan
-    found = LEVELS.evaluate(dataclasses.replace(setting, boosted=boosted)).correlations
+    found = LEVELS.evaluate([dataclasses.replace(setting, boosted=boosted)])[0].correlations
     kind = ("segment", "none", "pearson")
     n = {row.point: row.n_segments for row in found if (row.level, row.grouping, row.statistic) == kind}
     assert n == {"base": 60, "lacks 0": 60, "lacks 1": 59, "lacks 5": 55}

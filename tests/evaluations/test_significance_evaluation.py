@@ -34,8 +34,7 @@ def with_scores(setting, scores, name):
 
 
 def evaluated(settings, asked=ASKED):
-    found = [asked.evaluate(setting) for setting in settings]
-    return asked.together(settings, asked.across_pairs(settings, found))
+    return asked.evaluate(settings)
 
 
 def test_each_declared_point_is_compared_with_the_metric_alone_by_each_test():
@@ -55,18 +54,10 @@ def test_each_declared_point_is_compared_with_the_metric_alone_by_each_test():
         assert row.resamples == (0 if row.test == "williams" else 200)
 
 
-def test_a_point_that_appears_later_is_tested_when_all_settings_have_ended():
-    setting = finished(40)
-    alone = ASKED.evaluate(setting)
-    later = dataclasses.replace(setting, boosted={**setting.boosted, "elsewhere": setting.scores.base_scores * 2})
-    points = [row.point for row in ASKED.across_pairs([later], [alone])[0].rows]
-    assert points.count("elsewhere") == points.count("published") == len(TESTS)
-
-
 def test_the_best_point_is_tested_once_against_the_maximum_over_the_grid():
     result = evaluated([finished(60)])[0]
     (row,) = [row for row in result.rows if row.test == "selection_adjusted"]
-    found = GRID.evaluate(finished(60)).grid
+    found = GRID.of_setting(finished(60)).grid
     assert row.point == "best"
     assert row.difference == pytest.approx(found.best - found.baseline, abs=1e-12)
     assert result.grid.point == pytest.approx((found.best_w, found.best_p))
@@ -79,7 +70,7 @@ def test_of_a_wholly_undefined_grid_without_a_published_point_the_band_is_that_o
     setting = finished(40)
     judged = dataclasses.replace(setting.segments, judgements=Judgements({"da": np.ones(40)}))
     asked = dataclasses.replace(ASKED, grid=dataclasses.replace(GRID, fixed={}))
-    band = asked.evaluate(dataclasses.replace(setting, segments=judged)).grid.band
+    band = asked.evaluate([dataclasses.replace(setting, segments=judged)])[0].grid.band
     assert band.w == 0.0
     assert np.isnan(band.low).all()
 
@@ -261,4 +252,4 @@ def test_a_small_family_is_left_alone():
 
 @pytest.mark.parametrize(("n_metrics", "n_explainers", "silent"), [(1, 0, True), (2, 0, False), (1, 1, False)])
 def test_one_metric_alone_has_nothing_to_be_compared_with(n_metrics, n_explainers, silent):
-    assert bool(ASKED.silent(n_metrics, n_explainers)) == silent
+    assert bool(ASKED.inapplicable(n_metrics, n_explainers, [])) == silent

@@ -51,7 +51,7 @@ def by_cell(result):
 
 
 def test_the_best_systems_by_hand():
-    found = TopSystemsEvaluation(resamples=0).evaluate(finished(Ter()))
+    found = TopSystemsEvaluation(resamples=0).evaluate([finished(Ter())])[0]
     cells = by_cell(found)
     assert {size for size, *_ in cells} == {3, 4} and {fitted for _, fitted, _ in cells} == {AS_SCORED}
     wrong = np.array([CHANGED[name] for name in BEST], dtype=float) * len(REFERENCES) / 23  # corpus TER: of 23 words
@@ -73,7 +73,7 @@ def test_the_best_systems_by_hand():
 def test_a_fitted_metric_is_fitted_again_on_the_best_systems(tiny_model):
     settings = {"model": tiny_model("bert"), "layer": 2, "device": "cpu"}
     setting = finished(DifficultyBertScore(**settings, best=True))
-    found = TopSystemsEvaluation(resamples=0).evaluate(setting)
+    found = TopSystemsEvaluation(resamples=0).evaluate([setting])[0]
     for size in (3, 4):
         alone = DifficultyBertScore(**settings, systems=f"top:{size}").fitted(setting.segments)
         for name in BEST[:size]:
@@ -94,13 +94,13 @@ def test_a_fitted_metric_is_fitted_again_on_the_best_systems(tiny_model):
 
 def test_a_metric_that_is_fitted_once_or_on_systems_that_others_find_best_is_not_fitted_again(tiny_model):
     settings = {"model": tiny_model("bert"), "layer": 2, "device": "cpu"}
-    once = TopSystemsEvaluation(resamples=0).evaluate(finished(DifficultyBertScore(**settings)))
+    once = TopSystemsEvaluation(resamples=0).evaluate([finished(DifficultyBertScore(**settings))])[0]
     assert {row.fitted for row in once.top_systems} == {AS_SCORED}
     setting = finished(DifficultyBertScore(**settings, best=True))
     turned = {name: -score for name, score in HUMAN.items()}
     human = Judgements({"da": np.full(len(setting.items), np.nan)}, systems={"da": turned})
     setting = dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, judgements=human))
-    found = TopSystemsEvaluation(resamples=0).evaluate(setting)
+    found = TopSystemsEvaluation(resamples=0).evaluate([setting])[0]
     assert {(row.systems, row.fitted) for row in found.top_systems} == {(3, AS_SCORED), (4, AS_SCORED), (4, ON_THESE)}
 
 
@@ -108,19 +108,19 @@ def test_a_system_without_a_human_score_is_none_of_the_best():
     setting = finished(Ter())
     human = Judgements({"da": np.full(len(setting.items), np.nan)}, systems={"da": {n: HUMAN[n] for n in "ABC"}})
     setting = dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, judgements=human))
-    found = TopSystemsEvaluation(resamples=0).evaluate(setting)
+    found = TopSystemsEvaluation(resamples=0).evaluate([setting])[0]
     assert {(row.systems, row.system) for row in found.ranks} == {(3, "A"), (3, "B"), (3, "C")}
 
 
 def test_intervals_hold_the_value():
-    row = by_cell(TopSystemsEvaluation(resamples=100).evaluate(finished(Ter())))[4, AS_SCORED, "pearson"]
+    row = by_cell(TopSystemsEvaluation(resamples=100).evaluate([finished(Ter())])[0])[4, AS_SCORED, "pearson"]
     assert row.low <= row.value <= row.high
 
 
 def test_difficulties_and_the_hardest_words(tiny_model):
     metric = DifficultyBertScore(model=tiny_model("bert"), layer=2, device="cpu", best=True)
     setting = finished(metric)
-    found = DifficultyEvaluation(sentences=1, top="top:50%").evaluate(setting)
+    found = DifficultyEvaluation(sentences=1, top="top:50%").evaluate([setting])[0]
     assert [row.systems for row in found.difficulty] == [4] * 20 + [2] * 20
     for systems in (4, 2):
         own = [row for row in found.difficulty if row.systems == systems]
@@ -150,7 +150,7 @@ def test_difficulties_and_the_hardest_words(tiny_model):
 )
 def test_a_second_fit_is_shown_where_the_metric_has_it(best, top, systems, tiny_model):
     metric = DifficultyBertScore(model=tiny_model("bert"), layer=2, device="cpu", best=best)
-    found = DifficultyEvaluation(sentences=1, top=top).evaluate(finished(metric))
+    found = DifficultyEvaluation(sentences=1, top=top).evaluate([finished(metric)])[0]
     for rows in (found.difficulty, found.difficult_words):
         assert {row.systems for row in rows} == systems
     assert [row.low for row in found.difficulty].count(0.0) == len(systems)
@@ -164,12 +164,12 @@ def test_without_the_model_there_are_no_difficulties_and_it_is_said(tiny_model, 
 
     monkeypatch.setattr(DifficultyBertScore, "check", absent)
     with pytest.warns(UserWarning, match="toy · de-en · m: no table of difficulty: the model is gone"):
-        found = DifficultyEvaluation().evaluate(setting)
+        found = DifficultyEvaluation().evaluate([setting])[0]
     assert not found.difficulty and not found.difficult_words
 
 
 def test_other_metrics_have_no_difficulties():
-    assert DifficultyEvaluation().evaluate(finished(Ter())).difficulty == ()
+    assert DifficultyEvaluation().evaluate([finished(Ter())])[0].difficulty == ()
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_undefined_where_all_scores_are_equal(tiny_model):
     same = np.tile([1.0, 6.0], (len(setting.items), 1))
     scores = AttributionSet(np.full(len(setting.items), 1 / 6), {}, same)
     made = Finished(setting.segments, "m", "none", setting.metric, None, setting.items, scores, setting.clusters)
-    found = by_cell(TopSystemsEvaluation(resamples=0).evaluate(made))
+    found = by_cell(TopSystemsEvaluation(resamples=0).evaluate([made])[0])
     assert math.isnan(found[4, AS_SCORED, "pearson"].value)
 
 
@@ -212,7 +212,7 @@ def noisy(
 
 def compared(*settings: Finished, resamples: int = 100) -> list:
     evaluation = TopSystemsEvaluation(resamples=resamples, system_score="mean")
-    found = evaluation.together(settings, [evaluation.evaluate(setting) for setting in settings])
+    found = evaluation.evaluate(settings)
     return [list(one.top_differences) for one in found]
 
 
@@ -228,7 +228,7 @@ def test_metrics_are_compared_among_the_best_systems():
         assert (row.low <= row.high) == (row.systems > 3), "three systems are hardly ever drawn all three"
         assert (row.fitted, row.against_fitted) == (AS_SCORED, AS_SCORED)
     values = [
-        by_cell(TopSystemsEvaluation(resamples=0, system_score="mean").evaluate(noisy(Chrf(), "m", seed)))
+        by_cell(TopSystemsEvaluation(resamples=0, system_score="mean").evaluate([noisy(Chrf(), "m", seed)])[0])
         for seed in (0, 2)
     ]
     cell = 5, AS_SCORED, "pearson"

@@ -26,7 +26,7 @@ MEASURES = [*OF_SCORES, "spearman_sum", *OF_LABELS, "seqcor_max"]
 
 
 def found(setting, evaluation=WORDS, side="target"):
-    return {row.measure: row for row in evaluation.evaluate(setting).rows if row.side == side}
+    return {row.measure: row for row in evaluation.evaluate([setting])[0].rows if row.side == side}
 
 
 def with_tags(setting, words, bad, role="hypothesis"):
@@ -43,7 +43,7 @@ def gold_of(setting, role="hypothesis"):
 
 
 def test_each_side_with_tags_has_each_measure_once_with_its_interval():
-    rows = WORDS.evaluate(tagged(60)).rows
+    rows = WORDS.evaluate([tagged(60)])[0].rows
     assert [(row.side, row.measure) for row in rows] == [(s, m) for s in ("target", "source") for m in MEASURES]
     for row in rows:
         assert row.low <= row.value <= row.high, row
@@ -88,7 +88,7 @@ SILENT = {
 
 @pytest.mark.parametrize("name", SILENT)
 def test_without_tags_or_an_explanation_there_are_no_rows(name):
-    result = WORDS.evaluate(SILENT[name]())
+    result = WORDS.evaluate([SILENT[name]()])[0]
     assert all(not len(column) for table in WORDS.columns(result).values() for column in table.values())
 
 
@@ -135,9 +135,7 @@ def test_a_threshold_of_other_pairs_is_that_of_the_other_pairs():
     )
     here = dataclasses.replace(here, scores=shifted)
     evaluation = WordsEvaluation(resamples=0, threshold="elsewhere")
-    alone = [evaluation.evaluate(one) for one in (here, there)]
-    assert not any(row.measure in OF_LABELS for one in alone for row in one.rows)
-    of_here, of_there = evaluation.across_pairs([here, there], alone)
+    of_here, of_there = evaluation.evaluate([here, there])
     rows = {row.measure: row for row in of_here.rows if row.side == "target"}
     assert rows["f1_bad"].value == 0  # all scores here lie above any threshold chosen there
     rows = {row.measure: row for row in of_there.rows if row.side == "target"}
@@ -152,7 +150,7 @@ def test_pairs_without_scores_of_a_side_choose_no_threshold():
     labelled = made_elsewhere(third, values=[-1.0 * row for row in gold_of(third).labels.rows()], labels=True)
     evaluation = WordsEvaluation(resamples=0, threshold="elsewhere")
     settings = [here, untagged, labelled]
-    result, _, _ = evaluation.across_pairs(settings, [evaluation.evaluate(one) for one in settings])
+    result, _, _ = evaluation.evaluate(settings)
     rows = {row.measure: row for row in result.rows if row.side == "target"}
     assert (rows["mcc"].n_segments, rows["mcc"].n_left_out) == (0, 60)
 
@@ -160,7 +158,7 @@ def test_pairs_without_scores_of_a_side_choose_no_threshold():
 def test_without_another_pair_there_is_no_threshold_and_all_is_left_out():
     evaluation = WordsEvaluation(resamples=0, threshold="elsewhere")
     setting = tagged(20)
-    (result,) = evaluation.across_pairs([setting], [evaluation.evaluate(setting)])
+    (result,) = evaluation.evaluate([setting])
     rows = {row.measure: row for row in result.rows if row.side == "target"}
     assert np.isnan(rows["mcc"].value)
     assert (rows["mcc"].n_segments, rows["mcc"].n_left_out) == (0, 20)
@@ -177,12 +175,12 @@ def test_a_segment_without_attributions_is_left_out_and_counted():
     assert rows["auc"].n_segments == len(mixed) - 1
     assert rows["mcc"].n_left_out == 1
     assert rows["spearman_sum"].n_left_out == 1
-    result = WORDS.columns(WORDS.evaluate(dataclasses.replace(setting, scores=lost)))["word_tags"]
+    result = WORDS.columns(WORDS.evaluate([dataclasses.replace(setting, scores=lost)])[0])["word_tags"]
     assert result["n_undefined"] == [1]
 
 
 def fit(setting, evaluation=WORDS):
-    (row,) = WORDS.rows(evaluation.evaluate(setting))["word_tags"]
+    (row,) = WORDS.rows(evaluation.evaluate([setting])[0])["word_tags"]
     return vars(row)
 
 
@@ -206,7 +204,7 @@ def test_words_that_cannot_be_aligned_are_counted_and_named_and_not_moved():
     told = fit(one)
     assert (told["n_lost"], told["n_untagged"], told["n_differing"], told["differing"]) == (1, 1, 1, str(row))
     gold, scores = gold_of(setting).labels[row][1:], setting.scores.hypothesis[row][1:]
-    ranking = WORDS.evaluate(one).fits[0][2]
+    ranking = WORDS.evaluate([one])[0].fits[0][2]
     assert ranking.auc[row] == pytest.approx(roc_auc_score(gold, -scores))
 
 
@@ -285,13 +283,13 @@ def test_segments_of_a_cluster_are_drawn_together():
 
 
 def parts_of(setting, evaluation=WORDS):
-    return {(one.point, one.right, one.side): one for one in evaluation.evaluate(setting).parts}
+    return {(one.point, one.right, one.side): one for one in evaluation.evaluate([setting])[0].parts}
 
 
 def test_gains_are_told_apart_by_whether_the_explanation_is_right():
     """The boosted score is the human score where the AUC is above .5, and its opposite where it is below."""
     setting = tagged(200)
-    auc = WORDS.evaluate(setting).fits[0][2].auc
+    auc = WORDS.evaluate([setting])[0].fits[0][2].auc
     human = setting.segments.human_scores
     boosted = np.where(auc > 0.5, human, np.where(auc < 0.5, -human, 0.0))
     parts = parts_of(dataclasses.replace(setting, boosted={"published": boosted}))
@@ -313,18 +311,6 @@ def test_without_resamples_gains_have_no_intervals():
     for one in parts:
         assert np.isfinite([one.gain_right, one.gain_wrong, one.difference]).all()
         assert np.isnan([one.gain_right_low, one.gain_wrong_high, one.low]).all()
-
-
-def test_points_of_other_settings_are_added_later():
-    setting = tagged(60)
-    result = WORDS.evaluate(setting)
-    later = setting.with_points({"elsewhere": setting.boosted["published"] + 1})
-    (completed,) = WORDS.across_pairs([later], [result])
-    by_point = {}
-    for one in completed.parts:
-        by_point.setdefault(one.point, []).append(one.gain_right)
-    np.testing.assert_allclose(by_point["elsewhere"], by_point["published"])
-    assert completed.rows == result.rows
 
 
 def test_undefined_gains_are_nan():

@@ -42,7 +42,7 @@ def levels(segments, metric, statistics, resamples=0):
     scores = AttributionSet(metric.combine(statistics), {}, statistics)
     labels = clusters([segments])[0].tolist()
     made = Finished(segments, "m", "none", metric, None, segments.items(metric.reads), scores, labels)
-    found = LevelsEvaluation(resamples=resamples).evaluate(made)
+    found = LevelsEvaluation(resamples=resamples).evaluate([made])[0]
     return {(row.level, row.grouping, row.statistic): row for row in found.correlations}
 
 
