@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bmx_grid.errors import ComponentError, ConfigError, component_errors, exception_line, unknown
-from bmx_grid.identity import Component
+from bmx_grid.identity import IDENTITY, Component
 
 _HERE = Path(__file__).resolve().parent
 CONFIGS = next(
@@ -31,6 +31,7 @@ SEED = "${seed}"  # in a YAML file: the seed of whatever the option is part of
 CACHE_DIR = "${cache_dir}"  # the folder of what is made once, in a sweep
 OUTPUT_DIR = "${output_dir}"  # the folder of what a sweep writes
 MOST_SEED = 2**63 - 1  # tables hold seeds in 64 bits
+MOST = 1_000_000  # of resamples, splits, samples, and whatever else says how much is computed
 GRID, AGGREGATION = "${grid.", "${aggregation}"  # and keys of the grid, and the mean, of the sweep
 
 Built = TypeVar("Built")
@@ -110,6 +111,8 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
         values[key] = convert(value, hints[key], f"{where}.{key}", node.get("seed", SEED))
         if key == "seed" and isinstance(values[key], int):
             check_seed(values[key], f"{where}.{key}")
+        elif fields[key].metadata.get("role") == IDENTITY and isinstance(values[key], int) and values[key] > MOST:
+            raise ConfigError(f"{where}.{key} must be at most {MOST:,}, got {_got(values[key])}; write a smaller one.")
     required = [name for name, item in fields.items() if name not in values and _required(item)]
     if required:
         raise ConfigError(f"{where}: {', '.join(required)} must be given, as {where}.{required[0]}=VALUE.")
@@ -125,13 +128,16 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
         raise
 
 
-def field_names(node: Mapping[str, Any], where: str) -> list[str]:
-    """The keys that a component takes, described by a mapping with `_target_`; none when it cannot be found."""
+def field_types(node: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The keys that a component takes, with their types; none when the class of `_target_` cannot be found."""
     try:
         cls = _allowed_class(str(node.get("_target_", "")), where)
     except ConfigError:
-        return []
-    return [item.name for item in dataclasses.fields(cls) if item.init] if dataclasses.is_dataclass(cls) else []
+        return {}
+    if not dataclasses.is_dataclass(cls):
+        return {}
+    hints = typing.get_type_hints(cls)
+    return {item.name: hints[item.name] for item in dataclasses.fields(cls) if item.init}
 
 
 def folder_path(value: Any, where: str) -> Path:

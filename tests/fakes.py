@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
-import itertools
 import os
 import signal
 import sys
@@ -142,11 +141,3 @@ def _of_options(chosen: tuple[str, ...]) -> DictConfig:
 
     with initialize_config_dir(str(CONFIGS), version_base="1.3"):
         return compose("config", overrides=list(chosen))
-
-
-def alias_bomb(levels: int = 30) -> str:
-    """A line of YAML whose last value is 9 ** `levels` numbers when its aliases are written out."""
-    names = [f"a{level}" for level in range(levels)]
-    parts = ["&a0 [0, 0, 0, 0, 0, 0, 0, 0, 0]"]
-    parts += [f"&{name} [{', '.join([f'*{below}'] * 9)}]" for below, name in itertools.pairwise(names)]
-    return f"[{', '.join(parts)}]"

@@ -26,7 +26,7 @@ from bmx_grid.terminal import command
 from bmx_grid.wording import counted, visible
 
 if TYPE_CHECKING:
-    from bmx_grid.commands.gathered import Gathered
+    from bmx_grid.commands.multirun import Job
 
 HELP = """usage: bmx-grid analyse PATH [PATH ...] [KEY=VALUE ...]
 
@@ -146,10 +146,10 @@ def _main(arguments: list[str]) -> int:
     if not arguments or {"-h", "--help"} & set(arguments):
         print(HELP)
         return 0 if arguments else 2
-    from bmx_grid.commands.gathered import read_gathered
+    from bmx_grid.commands.multirun import read_jobs
 
     parsed = Arguments.parse(arguments)
-    jobs = read_gathered(parsed.paths[0]) if len(parsed.paths) == 1 else None
+    jobs = read_jobs(parsed.paths[0]) if len(parsed.paths) == 1 else None
     if len(parsed.paths) == 1 and jobs is None:
         _one(parsed)
         return 0
@@ -196,16 +196,16 @@ def _summary(analysis: Analysis) -> str:
     return "\n\n".join([*parts, *(as_text(one, _width()).rstrip() for one in unsigned), signature(analysis)])
 
 
-def _several(parsed: Arguments, jobs: Sequence[Gathered] | None) -> None:
+def _several(parsed: Arguments, jobs: Sequence[Job] | None) -> None:
     """Compare each pair of sweeps; of a multirun its jobs first."""
     from bmx_grid.analysis.side_by_side import side_by_side
-    from bmx_grid.commands.gathered import as_shown, gathered_table
+    from bmx_grid.commands.multirun import as_shown, table_of_jobs
 
     if jobs is None:
         _give(parsed, [side_by_side(parsed.paths).table()])
         return
     path = parsed.paths[0]
-    tables = [gathered_table(jobs, path if path.is_dir() else path.parent)]
+    tables = [table_of_jobs(jobs, path if path.is_dir() else path.parent)]
     if parsed.format is None and parsed.output_dir is None:
         print(as_text(as_shown(tables[0]), _width()), end="")
         print("\neach pair of sweeps, setting by setting: add format=FORMAT")

@@ -82,17 +82,12 @@ class Settings:
 
 
 def _set(node: dict[str, Any], key: str, value: str) -> None:
-    import yaml
-
     *parents, last = key.split(".")
     for parent in parents:
         node = node.setdefault(parent, {})
         if not isinstance(node, dict):
             raise ConfigError(f"{key}={value}: '{parent}' has no keys below it.")
-    try:
-        node[last] = parse_yaml(value, f"{key}={value}")
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{key}={value}: not a value ({str(error).splitlines()[0]}).") from error
+    node[last] = parse_yaml(value, f"{key}={value}")
 
 
 def _list(settings: Settings) -> int:

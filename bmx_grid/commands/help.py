@@ -21,8 +21,6 @@ usage: bmx-grid COMMAND ...          (also python -m bmx_grid COMMAND ...)
 
   bmx-grid COMMAND --help    what a command takes
   bmx-grid --version
-  eval "$(bmx-grid -sc install=bash)"    completion in bash or zsh; in fish:
-                                         bmx-grid -sc install=fish | source
 
 exit status: 0 done; 1 something failed; 2 a mistake in the command; 130 Ctrl-C
 
@@ -41,7 +39,6 @@ flags:
   --cfg job          print every key that can be set, and its value
   --config-dir DIR   options of your own: DIR/metric/mine.yaml is metric=[mine]
   --multirun, -m     one sweep per value (seed=1,2,3), and a table of them all
-  -sc install=bash   completion; also zsh, fish
 
 exit status: 0 done; 1 something failed; 2 a mistake in the command; 130 Ctrl-C
 

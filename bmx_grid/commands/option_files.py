@@ -1,144 +1,148 @@
-"""The option files of all groups: found, read, and every mistake in one named with its file."""
+"""A user's own option files (--config-dir), read for Hydra: every file is checked before Hydra sees it."""
 
 from __future__ import annotations
 
-import os
+import builtins
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from hydra._internal.config_repository import CachingConfigRepository, IConfigRepository
-from hydra._internal.core_plugins.file_config_source import FileConfigSource
-from hydra._internal.core_plugins.importlib_resources_config_source import ImportlibResourcesConfigSource
 from hydra.core.config_search_path import ConfigSearchPath
-from hydra.errors import HydraException
+from hydra.core.object_type import ObjectType
+from hydra.core.plugins import Plugins
 from hydra.plugins.config_source import ConfigResult, ConfigSource
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
-from bmx_grid.commands.checks import chosen
-from bmx_grid.commands.own_yaml import parse_own
-from bmx_grid.commands.user_yaml import check_aliases
-from bmx_grid.configure import CONFIGS
+from bmx_grid.commands.checks import several
+from bmx_grid.commands.user_yaml import read_yaml
+from bmx_grid.configure import options
 from bmx_grid.errors import ConfigError
 
-
-class OptionFiles(CachingConfigRepository):
-    """The option files; every error about an unreadable file names the file."""
-
-    def __init__(self, delegate: IConfigRepository) -> None:
-        super().__init__(delegate)
-        self._quicken()
-
-    def initialize_sources(self, config_search_path: ConfigSearchPath) -> None:
-        super().initialize_sources(config_search_path)
-        self._quicken()
-
-    def _quicken(self) -> None:
-        sources = self.get_sources()
-        sources[:] = [_quick(source) for source in sources]
-
-    def load_config(self, config_path: str) -> ConfigResult | None:
-        import yaml
-
-        try:
-            file = self._file(config_path)
-            if file is not None and not file.is_relative_to(CONFIGS):
-                check_aliases(file.read_text(encoding="utf-8"), str(file))
-            loaded = super().load_config(config_path)
-        except (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError, OSError, RecursionError) as error:
-            place = self.place(config_path)
-            raise ConfigError(f"{place}{_file_mistake(error, place)}") from error
-        if loaded is not None and loaded.provider not in ("hydra", "main", "schema"):
-            _check_option(loaded, config_path)
-        return loaded
-
-    def place(self, config_path: str) -> str:
-        """The file of an option, if it is one; else its name."""
-        return str(self._file(config_path) or _with_suffix(config_path))
-
-    def _file(self, config_path: str) -> Path | None:
-        name = _with_suffix(config_path)
-        found = (Path(source.path) / name for source in self.get_sources() if source.scheme() == "file")
-        return next((path for path in found if path.is_file()), None)
+KEY = re.compile(r"\$\{[^${}:]+\}")  # a reference to another key; with a colon it calls a resolver, such as oc.env
 
 
-class _OwnFiles(FileConfigSource):
-    """The options of bmx_grid."""
+class OptionFiles(ConfigSource):
+    """Where Hydra finds the files of one folder, during a composition.
+
+    folder: the folder, or None; read: the files read by this composition, each with its keys from the root.
+    """
+
+    folder: ClassVar[Path | None] = None
+    read: ClassVar[dict[Path, Mapping[str, Any]]] = {}
+
+    @staticmethod
+    def scheme() -> str:
+        return "options"
 
     def load_config(self, config_path: str) -> ConfigResult:
-        file = os.path.join(self.path, _with_suffix(config_path))
-        with open(file, encoding="utf-8") as opened:
-            return _result(opened.read(), f"{self.scheme()}://{self.path}", self.provider)
-
-
-class _HydraFiles(ImportlibResourcesConfigSource):
-    """The options of Hydra."""
-
-    def _read_config(self, res: Any) -> ConfigResult:
-        return _result(res.read_bytes().decode("utf-8"), f"{self.scheme()}://{self.path}", self.provider)
-
-
-def _quick(source: ConfigSource) -> ConfigSource:
-    """The same files in a source that reads them quickly; another source as it is."""
-    # Known by their schemes: Hydra's scan for plugins makes classes of its own from the modules imported here.
-    if source.scheme() == _OwnFiles.scheme() and Path(source.path) == CONFIGS:
-        return _OwnFiles(source.provider, source.path)
-    if source.scheme() == _HydraFiles.scheme() and source.path == "hydra.conf":
-        return _HydraFiles(source.provider, f"pkg://{source.path}")
-    return source
-
-
-def _result(text: str, path: str, provider: str) -> ConfigResult:
-    """What Hydra's own sources make of the text of a file."""
-    return ConfigResult(
-        config=OmegaConf.create(parse_own(text) or {}),
-        path=path,
-        provider=provider,
-        header=ConfigSource._get_header_dict(text[:512]),
-    )
-
-
-def _check_option(loaded: ConfigResult, config_path: str) -> None:
-    """A user's option of a group that takes several holds one key, its file's name. Raises ConfigError."""
-    group, _, name = config_path.rpartition("/")
-    name = name.removesuffix(".yaml")
-    place = option_file(loaded, config_path)
-    if not OmegaConf.is_dict(loaded.config):
-        raise ConfigError(f"{place}: expected keys with values, as 'KEY: VALUE' lines.")
-    if not isinstance(chosen().get(group), list) or loaded.header.get("package"):
-        return
-    keys = [str(key) for key in loaded.config]
-    if keys != [name] and (keys or not loaded.defaults_list):
-        held = f"the key '{keys[0]}'" if len(keys) == 1 else f"the keys {', '.join(keys)}" if keys else "no key"
-        raise ConfigError(f"{place}: holds {held}; an option's settings belong below its file's name, '{name}:'.")
-
-
-def option_file(loaded: ConfigResult, config_path: str) -> str:
-    return f"{loaded.path.removeprefix('file://')}/{_with_suffix(config_path)}"
-
-
-def _with_suffix(config_path: str) -> str:
-    return config_path if config_path.endswith(".yaml") else f"{config_path}.yaml"
-
-
-def _file_mistake(error: Exception, place: str) -> str:
-    import yaml
-
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        mark = error.problem_mark
-        what = error.problem or error.context
-        return f", line {mark.line + 1}, column {mark.column + 1}: this is not YAML: {what}; correct it."
-    if isinstance(error, UnicodeDecodeError):
-        return f", line {_first_line_not_utf8(Path(place))}: this is not UTF-8 ({error.reason}); save it as UTF-8."
-    if isinstance(error, RecursionError):
-        return ": nested too deeply."
-    return f": {' '.join(str(error).split()).rstrip('.')}."
-
-
-def _first_line_not_utf8(path: Path) -> int:
-    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
+        file = self._place(self._normalize_file_name(config_path))
+        keys, text = read_yaml(file)
+        group, _, name = config_path.removesuffix(".yaml").rpartition("/")
         try:
-            line.decode("utf-8")
-        except UnicodeDecodeError:
-            return number
-    return 1
+            header = self._get_header_dict(text[:512])
+        except ValueError as error:
+            raise ConfigError(f"{file}: {str(error).rstrip('.')}; a sweep begins with # @package _global_.") from error
+        _check_file(file, keys)
+        if group in several() and not header.get("package"):
+            _check_option(file, keys, name)
+        self.read[file] = {group: keys} if group and not header.get("package") else keys
+        return ConfigResult(self.provider, str(self.folder), OmegaConf.create(keys), header)
+
+    def _place(self, path: str) -> Path:
+        assert self.folder is not None
+        return self.folder / path
+
+    def available(self) -> bool:
+        return True
+
+    def is_group(self, config_path: str) -> bool:
+        return self._place(config_path).is_dir()
+
+    def is_config(self, config_path: str) -> bool:
+        return self._place(self._normalize_file_name(config_path)).is_file()
+
+    def list(self, config_path: str, results_filter: ObjectType | None) -> builtins.list[str]:
+        found: list[str] = []
+        for file in self._place(config_path).iterdir():
+            self._list_add_result(found, str(Path(config_path, file.name)), file.name, results_filter)
+        return sorted(set(found))
+
+
+class OptionPath(SearchPathPlugin):
+    """Adds the folder of `OptionFiles` to where Hydra looks for options."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        if OptionFiles.folder is not None:
+            search_path.append("options of the user", f"{OptionFiles.scheme()}://")
+
+
+@contextmanager
+def options_of(folder: Path | None) -> Iterator[None]:
+    """Hydra finds the options of a folder in this block."""
+    for plugin in (OptionFiles, OptionPath):
+        Plugins.instance().register(plugin)
+    OptionFiles.folder, OptionFiles.read = folder, {}
+    try:
+        yield
+    finally:
+        OptionFiles.folder = None
+
+
+def names(group: str, folder: Path | None) -> list[str]:
+    """The options of a group, those in the user's folder among them."""
+    return sorted({*options(group), *(options(group, folder) if folder is not None else ())})
+
+
+def located(message: str) -> str:
+    """A message that begins with a key, after the last file read that has it; as it is where none has."""
+    key = re.split(r"[: ]", message)[0].split(".")
+    files = [
+        file for file, keys in OptionFiles.read.items() if _has(keys, key) and (key[1:] or key[0] not in several())
+    ]
+    return f"{files[-1]}: {message}" if files else message
+
+
+def _has(node: Any, key: list[str]) -> bool:
+    for part in key:
+        if not isinstance(node, Mapping) or part not in node:
+            return False
+        node = node[part]
+    return True
+
+
+def check_references(value: Any, where: str) -> None:
+    """Refuse ${…} that reads anything but keys of the configuration. Raises ConfigError."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            check_references(inner, f"{where}: {key}" if ":" not in where else f"{where}.{key}")
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            check_references(inner, where)
+    elif isinstance(value, str) and "${" in KEY.sub("", value):
+        raise ConfigError(
+            f"{where}: {value[:60]!r} may refer to keys, as ${{data_dir}}, and to nothing else, such as the "
+            "environment; write the value."
+        )
+
+
+def _check_file(file: Path, keys: Mapping[str, Any]) -> None:
+    """Refuse what would configure Hydra itself, or read the environment. Raises ConfigError."""
+    defaults = keys.get("defaults", [])
+    if not isinstance(defaults, list):
+        raise ConfigError(f"{file}: defaults must be a list, as '- override /metric: [chrf]'; write it so.")
+    if "hydra" in keys or any("hydra" in str(entry) for entry in defaults):
+        raise ConfigError(
+            f"{file}: hydra: files of options cannot configure Hydra, which could run code; leave it out."
+        )
+    check_references(keys, str(file))
+
+
+def _check_option(file: Path, keys: Mapping[str, Any], name: str) -> None:
+    """An option of a group that takes several holds one key, its file's name. Raises ConfigError."""
+    others = [key for key in keys if key != "defaults"]
+    if others != [name] and (others or not keys.get("defaults")):
+        held = f"the keys {', '.join(others)}" if len(others) > 1 else f"the key '{others[0]}'" if others else "no key"
+        raise ConfigError(f"{file}: holds {held}; an option's settings belong below its file's name, '{name}:'.")

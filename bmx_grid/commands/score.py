@@ -208,16 +208,10 @@ def _shown(given: str) -> str:
 
 
 def _setting(given: str) -> tuple[str, Any]:
-    import yaml
-
     key, equals, value = given.partition("=")
     if not equals:
         raise ConfigError(f"--set {given}: expected KEY=VALUE, for example explainer.num_samples=500.")
-    try:
-        return key, parse_yaml(value, f"--set {_shown(given)}")
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date such as 2024-13-45
-        reason = visible((str(error).splitlines() or [""])[0])
-        raise ConfigError(f"--set {_shown(given)}: not a value ({reason}); write it as YAML does.") from error
+    return key, parse_yaml(value, f"--set {_shown(given)}")
 
 
 def _texts(files: Sequence[tuple[str, str]]) -> list[list[str]]:

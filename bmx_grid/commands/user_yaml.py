@@ -1,73 +1,91 @@
-"""YAML that a user wrote: refused before it is read where a few lines of aliases (&a, *a) stand for millions of values.
-
-PyYAML keeps an alias as one shared object, but whatever copies, prints or checks the value afterwards writes it out at
-each of its places: nine aliases of nine aliases, nine levels deep, are 387 million values in 400 characters.
-"""
+"""YAML that a user wrote: YAML 1.2's plain values, texts as keys, no anchors, aliases or tags."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from bmx_grid.errors import ConfigError
 
-MAX_VALUES = 100_000  # of one file, aliases written out; the largest file of bmx_grid itself has 500
+CORE = "tag:yaml.org,2002:"
+# The core schema of YAML 1.2: no octal 010, no base 60 as in 1:30, no 1_000, no yes and no, no dates.
+VALUES = {
+    "null": r"~|null|Null|NULL|",
+    "bool": r"true|True|TRUE|false|False|FALSE",
+    "int": r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+",
+    "float": r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+}
+
+
+class _Loader(yaml.SafeLoader):
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
+            raise _mistake("anchors (&NAME) and aliases (*NAME) are not read; write the value at each place", event)
+        if getattr(event, "tag", None) is not None:
+            raise _mistake(f"the tag {event.tag} is not read; leave it out", event)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        values: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str):
+                raise _mistake(f"the key {key!r} is not a text; write it in quotes", key_node)
+            if not key.isprintable() or key != key.strip() or not key:
+                raise _mistake(f"the key {key!a} has invisible characters, or none; type it anew", key_node)
+            if key in values:
+                raise _mistake(f"the key '{key}' is there twice; keep one", key_node)
+            values[key] = self.construct_object(value_node, deep=True)
+        return values
+
+    def whole_number(self, node: Any) -> int:
+        text = node.value
+        try:
+            return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+        except ValueError as error:
+            raise _mistake("a number of so many digits is not read; write a smaller one", node) from error
+
+
+for name, pattern in VALUES.items():
+    _Loader.add_implicit_resolver(f"{CORE}{name}", re.compile(f"(?:{pattern})$"), None)
+_Loader.add_constructor(f"{CORE}int", _Loader.whole_number)
+
+
+def _mistake(problem: str, where: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=where.start_mark)
 
 
 def parse_yaml(text: str, where: str) -> Any:
-    """The value of one YAML text. Raises ConfigError for aliases as `check_aliases`, yaml.YAMLError for other YAML."""
-    import yaml
-
-    check_aliases(text, where)
-    return yaml.safe_load(text)
-
-
-def check_aliases(text: str, where: str) -> None:
-    """Refuse YAML whose aliases stand for more than MAX_VALUES values, or for themselves; `where` names it.
-
-    Raises ConfigError. Text that is no YAML passes: the parser that reads it next says what is wrong.
-    """
-    if "*" not in text or "&" not in text:  # without an anchor there is nothing to be an alias of
-        return
-    import yaml
-
+    """The value of one YAML text; `where` names it in messages. Raises ConfigError."""
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.YAMLError:
-        return
-    values = {} if root is None else _written_out(root, where)
-    if root is not None and values[id(root)] > MAX_VALUES:
-        raise ConfigError(
-            f"{where}: its aliases (*NAME) stand for more than {MAX_VALUES:,} values; write out those that are needed."
-        )
+        return yaml.load(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
+        raise ConfigError(f"{where}{place}: this is not YAML: {error.problem or error.context}; correct it.") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{where}: this is not YAML: {' '.join(str(error).split())}; correct it.") from error
+    except RecursionError as error:
+        raise ConfigError(f"{where}: nested too deeply; write less in one value.") from error
 
 
-def _written_out(root: Any, where: str) -> dict[int, int]:
-    """How many values each node of a YAML document stands for, by its `id`, at most MAX_VALUES + 1.
-
-    Each node is counted once, and without recursion.
-
-    Raises ConfigError for a node that holds itself.
-    """
-    import yaml
-
-    found: dict[int, int] = {}
-    entered: set[int] = set()
-    waiting = [(root, False)]
-    while waiting:
-        node, is_done = waiting.pop()
-        parts: list[Any] = []
-        if isinstance(node, yaml.SequenceNode):
-            parts = node.value
-        elif isinstance(node, yaml.MappingNode):
-            parts = [part for pair in node.value for part in pair]
-        if is_done:
-            found[id(node)] = min(1 + sum(found[id(part)] for part in parts), MAX_VALUES + 1)
-            entered.discard(id(node))
-        elif id(node) in entered:
-            line = node.start_mark.line + 1
-            raise ConfigError(f"{where}, line {line}: an alias (*NAME) stands for itself; write a value in its place.")
-        elif id(node) not in found:
-            entered.add(id(node))
-            waiting.append((node, True))
-            waiting += [(part, False) for part in parts]
-    return found
+def read_yaml(file: Path) -> tuple[dict[str, Any], str]:
+    """The keys of a YAML file, none where it is empty, and its text. Raises ConfigError naming file, line and key."""
+    try:
+        raw = file.read_bytes()
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise ConfigError(f"{file}, line {line}: this is not UTF-8 ({error.reason}); save it as UTF-8.") from error
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}; check its permissions.") from error
+    found = parse_yaml(text, str(file))
+    if found is not None and not isinstance(found, dict):
+        raise ConfigError(f"{file}: expected keys with values, as 'KEY: VALUE' lines, got {str(found)[:60]!r}.")
+    return found or {}, text

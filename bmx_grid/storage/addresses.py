@@ -254,6 +254,8 @@ def _asked(where: Address, act: str, ask: Callable[[], T]) -> T:
 
 def _reason(error: BaseException) -> str:
     """What went wrong, in one line without secrets."""
+    if isinstance(error, TypeError):  # of a file system that takes more than an address
+        return "it needs settings that an address does not hold"
     text = str(error.strerror if isinstance(error, OSError) and error.strerror else error)
     line = " ".join(text.split()).rstrip(".")[:300]
     return masked_address(line) or type(error).__name__

@@ -104,11 +104,11 @@ def test_values_that_cannot_be_are_refused_before_anything_is_written(overrides,
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        pytest.param("~grid", "the group 'grid' is missing", id="no grid"),
-        pytest.param("~aggregation", "the group 'aggregation' is missing", id="no aggregation"),
-        pytest.param("~grid.p", "the key 'grid.p' is needed", id="no p at all"),
+        pytest.param("~grid", "options of grid are chosen, not deleted", id="no grid"),
+        pytest.param("~aggregation", "options of aggregation are chosen, not deleted", id="no aggregation"),
+        pytest.param("~grid.p", "grid.p: the key is missing", id="no p at all"),
         pytest.param("+grid.corelation=kendall", "unknown key 'corelation'.*'correlation'", id="a typo below grid"),
-        pytest.param("grid.p=[1,2]", r"grid.p=\[1,2\]: keys stand there; set them one by one", id="a list for keys"),
+        pytest.param("grid.p=[1,2]", "grid.p holds keys below it; set them one by one", id="a list for keys"),
         pytest.param("name=../../elsewhere", "cannot name a sweep", id="a name that is a path"),
     ],
 )

@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "tests" / "fuzz"))
 
 from overrides import FLAGS, inputs, write_options
 
-SHOWS = ("-sc", "--cfg", "--info")
+SHOWS = "--cfg"
 
 
 def test_inputs_are_the_same_for_the_same_seed():

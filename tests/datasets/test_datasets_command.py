@@ -117,7 +117,7 @@ def test_download_offline(run):
         pytest.param(["show", "wmt17", "unescpae=true"], "unescape", id="key"),
         pytest.param(["show", "wmt17", "unescape=5"], "true or false", id="value"),
         pytest.param(["show", "wmt17", "name.x=5"], "no keys below", id="key-below-a-value"),
-        pytest.param(["show", "wmt17", "unescape=[1"], "not a value", id="half-a-list"),
+        pytest.param(["show", "wmt17", "unescape=[1"], "this is not YAML", id="half-a-list"),
         pytest.param(["show", "wmt17"], "download wmt17", id="no-data"),
         pytest.param(["show", "tabular"], "dataset.tabular.path", id="no-path"),
         pytest.param(["show", "tabular", "path=none.tsv"], "none.tsv", id="no-file"),

@@ -54,6 +54,17 @@ FILES = {
     "mine/sweep/environment.yaml": GLOBAL + "hydra: {job: {env_set: {BMX_ALLOWED_PACKAGES: hostile}}}\n",
     "mine/sweep/params.yaml": GLOBAL + "hydra: {mode: MULTIRUN, sweeper: {params: {limit: '1,2', +limt: '3'}}}\n",
     "mine/sweep/several.yaml": GLOBAL + "hydra: {mode: MULTIRUN, sweeper: {params: {limit: '1,2'}}}\n",
+    "mine/sweep/file_handler.yaml": GLOBAL
+    + "hydra: {job_logging: {handlers: {x: {class: logging.FileHandler, filename: RAN}}, root: {handlers: [x]}}}\n",
+    "mine/sweep/output_subdir.yaml": GLOBAL + "hydra: {output_subdir: /tmp/x, run: {dir: ../x}}\n",
+    "mine/sweep/environment_read.yaml": GLOBAL + "name: ${oc.env:HOME}\n",
+    "mine/sweep/base_60.yaml": GLOBAL + "limit: 1:30\nseed: 010\n",
+    "mine/sweep/alias.yaml": GLOBAL + "name: &a x\nleave_out: [*a, *a]\n",
+    "mine/sweep/null_key.yaml": GLOBAL + "~: 5\n",
+    "mine/sweep/a_number.yaml": "5\n",
+    "mine/sweep/byte_order_mark.yaml": "\ufeff" + GLOBAL + "name: marked\n",
+    "mine/sweep/invisible.yaml": GLOBAL + "li\u00a0mit: 3\nseed\u200b: 1\n",
+    "mine/sweep/large.yaml": GLOBAL + "evaluation: {levels: {resamples: 1000000000000}}\n",
     "mine/primary.yaml": "defaults: [config, _self_]\nlimit: 2\n",
     "mine/path.yaml": "defaults: [config, _self_]\nhydra: {searchpath: ['pkg://hostile']}\n",
 }
@@ -81,6 +92,7 @@ KEYS = (
     *("metric.sentence_bleu.tokenize", "metric.sentence_bleu.smooth_value", "metric.sentence_bleu._target_"),
     *("explainer.lime.num_samples", "explainer.lime.kernel_width", "explainer.lime.mask", "explainer.lime"),
     *("dataset.sample.language_pairs", "dataset.sample.name", "dataset.sample", "executor.n_jobs", "executor._target_"),
+    *("leave_out.zz", "evaluation.levels.resamples", "evaluation.significance.splits"),
     *("tracking.uri", "tracking.experiment", "aggregation._target_", "hydra.run.dir", "hydra.sweep.dir"),
     *("hydra.job.name", "hydra.verbose", "hydra.mode", "hydra.output_subdir", "hydra.searchpath", "hydra.callbacks"),
     *("hydra.launcher", "hydra.sweeper.params", "hydra.job.chdir", "hydra.help.template", "hydra"),
@@ -126,7 +138,7 @@ VALUES = (
         "choice(1,2)",
         "glob(*)",
         "${nope}",
-        "${oc.env:NOPE}",
+        "${oc.env:HOME}",
         "${seed}",
         "${name}",
         "${",
@@ -153,12 +165,12 @@ VALUES = (
 FLAGS = (
     *(["--multirun"], ["-m"], ["--run"], ["--cfg", "job"], ["--cfg", "nope"], ["--cfg", "job", "--resolve"]),
     *(["--cfg", "hydra"], ["--cfg", "job", "--package", "grid.p"], ["--cfg", "job", "--package", "nope"]),
-    *(["--info", "searchpath"], ["--info", "defaults"], ["--resolve"], ["--config-dir", "mine"]),
+    *(["--resolve"], ["--config-dir", "mine"]),
     *(["--config-dir", "nowhere"], ["--config-dir=mine"], ["--config-dir", "hostile.py"], ["--config-dir"]),
     *(["--config-dir", "x" * 6000], ["--config-name", "nope"], ["--config-name", ""], ["--config-path", "mine"]),
     *(["--config-dir", "mine", "--config-name", "primary"], ["--config-dir", "mine", "--config-name", "path"]),
     *(["--experimental-rerun", "x.pickle"], ["--nope"], ["--dry-run"], ["-x"], ["--cfg", "job", "--multirun"]),
-    *(["-sc", "query=bash"], ["-sc", "install=nope"], ["-sc"], ["-"], ["--"], ["--multirun", "--multirun"]),
+    *(["-"], ["--"], ["--multirun", "--multirun"]),
 )
 
 

@@ -57,7 +57,7 @@ def of_overrides(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int,
     overrides.write_options(folder)
     sys.path.insert(0, str(folder))  # where the foreign code lies that may not run
     for number, given in list(enumerate(overrides.inputs(seed, numbers.stop)))[numbers.start :]:
-        shows = any(one.startswith(("-sc", "--cfg", "--info")) for one in given)
+        shows = any(one.startswith("--cfg") for one in given)
         whole = (*given, *(() if shows else ("dry_run=true",)))
         yield number, repr(given), lambda whole=whole: _commanded(lambda: compose_and_run(whole), whole, folder)
 
