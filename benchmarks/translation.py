@@ -28,7 +28,7 @@ from harness import Bench
 import numpy as np
 import tiny_models
 
-from bmx_grid.datasets.wmt19 import Wmt19
+from bmx_grid.datasets.acl20 import Wmt19
 from bmx_grid.models.languages import languages_of, load_translator
 from bmx_grid.models.translation import forced
 

@@ -20,10 +20,9 @@ from bmx_grid.analysis.tested import ALPHA, PREFERRED
 from bmx_grid.api.frames import LEVELS, Compared
 from bmx_grid.datasets.columns import ROLES, usual_columns
 from bmx_grid.datasets.columns import listed as listed_columns
-from bmx_grid.datasets.numbers import parse_number
-from bmx_grid.datasets.table import Table as File
-from bmx_grid.datasets.tables import open_table
-from bmx_grid.datasets.tabular import MAX_BYTES
+from bmx_grid.datasets.lines import parse_number
+from bmx_grid.datasets.tables import MAX_BYTES, open_table
+from bmx_grid.datasets.tables import Table as File
 from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.evaluations.verdicts import LEGEND
 from bmx_grid.measures.correlation import KINDS

@@ -4,37 +4,42 @@ from __future__ import annotations
 
 import re
 import shlex
+import unicodedata
 from collections.abc import Mapping, Sequence
 
 from bmx_grid.errors import DataError, close_match
+from bmx_grid.wording import visible
+from bmx_grid.words.text import INVISIBLE
 
 # Role -> other names that such columns often have, in small letters, with _ in place of blanks, dots and dashes.
 # Sweeps take none of them by itself: they are proposed, so that a configuration says what was read.
 USUAL = {
     "source": (
         *("src", "source_text", "source_segment", "source_sentence", "src_text", "sourcetext", "original"),
-        *("orig", "input"),
+        *("orig", "input", "quelle", "quelltext", "quellsatz", "ausgangstext"),
     ),
     "reference": (
         *("ref", "reference_text", "human_reference", "reference_translation", "ref_text", "ref_a", "refa"),
-        *("gold", "post_edit", "postedit", "pe"),
+        *("gold", "post_edit", "postedit", "pe", "referenz", "referenztext", "referenzübersetzung"),
     ),
     "hypothesis": (
         *("hyp", "mt", "mt_output", "mt_text", "mt_segment", "translation", "candidate", "system_output", "output"),
-        *("target", "target_text", "tgt", "prediction", "pred", "hypothesis_text"),
+        *("target", "target_text", "tgt", "prediction", "pred", "hypothesis_text", "übersetzung", "uebersetzung"),
+        *("hypothese", "zieltext", "zielsatz", "ausgabe"),
     ),
     "score": (
         *("da", "mqm", "esa", "da_score", "mqm_score", "esa_score", "direct_assessment", "human", "human_score"),
         *("z_mean", "zmean", "z_score", "zscore", "z", "mean", "mean_score", "avg_score", "average", "raw_score"),
-        *("raw", "rating", "human_rating", "adequacy", "quality", "label"),
+        *("raw", "rating", "human_rating", "adequacy", "quality", "label", "bewertung", "wertung", "note", "punkte"),
+        *("qualität", "urteil"),
     ),
-    "language_pair": ("lp", "langpair", "lang_pair", "langs", "languages", "pair", "direction"),
+    "language_pair": ("lp", "langpair", "lang_pair", "langs", "languages", "pair", "direction", "sprachpaar"),
     "id": (
         *("seg_id", "segid", "segment_id", "segmentid", "sid", "sent_id", "sentence_id", "item_id", "item", "index"),
-        "segment",
+        *("segment", "nummer", "satz"),
     ),
     "system": ("sys", "system_name", "system_id", "sys_name", "mt_system", "model", "team", "engine"),
-    "document": ("doc", "doc_id", "docid", "document_id", "doc_name"),
+    "document": ("doc", "doc_id", "docid", "document_id", "doc_name", "dokument"),
 }
 ROLES = tuple(USUAL)
 REQUIRED = ("hypothesis", "score")
@@ -69,7 +74,7 @@ def assign(
             if role in names:
                 found[role] = (role,)
             continue
-        wanted = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+        wanted = tuple(name.strip(INVISIBLE) for name in ((wanted,) if isinstance(wanted, str) else wanted))
         for name in wanted:
             if name not in names:
                 problems.append(f"no column '{name}' for the {role}{close_match(name, names)}")
@@ -122,7 +127,7 @@ def usual_columns(names: Sequence[str], found: Mapping[str, Sequence[str]]) -> d
 
 def _plainly(name: str) -> str:
     """A column's name as USUAL writes it."""
-    return re.sub(r"[\s.-]+", "_", name.strip().lower())
+    return re.sub(r"[\s.-]+", "_", unicodedata.normalize("NFKC", name.strip(INVISIBLE)).lower())
 
 
 def setting(reader: str, role: str, column: str) -> str:
@@ -134,7 +139,11 @@ def override(key: str, value: str) -> str:
     """An override with a text as its value, as it is typed into a shell: whatever the text, and in any shell."""
     if PLAIN.fullmatch(value) or PLAIN_PATH.fullmatch(value):
         return f"{key}={value}"
-    return shlex.quote(f"{key}={quoted(value)}")
+    text = f"{key}={quoted(value)}"
+    if text.isprintable():
+        return shlex.quote(text)
+    signs = {"\\": "\\\\", "'": "\\'"}
+    return "$'" + "".join(signs.get(sign, visible(sign)) for sign in text) + "'"
 
 
 def quoted(text: str, mark: str = '"') -> str:

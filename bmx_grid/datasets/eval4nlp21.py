@@ -5,21 +5,24 @@ Fomicheva et al.: The Eval4NLP Shared Task on Explainable Quality Estimation, Ev
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
-
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.lines import check_aligned, parse_score, read_archive
-from bmx_grid.datasets.word_tags import eval4nlp21_tags_of
+from bmx_grid.datasets.lines import check_aligned, read_archive
+from bmx_grid.datasets.mlqe_pe import MEMBERS21, da_members
+from bmx_grid.datasets.word_tags import ZERO_ONE, tags_of_lines
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
 from bmx_grid.judgements import Judgements
-from bmx_grid.segments import Segment, SegmentSet
+from bmx_grid.segments import SegmentSet
+from bmx_grid.words.perturbation import Role
+from bmx_grid.words.tags import WordTags
 
-MEMBERS = ("test21.src", "test21.mt", "test21.da")
+SIDES: tuple[Role, ...] = ("source", "hypothesis")
+TAGGED = ("test21.src", "test21.mt")
 TAGS = ("test21.src-tags", "test21.tgt-tags")
 
 
@@ -49,15 +52,17 @@ class Eval4nlp21(DatasetReader):
         """The sentences in file order, texts unchanged."""
         self.check_pair(language_pair)
         (archive,) = self.require(data_dir, self.needs(language_pair))
-        members = read_archive(archive, MEMBERS, TAGS)
-        check_aligned({f"{archive}:{name}": members[name] for name in MEMBERS})
-        sources, hypotheses, scores = (members[name] for name in MEMBERS)
-        segments = [
-            Segment(str(index), hypothesis, source)
-            for index, (source, hypothesis) in enumerate(zip(sources, hypotheses, strict=True))
-        ]
-        human = [parse_score(score, f"{archive}:test21.da", row) for row, score in enumerate(scores, start=1)]
-        tags = eval4nlp21_tags_of(members, archive) if all(name in members for name in TAGS) else {}
-        judgements = Judgements({"da": np.array(human, dtype=np.float64)}, tags=tags)
-        found = SegmentSet(self.name, language_pair, tuple(segments), judgements, str(archive))
+        members = read_archive(archive, MEMBERS21, TAGS)
+        segments, human = da_members(members, archive)
+        tags = _tags(members, archive) if all(name in members for name in TAGS) else {}
+        found = SegmentSet(self.name, language_pair, segments, Judgements({"da": human}, tags=tags), str(archive))
         return found.head(self.first)
+
+
+def _tags(members: Mapping[str, list[str]], archive: Path) -> dict[Role, WordTags]:
+    """The tags of source and hypothesis, given by people. Raises DataError where they do not fit the words."""
+    check_aligned({f"{archive}:{name}": members[name] for name in (*TAGGED, *TAGS)})
+    parts = zip(SIDES, TAGGED, TAGS, strict=True)
+    return {
+        side: tags_of_lines(members[text], members[tags], f"{archive}:{tags}", ZERO_ONE) for side, text, tags in parts
+    }

@@ -1,14 +1,18 @@
-"""Publishers' text files as lines: UTF-8, split at line feeds only, nothing unquoted, nothing stripped."""
+"""Text files as lines (UTF-8, split at line feeds only, nothing unquoted or stripped), and the numbers in them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bmx_grid.datasets.archives import GZIP, archive_members
-from bmx_grid.datasets.numbers import finite_or_nan
 from bmx_grid.errors import DataError
+from bmx_grid.judgements import LARGEST
 from bmx_grid.wording import counted, shortened, visible
 
 ENCODINGS = {  # byte-order marks; the longer ones first, since others are prefixes of them
@@ -19,6 +23,7 @@ ENCODINGS = {  # byte-order marks; the longer ones first, since others are prefi
 }
 MEMBER_BYTES = 200_000_000  # of one text in a publisher's archive; the largest known has 7 million
 SHOWN = 3  # names of files, or different lengths, in one message
+MISSING = {"", "na", "n/a", "nan", "none", "null"}  # how a missing number is written, in any case
 ARCHIVE_BYTES = 2_000_000_000  # of all members of such an archive together
 
 
@@ -72,10 +77,27 @@ def read_lines(path: Path) -> list[str]:
     return decode_lines(read_bytes(path), str(path))
 
 
-def read_archive(path: Path, names: Sequence[str], beside: Sequence[str] = ()) -> dict[str, list[str]]:
+def read_crlf_lines(path: Path) -> list[str]:
+    """The lines of a file whose lines may end in CR LF, as `decode_lines`."""
+    return [line.removesuffix("\r") for line in read_lines(path)]
+
+
+def aligned_lines(paths: Iterable[Path]) -> list[list[str]]:
+    """The lines of files that belong together. Raises DataError where their numbers differ."""
+    lines = {str(path): read_lines(path) for path in paths}
+    check_aligned(lines)
+    return list(lines.values())
+
+
+def parse_scores(lines: Sequence[str], where: str) -> NDArray[np.float64]:
+    """float64[N], a finite human score per line. Raises DataError with file, row and value."""
+    return np.array([parse_score(line, where, row) for row, line in enumerate(lines, start=1)], dtype=np.float64)
+
+
+def read_archive(path: Path, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, list[str]]:
     """The lines of the archive members whose base names are `names`, read without unpacking to disk.
 
-    beside: names of further members, which the archive may lack.
+    optional: names of further members, which the archive may lack.
 
     Base names that start with `._` are resource forks of the publisher's Mac and are passed over.
     Raises DataError when the archive is damaged, lacks a member or is larger than the limits of this module.
@@ -84,7 +106,7 @@ def read_archive(path: Path, names: Sequence[str], beside: Sequence[str] = ()) -
     with archive_members(path, ARCHIVE_BYTES) as members:
         for member, archive in members:
             base = PurePosixPath(member.name).name
-            if base not in (*names, *beside) or base.startswith("._") or not member.isfile():
+            if base not in (*names, *optional) or base.startswith("._") or not member.isfile():
                 continue
             if member.size > MEMBER_BYTES:
                 size = f"{counted(member.size, 'byte')}, more than {MEMBER_BYTES:,}"
@@ -104,6 +126,34 @@ def split_row(line: str, count: int, where: str, row: int, separator: str = "\t"
     if len(fields) != count:
         raise DataError(f"{where}, line {row}: {len(fields)} fields, expected {count}: {line[:80]!r}")
     return fields
+
+
+def finite_or_nan(text: str) -> float:
+    """The number that a text is; NaN where it is none, or not finite."""
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) else math.nan
+
+
+def parse_number(value: Any, where: str, what: str, way_out: str) -> float:
+    """A finite number; NaN for empty, NA, N/A, NaN, None and null, in any case.
+
+    where: file and row; what: the number's name in a sentence; way_out: how a missing number is written. Raises
+    DataError naming these and the value for everything else: infinity, numbers beyond 1e150, truth values, 1_000.
+    """
+    if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
+        return math.nan
+    try:
+        # float() would take "1_000" and True for numbers.
+        number = math.inf if isinstance(value, bool) or "_" in str(value) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.inf
+    if abs(number) > LARGEST:
+        wrong = "not a finite number" if math.isinf(number) else f"beyond ±{LARGEST:g}, whose squares have no number"
+        raise DataError(f"{where}: {what} is {wrong}: {str(value)[:60]!r}; write a number like -0.25, or {way_out}.")
+    return number
 
 
 def parse_score(text: str, where: str, row: int) -> float:

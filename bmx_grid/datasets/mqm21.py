@@ -1,32 +1,38 @@
 """newstest2021 with expert MQM scores, en-de and zh-en: published segment scores joined with texts.
 
-Freitag et al.: Experts, Errors, and Context, TACL 2021. The scores lie in one repository and the
-texts in another, under segment numbers that were corrected in between; `mqm21_numbers` finds the
-translation of one numbering into the other from the scores themselves, so no extra file is needed.
+Freitag et al.: Experts, Errors, and Context, TACL 2021. The scores lie in one repository and the texts in another,
+under segment numbers that were corrected in between: within a document both count in the same order, from different
+starts. So each document has one shift; the right one is where the points summed from the annotations equal the
+published averages of all systems, and no extra file is needed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.error_spans import tags_of_spans
 from bmx_grid.datasets.lines import read_archive, read_lines, split_row
-from bmx_grid.datasets.mqm21_numbers import Judged, published_numbers
-from bmx_grid.datasets.mqm_spans import annotated
+from bmx_grid.datasets.mqm_spans import Annotated, annotated
 from bmx_grid.errors import DataError
 from bmx_grid.identity import identity
 from bmx_grid.judgements import Judgements
 from bmx_grid.segments import Segment, SegmentSet
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.tags import WordTags
+from bmx_grid.words.text import split_words
 
-COLUMNS = ["system", "doc", "doc_id", "seg_id", "rater", "source", "target", "category", "severity"]
 REFERENCE = "ref-A"
+TOLERANCE = 1e-4  # averages are published with six decimals, points are sums of tenths
+AGREEMENT = 0.9  # share of a document's scores that must agree at its shift
+Place = tuple[str, str]  # document and source text: the key that all systems share
+Published = Mapping[tuple[str, int], float]  # (system, published number) -> average, NaN if not rated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,83 +70,101 @@ class Mqm21(DatasetReader):
         scores, archive = self.require(data_dir, self.needs(language_pair))
         published = _published(scores)
         member = f"mqm-newstest2021_{language_pair.replace('-', '')}.tsv"
-        lines = read_archive(archive, [member])[member]
-        judged = _judged(lines, f"{archive}:{member}")
-        marked = list(annotated(lines, f"{archive}:{member}").values())
-        numbers = published_numbers(judged, published, f"{archive}:{member} and {scores}")
+        where = f"{archive}:{member}"
+        judged = annotated(read_archive(archive, [member])[member], where)
+        numbers = published_numbers(judged, published, f"{where} and {scores}")
 
-        translations = {one.place: one.target for one in judged if one.system == REFERENCE}
-        segments, human, errors = [], [], []
-        for one, own in zip(judged, marked, strict=True):
-            number = numbers.get(one.place)
-            if number is None or (one.system.startswith("ref-") and not self.human_systems):
+        references = {(text.document, text.source): text.target for text in judged if text.system == REFERENCE}
+        segments, human, kept = [], [], []
+        for text in judged:
+            place = text.document, text.source
+            if place not in numbers or (text.system.startswith("ref-") and not self.human_systems):
                 continue
-            if (one.system, number) not in published:
-                raise DataError(f"{scores}: no row for segment {number} of {one.system}.")
-            reference = None if self.human_systems else translations.get(one.place)
-            segments.append(Segment(str(number), one.target, one.source, reference, one.system, one.document))
-            human.append(published[one.system, number])
-            errors.append(own)
-        tags: dict[Role, WordTags] = {
-            "source": tags_of_spans([one.source for one in errors], [one.spans["source"] for one in errors]).tags,
-            "hypothesis": tags_of_spans(
-                [one.target for one in errors], [one.spans["hypothesis"] for one in errors]
-            ).tags,
-        }
-        judgements = Judgements({"mqm": np.array(human, dtype=np.float64)}, tags=tags)
-        everyone = tuple(dict.fromkeys(one.system for one in judged))
+            number = numbers[place]
+            if (text.system, number) not in published:
+                raise DataError(f"{scores}: no row for segment {number} of {text.system}.")
+            reference = None if self.human_systems else references.get(place)
+            segments.append(Segment(str(number), text.target, text.source, reference, text.system, text.document))
+            human.append(published[text.system, number])
+            kept.append(text)
+        judgements = Judgements({"mqm": np.array(human, dtype=np.float64)}, tags=_tags(kept))
+        everyone = tuple(dict.fromkeys(text.system for text in judged))
         return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(scores), all_systems=everyone)
 
 
-def _published(path: Path) -> dict[tuple[str, int], float]:
-    """(system, number) -> average score, NaN for `None`. Rows are `system TAB score BLANK number`."""
-    found = {}
+def _tags(texts: Sequence[Annotated]) -> dict[Role, WordTags]:
+    sides: dict[Role, list[str]] = {
+        "source": [one.source for one in texts],
+        "hypothesis": [one.target for one in texts],
+    }
+    return {
+        side: tags_of_spans(lines, [one.spans[side] for one in texts], list(map(split_words, lines)))[0]
+        for side, lines in sides.items()
+    }
+
+
+def _published(path: Path) -> Published:
+    """Rows are `system TAB score BLANK number`, the score perhaps `None`."""
+    averages = {}
     for row, line in enumerate(read_lines(path)[1:], start=2):
         system, rest = split_row(line, 2, str(path), row)
         score, number = split_row(rest, 2, str(path), row, " ")
         try:
             # Adding 0.0 turns the published -0.000000 into 0.
-            found[system, int(number)] = float("nan") if score == "None" else float(score) + 0.0
+            averages[system, int(number)] = float("nan") if score == "None" else float(score) + 0.0
         except ValueError as error:
             raise DataError(f"{path}, line {row}: {rest!r} is not a score and a segment number.") from error
-    return found
+    return averages
 
 
-def _judged(lines: list[str], where: str) -> list[Judged]:
-    """One entry for each system and segment, in order of first appearance; error points are summed.
+def published_numbers(judged: Sequence[Annotated], published: Published, where: str) -> dict[Place, int]:
+    """The published number of every place that machine systems were judged on.
 
-    A segment has a row for each error, the span marked by <v> and </v> in the source or the target.
-    Three zh-en targets differ in blanks between their rows; the first row's is taken.
+    Some human translations are numbered in a third way (ref-C and ref-D of en-de) and cover more
+    documents: they are joined through the source text, and what the machines lack is left out.
+    Raises DataError when a document finds no shift, or two, or shares numbers with another one.
     """
-    if not lines or lines[0].split("\t")[: len(COLUMNS)] != COLUMNS:
-        raise DataError(f"{where}, line 1: expected the columns {' '.join(COLUMNS)}.")
-    found: dict[tuple[str, str, str], Judged] = {}
-    for row, line in enumerate(lines[1:], start=2):
-        fields = line.split("\t")
-        if len(fields) not in (len(COLUMNS), len(COLUMNS) + 1):  # a last column, `comments`, may be left out
-            raise DataError(f"{where}, line {row}: {len(fields)} fields, expected {len(COLUMNS)}: {line[:80]!r}")
-        system, document, _, number, _, source, target, category, severity = fields[: len(COLUMNS)]
-        if not number.isdecimal():
-            raise DataError(f"{where}, line {row}: the seg_id {number!r} is not a number.")
-        key = (system, document, number)
-        one = found.get(key)
-        if one is None:
-            name = system.removeprefix("hyp.").replace("ref.", "ref-")
-            one = found[key] = Judged(name, document, int(number), _unmarked(source), _unmarked(target))
-        one.points += _points(category, severity)
-    return list(found.values())
+    systems = sorted({text.system for text in judged})
+    column = {system: index for index, system in enumerate(systems)}
+    size = max((number for _, number in published), default=0) + 1
+    averages = np.full((size, len(systems)), np.nan)
+    for (system, number), score in published.items():
+        if system in column:
+            averages[number, column[system]] = score
+
+    documents: dict[str, dict[str, int]] = {}  # document -> source -> number in the annotations
+    for text in judged:
+        if not text.system.startswith("ref-"):
+            known = documents.setdefault(text.document, {}).setdefault(text.source, text.number)
+            if known != text.number:
+                raise DataError(f"{where}: {text.document} has one source text as segments {known} and {text.number}.")
+    points: dict[str, dict[tuple[int, int], float]] = {document: {} for document in documents}
+    for text in judged:
+        number_of = documents.get(text.document, {})
+        if text.source in number_of:
+            points[text.document][number_of[text.source], column[text.system]] = text.points
+
+    numbers: dict[Place, int] = {}
+    for document, number_of in documents.items():
+        shift = _shift(points[document], averages, f"{where}: document {document}")
+        numbers.update({(document, source): number + shift for source, number in number_of.items()})
+    if len(set(numbers.values())) != len(numbers):
+        raise DataError(f"{where}: two segments would have the same published number.")
+    return numbers
 
 
-def _points(category: str, severity: str) -> float:
-    """Points of one error (Freitag et al. 2021, section 3): 25, 5, 1 or 0.1."""
-    if severity == "No-error":
-        return 0.0
-    if category.startswith("Non_translation"):
-        return 25.0
-    if severity == "Major":
-        return 5.0
-    return 0.1 if category == "Fluency/Punctuation" else 1.0
-
-
-def _unmarked(text: str) -> str:
-    return text.replace("<v>", "").replace("</v>", "").strip(" ")
+def _shift(points: Mapping[tuple[int, int], float], averages: NDArray[np.float64], where: str) -> int:
+    """What to add to the numbers of one document, `points` being (number, system) -> points."""
+    numbers = np.array([number for number, _ in points])
+    columns = np.array([column for _, column in points])
+    wanted = -np.array(list(points.values()))
+    shifts = np.arange(-numbers.min(), len(averages) - numbers.max())
+    agree = np.abs(averages[numbers + shifts[:, None], columns] - wanted) < TOLERANCE
+    share = agree.mean(axis=1) if len(shifts) else np.zeros(1)
+    best = np.flatnonzero(share == share.max())
+    if share.max() < AGREEMENT or len(best) != 1:
+        raise DataError(
+            f"{where}: at best {share.max():.0%} of the scores agree with the published averages, "
+            f"in {len(best)} places; the two files are not of the same evaluation."
+        )
+    return int(shifts[best[0]])

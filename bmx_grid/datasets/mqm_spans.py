@@ -16,76 +16,81 @@ from bmx_grid.words.perturbation import Role
 COLUMNS = ["system", "doc", "doc_id", "seg_id", "rater", "source", "target", "category", "severity"]
 OPEN, CLOSE = "<v>", "</v>"
 NO_ERROR = "No-error"
-Place = tuple[str, str, str]  # system, document and number of a segment, as the file writes them
 
 
 @dataclass(eq=False)
 class Annotated:
-    """One translation and its errors.
+    """One system's translation of one segment and its errors.
 
-    source, target: the texts without marks, and without blanks at the edges. spans: by side. unplaced: categories of
-    errors without a mark, which are errors of the whole segment or of no place. unclosed: number of errors whose mark
-    is not closed and reaches to the end of the text. altered: errors marked in a text whose characters are not all
-    those of the first row.
+    source, target: the texts without marks, and without blanks at the edges. points: of all errors. spans: of those
+    that are marked, by side.
     """
 
+    system: str
+    document: str
+    number: int
     source: str
     target: str
+    points: float = 0.0
     spans: dict[Role, list[ErrorSpan]] = field(default_factory=lambda: {"source": [], "hypothesis": []})
-    unplaced: list[str] = field(default_factory=list)
-    unclosed: int = 0
-    altered: int = 0
 
 
-def annotated(lines: Sequence[str], where: str) -> dict[Place, Annotated]:
+def annotated(lines: Sequence[str], where: str) -> list[Annotated]:
     """The annotated translations of a TSV with the columns of MQM, in order of first appearance.
 
-    Severities are in lower case. Some texts differ between the rows of a segment, mostly in blanks: the first row's
-    text is taken and the spans of the others are carried to it by the characters that both have.
+    Systems are named as the published scores name them, severities in lower case. Some texts differ between the rows of
+    a segment, mostly in blanks: the first row's text is taken and the spans of the others are carried to it by the
+    characters that both have.
     Raises DataError naming the line for other columns, a mark that is closed before it is opened, more than one mark,
     or a text that shares less than half of its characters with the segment's first row.
     """
     if not lines or lines[0].split("\t")[: len(COLUMNS)] != COLUMNS:
         raise DataError(f"{where}, line 1: expected the columns {' '.join(COLUMNS)}.")
-    found: dict[Place, Annotated] = {}
+    texts: dict[tuple[str, str, str], Annotated] = {}
     for row, line in enumerate(lines[1:], start=2):
+        place = f"{where}, line {row}"
         fields = line.split("\t")
         if len(fields) not in (len(COLUMNS), len(COLUMNS) + 1):  # a last column, of comments, may be left out
-            raise DataError(f"{where}, line {row}: {len(fields)} fields, expected {len(COLUMNS)}: {line[:80]!r}")
+            raise DataError(f"{place}: {len(fields)} fields, expected {len(COLUMNS)}: {line[:80]!r}")
         system, document, _, number, _, source, target, category, severity = fields[: len(COLUMNS)]
-        place = f"{where}, line {row}"
-        texts: dict[Role, _Marked] = {
+        if not number.isdecimal():
+            raise DataError(f"{place}: the seg_id {number!r} is not a number.")
+        marked: dict[Role, _Marked] = {
             "source": _marked(source, f"{place}: the source"),
             "hypothesis": _marked(target, f"{place}: the target"),
         }
-        key = (system, document, number)
-        if key not in found:
-            found[key] = Annotated(texts["source"].text, texts["hypothesis"].text)
-        one = found[key]
-        if severity == NO_ERROR:
-            continue
-        marked = [side for side, text in texts.items() if text.start is not None]
-        if not marked:
-            one.unplaced.append(category)
-        for side in marked:
-            text = texts[side]
-            assert text.start is not None
-            own = one.source if side == "source" else one.target
-            start, end, altered = _carried(text, own, place)
-            one.altered += altered
-            one.spans[side].append(ErrorSpan(start, end, severity.strip().lower(), category))
-            one.unclosed += text.unclosed
-    return found
+        name = system.removeprefix("hyp.").replace("ref.", "ref-")
+        first = Annotated(name, document, int(number), marked["source"].text, marked["hypothesis"].text)
+        text = texts.setdefault((system, document, number), first)
+        text.points += error_points(category, severity)
+        for side, part in marked.items():
+            if part.start is not None and severity != NO_ERROR:
+                start, end = _carried(part, text.source if side == "source" else text.target, place)
+                text.spans[side].append(ErrorSpan(start, end, severity.strip().lower(), category))
+    return list(texts.values())
+
+
+def error_points(category: str, severity: str) -> float:
+    """Points of one error (Freitag et al. 2021, section 3): 25, 5, 1 or 0.1."""
+    if severity == NO_ERROR:
+        return 0.0
+    if category.startswith("Non_translation"):
+        return 25.0
+    if severity == "Major":
+        return 5.0
+    return 0.1 if category == "Fluency/Punctuation" else 1.0
 
 
 @dataclass(frozen=True)
 class _Marked:
-    """A text without marks and blanks at its edges; start and end of what was marked, None for nothing."""
+    """A text without marks and blanks at its edges; start and end of what was marked, None for nothing.
+
+    A mark that is not closed reaches to the end of the text.
+    """
 
     text: str
     start: int | None
     end: int
-    unclosed: bool
 
 
 def _marked(text: str, what: str) -> _Marked:
@@ -95,19 +100,19 @@ def _marked(text: str, what: str) -> _Marked:
     bare = text.replace(OPEN, "").replace(CLOSE, "")
     kept = bare.strip(" ")
     if not opened:
-        return _Marked(kept, None, 0, False)
+        return _Marked(kept, None, 0)
     start = text.find(OPEN)
     end = text.find(CLOSE) - len(OPEN) if closed else len(bare)
     before = len(bare) - len(bare.lstrip(" "))
     start, end = (min(max(place - before, 0), len(kept)) for place in (start, end))
-    return _Marked(kept, start, end, not closed)
+    return _Marked(kept, start, end)
 
 
-def _carried(marked: _Marked, own: str, place: str) -> tuple[int, int, bool]:
-    """Start and end of the span in the text of the segment's first row, and whether other characters differ."""
+def _carried(marked: _Marked, own: str, place: str) -> tuple[int, int]:
+    """Start and end of the span in the text of the segment's first row."""
     assert marked.start is not None
     if marked.text == own:
-        return marked.start, marked.end, False
+        return marked.start, marked.end
     links = align(list(marked.text), list(own))
     if links.differing + 2 * links.replaced > 2 * len(links.token):
         raise DataError(
@@ -117,5 +122,5 @@ def _carried(marked: _Marked, own: str, place: str) -> tuple[int, int, bool]:
     inside = [word for sign, word in pairs if marked.start <= sign < marked.end]
     if not inside:
         at = max((word + 1 for sign, word in pairs if sign < marked.start), default=0)
-        return at, at, not links.exact
-    return min(inside), max(inside) + 1, not links.exact
+        return at, at
+    return min(inside), max(inside) + 1

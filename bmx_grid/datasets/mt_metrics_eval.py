@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from bmx_grid.datasets.base import PART, DatasetReader
 from bmx_grid.datasets.columns import SHOWN, listed
-from bmx_grid.datasets.lines import check_aligned, read_lines
-from bmx_grid.datasets.score_files import ScoreFile, read_blocks
+from bmx_grid.datasets.imported_files import ImportedFile, read_blocks
+from bmx_grid.datasets.lines import check_aligned, read_crlf_lines
 from bmx_grid.errors import ConfigError, DataError, DataMissingError, close_match, unknown
 from bmx_grid.identity import identity, runtime
 from bmx_grid.judgements import Judgements
@@ -87,22 +87,22 @@ class MtMetricsEval(DatasetReader):
             if not (root / "sources" / f"{pair}.txt").is_file():
                 known = unknown("language pair", pair, self._found(root))
                 raise ConfigError(f"dataset.{self.name}.reference: {known} Correct it, or leave it out.")
-        sources = _lines(root / "sources" / f"{language_pair}.txt")
-        references = {
-            name: _lines(path)
-            for path in _files(root / "references", f"{language_pair}.*.txt")
-            if (name := path.name.removeprefix(f"{language_pair}.").removesuffix(".txt"))
+        texts = {
+            "sources": [root / "sources" / f"{language_pair}.txt"],
+            "references": _files(root / "references", f"{language_pair}.?*.txt"),
+            "outputs": _files(root / "system-outputs" / language_pair, "*.txt"),
         }
-        outputs = {path.stem: _lines(path) for path in _files(root / "system-outputs" / language_pair, "*.txt")}
-        if not outputs:
+        if not texts["outputs"]:
             raise DataMissingError(f"{root / 'system-outputs' / language_pair}: there are no outputs, as SYSTEM.txt.")
-        aligned = {f"{root}/sources/{language_pair}.txt": sources}
-        aligned |= {f"{root}/references/{language_pair}.{name}.txt": lines for name, lines in references.items()}
-        aligned |= {f"{root}/system-outputs/{language_pair}/{name}.txt": lines for name, lines in outputs.items()}
-        documents = _documents(root / "documents" / f"{language_pair}.docs")
-        if documents:
-            aligned[f"{root}/documents/{language_pair}.docs"] = documents
-        check_aligned(aligned)
+        lines = {path: read_crlf_lines(path) for paths in texts.values() for path in paths}
+        sources = lines[texts["sources"][0]]
+        references = {path.stem.removeprefix(f"{language_pair}."): lines[path] for path in texts["references"]}
+        outputs = {path.stem: lines[path] for path in texts["outputs"]}
+        docs = root / "documents" / f"{language_pair}.docs"
+        documents = _documents(docs)
+        check_aligned(
+            {**{str(path): own for path, own in lines.items()}, **({str(docs): documents} if documents else {})}
+        )
         standard = self._reference(language_pair, references)
         systems = self._systems(root, language_pair, references, standard)
         places = [
@@ -113,13 +113,15 @@ class MtMetricsEval(DatasetReader):
                 str(line + 1),
                 outputs[system][line],
                 sources[line],
-                None if standard is None else _text(references[standard][line]),
+                None
+                if standard is None or references[standard][line] == NO_TRANSLATION
+                else references[standard][line],
                 system,
                 documents[line] if documents else None,
                 tuple(
-                    lines[line]
-                    for name, lines in references.items()
-                    if name not in (standard, system) and lines[line] != NO_TRANSLATION
+                    own[line]
+                    for name, own in references.items()
+                    if name not in (standard, system) and own[line] != NO_TRANSLATION
                 ),
             )
             for system, line in places
@@ -237,19 +239,19 @@ class MtMetricsEval(DatasetReader):
         """The human scores of segments and systems by name, the primary one first."""
         by_segment: dict[str, Floats] = {}
         by_system: dict[str, dict[str, float]] = {}
+        count = len(next(iter(outputs.values())))
         for path in _files(folder, f"{language_pair}.*.score"):
             name, _, level = path.name.removeprefix(f"{language_pair}.").removesuffix(".score").rpartition(".")
             if not name:
                 raise DataError(f"{path}: the name is not of the form {language_pair}.NAME.LEVEL.score; rename it.")
             if level == "seg":
-                lines = len(next(iter(outputs.values())))
-                blocks = _blocks(read_blocks(path), outputs, lines)
-                nothing = [float("nan")] * lines
-                by_segment[name] = np.array([blocks.get(system, nothing)[line] for system, line in places])
+                blocks = _blocks(read_blocks(path), outputs, count)
+                scores = [blocks[system][line] if system in blocks else np.nan for system, line in places]
+                by_segment[name] = np.array(scores, dtype=np.float64)
             elif level == "sys":
                 blocks = _blocks(read_blocks(path), outputs, 1)
-                of_systems = {system: blocks[system][0] for system in systems if system in blocks}
-                by_system[name] = {system: score for system, score in of_systems.items() if np.isfinite(score)}
+                rated = [system for system in systems if system in blocks and np.isfinite(blocks[system][0])]
+                by_system[name] = {system: blocks[system][0] for system in rated}
         names = {*by_segment, *by_system}
         if not names:
             raise DataMissingError(
@@ -273,10 +275,6 @@ def _files(folder: Path, pattern: str) -> list[Path]:
     return sorted(path for path in folder.glob(pattern) if path.is_file() and not path.name.startswith("."))
 
 
-def _lines(path: Path) -> list[str]:
-    return [line.removesuffix("\r") for line in read_lines(path)]
-
-
 def _text(line: str) -> str | None:
     return None if line == NO_TRANSLATION else line
 
@@ -286,7 +284,7 @@ def _documents(path: Path) -> list[str]:
     if not path.is_file():
         return []
     found = []
-    for row, line in enumerate(_lines(path), start=1):
+    for row, line in enumerate(read_crlf_lines(path), start=1):
         fields = line.split()
         if len(fields) != 2:
             raise DataError(f"{path}, line {row}: expected a domain and a document, got {line[:80]!r}.")
@@ -294,11 +292,11 @@ def _documents(path: Path) -> list[str]:
     return found
 
 
-def _blocks(file: ScoreFile, outputs: Iterable[str], size: int) -> dict[str, list[float]]:
+def _blocks(file: ImportedFile, outputs: Iterable[str], size: int) -> dict[str, list[float]]:
     """System -> its scores. Raises DataError for a system without outputs, or with another number of scores."""
     known = list(outputs)
     found: dict[str, list[float]] = {}
-    for row, (system, score) in enumerate(zip(file.systems or (), file.scores, strict=True)):
+    for row, (system, score) in enumerate(zip(file.systems or (), file.values, strict=True)):
         if system not in found and system not in known:
             raise DataError(
                 f"{file.where(row)}: no outputs of the system {system[:60]!r}{close_match(system, known)}; correct the "

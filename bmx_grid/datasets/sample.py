@@ -11,16 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
-
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.lines import parse_score, read_lines, split_row
-from bmx_grid.errors import DataError
-from bmx_grid.judgements import Judgements
-from bmx_grid.segments import Segment, SegmentSet
+from bmx_grid.datasets.tabular import Tabular
+from bmx_grid.segments import SegmentSet
 
 FILE = Path(__file__).with_name("sample.tsv")
-HEADER = ["language_pair", "id", "system", "source", "reference", "hypothesis", "score"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,14 +30,4 @@ class Sample(DatasetReader):
     def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The segments of one pair in file order; `data_dir` is not looked at."""
         self.check_pair(language_pair)
-        lines = read_lines(FILE)
-        if not lines or lines[0].split("\t") != HEADER:
-            raise DataError(f"{FILE}, line 1: expected the columns {', '.join(HEADER)}; install the package again.")
-        segments, scores = [], []
-        for row, line in enumerate(lines[1:], start=2):
-            pair, name, system, source, reference, hypothesis, score = split_row(line, len(HEADER), str(FILE), row)
-            if pair == language_pair:
-                segments.append(Segment(name, hypothesis, source, reference, system))
-                scores.append(parse_score(score, str(FILE), row))
-        judgements = Judgements({"score": np.array(scores, dtype=np.float64)})
-        return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(FILE))
+        return Tabular(name=self.name, path=str(FILE)).read(data_dir, language_pair)

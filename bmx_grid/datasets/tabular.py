@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.columns import ROLES, SEVERAL, assign, proposal
-from bmx_grid.datasets.numbers import parse_number
-from bmx_grid.datasets.table import Table
-from bmx_grid.datasets.tables import open_table
+from bmx_grid.datasets.lines import parse_number
+from bmx_grid.datasets.tables import MAX_BYTES, Table, open_table
 from bmx_grid.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.identity import IDENTITY, identity, runtime
 from bmx_grid.judgements import Judgements
 from bmx_grid.segments import Segment, SegmentSet, check_name
 
 UNRATED = "leave it empty for an unrated segment"
-MAX_BYTES = 500_000_000
+OPTIONAL = ("system", "document")  # roles whose texts may be empty
+Columns = Mapping[str, str | tuple[str, ...] | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,58 +44,44 @@ class Tabular(DatasetReader):
     """
 
     path: str | None = runtime(None)
-    columns: Mapping[str, str | tuple[str, ...] | None] = field(default_factory=dict, metadata={"role": IDENTITY})
+    columns: Columns = field(default_factory=dict, metadata={"role": IDENTITY})
     separator: str | None = identity(None)
     max_bytes: int = runtime(MAX_BYTES)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for role in self.columns:
+        for role, names in self.columns.items():
+            key = f"dataset.{self.name}.columns.{role}"
             if role not in ROLES:
                 raise ConfigError(f"dataset.{self.name}.columns: " + unknown("role", role, ROLES))
-            self._check_list(role, self.columns[role])
+            if names is None or isinstance(names, str):
+                continue
+            if role not in SEVERAL:
+                raise ConfigError(f"{key} lists {len(names)} columns; only {' and '.join(SEVERAL)} may have several.")
+            if not names or len(set(names)) < len(names):
+                raise ConfigError(f"{key} is [{', '.join(names)}]; name one or more columns, each once.")
         if self.separator is not None and (len(self.separator) != 1 or self.separator in '\r\n" '):
             raise ConfigError(f"dataset.{self.name}.separator is {self.separator!r}; give one character, such as ';'.")
         if self.max_bytes < 1:
             raise ConfigError(f"dataset.{self.name}.max_bytes is {self.max_bytes}; give a number of bytes from 1.")
         object.__setattr__(self, "columns", dict(self.columns))
 
-    def _check_list(self, role: str, names: str | tuple[str, ...] | None) -> None:
-        """Raise ConfigError for an empty list, a name that occurs twice, or a list for a role of one column."""
-        key = f"dataset.{self.name}.columns.{role}"
-        if names is None or isinstance(names, str):
-            return
-        if role not in SEVERAL:
-            raise ConfigError(f"{key} lists {len(names)} columns; only {' and '.join(SEVERAL)} may have several.")
-        if not names or len(set(names)) < len(names):
-            raise ConfigError(f"{key} is [{', '.join(names)}]; name one or more columns, each once.")
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the rows that were read: another process reads its own."""
-        return {name: value for name, value in vars(self).items() if name != "_read"}
-
     def pairs(self, data_dir: Path) -> tuple[str, ...]:
         """The pairs given, or else those of the file in order of appearance.
 
         Raises ConfigError when the file does not say its pair and none, or several, are given.
         """
-        rows = self._rows()
-        return self.language_pairs or tuple(rows.by_pair)
+        by_pair = self._rows().by_pair
+        return self.language_pairs or tuple(by_pair)
 
     def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The rows of one language pair in file order."""
-        rows = self._rows()
-        pairs = self.pairs(data_dir)
+        rows, pairs = self._rows(), self.pairs(data_dir)
         if language_pair not in pairs:
             raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", language_pair, pairs))
         kept = rows.by_pair[language_pair]
-        segments = rows.segments(kept)
-        judgements = Judgements({name: rows.scores(name, kept) for name in rows.score_names})
-        found = SegmentSet(self.name, language_pair, segments, judgements, str(rows.path))
-        rows.unread.discard(language_pair)
-        if not rows.unread & set(pairs):
-            vars(self).pop("_read", None)  # the segments hold the texts now
-        return found
+        judgements = Judgements({name: values[kept] for name, values in rows.scores.items()})
+        return SegmentSet(self.name, language_pair, rows.segments(kept), judgements, str(rows.table.path))
 
     def _rows(self) -> _Rows:
         """The file's rows: parsed once for all language pairs, and again when the file has changed."""
@@ -111,106 +99,123 @@ class Tabular(DatasetReader):
             state = path.stat()
         except (OSError, ValueError, RuntimeError) as error:  # too long, a NUL, no home folder
             raise DataMissingError(f"dataset.{self.name}.path: {self.path[:200]!r} names no file ({error}).") from error
-        version = (str(path), state.st_mtime_ns, state.st_size, state.st_ino)
-        read: tuple[object, _Rows] | None = vars(self).get("_read")
-        if read is None or read[0] != version:
-            reader = f"dataset.{self.name}"
-            table = open_table(path, self.max_bytes, self.separator, reader)
-            read = (version, _Rows(table, self.columns, self.language_pairs, reader))
-            object.__setattr__(self, "_read", read)
-        return read[1]
+        columns = tuple((role, names if isinstance(names, str) else tuple(names)) for role, names in self._named())
+        version = (state.st_mtime_ns, state.st_size, state.st_ino)
+        key = f"dataset.{self.name}"
+        return _read_rows(path, version, columns, self.language_pairs, self.separator, self.max_bytes, key)
+
+    def _named(self) -> list[tuple[str, Any]]:
+        return [(role, names) for role, names in self.columns.items() if names is not None]
+
+
+@lru_cache(maxsize=1)  # every language pair asks for the file
+def _read_rows(
+    path: Path,
+    version: tuple[int, ...],
+    columns: tuple[tuple[str, str | tuple[str, ...]], ...],
+    pairs: tuple[str, ...],
+    separator: str | None,
+    max_bytes: int,
+    key: str,
+) -> _Rows:
+    return _Rows(open_table(path, max_bytes, separator, key), dict(columns), pairs, key)
 
 
 class _Rows:
     """The columns of a file that play a role, and the rows of each language pair.
 
-    by_pair: language pair -> its row numbers from 0, in order of appearance. unread: pairs not read yet.
+    scores: name -> float64 of all rows. by_pair: language pair -> its row numbers from 0, in order of appearance.
     """
 
-    def __init__(
-        self, table: Table, given: Mapping[str, str | tuple[str, ...] | None], pairs: Sequence[str], reader: str
-    ) -> None:
-        self.path, self._place, self._names, self._reader = table.path, table.place, table.names, reader
-        self._roles = assign(table.names, given, str(table.path), reader, pair_known=len(pairs) == 1)
-        self.score_names = self._roles["score"]
-        further = self._roles.get("reference", ())[1:]
-        count = len(table)
+    def __init__(self, table: Table, given: Columns, pairs: Sequence[str], key: str) -> None:
+        self.table, self._key = table, key
+        self._roles = assign(table.names, given, str(table.path), key, pair_known=len(pairs) == 1)
         columns = table.take(dict.fromkeys(name for names in self._roles.values() for name in names))
-        self._scores = {name: columns[name] for name in self.score_names}
-        self._texts = {
-            role: _texts(columns[names[0]], names[0], table, optional=role in ("system", "document"))
-            for role, names in self._roles.items()
-            if role != "score"
-        }
+        names = {role: named[0] for role, named in self._roles.items() if role != "score"}
+        self._texts = {role: _texts(columns[name], name, table, role in OPTIONAL) for role, name in names.items()}
+        further = self._roles.get("reference", ())[1:]
         self._references = [_texts(columns[name], name, table, optional=True) for name in further]
-        self.by_pair = self._grouped(count, pairs)
-        self.unread = set(self.by_pair)
+        self.by_pair = self._grouped(pairs)
+        used = sorted(row for pair in pairs or self.by_pair for row in self.by_pair[pair])
+        self.scores = {name: _scores(columns[name], name, table, used) for name in self._roles["score"]}
+        for name, values in self.scores.items():
+            if len(self.scores) > 1 and np.isnan(values).all():
+                raise DataError(
+                    f"{table.path}: the column '{name}' holds no score in any row; leave it out of {key}.columns.score."
+                )
 
-    def _grouped(self, count: int, pairs: Sequence[str]) -> dict[str, list[int]]:
+    def _grouped(self, pairs: Sequence[str]) -> dict[str, list[int]]:
         if "language_pair" not in self._texts:
             if len(pairs) != 1:
                 raise ConfigError(
-                    f"{self.path} has no language_pair column: say which pair the file is of "
-                    f"({self._reader}.language_pairs=[de-en]), or which column names it "
-                    f"({self._reader}.columns.language_pair=NAME)." + self._proposed("language_pair")
+                    f"{self.table.path} has no language_pair column: say which pair the file is of "
+                    f"({self._key}.language_pairs=[de-en]), or which column names it "
+                    f"({self._key}.columns.language_pair=NAME)." + self._proposed("language_pair")
                 )
-            return {pairs[0]: list(range(count))}
-        found: dict[str, list[int]] = {}
+            return {pairs[0]: list(range(len(self.table)))}
+        by_pair: dict[str, list[int]] = {}
         for row, pair in enumerate(self._texts.pop("language_pair")):
-            if pair not in found:
-                check_name("language pair", str(pair), f"{self.path}, {self._place(row)}")
-            found.setdefault(str(pair), []).append(row)
+            if pair not in by_pair:
+                check_name("language pair", str(pair), self.table.where(row))
+            by_pair.setdefault(str(pair), []).append(row)
         for pair in pairs:
-            if pair not in found:
-                raise ConfigError(f"{self.path}: " + unknown("language pair", pair, found))
-        return found
+            if pair not in by_pair:
+                raise ConfigError(f"{self.table.path}: " + unknown("language pair", pair, by_pair))
+        return by_pair
 
     def segments(self, rows: Sequence[int]) -> tuple[Segment, ...]:
         """The segments of these rows. Raises DataError naming both rows of a repeated (id, system)."""
-        found, seen = [], dict[tuple[str, str | None], int]()
+        segments, seen = [], dict[tuple[str, str | None], int]()
         for row in rows:
             values = {role: texts[row] for role, texts in self._texts.items()}
             further = tuple(texts[row] for texts in self._references if texts[row] is not None)
             segment = Segment(**{"id": str(row + 1), **values}, further_references=further)
             first = seen.setdefault((segment.id, segment.system), row)
             if first != row:
-                way_out = "give every segment of a language pair an id of its own" + (
-                    ", or one per system" if "system" in values else ", or name the column of the systems"
-                )
+                systems = "name the column of the systems" if "system" not in values else "one per system"
                 raise DataError(
-                    f"{self.path}, {self._place(row)}: '{segment.name[:60]}' was already used in {self._place(first)}; "
-                    f"{way_out}, or leave the column out.{self._proposed('system')}"
+                    f"{self.table.where(row)}: '{segment.name[:60]}' was already used in {self.table.place(first)}; "
+                    f"give every segment of a language pair an id of its own, or {systems}, or leave the column out."
+                    + self._proposed("system")
                 )
-            found.append(segment)
-        return tuple(found)
-
-    def scores(self, name: str, rows: Sequence[int]) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """float64, the human scores of these rows in a column; NaN for unrated segments."""
-        what, values = f"the score in column '{name}'", self._scores[name]
-        found = [parse_number(values[row], f"{self.path}, {self._place(row)}", what, UNRATED) for row in rows]
-        return np.array(found, dtype=np.float64)
+            segments.append(segment)
+        return tuple(segments)
 
     def _proposed(self, role: str) -> str:
-        proposed = proposal(self._names, self._roles, self._reader, [role])
+        proposed = proposal(self.table.names, self._roles, self._key, [role])
         return f" {proposed}" if proposed else ""
 
 
-def _texts(values: list[Any], name: str, table: Table, *, optional: bool) -> list[Any]:
+def _scores(values: Sequence[Any], name: str, table: Table, rows: Sequence[int]) -> NDArray[np.float64]:
+    """float64, the human scores of a column; NaN for unrated segments, and for rows that are not used."""
+    scores = np.full(len(values), np.nan)
+    for row in rows:
+        scores[row] = parse_number(values[row], table.where(row), f"the score in column '{name}'", UNRATED)
+    return scores
+
+
+def _texts(values: Sequence[Any], name: str, table: Table, optional: bool) -> list[Any]:
     """The texts of a column, whole numbers (ids, say) as they are written; None for what is optional and empty."""
     texts = list(values)
-    for index, value in enumerate(values):
+    for row, value in enumerate(values):
         if optional and (value is None or value == ""):
-            texts[index] = None
+            texts[row] = None
         elif isinstance(value, int) and not isinstance(value, bool):
-            texts[index] = str(value)
+            texts[row] = str(value)
         elif not isinstance(value, str):
             raise DataError(
-                f"{table.path}, {table.place(index)}: the column '{name}' holds {str(value)[:60]!r}, not text; "
-                "write a text (it may be empty)."
+                f"{table.where(row)}: the column '{name}' holds {str(value)[:60]!r} ({_kind(value)}), not text; write "
+                "a text between quotation marks (it may be empty)."
             )
         elif not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
             raise DataError(
-                f"{table.path}, {table.place(index)}: the column '{name}' holds half of a character (a lone surrogate) "
+                f"{table.where(row)}: the column '{name}' holds half of a character (a lone surrogate) "
                 f"in {value[:60]!r}; write the whole character, or take it out."
             )
     return texts
+
+
+def _kind(value: object) -> str:
+    """What JSON calls the kind of a value."""
+    kinds = {bool: "a truth value", float: "a number with decimals", list: "a list", dict: "an object"}
+    return kinds.get(type(value), "nothing" if value is None else type(value).__name__)

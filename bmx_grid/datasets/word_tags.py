@@ -1,10 +1,4 @@
-"""Word-level truth of Eval4NLP 2021 and MLQE-PE: a published tag for each token of source and hypothesis.
-
-| data set | files | tags |
-|---|---|---|
-| Eval4NLP 2021 | test21.src-tags, test21.tgt-tags | 0 and 1, 1 is an error |
-| MLQE-PE 2020 | test20.source_tags, test20.tags | OK and BAD; 2n + 1 for n target words: gap, word, gap, …, gap |
-| MLQE-PE 2021 | task2_wordlevel_src.tags, task2_wordlevel_mt.tags | OK and BAD, one word per line |
+"""Published tags of words: OK and BAD, or 0 and 1 (1 is an error), a tag for each token of a text.
 
 Words are separated by any white space: some lines have several blanks, which the tags do not count.
 """
@@ -14,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bmx_grid.datasets.lines import check_aligned, read_archive, split_row
+from bmx_grid.datasets.lines import split_row
 from bmx_grid.errors import DataError
 from bmx_grid.wording import counted
 from bmx_grid.words.perturbation import Role
@@ -22,74 +16,21 @@ from bmx_grid.words.tags import Labels, Rows, WordTags
 
 OK_BAD: Mapping[str, bool] = {"OK": False, "BAD": True}
 ZERO_ONE: Mapping[str, bool] = {"0": False, "1": True}
-EVAL4NLP21 = ("test21.src", "test21.src-tags", "test21.mt", "test21.tgt-tags")
-TEST21_SIDES: Mapping[Role, tuple[str, str]] = {"source": ("src", "source"), "hypothesis": ("mt", "mt")}
 
 
-def eval4nlp21_tags(archive: Path) -> dict[Role, WordTags]:
-    """The tags of source and hypothesis of a pair's archive, in the order of its sentences.
+def tags_of_lines(texts: Sequence[str], tags: Sequence[str], where: str, known: Mapping[str, bool]) -> WordTags:
+    """The tags of N lines of words. where: the file of the tags; known: tag -> whether it is an error.
 
-    They were given by people. Raises DataError naming file, line and both counts where tags do not fit the words.
+    Raises DataError naming file, line and both counts where tags do not fit the words, or the place of another tag.
     """
-    return eval4nlp21_tags_of(read_archive(archive, EVAL4NLP21), archive)
-
-
-def eval4nlp21_tags_of(files: Mapping[str, Sequence[str]], archive: Path) -> dict[Role, WordTags]:
-    """The same from the lines of the archive's members EVAL4NLP21."""
-    names = EVAL4NLP21
-    where = {name: f"{archive}:{name}" for name in names}
-    check_aligned({where[name]: files[name] for name in names})
-    sides: tuple[tuple[Role, str, str], ...] = (("source", *names[:2]), ("hypothesis", *names[2:]))
-    return {
-        side: WordTags(
-            words, Labels.from_rows(fitting(words, rows_of_tags(files[tags], where[tags], ZERO_ONE), where[tags]))
-        )
-        for side, text, tags in sides
-        for words in [rows_of_words(files[text])]
-    }
-
-
-def mlqe_pe_test20_tags(archive: Path) -> dict[Role, WordTags]:
-    """The tags of source and hypothesis of a pair's post-editing archive of 2020; tags of gaps are not read.
-
-    They were derived from post-edits. Raises DataError as `eval4nlp21_tags`.
-    """
-    names = ("test20.src", "test20.source_tags", "test20.mt", "test20.tags")
-    files = read_archive(archive, names)
-    where = {name: f"{archive}:{name}" for name in names}
-    check_aligned({where[name]: files[name] for name in names})
-    sources, hypotheses = rows_of_words(files["test20.src"]), rows_of_words(files["test20.mt"])
-    of_source = rows_of_tags(files["test20.source_tags"], where["test20.source_tags"], OK_BAD)
-    of_both = rows_of_tags(files["test20.tags"], where["test20.tags"], OK_BAD)
-    for row, (words, tags) in enumerate(zip(hypotheses, of_both, strict=True), start=1):
-        if len(tags) != 2 * len(words) + 1:
+    words, labels = rows_of_words(texts), rows_of_tags(tags, where, known)
+    for row, (line, own) in enumerate(zip(words, labels, strict=True), start=1):
+        if len(line) != len(own):
             raise DataError(
-                f"{where['test20.tags']}, line {row}: {counted(len(tags), 'tag')} for {counted(len(words), 'word')} of "
-                f"test20.mt, expected 2n + 1 = {2 * len(words) + 1} (gap, word, gap, …); correct the line, or download "
-                "the archive again."
+                f"{where}, line {row}: {counted(len(own), 'tag')} for {counted(len(line), 'word')}; give one tag per "
+                "word, words being separated by blanks."
             )
-    fitted = fitting(sources, of_source, where["test20.source_tags"])
-    return {
-        "source": WordTags(sources, Labels.from_rows(fitted)),
-        "hypothesis": WordTags(hypotheses, Labels.from_rows(tags[1::2] for tags in of_both)),
-    }
-
-
-def mlqe_pe_test21_tags(archive: Path, language_pair: str) -> dict[Role, WordTags]:
-    """The tags of source and hypothesis of a pair's archive of 2021, whose words are those of `test21.tok`.
-
-    Raises DataError for a row of another language pair or side, words or sentences that are missing, doubled or out
-    of order, and words that are not those of the tokenised text.
-    """
-    found: dict[Role, WordTags] = {}
-    for side, (ending, column) in TEST21_SIDES.items():
-        text, tags = f"test21.tok.{ending}", f"task2_wordlevel_{ending}.tags"
-        files = read_archive(archive, (text, tags))
-        words = rows_of_words(files[text])
-        expected = (language_pair, "REFERENCE", column)
-        labels = listed_labels(files[tags], f"{archive}:{tags}", 1, words, f"{archive}:{text}", expected)
-        found[side] = WordTags(words, labels)
-    return found
+    return WordTags(words, Labels.from_rows(labels))
 
 
 def of_segments(tags: dict[Role, WordTags], count: int, tagged: Path, where: str) -> dict[Role, WordTags]:
@@ -110,29 +51,15 @@ def rows_of_words(lines: Sequence[str]) -> Rows:
 
 def rows_of_tags(lines: Sequence[str], where: str, known: Mapping[str, bool]) -> list[list[bool]]:
     """The tags of each line. Raises DataError naming file, line and place of a tag that is not known."""
-    found = []
     for row, line in enumerate(lines, start=1):
-        tags = line.split()
-        for place, tag in enumerate(tags, start=1):
+        for place, tag in enumerate(line.split(), start=1):
             if tag not in known:
                 raise DataError(f"{where}, line {row}, tag {place}: {_unknown_tag(tag, known)}")
-        found.append([known[tag] for tag in tags])
-    return found
+    return [[known[tag] for tag in line.split()] for line in lines]
 
 
 def _unknown_tag(tag: str, known: Mapping[str, bool]) -> str:
     return f"the tag {tag[:40]!r} is not {' or '.join(known)}; write one of them."
-
-
-def fitting(words: Rows, tags: Sequence[Sequence[bool]], where: str) -> Sequence[Sequence[bool]]:
-    """The tags, of which each line has as many as words. Raises DataError naming file, line and both counts."""
-    for row, (line, own) in enumerate(zip(words, tags, strict=True), start=1):
-        if len(line) != len(own):
-            raise DataError(
-                f"{where}, line {row}: {counted(len(own), 'tag')} for {counted(len(line), 'word')}; give one tag per "
-                "word, words being separated by blanks."
-            )
-    return tags
 
 
 def listed_labels(

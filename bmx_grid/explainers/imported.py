@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,17 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.datasets.error_spans import KEYS as SPAN_KEYS
-from bmx_grid.datasets.error_spans import read_error_spans, tags_of_spans
-from bmx_grid.datasets.lines import read_lines
-from bmx_grid.datasets.mlqe_glass_box import pair_of, read_sub_words, word_probabilities
-from bmx_grid.datasets.score_files import Reading
-from bmx_grid.datasets.score_matching import Matching, is_of_pair
-from bmx_grid.datasets.score_paths import PathPattern
-from bmx_grid.datasets.tabular import MAX_BYTES
-from bmx_grid.datasets.word_files import SIDES
-from bmx_grid.datasets.word_matching import Matched, as_scores, carried, own_words
-from bmx_grid.datasets.word_tables import ROLES, read_word_file
+from bmx_grid.datasets.imported_files import SIDES, WORD_ROLES, Reading, read_word_file
+from bmx_grid.datasets.imported_matching import Matched, Matching, carried, is_of_pair, own_words
+from bmx_grid.datasets.path_patterns import PathPattern
+from bmx_grid.datasets.sub_words import pair_of, read_sub_words, word_probabilities
+from bmx_grid.datasets.tables import MAX_BYTES
 from bmx_grid.errors import ConfigError, DataError, DataMissingError, ExplainError, unknown
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.identity import RUNTIME, identity, runtime
@@ -46,7 +39,7 @@ LISTED = 30  # segments named in a warning
 
 @dataclass(frozen=True, kw_only=True)
 class Imported(Explainer):
-    """Scores or labels of words, read from a file (`datasets.word_tables` says which layouts) and not computed.
+    """Scores or labels of words, read from a file (`datasets.imported_files` says which layouts) and not computed.
 
     They become attributions, low for a suspected error, of the words that are scored: both tokenisations are aligned
     by their characters, and what has no counterpart is left out, counted and named.
@@ -56,8 +49,8 @@ class Imported(Explainer):
         many explainers as there are names in its place, each of them for the imported metric of its own name only
         (and for any metric that scores texts).
     files: in place of file, explainer -> path: several under names of their own, each for every metric.
-    columns: of a table, role (scores, labels, words, id, system, side, language_pair) -> column; null is the column of
-        that name.
+    columns: of a table, role (scores, labels, error_spans, words, id, system, side, language_pair) -> column; null is
+        the column of that name.
     language_pairs, extra, separator, max_bytes: as for the metric `imported`.
     errors_are: whether a low or a high value is a suspected error; "auto" as the layout says. Labels say it themselves.
     tokens: what becomes of the values of several words of the file that make up one scored word.
@@ -85,8 +78,8 @@ class Imported(Explainer):
 
     def __post_init__(self) -> None:
         for role in self.columns:
-            if role not in ROLES:
-                raise ConfigError(f"{KEY}.columns: " + unknown("role", role, ROLES))
+            if role not in WORD_ROLES:
+                raise ConfigError(f"{KEY}.columns: " + unknown("role", role, WORD_ROLES))
         if self.file is not None and self.files:
             raise ConfigError(
                 f"{KEY}: both file and files are given; name one explanation with file, or several with files."
@@ -179,10 +172,8 @@ class Imported(Explainer):
         role = side or ("source" if path.name.lower().startswith("source.") else "hypothesis")
         if path.name.lower().endswith(".tar.gz"):
             return {"hypothesis": self._of_sub_words(path, segments, words)}
-        if _holds_spans(path):
-            return {role: self._of_spans(path, role, segments, words)}
         file = read_word_file(path, Reading(KEY, self.columns, self.separator, self.max_bytes))
-        known = is_of_pair(as_scores(file, role), pattern, self.language_pairs, segments.language_pair, KEY)
+        known = is_of_pair(file, pattern, self.language_pairs, segments.language_pair, KEY)
         how = Matching(KEY, known, self.extra == "ignore")
         roles = (role,) if file.sides is None else [one for one in TEXTS if one in file.sides]
         low = file.low_is_error if self.errors_are == "auto" or file.are_labels else self.errors_are == "low"
@@ -193,16 +184,6 @@ class Imported(Explainer):
             own, refused = own_words(file, one, segments, scored, how, low)
             found[one] = carried(own, scored, refused, self.tokens, names, str(path))
         return found
-
-    def _of_spans(self, path: Path, role: Role, segments: SegmentSet, words: PairWords) -> Matched:
-        texts = dict(zip([(one.id, one.system) for one in segments.segments], segments.texts(role), strict=True))
-        spans = read_error_spans(path, texts, segments.all_ids)
-        scored = scored_words(segments, role, words)
-        found = tags_of_spans(list(texts.values()), list(spans.values()), scored)
-        sign = -1.0 if self.errors_are == "high" else 1.0
-        values = Ragged(sign * found.scores.values + 0.0, found.scores.offsets)
-        names = [one.name for one in segments.segments]
-        return carried(WordScores(scored, values, False), scored, {}, self.tokens, names, str(path))
 
     def _of_sub_words(self, path: Path, segments: SegmentSet, words: PairWords) -> Matched:
         pair = pair_of(path)
@@ -243,21 +224,6 @@ class Imported(Explainer):
 def scored_words(segments: SegmentSet, role: Role, words: PairWords) -> Rows:
     """The words of the texts of a role as they are scored."""
     return tuple(words.words(role, text) for text in segments.texts(role))
-
-
-def _holds_spans(path: Path) -> bool:
-    """Whether a JSON file holds spans of characters: one document, or lines whose first has a list of them."""
-    name = path.name.lower()
-    if name.endswith(".json"):
-        return True
-    if not name.endswith(".jsonl"):
-        return False
-    first = next((line for line in read_lines(path) if line.strip()), "")
-    try:
-        parsed = json.loads(first)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(parsed, dict) and any(key in parsed for key in SPAN_KEYS)
 
 
 def _warn_of_refused(found: Mapping[Role, Matched], segments: SegmentSet, where: str) -> None:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 
-from bmx_grid.datasets.score_files import ROLES, Reading, ScoreFile, read_score_file
-from bmx_grid.datasets.score_matching import Matching, is_of_pair, segment_scores, system_scores
-from bmx_grid.datasets.score_paths import PathPattern
-from bmx_grid.datasets.tabular import MAX_BYTES
+from bmx_grid.datasets.imported_files import SCORE_ROLES, ImportedFile, Reading, read_score_file
+from bmx_grid.datasets.imported_matching import Matching, is_of_pair, segment_scores, system_scores
+from bmx_grid.datasets.path_patterns import PathPattern
+from bmx_grid.datasets.tables import MAX_BYTES
 from bmx_grid.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.identity import RUNTIME, digest, identity, runtime
 from bmx_grid.metrics.base import GivenScores, Metric
@@ -29,7 +29,7 @@ KEY = "metric.imported"
 
 @dataclass(frozen=True, kw_only=True)
 class Imported(Metric):
-    """Scores of segments, of systems, or of both, read from a file (`score_files` says which layouts).
+    """Scores of segments, of systems, or of both, read from a file (`datasets.imported_files` says which layouts).
 
     file: the path, seen from where the command runs. {language_pair} and {dataset} stand for the names of what is
         evaluated; with {metric} the option stands for as many metrics as there are names in its place; {level} is seg
@@ -60,8 +60,8 @@ class Imported(Metric):
 
     def __post_init__(self) -> None:
         for role in self.columns:
-            if role not in ROLES:
-                raise ConfigError(f"{KEY}.columns: " + unknown("role", role, ROLES))
+            if role not in SCORE_ROLES:
+                raise ConfigError(f"{KEY}.columns: " + unknown("role", role, SCORE_ROLES))
         if self.file is not None and self.files:
             raise ConfigError(
                 f"{KEY}: both file and files are given; name one metric with file, or several with files."
@@ -121,7 +121,7 @@ class Imported(Metric):
             file = _read(path, self.name, self._reading())
             one_pair = is_of_pair(file, pattern, self.language_pairs, pair, KEY)
             how = Matching(KEY, one_pair, self.extra == "ignore")
-            if file.level == "system":
+            if file.of_systems:
                 by_system = system_scores(file, segments, how)
             else:
                 by_segment = segment_scores(file, segments, how)
@@ -145,7 +145,7 @@ class Imported(Metric):
         return PathPattern(self.file, f"{KEY}.file")
 
 
-def _warn_of_missing(file: ScoreFile, scores: np.ndarray[Any, np.dtype[np.float64]]) -> None:
+def _warn_of_missing(file: ImportedFile, scores: np.ndarray[Any, np.dtype[np.float64]]) -> None:
     missing = int(np.isnan(scores).sum())
     if missing:
         warnings.warn(
@@ -154,7 +154,7 @@ def _warn_of_missing(file: ScoreFile, scores: np.ndarray[Any, np.dtype[np.float6
         )
 
 
-def _read(path: Path, metric: str, reading: Reading) -> ScoreFile:
+def _read(path: Path, metric: str, reading: Reading) -> ImportedFile:
     try:
         state = path.stat()
     except OSError as error:
@@ -172,5 +172,5 @@ def _read_once(
     columns: tuple[tuple[str, str | None], ...],
     separator: str | None,
     max_bytes: int,
-) -> ScoreFile:
+) -> ImportedFile:
     return read_score_file(path, metric, Reading(KEY, dict(columns), separator, max_bytes))

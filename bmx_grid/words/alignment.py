@@ -14,7 +14,7 @@ import html
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal, get_args
@@ -60,21 +60,6 @@ class Alignment:
     def exact(self) -> bool:
         """Whether both sides have the same characters."""
         return self.differing == 0 and self.replaced == 0
-
-    def swapped(self) -> Alignment:
-        """The same links from words to tokens."""
-        order = np.lexsort((self.token, self.word))
-        return Alignment(
-            token=self.word[order],
-            word=self.token[order],
-            shared=self.shared[order],
-            tokens=self.words,
-            words=self.tokens,
-            tokens_without=self.words_without,
-            words_without=self.tokens_without,
-            differing=self.differing,
-            replaced=self.replaced,
-        )
 
 
 def align(tokens: Sequence[str], words: Sequence[str]) -> Alignment:
@@ -154,12 +139,10 @@ def carry_labels(alignment: Alignment, bad: NDArray[np.bool_]) -> tuple[NDArray[
     Returns bool[n] labels and bool[n] whether a word's label is known: it is linked to a token.
     Raises ValueError for another number of labels than of tokens.
     """
-    _check(alignment, len(bad))
-    known = np.zeros(alignment.words, dtype=np.bool_)
-    known[alignment.word] = True
-    found = np.zeros(alignment.words, dtype=np.bool_)
-    found[alignment.word[np.asarray(bad, dtype=np.bool_)[alignment.token]]] = True
-    return found, known
+    known = _known(alignment, len(bad))
+    labels = np.zeros(alignment.words, dtype=np.bool_)
+    labels[alignment.word[np.asarray(bad, dtype=np.bool_)[alignment.token]]] = True
+    return labels, known
 
 
 def carry_scores(alignment: Alignment, scores: Floats, how: How = "mean") -> Floats:
@@ -169,29 +152,29 @@ def carry_scores(alignment: Alignment, scores: Floats, how: How = "mean") -> Flo
     token that is divided between several words gives each of them its whole score.
     Raises ValueError for another number of scores than of tokens, ConfigError for an unknown way.
     """
-    _check(alignment, len(scores))
+    known = _known(alignment, len(scores))
     if how not in get_args(How):
         raise ConfigError("scores of several tokens: " + unknown("way", how, get_args(How)))
-    found = np.full(alignment.words, np.nan)
-    known = np.zeros(alignment.words, dtype=np.bool_)
-    known[alignment.word] = True
     values = np.asarray(scores, dtype=np.float64)[alignment.token]
     if how in ("min", "max"):
-        start = np.inf if how == "min" else -np.inf
-        reached = np.full(alignment.words, start)
-        (np.minimum if how == "min" else np.maximum).at(reached, alignment.word, values)
-        found[known] = reached[known]
-        return found
-    weights = alignment.shared.astype(np.float64) if how == "mean" else np.ones(len(values))
-    total = np.bincount(alignment.word, weights * values, minlength=alignment.words)
-    share = np.bincount(alignment.word, weights, minlength=alignment.words) if how == "mean" else np.ones(len(total))
-    found[known] = total[known] / share[known]
-    return found
+        carried = np.full(alignment.words, np.inf if how == "min" else -np.inf)
+        (np.minimum if how == "min" else np.maximum).at(carried, alignment.word, values)
+    else:
+        weights = alignment.shared.astype(np.float64) if how == "mean" else np.ones(len(values))
+        carried = np.bincount(alignment.word, weights * values, minlength=alignment.words).astype(np.float64)
+        if how == "mean":
+            carried[known] /= np.bincount(alignment.word, weights, minlength=alignment.words)[known]
+    carried[~known] = np.nan
+    return carried
 
 
-def _check(alignment: Alignment, count: int) -> None:
+def _known(alignment: Alignment, count: int) -> NDArray[np.bool_]:
+    """bool[n] whether a word is linked to a token. Raises ValueError unless there are `count` tokens."""
     if count != alignment.tokens:
         raise ValueError(f"{count} values for {alignment.tokens} tokens")
+    known = np.zeros(alignment.words, dtype=np.bool_)
+    known[alignment.word] = True
+    return known
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,11 +220,3 @@ def carry_tags(tags: WordTags, words: Sequence[Sequence[str]]) -> Carried:
         untagged=untagged,
         differing=tuple(row for row, one in enumerate(alignments) if not one.exact),
     )
-
-
-def carry_back(alignments: Iterable[Alignment], attributions: Ragged, how: How = "mean") -> Ragged:
-    """Attributions of scored words as scores of the tokens that the tags belong to; NaN for tokens linked to none.
-
-    alignments: of the N texts, from tokens to words.
-    """
-    return Ragged.from_rows(carry_scores(one.swapped(), attributions[row], how) for row, one in enumerate(alignments))

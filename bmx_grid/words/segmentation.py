@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -40,53 +39,36 @@ class Segmented:
 
 
 @dataclass(frozen=True)
-class Segmentation(ABC):
-    """A rule for words. name: of the option; engine: what applies it, with its version where that changes results."""
+class Segmentation:
+    """A rule for words. name: of the option; engine: what applies it, with its version where that changes results.
+
+    pieces: divides a text into segments that join to it again, blanks among them; punctuation marks are words of their
+    own, white space is none. None: words are separated by single spaces, as in the paper (`text.split_words`), and runs
+    of spaces give empty words.
+    """
 
     name: str
     engine: str
+    pieces: Callable[[str], Iterable[str]] | None = None
 
-    @abstractmethod
     def segment(self, text: str) -> Segmented:
         """Words and gaps of a text; the empty text has no words and one empty gap."""
-
-    def fingerprint(self) -> dict[str, str]:
-        """Name and engine."""
-        return {"words": self.name, "engine": self.engine}
-
-
-class Whitespace(Segmentation):
-    """Words are separated by single spaces, as in the paper (`text.split_words`): runs of spaces give empty words."""
-
-    def __init__(self) -> None:
-        super().__init__("whitespace", "single spaces")
-
-    def segment(self, text: str) -> Segmented:
-        words = split_words(text)
-        return Segmented(words, ("", *[" "] * (len(words) - 1), "") if words else ("",))
-
-
-class UnicodeWords(Segmentation):
-    """Words by Unicode rules; punctuation marks are words of their own, white space is none.
-
-    pieces: divides a text into segments that join to it again, blanks among them.
-    """
-
-    def __init__(self, engine: str, pieces: Callable[[str], Iterable[str]]) -> None:
-        super().__init__("unicode", engine)
-        object.__setattr__(self, "_pieces", pieces)
-
-    def segment(self, text: str) -> Segmented:
+        if self.pieces is None:
+            split = split_words(text)
+            return Segmented(split, ("", *[" "] * (len(split) - 1), "") if split else ("",))
         words: list[str] = []
         gaps = [""]
-        pieces: Callable[[str], Iterable[str]] = self._pieces  # type: ignore[attr-defined]
-        for piece in pieces(text):
+        for piece in self.pieces(text):
             if BLANK.sub("", piece):
                 words.append(piece)
                 gaps.append("")
             else:
                 gaps[-1] += piece
         return Segmented(tuple(words), tuple(gaps))
+
+    def fingerprint(self) -> dict[str, str]:
+        """Name and engine."""
+        return {"words": self.name, "engine": self.engine}
 
 
 def segmentation(name: Name = "whitespace", language: str = "", engine: Engine = "auto") -> Segmentation:
@@ -103,7 +85,7 @@ def segmentation(name: Name = "whitespace", language: str = "", engine: Engine =
     if engine not in get_args(Engine):
         raise ConfigError("words: " + unknown("engine", engine, get_args(Engine)))
     if name == "whitespace":
-        return Whitespace()
+        return Segmentation(name, "single spaces")
     if engine == "characters":
         return _characters()
     try:
@@ -119,8 +101,8 @@ def _icu(language: str) -> Segmentation:
 
     locale = language or "root"
     # Iterated: `segments()` counts UTF-16 units, not characters.
-    return UnicodeWords(
-        f"icu4py {importlib.metadata.version('icu4py')} ({locale})", lambda text: WordBreaker(text, locale)
+    return Segmentation(
+        "unicode", f"icu4py {importlib.metadata.version('icu4py')} ({locale})", lambda text: WordBreaker(text, locale)
     )
 
 
@@ -128,7 +110,7 @@ def _characters() -> Segmentation:
     import regex
 
     boundary = regex.compile(r"\b", regex.WORD | regex.V1)  # by Annex 29; scripts without spaces break everywhere
-    return UnicodeWords(f"characters (regex {importlib.metadata.version('regex')})", boundary.split)
+    return Segmentation("unicode", f"characters (regex {importlib.metadata.version('regex')})", boundary.split)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,9 @@ import re
 from collections.abc import Sequence
 
 # White space, and characters without width that stand between words. The joiners U+200C and U+200D are spelling.
-BLANK = re.compile("[\\s\u200b\u2060\ufeff]")
+ZERO_WIDTH = "\u200b\u2060\ufeff"
+BLANK = re.compile(f"[\\s{ZERO_WIDTH}]")
+INVISIBLE = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace()) + ZERO_WIDTH  # for str.strip
 
 
 def split_words(text: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.datasets.lines import read_archive
 from bmx_grid.datasets.mqm21 import Mqm21
-from bmx_grid.datasets.mqm21 import _points as error_points
+from bmx_grid.datasets.mqm_spans import error_points
 from bmx_grid.errors import DataError
 
 Floats = NDArray[np.float64]

@@ -43,9 +43,9 @@ from paper_tables import (
 from submissions_compared import PAIRS, Submitted, distinguished, outranked, pair_rows, ranked, tested
 from synthetic import DRAWN, SYNTHETIC
 from thresholds_sampled import Sampled, needs, rows, sampled
+from word_submissions import Choice
 
 from bmx_grid._version import __version__
-from bmx_grid.datasets.wmt22_words import Choice
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.progress import Progress
 from bmx_grid.report.figures.canvas import save

@@ -66,7 +66,8 @@ def test_a_file_that_differs_is_replaced(get, publisher, pack, tmp_path, km_en):
     get()
     damaged = tmp_path / "data" / FOLDER / "test.2022.mt"
     damaged.write_bytes(b"hypothesiz\n")
-    assert check(km_en, tmp_path / "data").paths("differs") == [f"{FOLDER}/test.2022.mt"]
+    states = check(km_en, tmp_path / "data")
+    assert [entry.path for entry, state in states.items() if state == "differs"] == [f"{FOLDER}/test.2022.mt"]
     assert get() == 1
     assert damaged.read_bytes() == b"hypothesis\n"
 

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from bmx_grid.datasets import sample
 from bmx_grid.datasets.sample import Sample
-from bmx_grid.datasets.tabular import Tabular
-from bmx_grid.errors import ConfigError, DataError
+from bmx_grid.errors import ConfigError
 from bmx_grid.segments import SegmentSet
 
 NOWHERE = Path("no/data/dir")
@@ -90,35 +88,6 @@ def test_lexical_metrics_are_of_some_use_and_imperfect(
     assert ((lexical > np.median(lexical)) & (segments.human_scores <= 35)).any()
 
 
-def test_the_file_is_an_example_for_ones_own_table(segments: SegmentSet) -> None:
-    own = Tabular(name="sample", path=str(sample.FILE)).read(NOWHERE, segments.language_pair)
-    assert own.fingerprint() == segments.fingerprint()
-    assert [s.system for s in own.segments] == [s.system for s in segments.segments]
-
-
 def test_unknown_pair_names_those_there_are() -> None:
     with pytest.raises(ConfigError, match=r"'de-em'.*Did you mean 'de-en'.*en-de, es-en, fr-en"):
         Sample(name="sample").read(NOWHERE, "de-em")
-
-
-ROW = "de-en\tde-en-001\talpha\tEins.\tOne.\tOne.\t99"
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        pytest.param([], "line 1: expected the columns language_pair, id", id="empty"),
-        pytest.param(["a\tb", ROW], "line 1: expected the columns language_pair, id", id="other-header"),
-        pytest.param(["\t".join(sample.HEADER), ROW + "\t"], "line 2: 8 fields, expected 7", id="tab-too-many"),
-        pytest.param(["\t".join(sample.HEADER), ROW, ROW[:-2] + "x"], "line 3: the human score 'x'", id="score"),
-        pytest.param(["\t".join(sample.HEADER), ROW, ROW], "segments 1 and 2 are both 'de-en-001:alpha'", id="same-id"),
-    ],
-)
-def test_a_damaged_file_is_refused(
-    lines: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "sample.tsv"
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    monkeypatch.setattr(sample, "FILE", path)
-    with pytest.raises(DataError, match=message):
-        Sample(name="sample").read(NOWHERE, "de-en")

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from bmx_grid.datasets.score_files import Reading, read_score_file
-from bmx_grid.datasets.score_matching import Matching, segment_scores, system_scores
+from bmx_grid.datasets.imported_files import Reading, read_score_file
+from bmx_grid.datasets.imported_matching import Matching, segment_scores, system_scores
 from bmx_grid.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.judgements import Judgements
 from bmx_grid.segments import Segment, SegmentSet
@@ -244,7 +244,7 @@ def test_extra_rows_can_be_ignored(write):
 )
 def test_scores_of_systems(write, name, content):
     file = read_score_file(write(name, content), "mine", READING)
-    assert file.level == "system"
+    assert file.of_systems
     np.testing.assert_equal(system_scores(file, SYSTEMS, STRICT), {"A": 1.0, "B": math.nan})
 
 

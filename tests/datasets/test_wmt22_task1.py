@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from bmx_grid.configure import CONFIGS
-from bmx_grid.datasets.wmt22_task1 import TASKS
+from bmx_grid.datasets.wmt22_qe import TASKS
 from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.metrics.imported import Imported

@@ -1,21 +1,19 @@
 """Mistakes in files of word tags and word scores: one sentence with file, line, both counts and the way out."""
 
-import json
-
 import numpy as np
 import pytest
-
-from bmx_grid.datasets.error_spans import ErrorSpan, read_error_spans, tags_of_spans
-from bmx_grid.datasets.mlqe_glass_box import SubWords, word_probabilities
-from bmx_grid.datasets.mqm_spans import COLUMNS, annotated
-from bmx_grid.datasets.wmt22_words import (
+from word_submissions import (
     read_gold,
     read_target_scores,
     read_word_predictions,
     submission_name,
     submissions,
 )
-from bmx_grid.errors import ConfigError, DataError, DataMissingError
+
+from bmx_grid.datasets.error_spans import ErrorSpan, parse_span, tags_of_spans
+from bmx_grid.datasets.mqm_spans import COLUMNS, annotated
+from bmx_grid.datasets.sub_words import SubWords, word_probabilities
+from bmx_grid.errors import DataError, DataMissingError
 from bmx_grid.ragged import Ragged
 
 TOKENS = ["a b <EOS>", "c <EOS>"]
@@ -72,9 +70,8 @@ def test_mistakes_in_predictions(predicted, changes, message):
         ({"tags": ["OK NO OK", "BAD OK"]}, DataError, "line 1, tag 2: the tag 'NO' is not OK or BAD"),
         ({"tags": ["OK BAD OK"]}, DataError, "different lengths: .*1 line.*2 lines"),
         ({"tokens": ["a b .", "c <EOS>"], "eos": "drop"}, DataError, "line 1: does not end with <EOS>; set eos=keep"),
-        ({"eos": "no"}, ConfigError, "eos: unknown choice 'no'"),
     ],
-    ids=["counts", "label", "lines", "no-eos", "choice"],
+    ids=["counts", "label", "lines", "no-eos"],
 )
 def test_mistakes_in_gold_tags(gold_of, changes, error, message):
     with pytest.raises(error, match=message):
@@ -158,52 +155,32 @@ def test_ways_of_merging(how, expected):
 
 def test_words_take_the_heaviest_span():
     spans = [[ErrorSpan(4, 9, "minor", "A"), ErrorSpan(8, 11, "major", "B"), ErrorSpan(0, 0, "major", "omission")]]
-    found = tags_of_spans(["the cats sat on"], spans)
-    assert found.tags.labels[0].tolist() == [False, True, True, False]
-    assert found.tags.category == (("", "A", "B", ""),)
-    assert found.scores[0].tolist() == [0, -1, -5, 0]
-    assert [span.category for _, span in found.without_words] == ["omission"]
+    tags, scores = tags_of_spans(["the cats sat on"], spans, [["the", "cats", "sat", "on"]])
+    assert tags.labels[0].tolist() == [False, True, True, False]
+    assert tags.category == (("", "A", "B", ""),)
+    assert scores[0].tolist() == [0, -1, -5, 0]
 
 
-TEXTS = {("1", None): "one two", ("2", None): "three"}
 SPAN = {"start": 4, "end": 7, "severity": "Major"}
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        pytest.param('{"id": 1, "errors": [%s]}\n{"id": 2, "errors": []}', id="jsonl-by-id"),
-        pytest.param('[{"id": "2", "spans": []}, {"id": "1", "spans": [%s]}]', id="a-list-by-id"),
-        pytest.param('{"scores": [1, 2], "metadata": {"error_spans": [[%s], []]}}', id="xcomet"),
-        pytest.param("[[%s], []]", id="by-order"),
-        pytest.param("[%s]\n[]", id="jsonl-by-order"),
-    ],
-)
-def test_error_spans_of_several_tools(tmp_path, content):
-    path = tmp_path / "spans.json"
-    path.write_text(content % json.dumps({**SPAN, "text": "two"}))
-    assert read_error_spans(path, TEXTS) == {("1", None): [ErrorSpan(4, 7, "major")], ("2", None): []}
+def test_a_span_as_tools_write_it():
+    assert parse_span({**SPAN, "text": "two"}, "one two", "f") == ErrorSpan(4, 7, "major")
 
 
 @pytest.mark.parametrize(
-    ("entries", "message"),
+    ("entry", "message"),
     [
-        ([{"id": 1, "errors": []}], "no spans for '2'; write an empty list"),
-        ([{"id": 1, "errors": []}] * 2, "line 2: '1' was already there"),
-        ([{"id": 3, "errors": []}], "'3' is none of the texts"),
-        ([{"id": 1, "errors": [{**SPAN, "end": 99}]}], "entry 1, span 1: the characters 4 to 99 .* 7 characters"),
-        ([{"id": 1, "errors": [{**SPAN, "start": "4"}]}], "the start is '4', not a whole number"),
-        ([{"id": 1, "errors": [{**SPAN, "text": "one"}]}], "are 'two', not 'one'"),
-        ([{"id": 1, "errors": [{"start": 1, "end": 2}]}], "the severity is 'None'"),
-        ([{"id": 1}], "no list of error_spans"),
-        ([[[]]], "spans of 1 text without ids, but there are 2 texts"),
+        ({**SPAN, "end": 99}, "f: the characters 4 to 99 .* 7 characters"),
+        ({**SPAN, "start": "4"}, "the start is '4', not a whole number"),
+        ({**SPAN, "text": "one"}, "are 'two', not 'one'"),
+        ({"start": 1, "end": 2}, "the severity is 'None'"),
+        ([1, 2], "is no object with start, end"),
     ],
 )
-def test_mistakes_in_error_spans(tmp_path, entries, message):
-    path = tmp_path / "spans.jsonl"
-    path.write_text("\n".join(json.dumps(entry) for entry in entries) + "\n\n")
+def test_mistakes_in_error_spans(entry, message):
     with pytest.raises(DataError, match=message):
-        read_error_spans(path, TEXTS)
+        parse_span(entry, "one two", "f")
 
 
 def mqm(*rows):
@@ -213,14 +190,13 @@ def mqm(*rows):
 def test_mqm_rows_of_one_segment():
     (found,) = annotated(
         mqm([" a <v>b</v>  c", "X", "Major"], ["a b <v>c</v>", "Y", "Minor"], ["a <v>b  c", "Z", "Minor"]), "f"
-    ).values()
-    assert found.target == "a b  c"
+    )
+    assert (found.system, found.number, found.target, found.points) == ("S", 1, "a b  c", 7.0)
     assert [(found.target[one.start : one.end], one.category) for one in found.spans["hypothesis"]] == [
         ("b", "X"),
         ("c", "Y"),
         ("b  c", "Z"),
     ]
-    assert (found.unclosed, found.altered) == (1, 0)
 
 
 @pytest.mark.parametrize(

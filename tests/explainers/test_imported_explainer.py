@@ -83,11 +83,14 @@ def rows(found, role="hypothesis"):
         ),
         pytest.param("predictions.txt", predictions(*LABELLED), True, [[0, -1, -0.25], [0, -1]], id="predictions"),
         pytest.param(
-            "spans.json",
-            json.dumps([[{"start": 4, "end": 9, "severity": "major"}], [{"start": 0, "end": 2, "severity": "minor"}]]),
+            "spans.jsonl",
+            lines(
+                {"errors": [{"start": 4, "end": 9, "severity": "major"}]},
+                {"errors": [{"start": 0, "end": 2, "severity": "minor"}]},
+            ),
             False,
             [[0, -5, -5], [-1, 0]],
-            id="spans, as xCOMET writes them",
+            id="spans in the order of the sources",
         ),
         pytest.param(
             "spans.jsonl",
@@ -193,7 +196,7 @@ def test_a_zero_width_space_may_have_a_score_of_its_own(read):
         pytest.param("w.jsonl", lines({"id": 0, "scores": 1}), "the column 'scores' holds '1'", id="number"),
         pytest.param("w.jsonl", lines(ALL[0]), "no score for segment '1'", id="sentence missing"),
         pytest.param("w.jsonl", lines(*ALL, ALL[0]), "line 3: segment '0' was already scored in line 1", id="doubled"),
-        pytest.param("w.jsonl", lines({"id": 0, "text": "x"}), "no column for scores or labels", id="no column"),
+        pytest.param("w.jsonl", lines({"id": 0, "text": "x"}), "no column for scores, labels", id="no column"),
         pytest.param("w.jsonl", lines({**ALL[0], "side": "left"}, {**ALL[1], "side": "source"}),
                      "line 1: unknown side 'left'", id="side"),
         pytest.param("w.txt", "1 2 3\n", "1 score, but toy xx-yy has 2 segments", id="lines"),
@@ -210,7 +213,8 @@ def test_a_zero_width_space_may_have_a_score_of_its_own(read):
         pytest.param("target.submission", "1 2 3 4\n1 2 3\n", "line 1: 4 values for 5 words", id="fewer scores"),
         pytest.param("w.jsonl", lines(*({"id": at, "words": ["ΔΩ"[at]], "scores": [1]} for at in (0, 1))),
                      "segment '1' and of most others are not those of its text: 'Ω', not 'no  dogs'", id="other texts"),
-        pytest.param("spans.json", "[[]]", "spans of 1 text without ids, but there are 2 texts", id="spans missing"),
+        pytest.param("spans.json", "[[]]", "is one JSON document; write an object per text and line", id="document"),
+        pytest.param("w.jsonl", lines({"spans": []}), "1 score, but toy xx-yy has 2 segments", id="spans missing"),
         pytest.param("w.jsonl", lines({**ALL[0], "id": "x"}, *ALL), "the id 'x' is none of toy xx-yy", id="unknown id"),
     ],
 )  # fmt: skip
@@ -310,5 +314,7 @@ def test_a_part_of_a_test_set_finds_its_rows(read):
     part = segments().take([1])
     assert rows(read("w.jsonl", lines(*ALL), part)) == [[4, 6]]
     assert rows(read("w.txt", "1 2 3\n4 5 6\n", part)) == [[4, 6]]
-    assert rows(read("spans.json", '[[], [{"start": 0, "end": 2, "severity": "minor"}]]', part)) == [[-1, 0]]
+    assert rows(
+        read("w.jsonl", lines({"spans": []}, {"spans": [{"start": 0, "end": 2, "severity": "minor"}]}), part)
+    ) == [[-1, 0]]
     assert rows(read("xx-yy-test.tar.gz", GLASS_BOX, part)) == [[-1, -2]]

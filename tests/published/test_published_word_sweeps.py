@@ -5,9 +5,9 @@ import csv
 import pyarrow.parquet as pq
 import pytest
 from fakes import composed
+from word_submissions import submission_name
 
 from bmx_grid.commands.sweep import run
-from bmx_grid.datasets.wmt22_words import submission_name
 
 WMT22 = "wmt-qe-2022-data"
 SMALL = ("evaluation=[words]", "evaluation.words.resamples=0", "analysis=false", "tracking=none", "executor=sequential")

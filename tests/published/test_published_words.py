@@ -5,14 +5,14 @@ from functools import cache
 
 import numpy as np
 import pytest
-
-from bmx_grid.datasets.wmt22_words import (
+from word_submissions import (
     read_gold,
     read_target_scores,
     read_word_predictions,
     submission_name,
     submissions,
 )
+
 from bmx_grid.measures.words.labels import measures_of
 from bmx_grid.measures.words.scores import rank_words
 from bmx_grid.words.tags import Labels

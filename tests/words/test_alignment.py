@@ -5,7 +5,7 @@ import pytest
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.ragged import Ragged
-from bmx_grid.words.alignment import align, carry_back, carry_labels, carry_scores, carry_tags
+from bmx_grid.words.alignment import align, carry_labels, carry_scores, carry_tags
 from bmx_grid.words.tags import Labels, WordTags
 
 # tokens with their tags, scored words, expected tags of the words (None: unknown), exact
@@ -73,22 +73,6 @@ def test_a_divided_token_gives_its_score_to_each_word():
     alignment = align(["a-b"], ["a-", "b"])
     assert carry_scores(alignment, np.array([0.5]), "sum").tolist() == [0.5, 0.5]
     assert carry_labels(alignment, np.array([True]))[0].tolist() == [True, True]
-
-
-def test_attributions_go_back_to_tokens():
-    alignments = [align(["Hi", "!", "<EOS>"], ["Hi!"]), align(["x"], ["x"])]
-    found = carry_back(alignments, Ragged.from_rows([np.array([0.3]), np.array([0.7])]))
-    assert found[0] == pytest.approx([0.3, 0.3, np.nan], nan_ok=True) and found[1].tolist() == [0.7]
-
-
-def test_there_and_back_is_the_identity_where_words_are_the_same():
-    rng = np.random.default_rng(0)
-    tags = tags_of("a bb c d", "OBBO")
-    values = Ragged.from_rows([rng.normal(size=4)])
-    found = carry_tags(tags, [["a", "bb", "c", "d"]])
-    assert found.labels.bad.tolist() == tags.labels.bad.tolist()
-    for how in ("mean", "sum", "min", "max"):
-        assert carry_back(found.alignments, values, how).values.tolist() == pytest.approx(values.values.tolist())
 
 
 def test_mistakes():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from bmx_grid.datasets.base import DatasetReader, Source
@@ -16,38 +15,17 @@ from bmx_grid.wording import counted
 ARCHIVES = ".archives"  # below data_dir; holds a download while it runs
 
 
-@dataclass(frozen=True)
-class Check:
-    """What verification found: for each needed file its entry and state."""
-
-    states: tuple[tuple[Entry, State], ...]
-
-    def paths(self, state: State) -> list[str]:
-        """The files in that state, sorted."""
-        return [entry.path for entry, found in self.states if found == state]
-
-    @property
-    def size(self) -> int:
-        """Bytes of the verified files together."""
-        return sum(entry.size for entry, found in self.states if found == "verified")
-
-
-def needed(reader: DatasetReader, pairs: Sequence[str]) -> dict[str, Entry]:
-    """Path -> manifest entry of all files that these pairs need, sorted.
+def check(reader: DatasetReader, data_dir: Path) -> dict[Entry, State]:
+    """The state below `data_dir` of all files that the reader's language pairs need, by path, sorted.
 
     Raises DataError for a file of which no checksum is known.
     """
-    paths = sorted({path for pair in pairs for path in reader.needs(pair)})
-    unknown = [path for path in paths if path not in manifest()]
-    if unknown:
-        raise DataError(f"data set '{reader.name}': no checksum is known of {unknown[0]}; put it there by hand.")
-    return {path: manifest()[path] for path in paths}
-
-
-def check(reader: DatasetReader, data_dir: Path) -> Check:
-    """Compare the files of the reader's language pairs below `data_dir` with sizes and checksums."""
-    entries = needed(reader, reader.downloadable())
-    return Check(tuple((entry, verify(data_dir / path, entry)) for path, entry in entries.items()))
+    states: dict[Entry, State] = {}
+    for path in sorted({path for pair in reader.downloadable() for path in reader.needs(pair)}):
+        if path not in manifest():
+            raise DataError(f"data set '{reader.name}': no checksum is known of {path}; put it there by hand.")
+        states[manifest()[path]] = verify(data_dir / path, manifest()[path])
+    return states
 
 
 def download(
@@ -65,7 +43,7 @@ def download(
     """
     wanted: dict[Source, dict[str, Entry]] = {}
     for reader in readers:
-        for entry, state in check(reader, data_dir).states:
+        for entry, state in check(reader, data_dir).items():
             if state == "verified":
                 continue
             if state == "differs":

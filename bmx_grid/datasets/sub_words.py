@@ -1,4 +1,4 @@
-"""What the translation systems of MLQE-PE 2020 thought of their own words: log-probabilities of sub-words.
+"""Token probabilities of the translation systems of MLQE-PE 2020: log-probabilities of sub-words.
 
 Fomicheva et al.: Unsupervised Quality Estimation for Neural Machine Translation, TACL 2020. The archive of direct
 assessments holds, in the order of the sentences, `word-probas/mt` (the output as sub-words: pieces that end in `@@`
@@ -9,11 +9,10 @@ log-probability per piece, and one more for the end of the sentence).
 from __future__ import annotations
 
 import html
-import math
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
@@ -21,12 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.datasets.archives import archive_members
-from bmx_grid.datasets.lines import ARCHIVE_BYTES, check_aligned, parse_score, read_archive, split_row
-from bmx_grid.datasets.numbers import finite_or_nan
+from bmx_grid.datasets.lines import (
+    ARCHIVE_BYTES,
+    check_aligned,
+    finite_or_nan,
+    parse_score,
+    read_archive,
+    split_row,
+)
 from bmx_grid.errors import DataError
 from bmx_grid.ragged import Ragged
 from bmx_grid.wording import counted
-from bmx_grid.words.alignment import ENTITY, Alignment, How, align, carry_scores
+from bmx_grid.words.alignment import ENTITY, HYPHEN, Alignment, How, align, carry_scores
 from bmx_grid.words.tags import Rows
 
 Floats = NDArray[np.float64]
@@ -66,12 +71,11 @@ class WordProbabilities:
 
     scores: NaN for all words of a sentence in `other_text`: its sub-words are not the characters of the text, which was
     translated again (punctuation aside, which some texts lost).
-    divided: sub-words that are part of more than one word, and count in each.
+    A sub-word that is part of more than one word counts in each.
     """
 
     scores: Ragged
     other_text: tuple[int, ...]
-    divided: int
 
 
 def pair_of(archive: Path) -> str:
@@ -98,7 +102,10 @@ def read_sub_words(archive: Path, language_pair: str) -> SubWords:
     pieces = tuple(tuple(line.split()) for line in files[names[0]])
     rows, ends = [], []
     for row, (line, own) in enumerate(zip(files[names[1]], pieces, strict=True), start=1):
-        values = [_log_probability(text, where, row) for text in line.split()]
+        values = [finite_or_nan(text) for text in line.split()]
+        if np.isnan(values).any():
+            text = line.split()[int(np.flatnonzero(np.isnan(values))[0])]
+            raise DataError(f"{where}, line {row}: {text[:40]!r} is not a log-probability; download the archive again.")
         if len(values) != len(own) + 1:
             raise DataError(
                 f"{where}, line {row}: {counted(len(values), 'value')} for {counted(len(own), 'sub-word')} of "
@@ -107,13 +114,6 @@ def read_sub_words(archive: Path, language_pair: str) -> SubWords:
         rows.append(np.array(values[:-1]))
         ends.append(values[-1])
     return SubWords(pieces, Ragged.from_rows(rows), np.array(ends))
-
-
-def _log_probability(text: str, where: str, row: int) -> float:
-    value = finite_or_nan(text)
-    if math.isnan(value):
-        raise DataError(f"{where}, line {row}: {text[:40]!r} is not a log-probability; download the archive again.")
-    return value
 
 
 def read_model_scores(archive: Path, language_pair: str) -> Floats:
@@ -136,7 +136,7 @@ def word_probabilities(sub_words: SubWords, words: Sequence[Sequence[str]], how:
     to: a separate `▁` with what follows it, the pieces of an entity (`&#@@ 124@@ ;`) with each other. The end symbol
     belongs to no word. Raises ValueError for another number of texts.
     """
-    rows, other, divided = [], [], 0
+    rows, other = [], []
     for row, (pieces, own) in enumerate(zip(sub_words.pieces, words, strict=True)):
         units, members = _units(pieces)
         by_unit = align(units, own)
@@ -145,9 +145,8 @@ def word_probabilities(sub_words: SubWords, words: Sequence[Sequence[str]], how:
             rows.append(np.full(len(own), np.nan))
             continue
         by_piece = _expanded(by_unit, members, len(pieces))
-        divided += len(by_piece.token) - len(np.unique(by_piece.token))
         rows.append(carry_scores(by_piece, sub_words.log_probabilities[row], how))
-    return WordProbabilities(Ragged.from_rows(rows), tuple(other), divided)
+    return WordProbabilities(Ragged.from_rows(rows), tuple(other))
 
 
 def _letters(words: Sequence[str]) -> str:
@@ -159,69 +158,46 @@ def _letters(words: Sequence[str]) -> str:
 def _units(pieces: Sequence[str]) -> tuple[list[str], list[list[int]]]:
     """Texts without the marks of sub-words, and the pieces that each is made of: those of one entity together."""
     if any(BEGINS in piece for piece in pieces):
-        return _sentence_piece_units(pieces)
-    units: list[str] = []
-    members: list[list[int]] = []
-    first = 0
+        members = _with_what_follows([piece.replace(BEGINS, "") for piece in pieces])
+        return ["".join(pieces[place] for place in unit).replace(BEGINS, "") for unit in members], members
+    members, first = [], 0
     for place, piece in enumerate(pieces):
         if not piece.endswith(CONTINUED) or place == len(pieces) - 1:
-            inside = [one.removesuffix(CONTINUED) for one in pieces[first : place + 1]]
-            for group in _groups(inside):
-                units.append("".join(inside[one] for one in group))
-                members.append([first + one for one in group])
+            word = [part.removesuffix(CONTINUED) for part in pieces[first : place + 1]]
+            members += [[first + part for part in group] for group in _groups(word)]
             first = place + 1
-    return units, members
+    return ["".join(pieces[place].removesuffix(CONTINUED) for place in unit) for unit in members], members
 
 
 def _groups(parts: list[str]) -> list[list[int]]:
     """The parts of one word, those that an entity is spread over in one group; the whole word if it is `@-@`."""
-    if len(parts) == 1:
-        return [[0]]
-    word = "".join(parts)
-    ends = list(accumulate(map(len, parts)))
+    word, ends = "".join(parts), list(accumulate(map(len, parts)))
     joined = {end for end in ends[:-1] for found in ENTITY.finditer(word) if found.start() < end < found.end()}
-    if word == "@-@":
-        joined = set(ends[:-1])
     groups: list[list[int]] = [[0]]
     for place in range(1, len(parts)):
-        if ends[place - 1] in joined:
+        if word == HYPHEN or ends[place - 1] in joined:
             groups[-1].append(place)
         else:
             groups.append([place])
     return groups
 
 
-def _sentence_piece_units(pieces: Sequence[str]) -> tuple[list[str], list[list[int]]]:
-    units: list[str] = []
-    members: list[list[int]] = []
-    waiting: list[int] = []
-    for place, piece in enumerate(pieces):
-        waiting.append(place)
-        text = piece.replace(BEGINS, "")
-        if text or place == len(pieces) - 1:
-            units.append(text)
-            members.append(waiting)
-            waiting = []
-    return units, members
+def _with_what_follows(texts: Sequence[str]) -> list[list[int]]:
+    """Places in groups: those without a text with the next one that has some."""
+    groups: list[list[int]] = [[]]
+    for place, text in enumerate(texts):
+        groups[-1].append(place)
+        if text and place < len(texts) - 1:
+            groups.append([])
+    return groups
 
 
 def _expanded(by_unit: Alignment, members: list[list[int]], pieces: int) -> Alignment:
     """Links of units as links of the pieces in them, each counting once."""
-    links = [
-        (piece, word)
-        for unit, word in zip(by_unit.token.tolist(), by_unit.word.tolist(), strict=True)
-        for piece in members[unit]
-    ]
-    found = np.array(sorted(links), dtype=np.int64).reshape(-1, 2)
-    linked = set(found[:, 0].tolist())
-    return Alignment(
-        token=found[:, 0],
-        word=found[:, 1],
-        shared=np.ones(len(found), dtype=np.int64),
-        tokens=pieces,
-        words=by_unit.words,
-        tokens_without=tuple(place for place in range(pieces) if place not in linked),
-        words_without=by_unit.words_without,
-        differing=by_unit.differing,
-        replaced=by_unit.replaced,
+    units = zip(by_unit.token.tolist(), by_unit.word.tolist(), strict=True)
+    links = np.array(sorted((piece, word) for unit, word in units for piece in members[unit]), dtype=np.int64)
+    token, word = links.reshape(-1, 2).T
+    without = tuple(np.setdiff1d(np.arange(pieces), token).tolist())
+    return replace(
+        by_unit, token=token, word=word, shared=np.ones(len(token), np.int64), tokens=pieces, tokens_without=without
     )
