@@ -115,7 +115,7 @@ def test_named_columns_go_before_recognised_ones(show):
     [
         pytest.param("none.tsv", "there is no file none.tsv", id="no such file"),
         pytest.param("table.xlsx", "the name must end in .tsv, .csv, .jsonl, .parquet", id="another kind of file"),
-        pytest.param("./", "./ is a folder; name a file that ends in .tsv, .csv", id="a folder"),
+        pytest.param("./", "a file that ends in .tsv, .csv", id="a folder"),
         pytest.param("/dev/null", "/dev/null is no table; name a file that ends in", id="no file of rows"),
         pytest.param("wmt_17", "unknown data set 'wmt_17'. Did you mean 'wmt17'", id="no data set"),
         pytest.param("tabular", "name your file: bmx-grid data show my.tsv", id="no file at all"),

@@ -72,13 +72,53 @@ def test_show_names_all_judgements_and_raters(run, data_dir):
     assert "clusters of" not in out, "one language pair shares with no other"
 
 
-def test_show_takes_the_keys_of_the_yaml(run, write):
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["tabular", "path=my.tsv", "columns.score=da"], id="keys-of-the-yaml"),
+        pytest.param(["my.tsv", "--columns", "score=da"], id="columns"),
+    ],
+)
+def test_show_takes_settings_of_a_table(run, write, arguments):
     write("my.tsv", "source\thypothesis\tda\nHallo\thello\t1\nWelt\tworld\tNA\n")
-    status, out, _ = run("show", "tabular", "path=my.tsv", "columns.score=da", "language_pair=de-en")
+    status, out, _ = run("show", "language_pair=de-en", *arguments)
     assert status == 0
     assert "2 segments in 2 clusters, 1 rated, with source" in out
     assert "  da: 1 to 1, mean 1.0000\n" in out
     assert "[2] da not rated" in out
+
+
+def test_a_table_with_german_names_is_recognised(run, write):
+    write("t.tsv", "Quelle\tReferenz\tÜbersetzung\tBewertung\nHallo\thello\thi\t1\nWelt\tworld\tearth\t2\n")
+    status, out, err = run("show", "t.tsv")
+    assert (status, err) == (0, "")
+    assert "2 segments in 2 clusters, 2 rated, with source and reference" in out
+    assert "'dataset.tabular.columns.hypothesis=\"Übersetzung\"'" in out
+
+
+def test_escapes_of_a_table_do_not_reach_the_terminal(run, write):
+    write("t.tsv", "id\tsource\thypothesis\tscore\x1b[2J\na\x1b[1m\tb\x1b[31m\tc\x9b\t1\n")
+    status, out, err = run("show", "t.tsv", "--columns", "score=score\x1b[2J")
+    assert (status, err) == (0, "")
+    assert out.replace("\n", "").isprintable()
+    assert "b\\x1b[31m" in out and "[a\\x1b[1m]" in out
+
+
+def test_a_folder_of_mt_metrics_eval_is_shown_with_its_command(run, write, tmp_path):
+    for name, line in (
+        ("sources/en-de.txt", "a"),
+        ("references/en-de.refA.txt", "r"),
+        ("system-outputs/en-de/A.txt", "b"),
+        ("system-outputs/en-de/B.txt", "c"),
+        ("human-scores/en-de.mqm.seg.score", "A 1\nB 2"),
+    ):
+        write(f"wmt99/{name}", f"{line}\n")
+    for folder in ("wmt99", "."):
+        status, out, err = run("show", folder)
+        assert (status, err) == (0, "")
+        assert "mt_metrics_eval en-de: 2 segments of 2 systems" in out
+        assert f"dataset.mt_metrics_eval.folder={tmp_path} " in out.replace('"', "").replace("'", "")
+        assert "dataset.mt_metrics_eval.test_set=wmt99" in out
 
 
 def test_download_verify_show(run, publisher, checksums, pack, tmp_path):
@@ -119,12 +159,18 @@ def test_download_offline(run):
         pytest.param(["show", "wmt17", "name.x=5"], "no keys below", id="key-below-a-value"),
         pytest.param(["show", "wmt17", "unescape=[1"], "this is not YAML", id="half-a-list"),
         pytest.param(["show", "wmt17"], "download wmt17", id="no-data"),
+        pytest.param(["show", "my.tsv", "path="], "both name a table; leave out path=", id="a-table-and-a-path"),
+        pytest.param(["show", "my.tsv", "--columns", "score"], "write ROLE=NAME", id="a-role-without-a-column"),
+        pytest.param(["show", "my.tsv", "--columns", "rating=da"], "unknown role 'rating'", id="another-role"),
+        pytest.param(["show", "."], "is a folder: a folder is read in the layout of mt-metrics-eval", id="folder"),
+        pytest.param(["show", "no/such.txt"], "is no table; name a file", id="no-such-path"),
         pytest.param(["show", "tabular"], "dataset.tabular.path", id="no-path"),
         pytest.param(["show", "tabular", "path=none.tsv"], "none.tsv", id="no-file"),
         pytest.param(["download", "wmt18"], "unknown data set", id="download-name"),
     ],
 )
-def test_mistakes(run, arguments, words):
+def test_mistakes(run, write, arguments, words):
+    write("my.tsv", "source\thypothesis\tda\na\tb\t1\n")
     status, _, err = run(*arguments)
     assert status == 2
     assert words in err
