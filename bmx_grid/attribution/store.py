@@ -212,7 +212,7 @@ class _Columns:
         self._roles = roles
         self._base: list[NDArray[np.float64]] = []
         self._lists: dict[str, list[Ragged]] = {role: [] for role in roles}
-        self._statistics: list[Ragged | int] = []  # or the number of rows without
+        self._statistics: list[Ragged] = []  # of no values where there are none
 
     @property
     def absent(self) -> int:
@@ -233,20 +233,21 @@ class _Columns:
         self._base.append(numbers(table.column("base_score").combine_chunks())[rows])
         for role in self._roles:
             self._lists[role].append(_gather(ragged(table, list_of(role)), rows))
-        own = _gather(ragged(table, STATISTICS), rows) if STATISTICS in table.column_names else len(rows)
-        self._statistics.append(own)
+        none = Ragged(np.empty(0), np.zeros(len(keys) + 1, dtype=np.int64))
+        statistics = ragged(table, STATISTICS) if STATISTICS in table.column_names else none
+        self._statistics.append(_gather(statistics, rows))
 
     def in_order(self) -> AttributionSet:
         """All that was asked for, in its order; lets go of what was gathered."""
         rows = self._row[self._place]
         base = np.concatenate([*self._base, np.empty(0)])[rows]
         by_role = {role: _gather(_joined(self._lists.pop(role)), rows) for role in self._roles}
-        widths = [int(one.lengths.max(initial=0)) for one in self._statistics if isinstance(one, Ragged)]
-        if not widths:
+        statistics = _joined(self._statistics) if self._statistics else Ragged(np.empty(0), np.zeros(1, dtype=np.int64))
+        if not len(statistics.values):
             return AttributionSet(base, by_role)
-        width = max(widths)
-        parts = [_statistics(one, width) for one in self._statistics]
-        return AttributionSet(base, by_role, np.concatenate(parts)[rows])
+        full = np.full((len(statistics), int(statistics.lengths.max())), np.nan)
+        full[statistics.lengths > 0] = statistics.values.reshape(-1, full.shape[1])
+        return AttributionSet(base, by_role, full[rows])
 
 
 def slot(
@@ -290,14 +291,6 @@ def _joined(parts: list[Ragged]) -> Ragged:
         np.concatenate([np.empty(0), *(one.values for one in parts)]),
         np.concatenate([np.zeros(1, dtype=np.int64), *offsets]),
     )
-
-
-def _statistics(rows: Ragged | int, width: int) -> NDArray[np.float64]:
-    """float64[N, width], NaN for rows without."""
-    found = np.full((rows if isinstance(rows, int) else len(rows), width), np.nan)
-    if isinstance(rows, Ragged):
-        found[rows.lengths > 0] = rows.values[rows.offsets[0] : rows.offsets[-1]].reshape(-1, width or 1)
-    return found
 
 
 def _gather(rows: Ragged, order: NDArray[np.intp]) -> Ragged:

@@ -1,9 +1,7 @@
 """Explanations as Arrow tables and Parquet files in row groups, every one of them with a digest.
 
-Files of up to GROUP_ROWS rows are written in version 3, with one digest in the schema; larger ones in version 4, with a
-digest per row group, so that no more than one of them has to be in memory, and damage costs its row group alone. Files
-of version 1, from when metrics read exactly one ground truth, and of version 2, without statistics, are read as they
-are.
+No more than one row group has to be in memory, and damage costs its row group alone. Files of version 3 have one row
+group.
 """
 
 from __future__ import annotations
@@ -27,11 +25,9 @@ from bmx_grid.storage.addresses import Place, opened, replacing
 from bmx_grid.wording import first_line
 from bmx_grid.words.perturbation import Role
 
-VERSION = 4  # the newest that is read
-_ONE_GROUP = 3  # the version of files with one digest
+VERSION, OLDEST = 4, 3  # that is written, and the oldest that is read
 GROUP_ROWS = 2**16
 STATISTICS = "statistics"
-_OLD_TRUTH = "ground_truth"  # the column of version 1 for whichever ground truth the metric reads
 
 
 def table_of(rows: Sequence[Explanation], reads: Sequence[Role], explained: bool) -> Any:
@@ -130,40 +126,31 @@ def numbers(array: Any) -> NDArray[Any]:
 
 
 def write(path: Place, tables: Iterable[Any], identity: str) -> None:
-    """Write tables of at most GROUP_ROWS rows as the row groups of one file, in one step. Raises StoreError."""
+    """Write tables as the row groups of one file, in one step. Raises StoreError."""
     import pyarrow.parquet as pq
 
     rest = iter(tables)
     first = next(rest)
-    second = next(rest, None)
-    how: dict[str, Any] = {
+    digests = []
+    options: dict[str, Any] = {
         "compression": "zstd",
         "use_dictionary": False,
         "column_encoding": {f"{name}.list.element": "BYTE_STREAM_SPLIT" for name in _lists(first)},
         "write_page_checksum": True,
     }
-    with replacing(path) as part:
-        if second is None:
-            header = {"version": _ONE_GROUP, "digest": content_digest(first, identity, _ONE_GROUP)}
-            pq.write_table(first.replace_schema_metadata(_marked(header, identity)), part, **how)
-            return
-        digests = []
-        with pq.ParquetWriter(part, first.schema.remove_metadata(), **how) as writer:
-            for table in chain((first, second), rest):
-                writer.write_table(table, row_group_size=GROUP_ROWS)
-                digests.append(content_digest(table, identity, VERSION))
-            writer.add_key_value_metadata(_marked({"version": VERSION, "digests": digests}, identity))
-
-
-def _marked(header: dict[str, Any], identity: str) -> dict[str, str]:
-    return {"bmx_grid": canonical_json({**header, "identity": json.loads(identity)})}
+    with replacing(path) as part, pq.ParquetWriter(part, first.schema.remove_metadata(), **options) as writer:
+        for table in chain([first], rest):
+            writer.write_table(table, row_group_size=max(len(table), 1))
+            digests.append(content_digest(table, identity, VERSION))
+        header = {"version": VERSION, "digests": digests, "identity": json.loads(identity)}
+        writer.add_key_value_metadata({"bmx_grid": canonical_json(header)})
 
 
 def read(path: Place, identity: str, reads: Sequence[Role]) -> Iterator[Any]:
-    """The tables of a file, one per row group, in today's columns; damaged ones are left out with a warning.
+    """The tables of a file, one per row group; damaged ones are left out with a warning.
 
-    Raises FileNotFoundError when there is none, and StoreError when a newer version wrote it, or when it cannot be
-    opened at all.
+    Raises FileNotFoundError when there is none, and StoreError, leaving the file as it is, when a newer or a much older
+    version wrote it, or when it cannot be opened at all.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -175,17 +162,11 @@ def read(path: Place, identity: str, reads: Sequence[Role]) -> Iterator[Any]:
             file = pq.ParquetFile(source, page_checksum_verification=True)
             header = json.loads((file.metadata.metadata or {})[b"bmx_grid"])
             version = int(header["version"])
-            if version > VERSION:
-                raise StoreError(
-                    f"{path} was written by a newer bmx_grid (store version {version}, this one reads {VERSION}). "
-                    "Update bmx_grid, or choose another cache_dir."
-                )
-            if version <= _ONE_GROUP:
-                yield _checked(file.read().combine_chunks(), header["digest"], identity, version, reads)
-                return
-            if len(header["digests"]) != file.num_row_groups:
-                raise ValueError(f"it has {file.num_row_groups} of {len(header['digests'])} row groups")
-            for group, digest in enumerate(header["digests"]):
+            _check_version(path, version)
+            digests = header["digests"] if version == VERSION else [header["digest"]]
+            if len(digests) != file.num_row_groups:
+                raise ValueError(f"it has {file.num_row_groups} of {len(digests)} row groups")
+            for group, digest in enumerate(digests):
                 try:
                     yield _checked(file.read_row_group(group).combine_chunks(), digest, identity, version, reads)
                 except (OSError, ValueError, pa.ArrowException) as error:
@@ -206,24 +187,28 @@ def _warn(what: str, error: Exception) -> None:
     )
 
 
+def _check_version(path: Place, version: int) -> None:
+    if version > VERSION:
+        raise StoreError(
+            f"{path} was written by a newer bmx_grid (store version {version}, this one reads {OLDEST} to {VERSION}). "
+            "Update bmx_grid, or choose another cache_dir."
+        )
+    if version < OLDEST:
+        raise StoreError(
+            f"{path} was written by an early bmx_grid (store version {version}, this one reads {OLDEST} to {VERSION}). "
+            "Choose another cache_dir, or remove the file to compute it again."
+        )
+
+
 def _checked(table: Any, digest: str, identity: str, version: int, reads: Sequence[Role]) -> Any:
-    """A table in the columns of this version. Raises ValueError for other rows than those the digest is of."""
+    """The table. Raises ValueError for other rows than those the digest is of, or other columns, which it is not of."""
     if digest != content_digest(table, identity, version):
         raise ValueError("its rows do not agree with their digest")
-    return _in_columns(table, reads).replace_schema_metadata(None)
-
-
-def _in_columns(table: Any, reads: Sequence[Role]) -> Any:
-    """A table in the columns of this version. Raises ValueError for other columns, whose names no digest covers.
-
-    Version 1 stores the ground truth under that name, this one under the role that the metric reads.
-    """
-    found = table.rename_columns([name.replace(_OLD_TRUTH, reads[0]) for name in table.column_names])
     plain = ["key", "base_score", *reads]
-    names = [name for name in found.column_names if name != STATISTICS]
+    names = [name for name in table.column_names if name != STATISTICS]
     if names not in (plain, [*plain, *map(list_of, reads)]):
         raise ValueError(f"it has the columns {', '.join(table.column_names)}")
-    return found
+    return table.replace_schema_metadata(None)
 
 
 def content_digest(table: Any, identity: str, version: int) -> str:

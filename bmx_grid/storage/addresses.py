@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ from bmx_grid.errors import BmxError, ConfigError, StoreError
 from bmx_grid.masking import masked_address
 from bmx_grid.storage.files import replacing as replacing_file
 
-ANSWERS_WITHIN = 30.0  # seconds that a store has for its first answer
 CONNECTS_WITHIN, READS_WITHIN = 10, 60  # seconds per request of S3
 _S3 = ("s3", "s3a")
 _ONE_PIECE = 2**26  # bytes up to which an object is sent from memory
@@ -79,14 +77,14 @@ def place(text: str) -> Place:
 
 
 def check(where: Place, *, writes: bool) -> None:
-    """Raise ConfigError or StoreError, within half a minute, where an address cannot be used; a path is not looked at.
+    """Raise ConfigError or StoreError where an address cannot be used; a path is not looked at.
 
     writes: whether to try that, too, with a small object that is always the same.
     """
     if not isinstance(where, Address):
         return
 
-    def ask() -> None:
+    try:
         fs, path = _file_system(where)  # some file systems connect when they are made
         try:
             fs.ls(path, detail=False)
@@ -95,25 +93,10 @@ def check(where: Place, *, writes: bool) -> None:
                 raise FileNotFoundError(2, "there is no such bucket") from None
         if writes:
             fs.pipe_file(f"{path}/{_MARK}", b"The cache of bmx_grid.\n")
-
-    found: list[BaseException | None] = []
-
-    def answered() -> None:
-        try:
-            ask()
-            found.append(None)
-        except BaseException as error:  # handed to the thread that waits
-            found.append(error)
-
-    thread = threading.Thread(target=answered, daemon=True)
-    thread.start()
-    thread.join(ANSWERS_WITHIN)
-    if not found:
-        raise StoreError(f"cache_dir: {where} does not answer within {ANSWERS_WITHIN:.0f} seconds. {_WAY_OUT}")
-    if isinstance(found[0], BmxError):
-        raise found[0]
-    if found[0] is not None:
-        raise StoreError(f"cache_dir: {where} cannot be used: {_reason(found[0])}. {_WAY_OUT}") from found[0]
+    except BmxError:
+        raise
+    except Exception as error:  # packages of protocols raise errors of their own
+        raise StoreError(f"cache_dir: {where} cannot be used: {_reason(error)}. {_WAY_OUT}") from error
 
 
 def listed(folder: Place, suffix: str) -> list[Place]:

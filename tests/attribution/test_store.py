@@ -137,8 +137,7 @@ def test_a_flipped_bit_never_passes_as_data(tmp_path, reference):
             noticed += 1
             assert "is damaged" in str(seen[0].message)
         else:  # a byte that carries no value, such as the name of the writing program
-            intact = pq.read_table(pa.BufferReader(reference))
-            assert table.equals(intact)
+            assert table.equals(pq.read_table(pa.BufferReader(reference)))
     assert noticed > 80
 
 
@@ -169,17 +168,43 @@ def test_a_damaged_chunk_is_computed_again(tmp_path, reference):
     assert place.path.read_bytes() == reference
 
 
-def test_a_file_of_a_newer_version_is_refused_not_replaced(tmp_path):
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        (99, r"written by a newer bmx_grid \(store version 99.* Update bmx_grid, or choose another cache_dir"),
+        (2, r"written by an early bmx_grid \(store version 2.* Choose another cache_dir, or remove the file"),
+    ],
+    ids=["newer", "early"],
+)
+def test_a_file_of_another_version_is_refused_not_replaced(tmp_path, version, said):
     place = fill(tmp_path, [list(range(40))])
-    table = pq.read_table(place.path)
-    header = json.loads(table.schema.metadata[b"bmx_grid"]) | {"version": stored_tables.VERSION + 1}
-    pq.write_table(table.replace_schema_metadata({"bmx_grid": json.dumps(header)}), place.path)
+    with_header(place, {"version": version})
     before = place.path.read_bytes()
-    with pytest.raises(
-        StoreError, match=r"written by a newer bmx_grid .* Update bmx_grid, or choose another cache_dir"
-    ):
-        place.missing(KEYS)
+    for act in (lambda: place.missing(KEYS), lambda: (place.add(ROWS[:1]), place.merge())):
+        with pytest.raises(StoreError, match=said):
+            act()
     assert place.path.read_bytes() == before
+
+
+def with_header(place: store.Slot, more: dict, count: int = 40) -> None:
+    """Write the file's first rows again with another header."""
+    table = pq.read_table(place.path).slice(0, count)
+    header = json.loads(pq.ParquetFile(place.path).metadata.metadata[b"bmx_grid"]) | more
+    pq.write_table(table.replace_schema_metadata({"bmx_grid": json.dumps(header)}), place.path)
+
+
+def test_a_file_of_version_3_is_read_and_goes_on_in_this_version(tmp_path, reference):
+    place = fill(tmp_path, [list(range(40))])
+    rows = pq.read_table(place.path).slice(0, 30)
+    with_header(place, {"version": 3, "digest": stored_tables.content_digest(rows, place.identity, 3)}, count=30)
+    missing = place.missing(KEYS)
+    assert len(missing) == 10
+    there = [index for index in range(40) if index not in missing][:3]
+    found = place.load([KEYS[index] for index in there])
+    assert found.ground_truth[1].tobytes() == ROWS[there[1]].attributions["reference"].tobytes()
+    place.add([ROWS[index] for index in missing])
+    place.merge()
+    assert place.path.read_bytes() == reference
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
@@ -212,23 +237,6 @@ def test_a_merge_that_cannot_write_says_so(tmp_path, monkeypatch):
 def _fill_in_chunks(folder: str, start: int) -> None:
     for index in range(start, start + 25, 5):
         fill(Path(folder), [list(range(index, index + 5))])
-
-
-def test_a_file_of_version_1_is_read_and_goes_on_in_this_version(tmp_path, reference, monkeypatch):
-    """From when metrics read exactly one ground truth, which stood under that name."""
-    place = fill(tmp_path, [list(range(40))])
-    table = pq.read_table(place.path)
-    old = table.rename_columns([name.replace("reference", "ground_truth") for name in table.column_names])
-    header = {"version": 1, "identity": IDENTITY, "digest": stored_tables.content_digest(old, place.identity, 1)}
-    pq.write_table(old.replace_schema_metadata({"bmx_grid": json.dumps(header)}), place.path)
-    assert place.missing(KEYS) == []
-    assert place.load(KEYS[:3]).ground_truth[1].tobytes() == ROWS[1].attributions["reference"].tobytes()
-    old_rows = old.slice(0, 30)
-    header["digest"] = stored_tables.content_digest(old_rows, place.identity, 1)
-    pq.write_table(old_rows.replace_schema_metadata({"bmx_grid": json.dumps(header)}), place.path)
-    place.add([ROWS[index] for index in place.missing(KEYS)])
-    place.merge()
-    assert place.path.read_bytes() == reference
 
 
 def test_two_processes_on_one_slot_lose_and_double_nothing(tmp_path, reference):
@@ -286,9 +294,6 @@ def test_statistics_come_back_with_their_segments(tmp_path):
 
 def test_rows_that_were_stored_before_statistics_are_kept_and_have_none(tmp_path):
     place = fill(tmp_path, [list(range(5))])
-    table = pq.read_table(place.path)
-    header = {"version": 2, "identity": IDENTITY, "digest": stored_tables.content_digest(table, place.identity, 2)}
-    pq.write_table(table.replace_schema_metadata({"bmx_grid": json.dumps(header)}), place.path)
     assert place.missing(KEYS[:6]) == [5]
     place.add([with_statistics(5)])
     place.merge()
@@ -304,8 +309,9 @@ def test_statistics_that_were_changed_on_disk_are_noticed(tmp_path):
     place.add([with_statistics(number) for number in range(3)])
     place.merge()
     table = pq.read_table(place.path)
-    other = pa.array([[9.0, 9, 9]] * 3)
-    pq.write_table(table.set_column(table.column_names.index("statistics"), "statistics", other), place.path)
+    metadata = pq.ParquetFile(place.path).metadata.metadata
+    changed = table.set_column(table.column_names.index("statistics"), "statistics", pa.array([[9.0, 9, 9]] * 3))
+    pq.write_table(changed.replace_schema_metadata({"bmx_grid": metadata[b"bmx_grid"]}), place.path)
     with pytest.warns(UserWarning, match="do not agree with their digest"):
         assert place.missing(KEYS[:3]) == [0, 1, 2]
 

@@ -16,7 +16,7 @@ from started import wait_for
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.errors import ConfigError
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
-from bmx_grid.sweep.executors.on_dask import OnDask
+from bmx_grid.sweep.executors.dask import OnDask
 
 
 @pytest.fixture(scope="module")

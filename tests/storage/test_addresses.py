@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 import uuid
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import fsspec
 import pytest
 
 from bmx_grid.errors import BmxError, ConfigError, StoreError
-from bmx_grid.storage import addresses as storage
 from bmx_grid.storage.addresses import Address, check, listed, opened, place, remove, replacing
 
 
@@ -106,15 +104,6 @@ def test_a_file_system_that_cannot_be_made_is_one_sentence(monkeypatch):
     monkeypatch.setattr(fsspec.core, "url_to_fs", lambda *_, **__: raising(RuntimeError("no route to host"))())
     with pytest.raises(StoreError, match=r"sftp://me:\*\*\*@host/x cannot be used: no route to host\. Check"):
         check(Address("sftp://me:geheim@host/x"), writes=True)
-
-
-def test_a_store_that_never_answers_is_given_up(monkeypatch):
-    ended = threading.Event()
-    monkeypatch.setattr(storage, "ANSWERS_WITHIN", 0.05)
-    monkeypatch.setattr(fsspec.core, "url_to_fs", lambda *_, **__: (Memory(ended.wait), "bucket/x"))
-    with pytest.raises(StoreError, match="does not answer within 0 seconds"):
-        check(Address("s3://bucket/x"), writes=True)
-    ended.set()
 
 
 @pytest.mark.parametrize("writes", [True, False])

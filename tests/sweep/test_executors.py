@@ -22,7 +22,7 @@ from bmx_grid.errors import ConfigError, UnavailableError
 from bmx_grid.models.loading import _chosen_device
 from bmx_grid.sweep.executors.base import Executor, Job, Worker
 from bmx_grid.sweep.executors.dask import Dask
-from bmx_grid.sweep.executors.futures import Lane, results
+from bmx_grid.sweep.executors.futures import AHEAD, Lane, results
 from bmx_grid.sweep.executors.local import Loky, Sequential
 from bmx_grid.sweep.runner import _needs_device
 
@@ -193,7 +193,7 @@ def test_workers_share_the_processors(monkeypatch, own, expected):
 def test_loky_s_warning_of_a_replaced_worker_is_not_shown(capsys):
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
-        list(Loky(n_jobs=1, devices=()).run([]))
+        list(Loky(n_jobs=1, devices=()).run([Job(partial(jobs.square, 2))]))
         warnings.warn("A worker stopped while some jobs were given to the executor. This can …", stacklevel=1)
         warnings.warn("another", stacklevel=1)
     assert [str(one.message) for one in shown] == ["another"]
@@ -218,8 +218,7 @@ def test_a_busy_kind_of_worker_does_not_keep_the_other_idle():
     assert sorted(order[10:]) == [0, 1, 4, 9, 16]
 
 
-def test_work_goes_on_while_the_one_who_asks_is_busy():
-    """The next jobs are submitted when one finishes, not when its result is taken."""
+def test_workers_have_jobs_waiting_while_the_one_who_asks_is_busy():
     with ThreadPoolExecutor(1) as pool:
         submitted = []
 
@@ -229,7 +228,7 @@ def test_work_goes_on_while_the_one_who_asks_is_busy():
 
         found = results([Lane(submit, 1)], [Job(partial(jobs.square, number)) for number in range(10)])
         next(found)
-        wait_for(lambda: len(submitted) == 10)
+        assert len(submitted) == 1 + AHEAD
         assert len(list(found)) == 9
 
 
@@ -237,10 +236,10 @@ def test_workers_are_looked_at_also_while_results_come_in():
     """A lost job of a cluster is noticed although the others are busy."""
     looks = []
     with ThreadPoolExecutor(1) as pool:
-        some = [Job(partial(jobs.square, number, 0.01)) for number in range(30)]
-        found = list(results([Lane(pool.submit, 1)], some, watch=lambda: looks.append(len(looks)), every=0.02))
+        some = [Job(partial(jobs.square, number, 0.1)) for number in range(30)]
+        found = list(results([Lane(pool.submit, 1)], some, look=lambda: looks.append(len(looks))))
     assert sorted(found) == [number * number for number in range(30)]
-    assert len(looks) >= 3
+    assert len(looks) >= 2
 
 
 OUTSIDE = """

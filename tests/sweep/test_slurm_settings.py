@@ -4,6 +4,8 @@ import dataclasses
 import re
 import signal
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from fakes import composed
@@ -12,9 +14,9 @@ from bmx_grid.commands.sweep import run
 from bmx_grid.configure import build, load_option
 from bmx_grid.errors import ConfigError, UnavailableError
 from bmx_grid.sweep.executors import slurm
-from bmx_grid.sweep.executors.base import Executor, Worker
-from bmx_grid.sweep.executors.futures import Lane
-from bmx_grid.sweep.executors.on_dask import Cluster
+from bmx_grid.sweep.executors.base import Executor, Job, Worker
+from bmx_grid.sweep.executors.dask import Cluster
+from bmx_grid.sweep.executors.futures import Lane, results
 from bmx_grid.sweep.executors.slurm import Slurm
 
 
@@ -33,16 +35,11 @@ REFUSED = {
     "memory without a unit": ({"memory": "16"}, r"executor\.memory: '16' is not an amount .* as 500MB, 16GB"),
     "memory in words": ({"memory": "plenty"}, r"executor\.memory: 'plenty' is not an amount of memory"),
     "no memory": ({"memory": "0GB"}, r"executor\.memory: '0GB' is not"),
-    "a time in words": ({"walltime": "2 hours"}, r"executor\.walltime: '2 hours' is not a time .* as '02:30:00'"),
-    "half a time": ({"walltime": "02:30:"}, r"executor\.walltime: '02:30:' is not"),
     "a number for a time": ({"walltime": 3600}, r"executor\.walltime: expected a text, got 3600"),
-    "two words for a queue": ({"queue": "main; rm -rf"}, r"executor\.queue: 'main; rm -rf' is not a name"),
     "devices": ({"devices": ["cuda:0"]}, r"executor\.devices: SLURM hands out devices; write executor\.gpus=N"),
     "a directive that is none": ({"directives": ["qos=long"]}, r"executor\.directives: 'qos=long' is not an option"),
     "two directives in one": ({"directives": ["--qos=a\nrm"]}, r"executor\.directives: .* is not an option of sbatch"),
-    "a second way for memory": ({"directives": ["--mem=4G"]}, r"'--mem=4G' is set by executor\.memory; leave it out"),
-    "a second way for a queue": ({"directives": ["-p main"]}, r"'-p main' is set by executor\.queue; leave it out"),
-    "a name of its own": ({"directives": ["--job-name=x"]}, r"is set by the sweep itself, which finds its jobs by"),
+    "a name of its own": ({"directives": ["--job-name=x"]}, r"the sweep names its jobs, and finds them by it"),
     "no time to wait": ({"timeout": 0}, r"executor\.timeout must be above 0 seconds and at most 2\.592e\+06, got 0"),
 }
 
@@ -246,23 +243,16 @@ def test_work_that_needs_a_device_waits_for_the_job_that_will_have_one():
 
 
 def test_a_lane_that_is_expected_holds_its_jobs():
-    from bmx_grid.sweep.executors.base import Job
-    from bmx_grid.sweep.executors.futures import _Feeder
+    """Jobs for a GPU wait until SLURM has started its job, and the others go on meanwhile."""
+    order = []
+    with ThreadPoolExecutor(1) as pool:
+        lanes = [Lane(pool.submit, 1), Lane(pool.submit, 0, has_device=True, expected=True)]
 
-    submitted = []
+        def arrive():
+            assert lanes[1].held == 2
+            lanes[1].n_workers = 1
 
-    class Never:
-        def add_done_callback(self, fn):
-            pass
-
-    def submit(work):
-        submitted.append(work)
-        return Never()
-
-    lanes = [Lane(submit, 1), Lane(submit, 0, has_device=True, expected=True)]
-    feeder = _Feeder(lanes, [Job(len, needs_device=True), Job(repr), Job(dir, needs_device=True)])
-    feeder.fill()
-    assert (submitted, lanes[1].held) == ([repr], 2)
-    lanes[1].n_workers = 1
-    feeder.fill()
-    assert (submitted, lanes[1].held) == ([repr, len, dir], 0)
+        some = [Job(partial(abs, -number), needs_device=number < 2) for number in range(4)]
+        for result in results(lanes, some, look=arrive):
+            order.append(result)
+    assert sorted(order[:2]) == [2, 3] and sorted(order[2:]) == [0, 1]

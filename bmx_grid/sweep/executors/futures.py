@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-import threading
 import time
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
-from bmx_grid.sweep.executors.base import Job
+from bmx_grid.errors import BmxError
+from bmx_grid.identity import runtime
+from bmx_grid.sweep.executors.base import Executor, Job, Worker
 
-AHEAD = 2  # jobs that are submitted for each worker: one runs, one waits
+AHEAD = 3  # jobs that are submitted for each worker: one runs, two wait while results are evaluated here
 HELD = 256  # jobs that wait for a kind of worker that is busy, so that the other kind is not idle behind them
-
-
-class Future(Protocol):
-    """The part of concurrent.futures.Future that is used; Dask's future has it, too."""
-
-    def result(self) -> Any:
-        """What the job returned. Raises what it raised."""
-
-    def add_done_callback(self, fn: Callable[[Any], object], /) -> None:
-        """Call `fn` with this future when it is done, from any thread."""
+LOOK_SECONDS = 1.0  # between two looks at the workers of a pool
 
 
 @dataclass
 class Lane:
     """One or several workers that take jobs through `submit`; has_device: whether each of them holds a device.
 
+    submit: returns a future, as `concurrent.futures` and Dask have it.
     expected: that workers will come where there are none yet, so that jobs for them wait.
     open: jobs that were submitted and are not done; held: jobs that wait for these workers.
     """
 
-    submit: Callable[[Callable[[], Any]], Future]
+    submit: Callable[[Callable[[], Any]], Any]
     n_workers: int
     has_device: bool = False
     expected: bool = False
@@ -48,113 +44,138 @@ class Lane:
         return self.open < AHEAD * self.n_workers
 
 
-def results(
-    lanes: Sequence[Lane], jobs: Iterable[Job], watch: Callable[[], None] | None = None, every: float = 1.0
-) -> Iterator[Any]:
+class Pool(Protocol):
+    """Workers that were started, or found."""
+
+    lanes: Sequence[Lane]
+    n_done: int  # jobs that ended
+
+    def look(self) -> None:
+        """Count the workers, once in LOOK_SECONDS. Raises BmxError when they stay away."""
+
+    def lost(self, error: BaseException) -> BmxError | None:
+        """The sentence for an error that came from the pool; None for one of a job."""
+
+
+@dataclass(frozen=True)
+class Pooled(Executor):
+    """An executor whose workers are started, or connected to, with its first job."""
+
+    @abstractmethod
+    def _started(self) -> AbstractContextManager[Pool]:
+        """The workers. When the block ends no process of them is left; where an error ends it they are killed."""
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
+        """As `Executor.run` says."""
+        with self.kept() as same:
+            yield from same.run(jobs)
+
+    @contextmanager
+    def kept(self) -> Iterator[Executor]:
+        """This executor, whose workers come with the first job and stay until the block ends or a run fails."""
+        with ExitStack() as stack:
+            yield _Kept(self.chunk_texts, self.devices, self, stack, [])
+
+
+@dataclass(frozen=True)
+class _Kept(Executor):
+    """An executor inside its `kept`. pools: the pool that was started, if any."""
+
+    executor: Any = runtime(None)
+    stack: Any = runtime(None)
+    pools: Any = runtime(None)
+
+    def workers(self) -> tuple[Worker, ...]:
+        """Those of the executor."""
+        workers: tuple[Worker, ...] = self.executor.workers()
+        return workers
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
+        """As `Executor.run` says."""
+        remaining = iter(jobs)
+        first = next(remaining, None)
+        if first is None:  # no worker is started
+            return
+        if not self.pools:
+            self.pools.append(self.stack.enter_context(self.executor._started()))
+        (pool,) = self.pools
+        try:
+            for result in results(pool.lanes, chain([first], remaining), pool.look):
+                pool.n_done += 1
+                yield result
+        except BaseException as error:  # GeneratorExit among them: what still runs ends with this run
+            lost = pool.lost(error)
+            self.pools.clear()
+            self.stack.__exit__(type(error), error, error.__traceback__)
+            if lost is None:
+                raise
+            raise lost from error
+
+
+def results(lanes: Sequence[Lane], jobs: Iterable[Job], look: Callable[[], None] | None = None) -> Iterator[Any]:
     """What the jobs return, as they finish; a job that needs a device waits for a lane that has one, if any has.
 
-    watch: called every `every` seconds; what it raises ends the run. It may change the lanes' `n_workers`.
+    look: called every LOOK_SECONDS; what it raises ends the run. It may change the lanes' `n_workers`.
     """
     feeder = _Feeder(lanes, jobs)
-    watched = time.monotonic()
-    try:
-        feeder.fill()
-        while feeder.busy():
-            if watch is not None and time.monotonic() - watched >= every:
-                watch()
-                feeder.fill()
-                watched = time.monotonic()
-            try:
-                done = feeder.finished.get(timeout=every if watch is not None else None)
-            except Empty:
-                continue
-            if isinstance(done, BaseException):
-                raise done
-            feeder.taken()
-            yield done.result()
-    finally:
-        feeder.closed = True
+    looked = time.monotonic()
+    while feeder.fill():
+        if look is not None and time.monotonic() - looked >= LOOK_SECONDS:
+            look()
+            looked = time.monotonic()
+            continue
+        try:
+            lane, future = feeder.finished.get(timeout=LOOK_SECONDS)
+        except Empty:
+            continue
+        lane.open -= 1
+        feeder.fill()  # before the result is evaluated
+        yield future.result()
 
 
 class _Feeder:
-    """Keeps the lanes full: from the thread that asks for results, and from those in which futures are finished."""
+    """Keeps lanes full of jobs; finished: futures that are done, each with its lane."""
 
     def __init__(self, lanes: Sequence[Lane], jobs: Iterable[Job]) -> None:
-        self.finished: SimpleQueue[Future | BaseException] = SimpleQueue()
-        self.closed = False
-        self._lanes = {kind: [lane for lane in lanes if lane.has_device is kind] for kind in (True, False)}
-        self._jobs = iter(jobs)
-        self._more = True
+        self.finished: SimpleQueue[tuple[Lane, Any]] = SimpleQueue()
+        self._lanes, self._jobs, self._more = lanes, iter(jobs), True
         self._held: dict[bool, deque[Job]] = {True: deque(), False: deque()}
-        self._unfinished = 0
-        self._filling = False
-        self._lock = threading.RLock()
 
-    def busy(self) -> bool:
-        """Whether a result is still to come, or a job still waits for a worker to appear."""
-        with self._lock:
-            return self._unfinished > 0 or self._more or any(self._held.values())
+    def fill(self) -> bool:
+        """Submit jobs until there is no room or no job left; whether a result is still to come."""
+        while (ready := self._next()) is not None:
+            job, lane = ready
+            lane.open += 1
+            lane.submit(job.work).add_done_callback(partial(self._done, lane))
+        for lane in self._lanes:
+            lane.held = len(self._held[lane.has_device])
+        return self._more or any(lane.open for lane in self._lanes) or any(self._held.values())
 
-    def taken(self) -> None:
-        """One result was taken from `finished`."""
-        with self._lock:
-            self._unfinished -= 1
-
-    def fill(self) -> None:
-        """Submit jobs until there is no room or no job left."""
-        with self._lock:
-            if self._filling:  # a future that was done at once calls back from within the loop below
-                return
-            self._filling = True
-            try:
-                while not self.closed and (found := self._next()) is not None:
-                    job, lane = found
-                    future = lane.submit(job.work)
-                    lane.open += 1
-                    self._unfinished += 1
-                    future.add_done_callback(partial(self._done, lane))
-            finally:
-                self._filling = False
-                for kind, lanes in self._lanes.items():
-                    for lane in lanes:
-                        lane.held = len(self._held[kind])
-
-    def _done(self, lane: Lane, future: Future) -> None:
-        try:
-            with self._lock:
-                lane.open -= 1
-                self.fill()
-        except BaseException as error:  # of the jobs' iterator, or of a pool that is lost: for the thread that asks
-            self.finished.put(error)
-        # After `fill`: else the last open result could be taken before the next job was submitted.
-        self.finished.put(future)
+    def _done(self, lane: Lane, future: Any) -> None:  # in a thread of the pool's
+        self.finished.put((lane, future))
 
     def _next(self) -> tuple[Job, Lane] | None:
         for kind, held in self._held.items():
             if held and (lane := self._lane(kind)) is not None:
                 return held.popleft(), lane
-        while self._more and sum(map(len, self._held.values())) < HELD and self._has_room():
-            try:
-                job = next(self._jobs)
-            except StopIteration:
+        while self._more and sum(map(len, self._held.values())) < HELD and any(lane.has_room for lane in self._lanes):
+            job = next(self._jobs, None)
+            if job is None:
                 self._more = False
-                break
-            lane = self._lane(job.needs_device)
-            if lane is not None:
+            elif (lane := self._lane(job.needs_device)) is not None:
                 return job, lane
-            self._held[job.needs_device].append(job)
+            else:
+                self._held[job.needs_device].append(job)
         return None
-
-    def _has_room(self) -> bool:
-        return any(lane.has_room for lanes in self._lanes.values() for lane in lanes)
 
     def _lane(self, needs_device: bool) -> Lane | None:
         """The least busy lane of a kind; any kind where there is only one. None when all are full."""
         for kind in (needs_device, not needs_device):
-            staffed = [lane for lane in self._lanes[kind] if lane.n_workers > 0]
+            lanes = [lane for lane in self._lanes if lane.has_device is kind]
+            staffed = [lane for lane in lanes if lane.n_workers > 0]
             if staffed:
-                lane = min(staffed, key=lambda one: one.open / one.n_workers)
-                return lane if lane.has_room else None
-            if any(lane.expected for lane in self._lanes[kind]):
+                least = min(staffed, key=lambda lane: lane.open / lane.n_workers)
+                return least if least.has_room else None
+            if any(lane.expected for lane in lanes):
                 return None
         return None

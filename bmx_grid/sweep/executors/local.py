@@ -12,11 +12,11 @@ from multiprocessing.resource_tracker import ensure_running
 from typing import Any
 
 from bmx_grid.devices import ASSIGNED, assigned_here, present
-from bmx_grid.errors import ConfigError
+from bmx_grid.errors import BmxError, ConfigError
 from bmx_grid.identity import runtime
 from bmx_grid.stopping import end_with_parent, uninterrupted, without_interrupts
 from bmx_grid.sweep.executors.base import KEPT, Executor, Job, Worker, WorkerLost
-from bmx_grid.sweep.executors.futures import Lane, results
+from bmx_grid.sweep.executors.futures import Lane, Pool, Pooled
 
 MAX_PROCESSES = 1_024  # each takes hundreds of megabytes; larger numbers are slips of the hand
 # Libraries that start threads of their own read these when they are loaded.
@@ -53,7 +53,7 @@ class Sequential(Executor):
 
 
 @dataclass(frozen=True)
-class Loky(Executor):
+class Loky(Pooled):
     """Processes on this machine: `n_jobs`, and one more for each device that runs the jobs that need one.
 
     n_jobs: from 1 to MAX_PROCESSES, or -1 for one per processor. Raises ConfigError for another number.
@@ -77,74 +77,38 @@ class Loky(Executor):
         plain = tuple(Worker(f"process {number}") for number in range(1, effective_n_jobs(self.n_jobs) + 1))
         return plain + tuple(Worker(f"process of {device}", device) for device in devices)
 
-    def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
-        """As `Executor.run` says."""
-        with self.kept() as same:
-            yield from same.run(jobs)
-
     @contextmanager
-    def kept(self) -> Iterator[Executor]:
-        """This executor, whose processes start with the first job and stay until the block ends or a run fails."""
-        with _Pools(self.workers) as pools:
-            yield _KeptLoky(self.chunk_texts, self.devices, self.n_jobs, pools)
-
-
-class _Pools:
-    """The pools of processes of several runs; a context manager that leaves none of them.
-
-    workers: those that are wanted, asked for whenever pools are started.
-    """
-
-    def __init__(self, workers: Callable[[], Sequence[Worker]]) -> None:
-        self._workers = workers
-        self._stack = ExitStack()
-        self._pools: list[tuple[Callable[[Callable[[], Any]], Any], int, bool]] = []
-
-    def __enter__(self) -> _Pools:
-        return self
-
-    def lanes(self) -> list[Lane]:
-        """A lane for each pool; they are started where there are none."""
-        if not self._pools:
-            workers = self._workers()
-            devices = [worker.device for worker in workers if worker.device is not None]
-            plain = len(workers) - len(devices)
-            self._pools = [(self._stack.enter_context(_pool(plain, None)), plain, False)]
-            for name in devices:
-                self._pools.append((self._stack.enter_context(_pool(1, name, len(devices))), 1, True))
-        return [Lane(submit, count, has_device) for submit, count, has_device in self._pools]
-
-    def __exit__(self, *error: Any) -> None:
-        """End the processes: after what they are doing, or at once where there is an error; a next run has new ones."""
-        stack, self._stack, self._pools = self._stack, ExitStack(), []
-        stack.__exit__(*error)
-
-
-@dataclass(frozen=True)
-class _KeptLoky(Loky):
-    """Loky inside its `kept`."""
-
-    pools: Any = runtime(None)
-
-    def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
-        """As `Executor.run` says."""
+    def _started(self) -> Iterator[Pool]:
+        workers = self.workers()
+        devices = [worker.device for worker in workers if worker.device is not None]
+        plain = len(workers) - len(devices)
         for message in _NO_NEWS:
             warnings.filterwarnings("ignore", message, UserWarning)
-        try:
-            yield from results(self.pools.lanes(), jobs)
-        except BaseException as error:  # GeneratorExit among them: what still runs ends with this run
-            self.pools.__exit__(type(error), error, error.__traceback__)
-            if not isinstance(error, BrokenProcessPool):
-                raise
-            raise WorkerLost(
-                f"a worker process was killed; most often memory ran out. {KEPT}: run the same command again with "
-                "fewer processes (executor.n_jobs=1)."
-            ) from error
+        with ExitStack() as stack:
+            lanes = [Lane(stack.enter_context(_pool(plain, None)), plain)]
+            for name in devices:
+                lanes.append(Lane(stack.enter_context(_pool(1, name, len(devices))), 1, has_device=True))
+            yield _Processes(lanes)
 
-    @contextmanager
-    def kept(self) -> Iterator[Executor]:
-        """Itself."""
-        yield self
+
+@dataclass
+class _Processes:
+    """Pools of processes, whose number does not change."""
+
+    lanes: Sequence[Lane]
+    n_done: int = 0
+
+    def look(self) -> None:
+        """Nothing to see."""
+
+    def lost(self, error: BaseException) -> BmxError | None:
+        """WorkerLost for a process that was killed."""
+        if not isinstance(error, BrokenProcessPool):
+            return None
+        return WorkerLost(
+            f"a worker process was killed; most often memory ran out. {KEPT}: run the same command again with "
+            "fewer processes (executor.n_jobs=1)."
+        )
 
 
 @contextmanager

@@ -24,8 +24,7 @@ from bmx_grid.errors import BmxError, ConfigError, UnavailableError, unknown
 from bmx_grid.identity import runtime
 from bmx_grid.stopping import uninterrupted, without_interrupts
 from bmx_grid.sweep.executors.base import KEPT, Worker
-from bmx_grid.sweep.executors.local import THREADS
-from bmx_grid.sweep.executors.on_dask import (
+from bmx_grid.sweep.executors.dask import (
     CLOSE_SECONDS,
     DEVICE,
     PROCESSOR,
@@ -34,6 +33,8 @@ from bmx_grid.sweep.executors.on_dask import (
     close_client,
     start_cluster,
 )
+from bmx_grid.sweep.executors.futures import Pool
+from bmx_grid.sweep.executors.local import THREADS
 from bmx_grid.wording import counted
 
 COMMANDS = ("sbatch", "squeue", "scancel")
@@ -43,20 +44,7 @@ ASK_SECONDS = 10.0  # between two questions to SLURM about its queue, which all 
 ANSWER_SECONDS = 30.0  # for a command of SLURM to answer
 CONNECT_SECONDS = 30.0
 _MEMORY = re.compile(r"[1-9]\d*(\.\d+)? ?[kKMGT](i?B)?")
-_WALLTIME = re.compile(r"\d+-\d{1,2}(:\d{2}){0,2}|\d+(:\d{2}){1,2}|[1-9]\d*")
 _ERROR = re.compile(r"^\w*(Error|Exception)\b|error:", re.IGNORECASE)
-_WORD = re.compile(r"[\w.,:+-]+")
-_OWN = {  # what a directive would set a second time: the key that sets it
-    **dict.fromkeys(("-p", "--partition"), "executor.queue"),
-    **dict.fromkeys(("-A", "--account"), "executor.account"),
-    **dict.fromkeys(("-c", "--cpus-per-task", "-n", "--ntasks"), "executor.cores"),
-    **dict.fromkeys(("--mem", "--mem-per-cpu"), "executor.memory"),
-    **dict.fromkeys(("-t", "--time"), "executor.walltime"),
-    **dict.fromkeys(("--gres", "-G", "--gpus", "--gpus-per-task", "--gpus-per-node"), "executor.gpus"),
-    **dict.fromkeys(("-a", "--array", "-N", "--nodes"), "executor.jobs"),
-    **dict.fromkeys(("-o", "--output", "-e", "--error"), "executor.log_dir"),
-    **dict.fromkeys(("-J", "--job-name"), "the sweep itself, which finds its jobs by their name"),
-}
 
 
 @dataclass(frozen=True)
@@ -104,25 +92,17 @@ class Slurm(OnDask):
                 f"executor.memory: '{self.memory}' is not an amount of memory; write a number and a unit, as 500MB, "
                 "16GB or 7.5GiB."
             )
-        if not _WALLTIME.fullmatch(self.walltime):
-            raise ConfigError(
-                f"executor.walltime: '{self.walltime}' is not a time of SLURM's; write hours:minutes:seconds, as "
-                "'02:30:00', or days-hours, as '1-12'."
-            )
         if self.devices is not None:
             raise ConfigError("executor.devices: SLURM hands out devices; write executor.gpus=N for N of them.")
-        for key in ("queue", "account", "gpu_queue", "gpu_type", "interface"):
-            value = getattr(self, key)
-            if value is not None and not _WORD.fullmatch(value):
-                raise ConfigError(f"executor.{key}: '{value}' is not a name of SLURM's, which is one word.")
         for line in self.directives:
-            option = re.split(r"[= ]", line, maxsplit=1)[0]
             if not line.startswith("-") or "\n" in line:
                 raise ConfigError(
                     f"executor.directives: {line!r} is not an option of sbatch; write them as ['--qos=long']."
                 )
-            if option in _OWN:
-                raise ConfigError(f"executor.directives: '{line}' is set by {_OWN[option]}; leave it out.")
+            if line.startswith(("-J", "--job-name")):
+                raise ConfigError(
+                    f"executor.directives: '{line}': the sweep names its jobs, and finds them by it; leave it out."
+                )
 
     @property
     def _elsewhere(self) -> bool:
@@ -162,7 +142,7 @@ class Slurm(OnDask):
         return (*plain, *(Worker(f"GPU job {job}", "cuda:0") for job in range(1, self.gpus + 1)))
 
     @contextmanager
-    def _connected(self) -> Iterator[Cluster]:
+    def _connected(self, mark: Path | None) -> Iterator[Pool]:
         import distributed
 
         name = f"bmx_grid-{uuid.uuid4().hex[:8]}"
@@ -179,9 +159,9 @@ class Slurm(OnDask):
                 cluster.worker_spec.update(jobs)
                 queue = _Queue(cluster, name, self.log_dir)
                 queue.submit()
-            kinds = [kind for kind, number in ((False, self.jobs), (True, self.gpus)) if number]
+            kinds = [has_device for has_device, number in ((False, self.jobs), (True, self.gpus)) if number]
             absent = partial(self._absent, queue)
-            yield Cluster(client, self.timeout, absent, own=True, kinds=kinds, watch=queue.look)
+            yield Cluster(client, self.timeout, absent, own=True, kinds=kinds, watch=queue.look, mark=mark)
 
     def _jobs(self, name: str) -> dict[str, Any]:
         """What dask-jobqueue submits, by the name of its worker."""
@@ -232,8 +212,8 @@ class _Queue:
         self._asked = time.monotonic()
         self._n_done = self._in_vain = 0  # jobs done; how often some were submitted again since
         self._last = ""  # SLURM job that ended
-        self._pending: dict[str, int] = {}  # jobs that wait, by SLURM's reason
-        self._refused = self._warned = ""
+        self._pending: list[str] = []  # SLURM's reasons for the jobs that wait
+        self._warned = False
 
     def submit(self) -> None:
         """Submit the jobs that are not there. Raises UnavailableError with what SLURM says."""
@@ -250,11 +230,10 @@ class _Queue:
         listed = _listed(self._name)
         if listed is None:  # SLURM does not answer: asked again later
             return
-        waiting = [reason for state, reason in listed.values() if state == "PENDING" and reason != "None"]
-        self._pending = {reason: waiting.count(reason) for reason in dict.fromkeys(waiting)}
-        if not workers and self._pending and self.state() != self._warned:
-            self._warned = self.state()
-            warnings.warn(f"executor=slurm: no job is running: {self._warned}", stacklevel=2)
+        self._pending = [reason for state, reason in listed.values() if state == "PENDING" and reason != "None"]
+        if self._pending and not workers and not self._warned:
+            self._warned = True
+            warnings.warn(f"executor=slurm: no job is running: {self.state()}", stacklevel=2)
         if n_done > self._n_done:
             self._n_done, self._in_vain = n_done, 0
         for name, job in list(self._cluster.workers.items()):
@@ -264,12 +243,9 @@ class _Queue:
         if len(self._cluster.workers) == len(self._cluster.worker_spec):
             return
         if self._in_vain < AGAIN:
-            try:
+            with suppress(UnavailableError):  # a controller may be away for a while
                 self.submit()
                 self._in_vain += 1
-                self._refused = ""
-            except UnavailableError as error:  # a controller may be away for a while
-                self._refused = str(error)
         elif not listed:
             raise UnavailableError(
                 f"SLURM jobs were submitted again {AGAIN} times, and ended before a piece of work was done"
@@ -279,8 +255,9 @@ class _Queue:
 
     def state(self) -> str:
         """What the jobs wait for, in a few words."""
-        waiting = [f"{counted(number, 'job')} pending, {reason}" for reason, number in self._pending.items()]
-        return "; ".join([*waiting, *([self._refused] if self._refused else [])]) or "none is pending"
+        reasons = {reason: self._pending.count(reason) for reason in self._pending}
+        waiting = [f"{counted(number, 'job')} pending, {reason}" for reason, number in reasons.items()]
+        return "; ".join(waiting) or "none is pending"
 
     def _log(self) -> str:
         """What the log of the job that ended last says, and where it is."""
