@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import sys
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
@@ -13,11 +12,11 @@ from typing import Any, Self
 
 from bmx_grid.terminal import CLEAR, say
 
-LINE_EVERY_S = 30.0  # between progress lines where standard error is no terminal; a bar shows the rate of as long
+LINE_EVERY_S = 30.0  # between progress lines where standard error is no terminal
 NOTEBOOK_DELAY_S = 1.0  # shorter work shows no bar, which would leave an empty line
 BYTES = "B"  # the unit that is written with a prefix: 12.3 MB
 PRIOR_S = 10.0  # for so long all workers count as busy, whatever was seen: they take some seconds to start
-BAR = "{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt}{postfix}"
+BAR = "{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt}, {rate_fmt}"  # and the time left
 
 
 class TimeLeft:
@@ -93,7 +92,6 @@ class Progress:
         self._time_left = time_left
         self._start = self._last = time.monotonic()
         self._last_done = start
-        self._recent = deque([(self._start, start)])  # (time, done) of the last LINE_EVERY_S
         self._bar: Any = None
         notebook = in_notebook()
         if total != 0 and (notebook or sys.stderr.isatty()):
@@ -104,7 +102,9 @@ class Progress:
                 unit_scale=True,
                 desc=label,
                 dynamic_ncols=True,
-                **({} if total is None else {"bar_format": BAR}),
+                bar_format=None
+                if total is None
+                else BAR + (", {remaining} left" if time_left is None else "{postfix}"),
                 **({"leave": False, "delay": NOTEBOOK_DELAY_S} if notebook else {}),
             )
 
@@ -121,8 +121,8 @@ class Progress:
         """`n` more are done."""
         self._done += n
         if self._bar is not None:
-            if self._total is not None:
-                self._bar.set_postfix_str(self._pace(), refresh=False)
+            if (left := self._seconds_left()) is not None:
+                self._bar.set_postfix_str(f"{_duration(left)} left", refresh=False)
             self._bar.update(n)
             return
         seconds = time.monotonic() - self._last
@@ -146,23 +146,15 @@ class Progress:
         total = max(self._total, done)  # a total may be an estimate; 101 % would only confuse
         return f"{self._label}: {self._amount(done, total)} ({_share(done, total)}), {self._paced(rate, total)}"
 
-    def _pace(self) -> str:
-        """The rate of the last half minute and the time left, as a bar shows them."""
-        now = time.monotonic()
-        self._recent.append((now, self._done))
-        while len(self._recent) > 2 and now - self._recent[0][0] > LINE_EVERY_S:
-            self._recent.popleft()
-        seconds = now - self._recent[0][0]
-        rate = (self._done - self._recent[0][1]) / seconds if seconds > 0 else 0.0
-        return self._paced(rate, max(self._total or 0, self._done))
+    def _seconds_left(self) -> float | None:
+        return None if self._time_left is None else self._time_left.left(time.monotonic() - self._start)
 
     def _paced(self, rate: float, total: int) -> str:
         """A rate and the time left with it, or as `time_left` knows it."""
-        left = None if self._time_left is None else self._time_left.left(time.monotonic() - self._start)
+        left = self._seconds_left()
         if left is None and rate > 0:
             left = (total - self._done) / rate
-        said = "" if left is None or self._done >= total else f", {_duration(left)} left"
-        return f"{self._rate(rate)}{said}"
+        return f"{self._rate(rate)}{'' if left is None or self._done >= total else f', {_duration(left)} left'}"
 
     def _amount(self, done: float, total: float | None = None) -> str:
         if self._unit == BYTES:

@@ -82,7 +82,7 @@ def here(folder) -> str:
 
 
 def planned(out: str) -> int:
-    return int(re.search(r"at most ([\d,]+) texts", out)[1].replace(",", ""))
+    return int(re.search(r"at most\s+([\d,]+) texts", out)[1].replace(",", ""))
 
 
 def killed(process: subprocess.Popen) -> None:

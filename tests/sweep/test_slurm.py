@@ -65,7 +65,7 @@ def in_queue() -> list[str]:
 
 def planned(out: str) -> int:
     """How many texts a sweep, or its plan, says that it scores at most."""
-    return int(re.search(r"at most ([\d,]+) texts", out)[1].replace(",", ""))
+    return int(re.search(r"at most\s+([\d,]+) texts", out)[1].replace(",", ""))
 
 
 def test_the_tables_are_those_of_one_process_and_no_job_is_left(tmp_path, keys, whole):
