@@ -3,12 +3,14 @@
 import sqlite3
 
 import numpy as np
+from some_results import P, W
 
 from bmx_grid.judgements import Judgements
 from bmx_grid.segments import Segment, SegmentSet
 from bmx_grid.sweep.tracking.mlflow import MlflowTracker
 
 CONFIG = "name: s\ndataset: {toy: {}}\nmetric: {chrf: {}, bleu: {}}\nseed: 0\nexecutor: {n_jobs: 2}\noutput_dir: here\n"
+CURVES = len(P) * (len(W) - 1) + 2  # points of a setting's curves: that of w = 1 is flat, and has its two ends
 SCALARS = 12 + 4  # numbers about the grid, and the fixed point's
 HEADLINE = 1  # numbers of the parent run, as `track` gives them
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 from fakes import ROOT, composed
-from some_results import P, W, make_result
-from tracked import CONFIG, HEADLINE, SCALARS, n_points, segments, started, track
+from some_results import make_result
+from tracked import CONFIG, CURVES, HEADLINE, SCALARS, n_points, segments, started, track
 
 from bmx_grid.commands.sweep import run
 from bmx_grid.errors import ConfigError, StoreError
@@ -239,7 +239,7 @@ def test_a_fault_in_mid_sweep_is_one_short_warning_and_the_same_command_complete
     assert str(warning.message).startswith(tracker.failure) and "\n" not in str(warning.message)
     assert "HTTPConnectionPool" not in tracker.failure and tracker.where() == ""
     assert track(folder, [make_result(), make_result(metric="bleu")]).failure is None
-    assert n_points(folder) == 2 * (len(P) * len(W) + SCALARS) + HEADLINE
+    assert n_points(folder) == 2 * (CURVES + SCALARS) + HEADLINE
 
 
 START = """

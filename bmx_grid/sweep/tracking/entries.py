@@ -73,7 +73,8 @@ def points(result: SettingResult) -> tuple[list[tuple[str, float, int]], int]:
     where the explainer has none; without a grid there is only the correlation of the metric alone.
 
     Curves are sent from their largest p down: MLflow keeps the last point of a series apart, and would write that anew
-    for every later one, which takes a third of the time.
+    for every later one, which takes a third of the time. The curve of w = 1, the metric alone, is flat: its two
+    ends are sent.
     """
     kind = result.correlation
     numbers: dict[str, float] = {}
@@ -100,8 +101,11 @@ def points(result: SettingResult) -> tuple[list[tuple[str, float, int]], int]:
     if result.has_grid:
         steps = np.asarray(result.p, dtype=np.float64) * step_scale(result)
         names = legal_names(f"{curves_name(result)}/w{weight:.12g}" for weight in result.w)
-        for name, curve in zip(names, result.grid.correlation.T, strict=True):
-            entries += [(name, float(value), step) for value, step in zip(curve[::-1], steps[::-1], strict=True)]
+        for name, weight, curve in zip(names, result.w, result.grid.correlation.T, strict=True):
+            sent_down = slice(None, None, -1 if weight != 1 else min(1 - len(steps), -1))
+            entries += [
+                (name, float(value), step) for value, step in zip(curve[sent_down], steps[sent_down], strict=True)
+            ]
     sent = [(key, value, round(step)) for key, value, step in entries if math.isfinite(value) and math.isfinite(step)]
     return sent, len(entries) - len(sent)
 

@@ -45,7 +45,7 @@ from bmx_grid.sweep.tracking.entries import (
     sweep_identity,
     sweep_title,
 )
-from bmx_grid.wording import counted
+from bmx_grid.wording import counted, shortened
 
 SQLITE = "sqlite:///"
 LONGEST_WAIT = 3600.0
@@ -232,7 +232,7 @@ class MlflowTracker(Tracker):
         changed = [(name, value, 0) for name, value in finite(numbers).items() if known.get(name) != value]
         self._send(self._parent, changed, int(time.time() * 1000))
         if answer:
-            self._client.set_tag(run_id, "answer", _shortened(answer))
+            self._client.set_tag(run_id, "answer", shortened(answer, LONGEST_TAG))
         for path in files:
             if path.is_file():
                 folder = path.parent.name
@@ -254,7 +254,7 @@ class MlflowTracker(Tracker):
                 self._client.set_terminated(run.info.run_id, status=ended)
         note = [self._note or f"{counted(len(self._settings), 'setting')} tracked, {len(failed)} failed.", ""]
         note += [f"- failed: {refused.label}: {refused.reason}" for refused in failed]
-        tags = {"mlflow.note.content": _shortened("\n".join(note).strip()), "failed": str(len(failed))}
+        tags = {"mlflow.note.content": shortened("\n".join(note).strip(), LONGEST_TAG), "failed": str(len(failed))}
         self._client.log_batch(run_id, tags=[RunTag(*item) for item in tags.items()])
         self._client.set_terminated(run_id, status=ended)
 
@@ -453,7 +453,3 @@ def _reason(error: Exception) -> str:
 def _shown(address: str) -> str:
     """An address as it appears in messages: very long ones are shortened in the middle."""
     return address if len(address) <= 300 else f"{address[:200]} … {address[-60:]}"
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST_TAG else f"{text[: LONGEST_TAG - 2]} …"
