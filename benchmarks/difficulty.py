@@ -21,7 +21,7 @@ from bmx_grid.configure import build, load_option
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.errors import DataMissingError
 from bmx_grid.judgements import Judgements
-from bmx_grid.metrics import _matched_pairs, difficulty_bertscore
+from bmx_grid.metrics import _matching, difficulty_bertscore
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.models.files import model_folder
 from bmx_grid.segments import Segment, SegmentSet
@@ -99,7 +99,7 @@ def main() -> int:
     plain = Plain()
 
     def ours() -> np.ndarray:
-        _matched_pairs._KEPT.clear()  # as in a new process
+        _matching._KEPT.clear()  # as in a new process
         difficulty_bertscore._prepared_of.cache_clear()
         return metric.score(items)
 

@@ -46,7 +46,7 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.lime import Lime
 from bmx_grid.explainers.shap import Shap
-from bmx_grid.metrics import _greedy_matching, _token_pairs, sentence_embedding
+from bmx_grid.metrics import _matching, sentence_embedding
 from bmx_grid.metrics._neural import NeuralMetric
 from bmx_grid.metrics.bertscore import BertScore
 from bmx_grid.metrics.sentence_embedding import SentenceEmbedding
@@ -181,7 +181,7 @@ class Clock:
 
     @contextlib.contextmanager
     def watch(self) -> Iterator[None]:
-        places = [(_greedy_matching, "tokenize"), (sentence_embedding, "tokenize"), (_token_pairs, "hidden_states")]
+        places = [(_matching, "tokenize"), (sentence_embedding, "tokenize"), (_matching, "hidden_states")]
         places += [(sentence_embedding, "hidden_states"), (BertScore, "score"), (SentenceEmbedding, "score")]
         before = [(place, name, getattr(place, name)) for place, name in places]
         for place, name, function in before:

@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from bmx_grid.boosts.base import Boost, Part
-from bmx_grid.boosts.chosen import Chosen
-from bmx_grid.boosts.recipe import ChosenOn
+from bmx_grid.boosts.recipe import Chosen, ChosenOn
 from bmx_grid.configure import build, load_option
 from bmx_grid.evaluations.base import Each, Evaluation, Finished, here
 from bmx_grid.evaluations.intervals import Estimate

@@ -5,8 +5,7 @@ from __future__ import annotations
 from some_attributions import planted
 
 from bmx_grid.boosts.base import Boost
-from bmx_grid.boosts.identified import Identity
-from bmx_grid.boosts.recipe import ChosenOn, HeldOut, Recipe
+from bmx_grid.boosts.recipe import ChosenOn, HeldOut, Identity, Recipe
 from bmx_grid.configure import build, load_option
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure

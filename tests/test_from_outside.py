@@ -69,7 +69,7 @@ class PerSystem(Evaluation):
 from dataclasses import dataclass
 import numpy as np
 from bmx_grid.boosts.base import Boost
-from bmx_grid.boosts.linear import Linear, read_linear
+from bmx_grid.boosts.learned import Linear, read_linear
 from bmx_grid.identity import identity
 from bmx_grid.measures.placebos import Selected, fit_term
 
@@ -190,7 +190,7 @@ import sys
 import numpy as np, yaml
 from pathlib import Path
 from bmx_grid.boosts.base import Boost, Part
-from bmx_grid.boosts.identified import Identity
+from bmx_grid.boosts.recipe import Identity
 from bmx_grid.boosts.recipe import HeldOut, Recipe, read_recipe, write_recipe
 from bmx_grid.configure import build
 from bmx_grid.ragged import Ragged

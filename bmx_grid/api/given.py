@@ -66,8 +66,7 @@ def path(name: str, value: str | os.PathLike[str]) -> Path:
 
 def recipe_of(value: str | os.PathLike[str] | Recipe) -> Recipe:
     """A recipe, by itself, its file, or the name of an embedded one. Raises ConfigError for what is none of these."""
-    from bmx_grid.boosts.embedded import find_recipe
-    from bmx_grid.boosts.recipe import Recipe
+    from bmx_grid.boosts.recipe import Recipe, find_recipe
 
     if isinstance(value, Recipe):
         return value

@@ -11,18 +11,95 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.attribution.contracts import described
-from bmx_grid.attribution.explain import Explanation
-from bmx_grid.attribution.explained import Explained
-from bmx_grid.errors import BmxError, ConfigError
+from bmx_grid.attribution.explain import Explanation, attributed_roles, count_texts, explain_items
+from bmx_grid.attribution.store import AttributionSet
+from bmx_grid.boosts.recipe import Recipe
+from bmx_grid.boosts.statistics import defined
+from bmx_grid.configure import check_seed
+from bmx_grid.errors import BmxError, ConfigError, DataError, ExplainError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import identity, runtime
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.grid import GridSpec, Words, boosted_scores
 from bmx_grid.metrics.base import Cost, Metric
+from bmx_grid.ragged import Ragged
+from bmx_grid.wording import counted
 from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
     from bmx_grid.segments import SegmentSet
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Explains the scores of a metric.
+
+    seed: of the explainer's draws. max_texts: the most texts for one item.
+    Raises ConfigError for a negative seed or a max_texts below 1.
+    """
+
+    metric: Metric
+    explainer: Explainer
+    seed: int = 0
+    max_texts: int = 100_000
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        if self.max_texts < 1:
+            raise ConfigError(f"max_texts must be at least 1, got {self.max_texts}.")
+
+    @property
+    def drawn_with(self) -> int | None:
+        """The seed where something is random, else None: part of every signature."""
+        return self.seed if self.explainer.stochastic else None
+
+    def check(self) -> None:
+        """Raise UnavailableError, with the remedy, when metric or explainer are unavailable here."""
+        self.metric.check()
+        self.explainer.check()
+
+    def count_texts(self, item: Item, copies: int = 1) -> int:
+        """The most texts of the innermost metric that `copies` versions of `item` need, repeats counted again.
+
+        Raises ExplainError above max_texts.
+        """
+        found = count_texts(self.metric, self.explainer, item, copies)
+        if found > self.max_texts:
+            raise ExplainError(
+                f"{counted(found, 'text')} would be scored for this segment, above max_texts = {self.max_texts:,}: "
+                "choose an explainer or settings that ask for fewer texts, or raise max_texts of the boosted metric."
+            )
+        return found
+
+    def explain(self, items: Sequence[Item], texts_at_once: int) -> Iterator[list[Explanation]]:
+        """The explanations of items, in parts of at most `texts_at_once` texts (but at least one item).
+
+        An item's explanation is the same in any part. Texts that items of one part share are scored once.
+        Raises ExplainError, before anything is scored, for the first item above max_texts.
+        """
+        for part in self._parts(items, texts_at_once):
+            yield explain_items(self.metric, self.explainer, part, self.seed)
+
+    def _parts(self, items: Sequence[Item], texts_at_once: int) -> list[list[Item]]:
+        parts: list[list[Item]] = []
+        room = 0
+        for item in items:
+            size = self.count_texts(item)
+            if size > room:
+                parts.append([])
+                room = texts_at_once
+            parts[-1].append(item)
+            room -= size
+        return parts
+
+    def attributions(self, explanations: Sequence[Explanation]) -> AttributionSet:
+        """Base scores and attributions of n explained items, as arrays."""
+        base = np.array([one.base_score for one in explanations], dtype=np.float64)
+        roles = attributed_roles(self.metric, self.explainer)
+        return AttributionSet(
+            base, {role: Ragged.from_rows(one.attributions[role] for one in explanations) for role in roles}
+        )
+
 
 LOWER = "lower scores are better, and boosts are made for metrics whose higher scores are; use it without an explainer."
 
@@ -129,3 +206,45 @@ class BoostedMetric(Metric):
                 "and cannot be boosted."
             )
         return scores
+
+
+def boosted_by(
+    recipe: Recipe, explained: Explained, explanations: Sequence[Explanation]
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """float64[n] boosted scores of n explained items, and the rows of those that keep the score of the metric.
+
+    These have no word on a side that the boost reads. Each score depends on its own item alone: bit for
+    bit given what the metric scored, which a neural one does in float32, equal in other batches to about 1e-6.
+    Raises BmxError for an item whose score or attributions are not finite, DataError for one whose attributions the
+    boost cannot be made of.
+    """
+    stored = explained.attributions(explanations)
+    base, truth, hypothesis = stored.base_scores, stored.ground_truth, stored.hypothesis
+    worded = (truth.lengths > 0, hypothesis.lengths > 0)
+    broken = ~np.isfinite(base) | (worded[0] & ~defined(truth)) | (worded[1] & ~defined(hypothesis))
+    fitted = recipe.fitted()
+    try:
+        scores = fitted.scores(base, recipe.boost.features(truth, hypothesis))
+    except DataError as error:
+        raise _located(error, recipe, explained, explanations) from error
+    undefined = ~np.isfinite(scores)
+    broken |= undefined & worded[0] & worded[1]
+    if broken.any():
+        one = explanations[int(np.argmax(broken))]
+        raise BmxError(
+            f"{explained.metric.signature}: {described(one.item)} have a score or attributions that are not finite, "
+            "and cannot be boosted."
+        )
+    scores[undefined] = base[undefined]
+    return scores, np.flatnonzero(undefined)
+
+
+def _located(error: DataError, recipe: Recipe, explained: Explained, explanations: Sequence[Explanation]) -> DataError:
+    """The error with the number of the first segment that it comes from."""
+    for number, one in enumerate(explanations, start=1):
+        alone: AttributionSet = explained.attributions([one])
+        try:
+            recipe.boost.features(alone.ground_truth, alone.hypothesis)
+        except DataError as reason:
+            return DataError(f"segment {number}: {str(reason).removeprefix('row 0: ')}")
+    return error

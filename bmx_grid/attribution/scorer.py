@@ -10,13 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.attribution.boosted import BoostedMetric
-from bmx_grid.attribution.by_recipe import boosted_by
-from bmx_grid.attribution.engine import score_items, texts_at_once
-from bmx_grid.attribution.explain import Explanation
-from bmx_grid.attribution.explained import Explained
-from bmx_grid.boosts.identified import Identity
-from bmx_grid.boosts.recipe import Recipe
+from bmx_grid.attribution.boosted import BoostedMetric, Explained, boosted_by
+from bmx_grid.attribution.explain import Explanation, score_items, texts_at_once
+from bmx_grid.boosts.recipe import Identity, Recipe
 from bmx_grid.configure import build, convert, load_option
 from bmx_grid.errors import BmxError, ConfigError, DataError, ExplainError, component_errors, unknown
 from bmx_grid.metrics.base import Metric

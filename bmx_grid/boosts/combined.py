@@ -11,7 +11,7 @@ import numpy as np
 
 from bmx_grid.boosts.base import Candidate, Floats, Part
 from bmx_grid.boosts.feature_mix import within_sd
-from bmx_grid.boosts.linear import Linear, read_linear
+from bmx_grid.boosts.learned import Linear, read_linear
 from bmx_grid.errors import ConfigError
 from bmx_grid.measures.best import beats, first_within_rounding
 from bmx_grid.measures.correlation import Kind, correlate

@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from bmx_grid.boosts.base import Boost, Fitted, Floats, Part
-from bmx_grid.boosts.embedded import find_recipe
-from bmx_grid.boosts.recipe import Recipe
+from bmx_grid.boosts.recipe import Recipe, find_recipe
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import Kind

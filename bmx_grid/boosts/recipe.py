@@ -5,18 +5,98 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from bmx_grid.boosts.base import Boost, Fitted
-from bmx_grid.boosts.identified import Identity, plain
-from bmx_grid.configure import convert
-from bmx_grid.errors import ConfigError, DataError, DataMissingError, StoreError
-from bmx_grid.identity import digest
+from bmx_grid.configure import build, convert, load_option, options
+from bmx_grid.errors import ConfigError, DataError, DataMissingError, StoreError, unknown
+from bmx_grid.identity import Component, canonical_json, digest
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.storage.files import write_text
+from bmx_grid.wording import number, shortened
+
+TARGET = "_target_"
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A metric or an explainer: name in the sweep, signature, and the fingerprint that says what it computes.
+
+    settings: those that change results and differ from the option of this name; all of them, with a `_target_`, where
+    there is no such option.
+    """
+
+    name: str
+    signature: str
+    fingerprint: Mapping[str, Any]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, group: str, name: str, part: Component, signature: str) -> Identity:
+        """Of a part built from the option `name` of a group. Raises ConfigError for a setting that JSON cannot hold."""
+        try:
+            fingerprint = json.loads(canonical_json(part.recipe_fingerprint()))  # as a file holds it: tuples are lists
+            settings = json.loads(canonical_json(_differing(group, name, part)))
+        except ValueError as error:
+            raise ConfigError(
+                f"{group} {name}: a setting is not a finite number, and no recipe can hold it."
+            ) from error
+        return cls(name, signature, fingerprint, settings)
+
+    def node(self, group: str) -> dict[str, Any]:
+        """The settings that `configure.build` makes this part of. Raises ConfigError where the option is gone."""
+        if TARGET in self.settings:
+            return dict(self.settings)
+        return {**load_option(group, self.name, 0), **self.settings}
+
+    def differences(self, given: Identity) -> list[str]:
+        """In words, by key: what `given` computes otherwise."""
+        return list(_differences(self.fingerprint, given.fingerprint))
+
+
+def _differing(group: str, name: str, part: Component) -> dict[str, Any]:
+    own: dict[str, Any] = plain(part)
+    if name not in options(group):
+        return own
+    try:
+        default = plain(build(load_option(group, name, 0), Component, f"{group}.{name}"))
+    except ConfigError:  # an option that is incomplete without further settings
+        return own
+    if default[TARGET] != own[TARGET]:
+        return own
+    return {key: value for key, value in own.items() if value != default[key]}
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it; components as the options that `configure.build` reads, without runtime settings."""
+    if isinstance(value, Component):
+        cls = type(value)
+        return {TARGET: f"{cls.__module__}.{cls.__qualname__}", **plain(value.settings())}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {one.name: plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(item) for item in value]
+    return value
+
+
+def _differences(own: Any, given: Any, key: str = "") -> Iterator[str]:
+    """In words, by key: what is one thing in the recipe and another here; of another type nothing but that."""
+    if isinstance(own, Mapping) and isinstance(given, Mapping):
+        names = [*own, *(name for name in given if name not in own)]
+        for name in names if own.get("type") == given.get("type") else ["type"]:
+            yield from _differences(own.get(name), given.get(name), f"{key}.{name}" if key else str(name))
+    elif own != given:
+        yield f"{key}: {_short(own)} in the recipe, {_short(given)} here"
+
+
+def _short(value: Any) -> str:
+    return shortened(json.dumps(value, ensure_ascii=False), 60)
+
 
 VERSION = 2
 SUFFIXES = (".json", ".yaml", ".yml")
@@ -215,3 +295,83 @@ def _yaml(text: str) -> Any:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
+
+
+FOLDER = Path(__file__).with_name("recipes")
+LIST = "list"  # in place of a name: show them
+
+
+def embedded() -> list[str]:
+    """The names of the embedded recipes, sorted."""
+    return sorted(path.stem for path in FOLDER.glob("*.json"))
+
+
+def find_recipe(given: str | Path) -> Recipe:
+    """The recipe in a file, or the embedded one of a name.
+
+    A text without a slash and without a suffix is a name. Raises DataError as `read_recipe` does,
+    and DataMissingError with the closest name where there is no embedded recipe of that name.
+    """
+    path = Path(given).expanduser()
+    if isinstance(given, Path) or "/" in given or path.suffix:
+        return read_recipe(path)
+    if given not in embedded():
+        raise DataMissingError(
+            f"{unknown('recipe', given, embedded())} Name one of these, or a file with its suffix .json or .yaml."
+        )
+    return read_recipe(FOLDER / f"{given}.json")
+
+
+def recipes_in_words() -> str:
+    """The embedded recipes, one line each, with what they gain; a sentence where there are none."""
+    lines = []
+    for name in embedded():
+        one = read_recipe(FOLDER / f"{name}.json")
+        data = ", ".join(dict.fromkeys(part.dataset for part in one.chosen_on))
+        lines.append(
+            f"{name}: {one.metric.name} boosted by {one.explainer.name} with {one.boost_name}, chosen on {data}; "
+            f"{one.verdict}, gain {interval(one.gain)}, beyond score and length {interval(one.beyond)} "
+            f"({one.gain.how})"
+        )
+    return "\n".join(lines) or "No recipe is embedded; a sweep writes recipes into its folder, as recipes/NAME.json."
+
+
+def interval(found: HeldOut) -> str:
+    """A gain with its interval; n/a where undefined."""
+    value, low, high = (
+        number(math.nan if one is None else one, "+.4f") for one in (found.value, found.low, found.high)
+    )
+    return value if found.low is None and found.high is None else f"{value} [{low}, {high}]"
+
+
+class Gain(Protocol):
+    """A difference of correlations with its 95 % interval; NaN where undefined."""
+
+    @property
+    def value(self) -> float: ...
+
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """A boost fitted on all segments of `chosen_on`, with what such a choice gains on segments that did not choose.
+
+    boost_name: the option of the group `boost`. gain: over the metric alone; beyond: over
+    a curve of score and lengths. verdict: on such a choice; how: on which segments it was judged, in words.
+    correlation: what it was chosen and judged by.
+    """
+
+    boost_name: str
+    boost: Boost
+    fitted: Fitted
+    chosen_on: tuple[ChosenOn, ...]
+    gain: Gain
+    beyond: Gain
+    verdict: str
+    how: str
+    correlation: Kind = "pearson"

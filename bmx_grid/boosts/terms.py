@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.boosts.base import Candidate, Fitted, Floats, Part
-from bmx_grid.boosts.linear import Linear, read_linear
+from bmx_grid.boosts.learned import Linear, read_linear
 from bmx_grid.errors import ConfigError
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.nuisance import CurveTerms

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bmx_grid.attribution.scorer import Scored, Scorer, items_of, make_scorer
-from bmx_grid.boosts.embedded import LIST, embedded, find_recipe, recipes_in_words
-from bmx_grid.boosts.recipe import Recipe
+from bmx_grid.boosts.recipe import LIST, Recipe, embedded, find_recipe, recipes_in_words
 from bmx_grid.commands.scored_systems import systems_of
 from bmx_grid.commands.scored_text import FORMATS, SYSTEMS
 from bmx_grid.commands.user_yaml import parse_yaml

@@ -11,11 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmx_grid.boosts.base import Boost, Candidate, Fitted
-from bmx_grid.boosts.chosen import Chosen
 from bmx_grid.boosts.combined import Combined
 from bmx_grid.boosts.fixed import Fixed
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
-from bmx_grid.boosts.recipe import ChosenOn
+from bmx_grid.boosts.recipe import Chosen, ChosenOn
 from bmx_grid.boosts.terms import Curve, Length
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import OF_PAIRS, Columns, Each, Evaluation, Finished, Floats, grouped, here, in_groups

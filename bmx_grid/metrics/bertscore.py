@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
-from bmx_grid.metrics._greedy_matching import bert_score_tokens, best_matches, special_ids
+from bmx_grid.metrics._matching import TokenVectors, bert_score_tokens, best_matches, score_token_pairs, special_ids
 from bmx_grid.metrics._neural import NearestReference, distinct_texts
-from bmx_grid.metrics._token_pairs import TokenVectors, score_token_pairs
 from bmx_grid.words.perturbation import Item
 
 

@@ -12,10 +12,9 @@ import numpy as np
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
+from bmx_grid.metrics._ngrams import MaskedSide, Tokenizer, count_ngrams, ngrams_of, sides_of_items, sides_of_request
 from bmx_grid.metrics._references import OfReferences, best
 from bmx_grid.metrics.base import Floats, reads_one
-from bmx_grid.metrics.ngrams.counts import count_ngrams, ngrams_of
-from bmx_grid.metrics.ngrams.masked_side import MaskedSide, Tokenizer, sides_of_items, sides_of_request
 from bmx_grid.words.perturbation import Item, Request, Role
 
 _EPSILON = 1e-16  # as in sacrebleu.CHRF

@@ -14,9 +14,17 @@ import numpy as np
 from bmx_grid.datasets.best_systems import how_many
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity, runtime
-from bmx_grid.metrics._difficulty import Fit, Repeated, align, at_hypothesis, type_weights
-from bmx_grid.metrics._matched_pairs import Match, Pair, matches_of
-from bmx_grid.metrics._system_outputs import Places, SystemOutputs, outputs_of
+from bmx_grid.metrics._difficulty import (
+    Fit,
+    Places,
+    Repeated,
+    SystemOutputs,
+    align,
+    at_hypothesis,
+    outputs_of,
+    type_weights,
+)
+from bmx_grid.metrics._matching import Match, Pair, matches_of
 from bmx_grid.metrics.base import Floats, GroundTruth, pairs_of
 from bmx_grid.metrics.bertscore import BertScore
 from bmx_grid.words.perturbation import Item

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError, UnavailableError
 from bmx_grid.identity import identity
+from bmx_grid.metrics._ngram_bits import count_masked
+from bmx_grid.metrics._ngrams import NgramCounts, Tokenizer, count_against_all, count_ngrams, ngrams_of, sides_of_items
 from bmx_grid.metrics._references import OfReferences
 from bmx_grid.metrics.base import Floats, reads_one
-from bmx_grid.metrics.ngrams.bits import count_masked
-from bmx_grid.metrics.ngrams.counts import NgramCounts, count_against_all, count_ngrams, ngrams_of
-from bmx_grid.metrics.ngrams.masked_side import Tokenizer, sides_of_items
 from bmx_grid.words.perturbation import Item, Request, Role
 
 _ORDERS = 4

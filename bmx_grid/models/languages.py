@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bmx_grid.errors import ConfigError, UnavailableError, unknown
-from bmx_grid.models.files import check_model, find_file
+from bmx_grid.models.files import check_model, find_file, read_object
 from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
-from bmx_grid.models.tokenizer_files import read_object
 
 _NLLB_CODE = re.compile("[a-z]{3}_[A-Z][a-z]{3}")
 FAMILIES = ("m2m_100", "mbart", "marian", "bart")

@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 from bmx_grid.devices import assigned
 from bmx_grid.errors import UnavailableError
-from bmx_grid.models.files import absent, check_model, commit, find_file, hub_is_closed, model_folder
-from bmx_grid.models.tokenizer_files import check_casing
+from bmx_grid.models.files import absent, check_casing, check_model, commit, find_file, hub_is_closed, model_folder
 
 __all__ = ["Device", "Dtype", "Kind", "LoadedModel", "check_model", "load_model"]
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from bmx_grid.boosts.chosen import Chosen, Gain
-from bmx_grid.boosts.identified import Identity
-from bmx_grid.boosts.recipe import HeldOut, Recipe, read_recipe, write_recipe
+from bmx_grid.boosts.recipe import Chosen, Gain, HeldOut, Identity, Recipe, read_recipe, write_recipe
 from bmx_grid.errors import BmxError, ConfigError, DataError
 from bmx_grid.evaluations.verdicts import HURTS
 from bmx_grid.sweep.results import SettingResult

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bmx_grid.attribution.engine import texts_at_once
-from bmx_grid.attribution.explain import explain_items
+from bmx_grid.attribution.explain import explain_items, texts_at_once
 from bmx_grid.attribution.store import Slot
 from bmx_grid.errors import BmxError, component_errors
 from bmx_grid.evaluations.grid import GridEvaluation

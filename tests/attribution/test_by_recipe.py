@@ -10,9 +10,8 @@ from some_attributions import planted
 import bmx_grid
 from bmx_grid.boosts.base import Boost
 from bmx_grid.boosts.feature_mix import FeatureMix
-from bmx_grid.boosts.identified import Identity
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
-from bmx_grid.boosts.recipe import HeldOut, Recipe, write_recipe
+from bmx_grid.boosts.recipe import HeldOut, Identity, Recipe, write_recipe
 from bmx_grid.configure import ALLOWED_PACKAGES, build, load_option, options
 from bmx_grid.errors import BmxError, ConfigError, DataError
 from bmx_grid.explainers.base import Explainer

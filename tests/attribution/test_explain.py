@@ -8,8 +8,16 @@ import pytest
 from fakes import HashMetric
 from pairs import explain, items, request_of, score, truth_of
 
-from bmx_grid.attribution.engine import score_items, score_requests, texts_at_once
-from bmx_grid.attribution.explain import _generator, count_texts, explain_items, explanation_identity, item_key
+from bmx_grid.attribution.explain import (
+    _generator,
+    count_texts,
+    explain_items,
+    explanation_identity,
+    item_key,
+    score_items,
+    score_requests,
+    texts_at_once,
+)
 from bmx_grid.errors import BmxError, ExplainError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from fakes import HashMetric
 
-from bmx_grid.attribution.engine import score_requests
-from bmx_grid.attribution.explain import count_texts, explain_items, explanation_identity
+from bmx_grid.attribution.explain import count_texts, explain_items, explanation_identity, score_requests
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.errors import UnavailableError
 from bmx_grid.explainers.base import Explainer

@@ -3,9 +3,8 @@
 import pytest
 from some_recipe import recipe
 
-from bmx_grid.boosts import embedded as module
-from bmx_grid.boosts.embedded import embedded, find_recipe, recipes_in_words
-from bmx_grid.boosts.recipe import HeldOut, write_recipe
+from bmx_grid.boosts import recipe as module
+from bmx_grid.boosts.recipe import HeldOut, embedded, find_recipe, recipes_in_words, write_recipe
 from bmx_grid.configure import build, options
 from bmx_grid.errors import DataError, DataMissingError
 from bmx_grid.explainers.base import Explainer

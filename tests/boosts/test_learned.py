@@ -6,8 +6,7 @@ from sklearn.linear_model import Ridge
 from some_attributions import attributions, rows_of, standard
 
 from bmx_grid.boosts.base import Part
-from bmx_grid.boosts.learned import PENALTIES, Learned, fit_ridge
-from bmx_grid.boosts.linear import Linear
+from bmx_grid.boosts.learned import PENALTIES, Learned, Linear, fit_ridge
 from bmx_grid.errors import ConfigError
 
 BOOST = Learned()

@@ -8,8 +8,7 @@ import pytest
 from some_recipe import recipe
 
 import bmx_grid
-from bmx_grid.boosts import embedded
-from bmx_grid.boosts.recipe import write_recipe
+from bmx_grid.boosts.recipe import recipes_in_words, write_recipe
 from bmx_grid.commands.score import main
 
 REFERENCES = ["The cat sat on the mat .", "Hello world", "", "a b c"]
@@ -74,8 +73,8 @@ def test_segments_without_words_are_counted_and_named(score, tmp_path):
 def test_an_embedded_recipe_by_name_and_the_list(score, tmp_path, monkeypatch):
     done = score("--recipe", "list", texts=False, named=False)
     assert (done.status, done.err) == (0, "")
-    assert done.out == f"{embedded.recipes_in_words()}\n"
-    monkeypatch.setattr(embedded, "FOLDER", tmp_path)
+    assert done.out == f"{recipes_in_words()}\n"
+    monkeypatch.setattr("bmx_grid.boosts.recipe.FOLDER", tmp_path)
     assert score("--recipe", "mine", named=False).out == score().out
     assert score("--recipe", "list", texts=False, named=False).out.startswith("mine: sentence_bleu boosted by erasure")
     with pytest.raises(SystemExit):
@@ -84,7 +83,7 @@ def test_an_embedded_recipe_by_name_and_the_list(score, tmp_path, monkeypatch):
 
 def test_the_help_names_embedded_recipes(tmp_path, monkeypatch, capsys):
     write_recipe(tmp_path / "bleu-words.json", recipe())
-    monkeypatch.setattr(embedded, "FOLDER", tmp_path)
+    monkeypatch.setattr("bmx_grid.boosts.recipe.FOLDER", tmp_path)
     with pytest.raises(SystemExit):
         main(["--help"])
     assert "embedded: bleu-words; list shows" in " ".join(capsys.readouterr().out.split())

@@ -7,7 +7,7 @@ import pytest
 from fakes import HashMetric
 from pairs import explain, request_of, truth_of
 
-from bmx_grid.attribution.engine import score_requests
+from bmx_grid.attribution.explain import score_requests
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import canonical_json

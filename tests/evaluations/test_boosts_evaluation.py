@@ -11,10 +11,9 @@ from some_settings import simulated
 
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.fixed import Fixed
-from bmx_grid.boosts.identified import Identity
 from bmx_grid.boosts.learned import Learned
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
-from bmx_grid.boosts.recipe import ChosenOn, write_recipe
+from bmx_grid.boosts.recipe import ChosenOn, Identity, write_recipe
 from bmx_grid.configure import build
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import Evaluation

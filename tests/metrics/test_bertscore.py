@@ -11,7 +11,7 @@ from neural import EMPTY, MINILM, MINILM_FOLDER, NAMES, PAIRS
 from pairs import score
 
 from bmx_grid.errors import ConfigError
-from bmx_grid.metrics import _token_pairs
+from bmx_grid.metrics import _matching
 from bmx_grid.metrics.bertscore import BertScore
 from bmx_grid.models import encoding
 
@@ -76,7 +76,7 @@ def test_each_text_is_embedded_once(tiny_model, monkeypatch):
         seen.extend(tuple(one) for one in ids)
         return encoding.hidden_states(loaded, ids)
 
-    monkeypatch.setattr(_token_pairs, "hidden_states", counting)
+    monkeypatch.setattr(_matching, "hidden_states", counting)
     truth, hypothesis = "The cat sat on the mat .", "A dog ran across the road ."
     pairs = [(truth, hypothesis)]
     pairs += [(truth, " ".join(["UNKWORDZ"] * k + ["road ."])) for k in range(9)]
@@ -87,13 +87,13 @@ def test_each_text_is_embedded_once(tiny_model, monkeypatch):
 
 def test_held_tokens_stay_within_the_budget(tiny_model, monkeypatch):
     held = []
-    original = _token_pairs._Held.__init__
+    original = _matching._Held.__init__
 
     def recording(self, loaded, ids, texts, batch_tokens):
         original(self, loaded, ids, texts, batch_tokens)
         held.append(len(self.flat))
 
-    monkeypatch.setattr(_token_pairs._Held, "__init__", recording)
+    monkeypatch.setattr(_matching._Held, "__init__", recording)
     rng = np.random.Generator(np.random.PCG64(0))
     words = ["the", "cat", "sat", "on", "mat", "a", "dog", "ran", "road"]
     texts = [" ".join(rng.choice(words, 12)) for _ in range(400)]

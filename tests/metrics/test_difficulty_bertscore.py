@@ -12,7 +12,7 @@ from bmx_grid.attribution.explain import explain_items
 from bmx_grid.errors import ConfigError
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.judgements import Judgements
-from bmx_grid.metrics import _difficulty, _matched_pairs, _token_pairs, difficulty_bertscore
+from bmx_grid.metrics import _difficulty, _matching, difficulty_bertscore
 from bmx_grid.metrics.bertscore import BertScore
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.models import encoding
@@ -54,7 +54,7 @@ def metric(folder, **settings) -> DifficultyBertScore:
 
 def forget(monkeypatch) -> None:
     """As in a new process: no text was embedded."""
-    monkeypatch.setattr(_matched_pairs, "_KEPT", {})
+    monkeypatch.setattr(_matching, "_KEPT", {})
     difficulty_bertscore._prepared_of.cache_clear()
 
 
@@ -137,7 +137,7 @@ def test_each_text_is_embedded_once(tiny_model, monkeypatch):
         seen.extend(tuple(one) for one in ids)
         return encoding.hidden_states(loaded, ids)
 
-    monkeypatch.setattr(_token_pairs, "hidden_states", counting)
+    monkeypatch.setattr(_matching, "hidden_states", counting)
     forget(monkeypatch)
     fitted = metric(tiny_model("bert")).fitted(segment_set())
     for system in SYSTEMS:

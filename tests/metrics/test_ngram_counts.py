@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 from pairs import request_of, score
 
+from bmx_grid.metrics import _ngrams
+from bmx_grid.metrics._ngrams import MaskedSide, count_ngrams, ngrams_of
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.metrics.ngrams import counts as _ngram_counts
-from bmx_grid.metrics.ngrams import masked_side
-from bmx_grid.metrics.ngrams import trie as _ngram_trie
-from bmx_grid.metrics.ngrams.counts import count_ngrams, ngrams_of
-from bmx_grid.metrics.ngrams.masked_side import MaskedSide
 from bmx_grid.metrics.random import RandomMetric
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.words.perturbation import Plan, Request
@@ -46,8 +43,8 @@ def random_sides(vocabulary: int) -> list[MaskedSide]:
     ],
 )
 def test_counts_are_those_of_counting_one_by_one(monkeypatch, vocabulary, block_cells, dense_table):
-    monkeypatch.setattr(_ngram_counts, "_BLOCK_CELLS", block_cells)
-    monkeypatch.setattr(_ngram_trie, "_DENSE_TABLE", dense_table)
+    monkeypatch.setattr(_ngrams, "_BLOCK_CELLS", block_cells)
+    monkeypatch.setattr(_ngrams, "_DENSE_TABLE", dense_table)
     sides = random_sides(vocabulary)
     expected = []
     for side in sides:
@@ -87,13 +84,13 @@ def test_the_masks_of_a_long_text_are_counted_in_parts_with_the_same_scores(metr
     requests = long_requests()
     expected = metric.score_masked(requests)
     for cells in (1, 5_000):
-        monkeypatch.setattr(masked_side, "MOST_CELLS", cells)
+        monkeypatch.setattr(_ngrams, "MOST_CELLS", cells)
         for found, wanted in zip(metric.score_masked(requests), expected, strict=True):
             assert found.tobytes() == wanted.tobytes()
 
 
 def test_counting_takes_memory_for_a_part_of_the_texts_only(monkeypatch):
-    monkeypatch.setattr(masked_side, "MOST_CELLS", 2**14)  # the long text has 361,500 cells, the short one 240,000
+    monkeypatch.setattr(_ngrams, "MOST_CELLS", 2**14)  # the long text has 361,500 cells, the short one 240,000
     requests = long_requests()
     Chrf().score_masked(requests)  # what stays in memory, such as tokens of words, is not counted below
     tracemalloc.start()

@@ -13,9 +13,8 @@ from tiny_models import SENTENCES
 
 from bmx_grid.errors import UnavailableError
 from bmx_grid.metrics.bertscore import BertScore
-from bmx_grid.models.files import check_model
+from bmx_grid.models.files import LOWER_CASED_BY_DEFAULT, check_model
 from bmx_grid.models.loading import load_model
-from bmx_grid.models.tokenizer_files import LOWER_CASED_BY_DEFAULT
 
 COMMIT = "a" * 40
 CASED = {"type": "BertNormalizer", "lowercase": False}

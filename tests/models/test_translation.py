@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bmx_grid.errors import ConfigError, UnavailableError
-from bmx_grid.models import generation, output_layer, translation
+from bmx_grid.models import generation, translation
 from bmx_grid.models.generation import Decoding, translate
 from bmx_grid.models.languages import languages_of, load_translator, use
 from bmx_grid.models.translation import forced
@@ -76,11 +76,11 @@ def test_logits_of_any_size_have_their_log_probabilities(model, with_entropies, 
 
     _, loaded, languages = model
     alone = [by_labels(loaded, languages, *pair)[:2] for pair in PAIRS]
-    own = output_layer._bias(loaded.network)
+    own = translation._bias(loaded.network)
     bias = torch.full((loaded.network.config.vocab_size,), shift) + (
         0 if own is None else own
     )  # changes no probability
-    monkeypatch.setattr(output_layer, "_bias", lambda network: bias)
+    monkeypatch.setattr(translation, "_bias", lambda network: bias)
     found = forced(loaded, SOURCES, TARGETS, languages, with_entropies=with_entropies)
     for row, (likely, entropy) in enumerate(alone):
         assert found.log_probabilities[row].tolist() == pytest.approx(likely.tolist(), abs=1e-4 if shift else 1e-6)
@@ -127,8 +127,8 @@ def counting(likelihoods, asked):
 def test_answers_do_not_depend_on_blocks(model, states, block, monkeypatch):
     _, loaded, languages = model
     whole = forced(loaded, SOURCES, TARGETS, languages)
-    monkeypatch.setattr(output_layer, "_CPU_BLOCK", block)
-    for module in (output_layer, translation):
+    monkeypatch.setattr(translation, "_CPU_BLOCK", block)
+    for module in (translation,):
         monkeypatch.setattr(module, "STATES_AT_ONCE", states)
     monkeypatch.setattr(translation, "_HELD", 32 * 20)  # a window of a source or two
     parts = forced(loaded, SOURCES, TARGETS, languages)

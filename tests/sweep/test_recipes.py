@@ -10,8 +10,7 @@ from fakes import composed
 from some_results import make_result
 
 import bmx_grid
-from bmx_grid.boosts.identified import Identity
-from bmx_grid.boosts.recipe import read_recipe
+from bmx_grid.boosts.recipe import Identity, read_recipe
 from bmx_grid.commands.score import main
 from bmx_grid.commands.sweep import run
 from bmx_grid.configure import ALLOWED_PACKAGES, build, load_option

@@ -14,9 +14,17 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.metrics.ngrams.counts import NgramCounts, count_ngrams, join_counts
-from bmx_grid.metrics.ngrams.masked_side import Tokenizer, Tokens, fixed_text, reads_word_by_word, sides_of_request
-from bmx_grid.metrics.ngrams.trie import NgramTrie
+from bmx_grid.metrics._ngrams import (
+    NgramCounts,
+    NgramTrie,
+    Tokenizer,
+    Tokens,
+    count_ngrams,
+    fixed_text,
+    join_counts,
+    reads_word_by_word,
+    sides_of_request,
+)
 from bmx_grid.words.perturbation import Request
 
 Bits = NDArray[np.uint64]

@@ -1,20 +1,17 @@
-"""Pairs of texts compared token by token, with few token embeddings in memory at a time.
-
-A chunk consists of fixed texts, each with the perturbations that are compared with it. The fixed text is embedded
-and kept while its perturbations pass in batches and are released. The memory in use at any time is bounded by the
-token budget: the kept texts of one window, and one batch.
-"""
+"""Tokens of two sides matched by their similarity: what BERTScore and its variants with weights are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.models.encoding import Ints, TokenIds, hidden_states, in_batches, padded, token_budget
+from bmx_grid.metrics.base import Floats
+from bmx_grid.models.encoding import Ints, TokenIds, hidden_states, in_batches, padded, token_budget, tokenize
 from bmx_grid.models.loading import LoadedModel
 
 _WINDOW = 8  # budgets' worth of kept tokens: wide enough that batches fill up with texts of one length
@@ -155,3 +152,126 @@ def _windows(kept: Ints, lengths: Ints, limit: int) -> Iterator[Ints]:
     of_pair = window[text_of_pair]
     for number in np.unique(of_pair):
         yield np.flatnonzero(of_pair == number)
+
+
+_SPACE_FIRST = ("roberta", "gpt2")  # bert-score has their byte-level tokens begin with a blank
+PADDING = -1  # the token id of padding in `TokenVectors`
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """The best matches of B pairs as tensors.
+
+    truth: float32[B, L] the highest cosine of each token of the ground truth with a token of the hypothesis, -2 where
+    there is none; hypothesis: float32[B, M] the reverse. of_truth, of_hypothesis: bool[B, L] and bool[B, M], True for
+    tokens that count: neither special nor padding.
+    """
+
+    truth: Any
+    hypothesis: Any
+    of_truth: Any
+    of_hypothesis: Any
+
+
+def bert_score_tokens(loaded: LoadedModel, texts: Sequence[str], max_length: int | None) -> TokenIds:
+    """Token ids of each text with special tokens, blanks at both ends removed; warns as `tokenize` does."""
+    before = " " if loaded.network.config.model_type in _SPACE_FIRST else ""
+    stripped = [text.strip() for text in texts]
+    return tokenize(loaded, [before + text if text else "" for text in stripped], max_length)
+
+
+def special_ids(loaded: LoadedModel) -> list[int]:
+    """The ids of tokens that do not count: of the begin and the end of a text, and of padding."""
+    return [loaded.tokenizer.cls_token_id, loaded.tokenizer.sep_token_id, PADDING]
+
+
+def best_matches(
+    truth: TokenVectors, hypothesis: TokenVectors, specials: Any, *, match_specials: bool = True
+) -> Matches:
+    """Matches of B pairs. specials: a tensor of `special_ids`; match_specials: whether these may be a best match."""
+    import torch
+
+    of_truth, of_hypothesis = (~torch.isin(side.ids, specials) for side in (truth, hypothesis))
+    rows, columns = (truth.mask, hypothesis.mask) if match_specials else (of_truth, of_hypothesis)
+    similar = truth.vectors @ hypothesis.vectors.transpose(1, 2)
+    # below every cosine, so that padding is never the best match
+    similar = similar.masked_fill(~(rows[:, :, None] & columns[:, None, :]), -2.0)
+    return Matches(similar.amax(dim=2), similar.amax(dim=1), of_truth, of_hypothesis)
+
+
+MOST_KEPT = 200_000  # pairs, of some 800 bytes each
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """A pair of texts, special tokens left out.
+
+    truth: float64[L] the best cosine of each token of the ground truth, 0 where the hypothesis has no token;
+    hypothesis: float64[M] the reverse. truth_tokens: int64[L]; hypothesis_tokens: int64[M].
+    """
+
+    truth: Floats
+    hypothesis: Floats
+    truth_tokens: Ints
+    hypothesis_tokens: Ints
+
+
+_KEPT: WeakKeyDictionary[LoadedModel, dict[tuple[int | None, bool], dict[Pair, Match]]] = WeakKeyDictionary()
+
+
+def matches_of(
+    loaded: LoadedModel,
+    kept: Sequence[Pair],
+    passing: Sequence[Pair],
+    max_length: int | None,
+    batch_tokens: int | None,
+    *,
+    match_specials: bool,
+) -> Mapping[Pair, Match]:
+    """The matches of all pairs, computed once in this process for those of `kept`.
+
+    match_specials: whether the begin and the end of a text may be a token's best match.
+    """
+    memory = _KEPT.setdefault(loaded, {}).setdefault((max_length, match_specials), {})
+    wanted = dict.fromkeys([*kept, *passing])
+    found = {pair: memory[pair] for pair in wanted if pair in memory}
+    new = [pair for pair in wanted if pair not in found]
+    made = _matched(loaded, new, max_length, batch_tokens, match_specials) if new else {}
+    if len(memory) + len(kept) > MOST_KEPT:
+        memory.clear()
+    memory.update((pair, made[pair]) for pair in kept if pair in made)
+    return {**found, **made}
+
+
+def _matched(
+    loaded: LoadedModel,
+    pairs: Sequence[Pair],
+    max_length: int | None,
+    batch_tokens: int | None,
+    match_specials: bool,
+) -> dict[Pair, Match]:
+    import torch
+
+    rows: dict[str, int] = {}
+    truths = [rows.setdefault(truth, len(rows)) for truth, _ in pairs]
+    hypotheses = [rows.setdefault(hypothesis, len(rows)) for _, hypothesis in pairs]
+    ids = bert_score_tokens(loaded, list(rows), max_length)
+    special = special_ids(loaded)
+    of_text = [one[~np.isin(one, special)].astype(np.int64) for one in ids]
+    specials = torch.tensor(special, device=loaded.device)
+    found: dict[Pair, Match] = {}
+
+    def take(batch: Ints, truth: TokenVectors, hypothesis: TokenVectors) -> None:
+        best = best_matches(truth, hypothesis, specials, match_specials=match_specials)
+        of_truth, of_hypothesis = ((one.double().cpu().numpy()) for one in (best.truth, best.hypothesis))
+        in_truth, in_hypothesis = (one.cpu().numpy() for one in (best.of_truth, best.of_hypothesis))
+        for at, pair in enumerate(batch.tolist()):
+            tokens = of_text[truths[pair]], of_text[hypotheses[pair]]
+            sides = of_truth[at, in_truth[at]], of_hypothesis[at, in_hypothesis[at]]
+            if not all(map(len, tokens)):
+                sides = np.zeros(len(tokens[0])), np.zeros(len(tokens[1]))
+            found[pairs[pair]] = Match(*sides, *tokens)
+
+    for_token_pairs(loaded, ids, truths, hypotheses, take, batch_tokens)
+    return found

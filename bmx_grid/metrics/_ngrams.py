@@ -1,0 +1,327 @@
+"""Counts of n-grams that two texts share, also of one text with words hidden, without writing it out."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.words.perturbation import Item, Plan, Request
+from bmx_grid.words.text import split_words
+
+Tokens = tuple[str, ...]
+
+MOST_CELLS = 2**20  # of one side; counting takes some 60 bytes per cell, 64 MB in all
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedSide:
+    """K texts that each show some of the same S tokens, and the tokens of the other side, which is fixed.
+
+    visible: bool[K, S + 1]; the last column, all True, is a stop that keeps n-grams inside their text.
+    """
+
+    tokens: Sequence[str]
+    visible: NDArray[np.bool_]
+    fixed: Tokens
+    is_hypothesis: bool
+
+
+class Tokenizer:
+    """From texts and words to tokens. Words are remembered, since they come back in every text.
+
+    by_word: whether the tokens of a text are the tokens of its words, one word after the other. A text with
+    line feeds is always taken as a whole, because some tokenizers join lines.
+    """
+
+    def __init__(self, tokenize: Callable[[str], Iterable[str]], by_word: bool) -> None:
+        self._tokenize = tokenize
+        self.by_word = by_word
+        self.word = functools.lru_cache(maxsize=2**16)(self._whole)
+
+    def text(self, text: str) -> Tokens:
+        """The tokens of a text."""
+        if not self.by_word or "\n" in text:
+            return self._whole(text)
+        return tuple(chain.from_iterable(map(self.word, split_words(text))))
+
+    def _whole(self, text: str) -> Tokens:
+        return tuple(self._tokenize(text))
+
+
+def reads_word_by_word(plan: Plan, tokenizer: Tokenizer) -> bool:
+    """Whether the tokens of every text of a plan with masks are those of its words and of its replacement."""
+    return tokenizer.by_word and "\n" not in (plan.replacement or "") and "\n" not in "".join(plan.words)
+
+
+def sides_of_items(items: Iterable[Item], tokenizer: Tokenizer) -> Iterator[MaskedSide]:
+    """One side per item: the hypothesis with nothing masked, beside the reference."""
+    for item in items:
+        yield _shown(tokenizer.text(item.text("hypothesis")), tokenizer.text(item.text("reference")), True)
+
+
+def fixed_text(request: Request) -> str:
+    """The text that the perturbed one is compared with."""
+    return request.item.text("reference" if request.role == "hypothesis" else "hypothesis")
+
+
+def sides_of_request(request: Request, tokenizer: Tokenizer) -> Iterator[MaskedSide]:
+    """The request's masks over tokens, or one side per text where the texts must be written out first.
+
+    Masks of long texts come in several sides of at most MOST_CELLS cells each, made one after the other: whoever
+    takes them in turn never holds the masks of all texts over all characters.
+    """
+    plan, is_hypothesis = request.plan, request.role == "hypothesis"
+    fixed = tokenizer.text(fixed_text(request))
+    if plan.keep is None or not reads_word_by_word(plan, tokenizer):
+        for text in plan.render():
+            yield _shown(tokenizer.text(text), fixed, is_hypothesis)
+        return
+    instead = tokenizer.word(plan.replacement) if plan.replacement else ()
+    tokens: list[str] = []
+    word_of_token: list[int] = []
+    replaces: list[bool] = []
+    for index, word in enumerate(plan.words):
+        own = tokenizer.word(word)
+        tokens += own + instead
+        word_of_token += [index] * (len(own) + len(instead))
+        replaces += [False] * len(own) + [True] * len(instead)
+    columns, shown_if_hidden = np.array(word_of_token, np.intp), np.array(replaces, np.bool_)
+    at_once = max(MOST_CELLS // cells_per_text(tokens, fixed), 1)
+    for start in range(0, len(plan), at_once):
+        keep = plan.keep[start : start + at_once]
+        visible = np.ones((len(keep), len(tokens) + 1), np.bool_)
+        np.not_equal(keep.take(columns, axis=1), shown_if_hidden, out=visible[:, :-1])
+        yield MaskedSide(tokens, visible, fixed, is_hypothesis)
+
+
+def cells_per_text(tokens: Sequence[str], fixed: Sequence[str]) -> int:
+    """The cells that the counts of one masked text take: one per token and the stop, or per token of the fixed text."""
+    return max(len(tokens) + 1, len(fixed))
+
+
+def _shown(tokens: Tokens, fixed: Tokens, is_hypothesis: bool) -> MaskedSide:
+    return MaskedSide(tokens, np.ones((1, len(tokens) + 1), np.bool_), fixed, is_hypothesis)
+
+
+Ints = NDArray[np.intp]
+
+STOP = -1  # follows the last token of a text
+
+_DENSE_TABLE = 2**22  # entries; branches of longer texts are searched for instead
+
+
+@dataclass(frozen=True, eq=False)
+class TrieStep:
+    """The n-grams of one order.
+
+    places, nodes: where in the walk an n-gram of the fixed text begins, and which one.
+    limits: how often its fixed text holds each node. owner: the pair of texts that each node belongs to
+    (0, which belongs to none, is given to the first); its nodes are neighbours.
+    """
+
+    places: Ints
+    nodes: Ints
+    limits: Ints
+    owner: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class NgramTrie:
+    """One trie per pair of texts, of the n-grams of its fixed text.
+
+    tokens: nodes of the tokens of all other texts, one text after the other, each followed by STOP.
+    fixed: nodes of the tokens of all fixed texts, each text followed by 0.
+    owner: as in TrieStep, of the tokens' nodes. column: the branch, 1, 2, ... of each trie, that a token takes.
+    """
+
+    tokens: Ints
+    fixed: Ints
+    owner: Ints
+    column: Ints
+
+    @classmethod
+    def of_sides(cls, sides: Sequence[tuple[Sequence[str], Sequence[str]]]) -> NgramTrie:
+        """Number the tokens that each (text, fixed text) shares."""
+        tokens: list[int] = []
+        fixed: list[int] = []
+        owner, column = [0], [0]
+        for index, (own, theirs) in enumerate(sides):
+            shared = set(own).intersection(theirs)
+            nodes = dict(zip(shared, range(len(owner), len(owner) + len(shared)), strict=True))
+            owner += [index] * len(shared)
+            column += range(1, len(shared) + 1)
+            tokens += [nodes.get(token, 0) for token in own]
+            tokens.append(STOP)
+            fixed += [nodes.get(token, 0) for token in theirs]
+            fixed.append(0)
+        return cls(*(np.array(values, np.intp) for values in (tokens, fixed, owner, column)))
+
+    def walk(self, walk: Ints, orders: int) -> Iterator[TrieStep]:
+        """The orders 1, 2, ... up to `orders`, or to the last that is shared. A 0 in `walk` ends n-grams there."""
+        owner = self.owner
+        width = int(self.column.max()) + 1
+        walk_column, fixed_column = self.column.take(walk), self.column.take(self.fixed)
+        places, fixed_places = walk.nonzero()[0], self.fixed.nonzero()[0]
+        nodes, fixed_nodes = walk.take(places), self.fixed.take(fixed_places)
+        for order in range(1, orders + 1):
+            yield TrieStep(places, nodes, np.bincount(fixed_nodes, minlength=len(owner)), owner)
+            if order == orders or not len(places):
+                return
+            next_column = fixed_column.take(fixed_places + order)
+            alive = next_column.nonzero()[0]
+            fixed_places = fixed_places.take(alive)
+            keys, inverse = np.unique(fixed_nodes.take(alive) * width + next_column.take(alive), return_inverse=True)
+            fixed_nodes = inverse + 1
+            nodes = _branch(keys, len(owner) * width, nodes * width + walk_column.take(places + order))
+            owner = np.concatenate([owner[:1], owner.take(keys // width)])
+            alive = nodes.nonzero()[0]
+            places, nodes = places.take(alive), nodes.take(alive)
+
+
+def _branch(keys: Ints, size: int, wanted: Ints) -> Ints:
+    """The node (1, 2, ...) that each of the `wanted` branches leads to, 0 where it is not among the sorted `keys`."""
+    if size <= _DENSE_TABLE:
+        table = np.zeros(size, np.intp)
+        table[keys] = np.arange(1, len(keys) + 1)
+        return table.take(wanted)
+    found = np.searchsorted(keys, wanted)
+    return np.where(np.append(keys, -1).take(found) == wanted, found + 1, 0)
+
+
+_BLOCK_CELLS = 2**16  # mask cells processed together: enough to hide the cost of a call, few enough to reuse memory
+
+
+@dataclass(frozen=True, eq=False)
+class NgramCounts:
+    """What n-gram metrics are made of, for P pairs of hypothesis and reference.
+
+    matches: int[P, orders] n-grams of the hypothesis in the reference, each at most as often as the
+        reference holds it (Papineni et al., 2002, section 2.1).
+    hypothesis, reference: int[P] tokens of each of them.
+    """
+
+    matches: Ints
+    hypothesis: Ints
+    reference: Ints
+
+    def distinct(self) -> tuple[NgramCounts, Ints]:
+        """The counts that differ, and int[P]: which of them each pair has. Masked texts share most of theirs."""
+        columns = [self.hypothesis, self.reference, *self.matches.T]
+        sizes = [int(column.max(initial=0)) + 1 for column in columns]
+        if math.prod(sizes) > np.iinfo(np.int64).max:
+            return self, np.arange(len(self.matches))
+        keys, row = np.unique(np.ravel_multi_index(tuple(columns), sizes), return_inverse=True)
+        hypothesis, reference, *matches = np.unravel_index(keys, sizes)
+        return NgramCounts(np.stack(matches, axis=1), hypothesis, reference), row
+
+
+def count_ngrams(sides: Iterable[MaskedSide], orders: int) -> NgramCounts:
+    """Counts of 1- to `orders`-grams for all texts of all sides, in order; sides are taken as they are needed."""
+    nothing = np.empty(0, np.intp)
+    return join_counts(
+        NgramCounts(np.empty((0, orders), np.intp), nothing, nothing),
+        *(_count_block(block, orders) for block in _blocks(sides)),
+    )
+
+
+def count_against_all(
+    hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]], orders: int
+) -> NgramCounts:
+    """Counts of tokenised texts against several references each, with clipped counts over all of them.
+
+    An n-gram counts at most as often as in the reference that has it most; the reference's length is the one nearest
+    to the hypothesis', the shorter of two equally near (Papineni et al., 2002, sections 2.1 and 2.2).
+    """
+    matches = np.zeros((len(hypotheses), orders), np.intp)
+    lengths = np.zeros(len(hypotheses), np.intp)
+    for row, (hypothesis, known) in enumerate(zip(hypotheses, references, strict=True)):
+        lengths[row] = min((abs(len(one) - len(hypothesis)), len(one)) for one in known)[1]
+        for order in range(orders):
+            most: Counter[tuple[str, ...]] = functools.reduce(operator.or_, (_ngrams(one, order + 1) for one in known))
+            matches[row, order] = (_ngrams(hypothesis, order + 1) & most).total()
+    return NgramCounts(matches, np.array([len(one) for one in hypotheses], np.intp), lengths)
+
+
+def _ngrams(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
+    return Counter(zip(*(tokens[start:] for start in range(order)), strict=False))
+
+
+def join_counts(*parts: NgramCounts) -> NgramCounts:
+    """The parts, concatenated."""
+    return NgramCounts(
+        np.concatenate([part.matches for part in parts]),
+        np.concatenate([part.hypothesis for part in parts]),
+        np.concatenate([part.reference for part in parts]),
+    )
+
+
+def ngrams_of(lengths: Ints, orders: int) -> Ints:
+    """int[P, orders]: how many n-grams of each order int[P] tokens make."""
+    totals: Ints = np.maximum(lengths[:, None] - np.arange(orders), 0)
+    return totals
+
+
+def _blocks(sides: Iterable[MaskedSide]) -> Iterator[Sequence[MaskedSide]]:
+    block: list[MaskedSide] = []
+    cells = 0
+    for side in sides:
+        own = len(side.visible) * cells_per_text(side.tokens, side.fixed)
+        if cells and cells + own > _BLOCK_CELLS:
+            yield block
+            block, cells = [], 0
+        block.append(side)
+        cells += own
+    if block:
+        yield block
+
+
+def _count_block(sides: Sequence[MaskedSide], orders: int) -> NgramCounts:
+    matches, masked = _walk(sides, orders)
+    n_texts = [len(side.visible) for side in sides]
+    fixed = np.repeat(np.array([len(side.fixed) for side in sides], np.intp), n_texts)
+    is_hypothesis = np.repeat(np.array([side.is_hypothesis for side in sides], np.bool_), n_texts)
+    return NgramCounts(matches, np.where(is_hypothesis, masked, fixed), np.where(is_hypothesis, fixed, masked))
+
+
+def _walk(sides: Sequence[MaskedSide], orders: int) -> tuple[Ints, Ints]:
+    """int[P, orders] clipped matches and int[P] lengths of the P masked texts of one block."""
+    trie = NgramTrie.of_sides([(side.tokens, side.fixed) for side in sides])
+    side_of_text = np.repeat(np.arange(len(sides)), [len(side.visible) for side in sides])
+    ends = np.cumsum([side.visible.shape[1] for side in sides])
+    own = [trie.tokens[end - side.visible.shape[1] : end] for side, end in zip(sides, ends.tolist(), strict=True)]
+    shown = np.concatenate([side.visible.ravel() for side in sides])
+    walk = np.concatenate([np.tile(tokens, len(side.visible)) for tokens, side in zip(own, sides, strict=True)])[shown]
+    stops = (walk == STOP).nonzero()[0]
+    walk[stops] = 0
+    lengths = np.diff(stops, prepend=-1) - 1
+    text = np.repeat(np.arange(len(lengths)), lengths + 1)
+    matches = np.zeros((len(side_of_text), orders), np.intp)
+    for order, step in enumerate(trie.walk(walk, orders)):
+        per_side = np.bincount(step.owner[1:], minlength=len(sides))
+        matches[:, order] = _clip(step.nodes, text.take(step.places), step.limits, per_side, side_of_text)
+    return matches, lengths
+
+
+def _clip(nodes: Ints, text: Ints, limits: Ints, per_side: Ints, side_of_text: Ints) -> Ints:
+    """int[P] matches of one order: every text's count of each node of its side, at most the node's limit.
+
+    nodes, text: node and text of each match. limits: of each node. per_side: nodes that a side owns; they are
+    neighbours, so that each text has a row of neighbouring cells, one per node of its side.
+    """
+    per_text = per_side.take(side_of_text)
+    end = np.cumsum(per_text)
+    start = end - per_text
+    to_cell = start - (np.cumsum(per_side) - per_side + 1).take(side_of_text)
+    counts = np.bincount(nodes + to_cell.take(text), minlength=int(per_text.sum()))
+    limit = limits.take(np.arange(len(counts)) - np.repeat(to_cell, per_text))
+    total = np.concatenate([[0], np.cumsum(np.minimum(counts, limit))])
+    matches: Ints = total.take(end) - total.take(start)
+    return matches

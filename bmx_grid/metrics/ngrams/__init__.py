@@ -1,1 +1,0 @@
-"""Scoring masked texts without writing them out."""
