@@ -17,7 +17,29 @@ from bmx_grid.words.perturbation import Item, Role
 
 
 @dataclass(frozen=True, kw_only=True)
-class NeuralMetric(Metric):
+class ModelMetric(Metric):
+    """A metric on one pretrained model, which its identity names by what it holds."""
+
+    model: str = identity()
+    revision: str | None = identity(None)
+
+    @property
+    def cost(self) -> Cost:
+        return "model"
+
+    @property
+    def signature(self) -> str:
+        values = self.fingerprint()
+        name = values.pop("type").lower()
+        return "|".join([name, *(f"{key}:{value}" for key, value in values.items() if value is not None)])
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Settings, with the commit of a hub model and the content of a local one."""
+        return {**super().fingerprint(), **model_identity(self.model, self.revision)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeuralMetric(ModelMetric):
     """A metric on one pretrained encoder.
 
     model: a hub id, a folder, or package:NAME/FOLDER (bmx_grid.models.files). revision: of a hub model.
@@ -29,8 +51,6 @@ class NeuralMetric(Metric):
     device: auto takes a GPU where there is one. batch_tokens: padded tokens per batch; None for what suits the device.
     """
 
-    model: str = identity()
-    revision: str | None = identity(None)
     ground_truth: GroundTruth = identity("source")
     dtype: Dtype = identity("float32")
     max_length: int | None = identity(None)
@@ -45,20 +65,6 @@ class NeuralMetric(Metric):
     @property
     def reads(self) -> tuple[Role, ...]:
         return reads_one(self.ground_truth)
-
-    @property
-    def signature(self) -> str:
-        values = self.fingerprint()
-        name = values.pop("type").lower()
-        return "|".join([name, *(f"{key}:{value}" for key, value in values.items() if value is not None)])
-
-    @property
-    def cost(self) -> Cost:
-        return "model"
-
-    def fingerprint(self) -> dict[str, Any]:
-        """Settings, with the commit of a hub model and the content of a local one."""
-        return {**super().fingerprint(), **model_identity(self.model, self.revision)}
 
     def check(self) -> None:
         check_model(self.model, self.revision, self._layers())

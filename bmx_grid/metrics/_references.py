@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity, runtime
-from bmx_grid.metrics.base import Floats, Metric
-from bmx_grid.words.perturbation import Item
+from bmx_grid.metrics.base import Floats, Metric, reads_one
+from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
     from bmx_grid.segments import SegmentSet
@@ -86,6 +86,18 @@ class OfReferences(Metric):
                 f"{type(self).__name__}: references=all, but it reads {' and '.join(self.reads)}; set "
                 "ground_truth=reference, or references=first."
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted(OfReferences):
+    """A metric on references whose score is `combine` of what `statistics` counts."""
+
+    @property
+    def reads(self) -> tuple[Role, ...]:
+        return reads_one("reference")
+
+    def score(self, items: Sequence[Item]) -> Floats:
+        return self.combine(self.statistics(items))
 
 
 def best(scores: Floats, starts: Ints, *, higher: bool = True) -> Ints:

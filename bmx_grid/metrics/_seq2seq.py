@@ -11,8 +11,8 @@ import numpy as np
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity, runtime
-from bmx_grid.metrics.base import Cost, Floats, Metric
-from bmx_grid.models.files import model_identity
+from bmx_grid.metrics._neural import ModelMetric
+from bmx_grid.metrics.base import Floats
 from bmx_grid.models.languages import check_translator, languages_of, load_translator
 from bmx_grid.models.loading import Device, Dtype, LoadedModel
 from bmx_grid.models.translation import forced
@@ -25,7 +25,7 @@ _OF_THE_MODEL = ("model", "revision", "content", "dtype", "max_length", "languag
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seq2SeqMetric(Metric):
+class Seq2SeqMetric(ModelMetric):
     """A metric on one sequence-to-sequence model: M2M-100, NLLB, mBART, Marian or BART.
 
     model, revision, dtype, max_length, device, batch_tokens: as in `NeuralMetric`.
@@ -36,8 +36,6 @@ class Seq2SeqMetric(Metric):
     Other special tokens count: the end of the text, and what the model's labels begin with.
     """
 
-    model: str = identity()
-    revision: str | None = identity(None)
     source_language: str | None = identity(None)
     target_language: str | None = identity(None)
     length: Length = identity("mean")
@@ -51,20 +49,6 @@ class Seq2SeqMetric(Metric):
         for name, value, least in (("max_length", self.max_length, 4), ("batch_tokens", self.batch_tokens, 1)):
             if value is not None and value < least:
                 raise ConfigError(f"{name}={value}: must be at least {least}, or null for what suits the model.")
-
-    @property
-    def cost(self) -> Cost:
-        return "model"
-
-    @property
-    def signature(self) -> str:
-        values = self.fingerprint()
-        name = values.pop("type").lower()
-        return "|".join([name, *(f"{key}:{value}" for key, value in values.items() if value is not None)])
-
-    def fingerprint(self) -> dict[str, Any]:
-        """Settings, with the commit of a hub model and the content of a local one."""
-        return {**super().fingerprint(), **model_identity(self.model, self.revision)}
 
     def check(self) -> None:
         check_translator(self.model, self.revision)

@@ -13,9 +13,9 @@ import numpy as np
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
 from bmx_grid.metrics._ngrams import MaskedSide, Tokenizer, count_ngrams, ngrams_of, sides_of_items, sides_of_request
-from bmx_grid.metrics._references import OfReferences, best
-from bmx_grid.metrics.base import Floats, reads_one
-from bmx_grid.words.perturbation import Item, Request, Role
+from bmx_grid.metrics._references import Counted, best
+from bmx_grid.metrics.base import Floats
+from bmx_grid.words.perturbation import Item, Request
 
 _EPSILON = 1e-16  # as in sacrebleu.CHRF
 _LONGEST = 100  # n-grams: time and memory grow with each order, and sentences share none of hundreds of tokens
@@ -23,7 +23,7 @@ _MOST_BETA = 1_000  # beyond, the score is the recall to six digits
 
 
 @dataclass(frozen=True)
-class Chrf(OfReferences):
+class Chrf(Counted):
     """sacreBLEU's chrF of the hypothesis, divided by 100, bit for bit; of several references the best one counts.
 
     char_order, word_order: longest n-grams of characters and of words (word_order=2 is chrF++; 0 = none of them, so
@@ -55,19 +55,12 @@ class Chrf(OfReferences):
             )
 
     @property
-    def reads(self) -> tuple[Role, ...]:
-        return reads_one("reference")
-
-    @property
     def signature(self) -> str:
         from sacrebleu import CHRF
 
         chrf = CHRF(**self.library_settings())
         name = chrf.corpus_score(["a"], [["a"]]).name  # sacreBLEU signs only after it has seen a reference
         return self.signed(f"{name}|{chrf.get_signature().format()}")
-
-    def score(self, items: Sequence[Item]) -> Floats:
-        return self.combine(self.statistics(items))
 
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, 3 * orders]: matches, n-grams of the reference and of the hypothesis, order by order."""

@@ -16,9 +16,9 @@ import numpy as np
 
 from bmx_grid.errors import BmxError, UnavailableError
 from bmx_grid.identity import runtime
-from bmx_grid.metrics._references import OfReferences
-from bmx_grid.metrics.base import Floats, reads_one
-from bmx_grid.words.perturbation import Item, Role
+from bmx_grid.metrics._references import Counted
+from bmx_grid.metrics.base import Floats
+from bmx_grid.words.perturbation import Item
 
 _INSTALL = "pip install 'bmx-grid[meteor]'"
 # Of the task "rank", the program's default, for English
@@ -29,7 +29,7 @@ _MEMORY = "2G"  # as its README asks for
 
 
 @dataclass(frozen=True, kw_only=True)
-class Meteor(OfReferences):
+class Meteor(Counted):
     """METEOR 1.5 of English texts, in [0, 1]: tokens as the program makes them (-norm), its parameters for ranking.
 
     Words match exactly, as stems, as synonyms of WordNet or as paraphrases; alignments and their counts are the
@@ -43,19 +43,12 @@ class Meteor(OfReferences):
     memory: str = runtime(_MEMORY)
 
     @property
-    def reads(self) -> tuple[Role, ...]:
-        return reads_one("reference")
-
-    @property
     def signature(self) -> str:
         return f"METEOR|nrefs:{self.nrefs}|lang:en|tok:norm|task:rank|program:1.5|version:{self.VERSION}"
 
     def check(self) -> None:
         _jar()
         _java()
-
-    def score(self, items: Sequence[Item]) -> Floats:
-        return self.combine(self.statistics(items))
 
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, 23]: words and function words of hypothesis and reference; for each kind of match the content and

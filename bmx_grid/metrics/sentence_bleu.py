@@ -15,9 +15,9 @@ from bmx_grid.errors import ConfigError, UnavailableError
 from bmx_grid.identity import identity
 from bmx_grid.metrics._ngram_bits import count_masked
 from bmx_grid.metrics._ngrams import NgramCounts, Tokenizer, count_against_all, count_ngrams, ngrams_of, sides_of_items
-from bmx_grid.metrics._references import OfReferences
-from bmx_grid.metrics.base import Floats, reads_one
-from bmx_grid.words.perturbation import Item, Request, Role
+from bmx_grid.metrics._references import Counted
+from bmx_grid.metrics.base import Floats
+from bmx_grid.words.perturbation import Item, Request
 
 _ORDERS = 4
 _SMOOTH_VALUES = {"add-k": 1.0, "floor": 0.1}
@@ -30,7 +30,7 @@ _BY_WORD = ("13a", "none", "char")
 
 
 @dataclass(frozen=True)
-class SentenceBleu(OfReferences):
+class SentenceBleu(Counted):
     """sacreBLEU's sentence BLEU of the hypothesis, divided by 100, bit for bit.
 
     Of several references each n-gram counts as often as the one that has it most, and the length is that of the
@@ -51,7 +51,7 @@ class SentenceBleu(OfReferences):
     effective_order: bool = identity(True)
     brevity: Literal["standard", "linear"] = identity("standard")
 
-    LATER: ClassVar[dict[str, Any]] = OfReferences.LATER | {"brevity": "standard"}
+    LATER: ClassVar[dict[str, Any]] = Counted.LATER | {"brevity": "standard"}
 
     def __post_init__(self) -> None:
         default = _SMOOTH_VALUES.get(self.smooth_method)
@@ -68,10 +68,6 @@ class SentenceBleu(OfReferences):
                 f"smooth_value={self.smooth_value:g}: smoothing '{self.smooth_method}' needs a number above 0; "
                 "for BLEU without smoothing choose smooth_method=none."
             )
-
-    @property
-    def reads(self) -> tuple[Role, ...]:
-        return reads_one("reference")
 
     @property
     def signature(self) -> str:

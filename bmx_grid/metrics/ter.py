@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmx_grid.identity import identity
-from bmx_grid.metrics._references import OfReferences
-from bmx_grid.metrics.base import Floats, reads_one
-from bmx_grid.words.perturbation import Item, Role
+from bmx_grid.metrics._references import Counted
+from bmx_grid.metrics.base import Floats
+from bmx_grid.words.perturbation import Item
 
 
 @dataclass(frozen=True)
-class Ter(OfReferences):
+class Ter(Counted):
     """sacreBLEU's TER of the hypothesis, divided by 100, bit for bit; 0 is best.
 
     Of several references: the fewest edits, per word of their mean length (Snover et al., 2006).
@@ -32,10 +32,6 @@ class Ter(OfReferences):
     case_sensitive: bool = identity(False)
 
     @property
-    def reads(self) -> tuple[Role, ...]:
-        return reads_one("reference")
-
-    @property
     def higher_is_better(self) -> bool:
         return False
 
@@ -46,9 +42,6 @@ class Ter(OfReferences):
         ter = TER(**self.library_settings())
         name = ter.corpus_score(["a"], [["a"]]).name  # sacreBLEU signs only after it has seen a reference
         return self.signed(f"{name}|{ter.get_signature().format()}")
-
-    def score(self, items: Sequence[Item]) -> Floats:
-        return self.combine(self.statistics(items))
 
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, 2]: edits, and words of the reference."""

@@ -15,15 +15,15 @@ import numpy as np
 
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.identity import identity
-from bmx_grid.metrics._references import OfReferences, best
-from bmx_grid.metrics.base import Floats, pairs_of, reads_one
-from bmx_grid.words.perturbation import Item, Role
+from bmx_grid.metrics._references import Counted, best
+from bmx_grid.metrics.base import Floats, pairs_of
+from bmx_grid.words.perturbation import Item
 
 Measure = Literal["precision", "recall", "f1"]
 
 
 @dataclass(frozen=True)
-class _OfWords(OfReferences):
+class _OfWords(Counted):
     """Counts of the words, separated by white space, of a hypothesis and a reference; what they sum to is scored.
 
     Of several references, the one with the best score counts.
@@ -34,13 +34,6 @@ class _OfWords(OfReferences):
     COUNTS: ClassVar[int]  # how many there are
 
     lowercase: bool = identity(False)
-
-    @property
-    def reads(self) -> tuple[Role, ...]:
-        return reads_one("reference")
-
-    def score(self, items: Sequence[Item]) -> Floats:
-        return self.combine(self.statistics(items))
 
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, k] counts."""
