@@ -264,5 +264,5 @@ def test_a_sweep_from_data_to_mlflow(tiny_model, tmp_path, template, blank_figur
 
     client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path / 'mlflow.db'}")
     runs = client.search_runs([client.get_experiment_by_name("bmx_grid").experiment_id])
-    logged = [one for one in runs if one.data.tags["kind"] == "setting" and one.data.tags.get("complete") == "true"]
+    logged = [one for one in runs if one.data.tags["kind"] == "setting" and one.info.status == "FINISHED"]
     assert len(logged) == 2
