@@ -2,22 +2,23 @@
 
 `python -m bmx_grid --help` is the command line; README.md shows it at work. For notebooks and other programs:
 
-| name | what it does |
+| name | result |
 |---|---|
-| `run` | a sweep, as the command line runs it; its tables as DataFrames. `Run(FOLDER)` opens a finished one |
-| `grid` | the p x w grid of a DataFrame's segments |
-| `compare` | metrics beside each other, from a DataFrame of their scores: correlations, intervals, tests |
-| `annotators` | how far annotators agree, from a DataFrame of their scores: kappa, alpha, z-scores |
-| `boost` | scores and attributions as arrays, boosted |
-| `analyse` | finished sweeps beside each other |
-| `load` | one metric, boosted or not, that scores texts |
+| `run` | a sweep, as the command line runs it: a `Run`, with its tables as DataFrames |
+| `Run` | a finished sweep, opened by its folder |
+| `grid` | the p x w grid of a DataFrame's segments, also of a metric that is a function: a `Run` |
+| `compare` | how well metrics correlate with human judgements, from a DataFrame of their scores: a `Compared` |
+| `annotators` | how far annotators agree, from a DataFrame of their scores: an `Annotators` |
+| `boost` | scores and attributions as arrays, boosted: a `Boosted` |
+| `analyse` | finished sweeps in comparison, as a DataFrame |
+| `load` | a `Scorer`: a metric, boosted or not, that scores texts, and explains its scores (`Scored`) |
 
 Importing the package loads no model library: each room imports what it needs when it is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any
@@ -25,19 +26,44 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid._version import __version__
 
 if TYPE_CHECKING:
-    from bmx_grid.api.annotators import annotators
-    from bmx_grid.api.arrays import boost
-    from bmx_grid.api.frames import compare, grid
+    from bmx_grid.api.annotators import Annotators, annotators
+    from bmx_grid.api.arrays import Boosted, boost
+    from bmx_grid.api.comparison import Compared, compare
+    from bmx_grid.api.frames import grid
     from bmx_grid.api.sweeps import Run, analyse, run
-    from bmx_grid.attribution.scorer import Scorer
+    from bmx_grid.api.words import Words
+    from bmx_grid.attribution.scorer import Scored, Scorer
     from bmx_grid.boosts.recipe import Recipe
+    from bmx_grid.errors import BmxError
+    from bmx_grid.explainers.base import Explainer
+    from bmx_grid.metrics.base import Metric
 
-__all__ = ["Run", "__version__", "analyse", "annotators", "boost", "compare", "grid", "load", "run"]
-SWEEPS, FRAMES, ARRAYS = "bmx_grid.api.sweeps", "bmx_grid.api.frames", "bmx_grid.api.arrays"
 PLACES = {
-    **{"run": SWEEPS, "Run": SWEEPS, "analyse": SWEEPS, "grid": FRAMES, "compare": FRAMES, "boost": ARRAYS},
-    "annotators": "bmx_grid.api.annotators",
+    **dict.fromkeys(("annotators", "Annotators"), "bmx_grid.api.annotators"),
+    **dict.fromkeys(("boost", "Boosted"), "bmx_grid.api.arrays"),
+    **dict.fromkeys(("compare", "Compared"), "bmx_grid.api.comparison"),
+    **dict.fromkeys(("run", "Run", "analyse"), "bmx_grid.api.sweeps"),
+    **dict.fromkeys(("Scorer", "Scored"), "bmx_grid.attribution.scorer"),
+    **{"grid": "bmx_grid.api.frames", "Words": "bmx_grid.api.words", "BmxError": "bmx_grid.errors"},
 }
+__all__ = [
+    "Annotators",
+    "BmxError",
+    "Boosted",
+    "Compared",
+    "Run",
+    "Scored",
+    "Scorer",
+    "Words",
+    "__version__",
+    "analyse",
+    "annotators",
+    "boost",
+    "compare",
+    "grid",
+    "load",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -54,8 +80,8 @@ def __dir__() -> list[str]:
 
 
 def load(
-    metric: str | Mapping[str, Any] | None = None,
-    explainer: str | Mapping[str, Any] | EllipsisType | None = ...,
+    metric: str | Metric | Callable[..., Any] | Mapping[str, Any] | None = None,
+    explainer: str | Explainer | Mapping[str, Any] | EllipsisType | None = ...,
     *,
     p: float | None = None,
     w: float | None = None,
@@ -64,15 +90,19 @@ def load(
 ) -> Scorer:
     """A metric that scores texts: boosted by a recipe, by p and w, or alone.
 
-    >>> scorer = load("chrf", explainer="erasure", p=-0.3, settings={"metric.lowercase": True})
+    >>> import bmx_grid as bmx
+    >>> scorer = bmx.load("chrf", explainer="erasure", settings={"metric.lowercase": True})
     >>> scorer.reads
     ('reference', 'hypothesis')
-    >>> scorer.score(["the cat sat"], ["a cat sat"]).shape
-    (1,)
+    >>> scorer.score(["the cat sat"], ["a cat sat"]).round(3)
+    array([0.536])
+    >>> scorer.explain(["the cat sat"], ["a cat sat"]).explanations[0].attributions["hypothesis"].round(3)
+    array([-0.022,  0.297,  0.297])
 
-    metric, explainer: names of options (configs/metric, configs/explainer), or mappings with a `_target_`. The
-        explainer is lime unless given; with explainer=None there are no attributions. Neither has to be given with a
-        recipe; if they are, they have to be those that it was chosen for.
+    metric, explainer: names of options (configs/metric, configs/explainer), objects, or mappings with a `_target_`; a
+        metric may be a function, as in `grid`. Scores of BLEU, chrF and TER are sacreBLEU's divided by 100, as in the
+        paper; `bmx-grid score` prints them from 0 to 100. The explainer is lime unless given; with explainer=None there
+        are no attributions. With a recipe neither has to be given; if they are, they have to be those of the recipe.
     p, w: s1 = w * s0 + (1 - w) * M_p of the explainer's attributions. If one is given, the other is the paper's median
         for the explainer. Without both, and without a recipe, the score is that of the metric alone: what the paper's
         medians gain is hardly more than length explains (docs/boosts.md); `explain` shows attributions all the same.
@@ -82,7 +112,8 @@ def load(
     Raises ConfigError for names, keys and values that cannot be used, or that are not those of the recipe, DataError
     for a file that is no recipe, UnavailableError when a model or library is unavailable.
     """
-    from bmx_grid.api.given import keyed, recipe_of
+    from bmx_grid.api.functions import function_metric
+    from bmx_grid.api.inputs import keyed, recipe_of
     from bmx_grid.attribution.scorer import make_scorer
 
     found: Recipe | None = None
@@ -92,6 +123,8 @@ def load(
         found = recipe_of(recipe)
         if explainer is None:
             raise ConfigError(f"the recipe {found.name} needs its explainer, {found.explainer.name}: leave out None.")
+    if callable(metric) and not isinstance(metric, type):
+        metric, _ = function_metric(getattr(metric, "__name__", "function"), metric)
     if isinstance(explainer, EllipsisType):
         explainer = "lime" if found is None else None
     return make_scorer(metric, explainer, p, w, keyed("settings", settings), found)

@@ -84,8 +84,11 @@ def _outside_a_sweep(value: Any, seed: Any) -> Any:
 def build(node: Any, expected: type[Built], where: str) -> Built:
     """The object that `node` (a mapping with `_target_`) describes, its values checked against its fields.
 
-    Raises ConfigError naming the key (below `where`), the value and what is expected.
+    An object of this kind is returned as it is. Raises ConfigError naming the key (below `where`), the value and what
+    is expected.
     """
+    if isinstance(node, expected):
+        return node
     if not isinstance(node, Mapping) or "_target_" not in node:
         raise ConfigError(f"{where}: expected an option with a `_target_`, got {_got(node)}.")
     cls = _allowed_class(str(node["_target_"]), where)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
-from bmx_grid.api.given import check_names, drawn, numbers
-from bmx_grid.api.roles import check_frame
-from bmx_grid.errors import ConfigError, DataError, unknown
-from bmx_grid.judgements import LARGEST
+from bmx_grid.api.inputs import FrameTable, check_columns, drawn, is_gap, listed, numbers
+from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.measures.annotators import (
     Agreement,
+    Chance,
     Level,
     Reliability,
     Weights,
@@ -55,21 +54,12 @@ class Annotators:
         """
         import pandas as pd
 
-        drawn: dict[str, Any] = {"cluster": self.clusters, "resamples": self.resamples, "seed": self.seed}
-        rows = [
-            {"statistic": "alpha", "of": level, **asdict(krippendorff_alpha(self.ratings, level, **drawn))}
-            for level in get_args(Level)
-        ]
+        how: dict[str, Any] = {"cluster": self.clusters, "resamples": self.resamples, "seed": self.seed}
+        found = [("alpha", level, krippendorff_alpha(self.ratings, level, **how)) for level in get_args(Level)]
         if self.categories is not None:
-            rows += [
-                {
-                    "statistic": "fleiss_kappa",
-                    "of": f"{chance} chance",
-                    **asdict(fleiss_kappa(self.categories, chance=chance, **drawn)),
-                }
-                for chance in ("pooled", "uniform")
-            ]
-        return pd.DataFrame(rows)
+            for chance in get_args(Chance):
+                found.append(("fleiss_kappa", f"{chance} chance", fleiss_kappa(self.categories, chance=chance, **how)))
+        return pd.DataFrame([{"statistic": name, "of": of, **asdict(value)} for name, of, value in found])
 
     @functools.cached_property
     def pairs(self) -> pd.DataFrame:
@@ -81,44 +71,25 @@ class Annotators:
         import pandas as pd
 
         columns = ["one", "other", "weights", *Agreement.__dataclass_fields__]
-        if self.categories is None:
-            return pd.DataFrame(columns=columns)
-        values = self.categories.to_numpy(np.float64)
-        known = np.unique(values[np.isfinite(values)])
         rows = []
-        for one, other in itertools.combinations(range(values.shape[1]), 2):
-            if not np.isfinite(values[:, [one, other]]).all(axis=1).any():
-                continue
-            names = {"one": self.ratings.columns[one], "other": self.ratings.columns[other]}
-            for weights in get_args(Weights):
-                found = cohen_kappa(
-                    values[:, one],
-                    values[:, other],
-                    weights=weights,
-                    categories=known,
-                    cluster=self.clusters,
-                    resamples=self.resamples,
-                    seed=self.seed,
-                )
-                rows.append({**names, "weights": weights, **asdict(found)})
+        categories = self.categories if self.categories is not None else self.ratings.iloc[:, :0]
+        values = categories.to_numpy(np.float64)
+        known = np.unique(values[np.isfinite(values)])
+        how: dict[str, Any] = {"cluster": self.clusters, "resamples": self.resamples, "seed": self.seed}
+        for one, other in itertools.combinations(categories.columns, 2):
+            x, y = (categories[name].to_numpy(np.float64) for name in (one, other))
+            for weights in get_args(Weights) if np.isfinite(x + y).any() else ():
+                value = cohen_kappa(x, y, weights=weights, categories=known, **how)
+                rows.append({"one": one, "other": other, "weights": weights, **asdict(value)})
         return pd.DataFrame(rows, columns=columns)
 
     @property
     def scales(self) -> pd.DataFrame:
         """Of each annotator: ratings, their mean, standard deviation (of what was rated), lowest and highest."""
-        import pandas as pd
-
-        of = self.ratings
-        return pd.DataFrame(
-            {
-                "annotator": of.columns,
-                "ratings": of.count().to_numpy(),
-                "mean": of.mean().to_numpy(),
-                "deviation": of.std(ddof=0).to_numpy(),
-                "lowest": of.min().to_numpy(),
-                "highest": of.max().to_numpy(),
-            }
-        )
+        found = self.ratings.agg(["count", "mean", "min", "max"]).T.reset_index(names="annotator")
+        found.insert(3, "deviation", self.ratings.std(ddof=0).to_numpy())
+        found["count"] = found["count"].astype(int)
+        return found.rename(columns={"count": "ratings", "min": "lowest", "max": "highest"})
 
     @property
     def standardised(self) -> pd.DataFrame:
@@ -144,8 +115,12 @@ class Annotators:
         return reliability(self.ratings)
 
     def _repr_html_(self) -> str:
-        shown: str = self.agreement.to_html(index=False, float_format="{:.4f}".format, escape=True)
-        return shown
+        html: str = self.agreement.to_html(index=False, float_format="{:.4f}".format, escape=True)
+        return html
+
+    def __repr__(self) -> str:
+        rated = int(self.ratings.count().sum())
+        return f"Annotators({self.ratings.shape[1]} annotators, {len(self.ratings):,} segments, {rated:,} ratings)"
 
 
 def annotators(
@@ -162,8 +137,16 @@ def annotators(
 ) -> Annotators:
     """How reliable judgements are: agreement of the annotators with intervals, their scales, standardised scores.
 
-    >>> annotators(frame, ["anna", "ben", "chen"]).agreement  # a row per segment  # doctest: +SKIP
-    >>> annotators(frame, segment="id", annotator="rater", score="mqm").pairs  # a row per rating  # doctest: +SKIP
+    >>> import bmx_grid as bmx
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"anna": [1, 2, 3, 4], "ben": [1, 2, 3, 3], "chen": [2, 2, None, 4]})
+    >>> judged = bmx.annotators(frame, ["anna", "ben", "chen"])
+    >>> judged
+    Annotators(3 annotators, 4 segments, 11 ratings)
+    >>> judged.agreement["value"].round(2).tolist()
+    [0.55, 0.86, 0.83, 0.54, 0.56]
+
+    A row per rating instead: `bmx.annotators(frame, segment="id", annotator="rater", score="mqm")`.
 
     frame: either a row per segment with a column of numbers for each annotator, which `scores` names, or a row per
         rating, with the columns that `segment`, `annotator` and `score` name. Empty cells are no ratings.
@@ -179,30 +162,23 @@ def annotators(
     import numpy as np
     import pandas as pd
 
-    check_frame(frame)
+    table = FrameTable(frame)
     resamples, seed = drawn(resamples, seed, 0)
-    if scores is not None and (isinstance(scores, str) or not isinstance(scores, Iterable)):
+    if isinstance(scores, str):
         raise ConfigError(f"scores: expected a list of columns, got {scores!r:.60}.")
-    wanted = list(scores) if scores is not None else [segment, annotator, score]
-    used = [*wanted, *([] if cluster is None else [cluster])]
-    for name in used:
-        if not isinstance(name, Hashable) or name not in frame.columns:
-            ask = "" if scores is not None else "; where annotators are columns, name them: scores=['anna', 'ben']"
-            raise ConfigError("annotators: " + unknown("column", name, [str(one) for one in frame.columns]) + ask)
-    check_names([name for name in frame.columns if name in used])
-    if scores is not None:
+    wanted = [segment, annotator, score] if scores is None else listed("scores", scores)
+    hint = "; where annotators are columns, name them: scores=['anna', 'ben']" if scores is None else ""
+    check_columns(table, "annotators", [*wanted, *([] if cluster is None else [cluster])], hint)
+    if scores is None:
+        ratings, clusters = _pivoted(table, segment, annotator, score, cluster)
+    else:
         if len(set(wanted)) < len(wanted):
             raise ConfigError(f"scores names a column twice: {', '.join(wanted)}.")
-        ratings = pd.DataFrame({name: _numbers(frame[name], name) for name in wanted}).reset_index(drop=True)
-        clusters = np.arange(len(frame)) if cluster is None else frame[cluster].to_numpy()
-    else:
-        ratings, clusters = _pivoted(frame, segment, annotator, score, cluster)
+        ratings = pd.DataFrame({name: numbers(table, name) for name in wanted})
+        clusters = np.arange(len(table)) if cluster is None else _labels(table, cluster)
     if ratings.shape[1] < 2:
-        given = ", ".join(str(name) for name in ratings.columns) or "none"
-        raise DataError(f"agreement needs two annotators at least; the frame has {given}.")
-    if cluster is not None and pd.isna(clusters).any():
-        row = int(np.flatnonzero(pd.isna(clusters))[0])
-        raise DataError(f"the segment '{ratings.index[row]}' has no {cluster}; each needs one, or leave out cluster.")
+        names = ", ".join(map(str, ratings.columns)) or "none"
+        raise DataError(f"agreement needs two annotators at least; the frame has {names}.")
     coded = pd.factorize(np.asarray(clusters))[0].astype(np.int64)
     return Annotators(ratings, _categories(ratings, bins), coded, resamples, seed)
 
@@ -213,61 +189,49 @@ def _categories(ratings: pd.DataFrame, bins: Sequence[float] | None) -> pd.DataF
     import pandas as pd
 
     values = ratings.to_numpy(np.float64)
-    given = np.isfinite(values)
+    rated = np.isfinite(values)
     if bins is None:
-        known = np.unique(values[given])
-        return ratings if len(known) <= MOST_CATEGORIES else None
+        return ratings if len(np.unique(values[rated])) <= MOST_CATEGORIES else None
     try:
         ends = np.asarray(bins, dtype=np.float64)
     except (TypeError, ValueError):
         ends = np.empty(0)
     if ends.ndim != 1 or not len(ends) or not np.isfinite(ends).all() or (np.diff(ends) <= 0).any():
         raise ConfigError(f"bins={bins!r:.60}: write rising numbers, the highest of each category but the last.")
-    found = np.where(given, np.searchsorted(ends, np.where(given, values, 0.0)).astype(np.float64), np.nan)
-    return pd.DataFrame(found, index=ratings.index, columns=ratings.columns)
+    categories = np.where(rated, np.searchsorted(ends, np.where(rated, values, 0.0)).astype(np.float64), np.nan)
+    return pd.DataFrame(categories, index=ratings.index, columns=ratings.columns)
 
 
 def _pivoted(
-    frame: pd.DataFrame, segment: str, annotator: str, score: str, cluster: str | None
+    table: FrameTable, segment: str, annotator: str, score: str, cluster: str | None
 ) -> tuple[pd.DataFrame, Any]:
     """A row per segment and a column per annotator, in order of first appearance, and the segments' clusters."""
-    for name in (segment, annotator):
-        if frame[name].isna().any():
-            row = int(frame[name].isna().to_numpy().argmax())
-            raise DataError(f"row {row + 1} of the frame has no {name}; a rating needs one.")
-        odd = [row for row, value in enumerate(frame[name]) if not isinstance(value, Hashable)]
-        if odd:
-            held = frame[name].iloc[odd[0]]
-            raise DataError(f"row {odd[0] + 1} of the column '{name}' holds {held!r:.60}; write a name or a number.")
-    known = frame.assign(**{score: _numbers(frame[score], score)})
-    twice = known[known.duplicated([segment, annotator])]
+    for name in (segment, annotator, *([] if cluster is None else [cluster])):
+        _labels(table, name)
+    frame = table.frame.assign(**{score: numbers(table, score)})
+    twice = frame[frame.duplicated([segment, annotator])]
     if len(twice):
         first = twice.iloc[0]
         raise DataError(
             f"'{first[annotator]}' rated '{first[segment]}' twice (of {len(twice)} such ratings the first one); keep "
             "one of them, or name the column that tells these segments apart."
         )
-    ratings = known.pivot(index=segment, columns=annotator, values=score)
+    ratings = frame.pivot(index=segment, columns=annotator, values=score)
     ratings = ratings.loc[frame[segment].unique(), frame[annotator].unique()]
     if cluster is None:
         return ratings, ratings.index.to_numpy()
     of_segment = frame.groupby(segment, sort=False)[cluster]
     if (of_segment.nunique() > 1).any():
         several = of_segment.nunique().idxmax()
-        raise DataError(f"the segment '{several}' stands in several {cluster}s; each segment belongs to one.")
+        raise DataError(f"the segment '{several}' is in several {cluster}s; each segment belongs to one.")
     return ratings, of_segment.first().loc[ratings.index].to_numpy()
 
 
-def _numbers(column: pd.Series, name: str) -> pd.Series:
-    """The column as float64. Raises DataError naming row and value."""
-    import pandas as pd
-
-    found = pd.Series(numbers(column), index=column.index)
-    wrong = (column.notna() & found.isna()).to_numpy() | (found.abs() > LARGEST).to_numpy()
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise DataError(
-            f"row {row + 1} of the column '{name}': '{column.iloc[row]}' is not a number within ±{LARGEST:g}; leave a "
-            "cell empty where there is no rating."
-        )
-    return found
+def _labels(table: FrameTable, name: str) -> Any:
+    """A column of names or numbers. Raises DataError naming the row of a gap, and of anything else."""
+    for row, value in enumerate(table.frame[name].tolist()):
+        if not isinstance(value, Hashable) or is_gap(value):
+            raise DataError(
+                f"the frame, {table.place(row)}: the column '{name}' holds {value!r:.60}; write a name or a number."
+            )
+    return table.frame[name].to_numpy()

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.api.given import drawn, real, recipe_of
+from bmx_grid.api.inputs import drawn, is_gap, real, recipe_of
+from bmx_grid.attribution.explain import Explanation
 from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.judgements import LARGEST
 from bmx_grid.measures.correlation import FEWEST
@@ -38,27 +39,40 @@ DRAWS = 3  # of reassigned attributions
 
 @dataclass(frozen=True, eq=False)
 class Boosted:
-    """Boosted scores of N segments, and what human scores say of them.
+    """Boosted scores of N segments, and their evaluation with human scores.
 
-    scores: float64[N] at (p, w); NaN where a segment has no word or an attribution that is not finite; None without a
-    point. The other properties need human scores, and raise ConfigError without them.
+    The properties except `scores` need human scores, and raise ConfigError without them.
     """
 
     base: Floats
     ground_truth: Ragged
     hypothesis: Ragged
     human: Floats | None
-    scores: Floats | None
     p: float | None
     w: float | None
-    _how: Mapping[str, Any] = field(repr=False, default_factory=dict)
+    _recipe: Recipe | None = field(repr=False)
+    _spec: GridSpec = field(repr=False)
+    _clusters: NDArray[Any] | None = field(repr=False)
+    _resamples: int = field(repr=False)
+    _seed: int = field(repr=False)
+
+    @functools.cached_property
+    def scores(self) -> Floats | None:
+        """float64[N] boosted scores; None without a point and without a recipe.
+
+        NaN where a segment has no word or an attribution that is not finite.
+        """
+        if self.p is None and self._recipe is None:
+            return None
+        everyone = np.arange(len(self.base))
+        return self._boosted(everyone, everyone)
 
     @functools.cached_property
     def verdict(self) -> Verdict:
-        """What is established of the gain at this point, or of this recipe: `label`, and `because` with the numbers.
+        """The verdict on the gain at this point, or of this recipe: `label`, and `because` with the numbers.
 
         The same rule and controls as in a sweep: a smooth curve of score and lengths fitted to these segments, and
-        attributions reassigned from other segments. It holds where the point was not chosen on these human scores.
+        attributions reassigned from other segments. It is valid if the point was not chosen on these human scores.
         """
         from bmx_grid.evaluations.boost_verdicts import evidence_on
         from bmx_grid.evaluations.held_out import rated_of
@@ -66,12 +80,10 @@ class Boosted:
         from bmx_grid.measures.placebos import NO_DONOR, donors, log_words
         from bmx_grid.measures.resampling import codes
 
-        if self.scores is None:
-            raise ConfigError("verdict: give p and w, or a recipe; without them there is the grid.")
-        human, kind, seed = self._rated(), self._how["correlation"], self._how["seed"]
-        used = np.isfinite(self.scores) & np.isfinite(self.base) & np.isfinite(human)
+        scores, human, kind, seed = *self._judged("verdict"), self._spec.correlation, self._seed
+        used = np.isfinite(scores) & np.isfinite(self.base) & np.isfinite(human)
         rows = np.arange(len(self.base))
-        clusters = rows if self._how["clusters"] is None else codes(self._how["clusters"])
+        clusters = rows if self._clusters is None else codes(self._clusters)
         words = log_words(self.ground_truth, self.hypothesis)
         rated = rated_of(kind, self.base, human, words, clusters, rows, used, seed)
         n_words = (self.ground_truth.lengths + self.hypothesis.lengths)[used]
@@ -79,66 +91,71 @@ class Boosted:
         for draw in range(DRAWS):
             of = donors(n_words, rated.clusters, np.random.default_rng([seed, draw]))
             if not (of == NO_DONOR).any():
-                reassigned.append(self._how["boosted"](rows[used], rows[used][of]))
-        found = evidence_on(kind, rated, self.scores[used], reassigned, self._how["resamples"], seed)
-        return verdict(found)
+                reassigned.append(self._boosted(rows[used], rows[used][of]))
+        return verdict(evidence_on(kind, rated, scores[used], reassigned, self._resamples, seed))
 
     @functools.cached_property
     def gain(self) -> Comparison:
         """The boosted metric (x) against the metric alone (y): `difference` with its interval `low`, `high`, and p."""
         from bmx_grid.measures.significance import compare
 
-        if self.scores is None:
-            raise ConfigError("gain: give p and w; without them there is the grid.")
-        how = {key: self._how[key] for key in ("resamples", "seed")}
-        kind, cluster = self._how["correlation"], self._how["clusters"]
-        return compare(self.scores, self.base, self._rated(), cluster, statistic=kind, **how)
+        scores, human = self._judged("gain")
+        how: dict[str, Any] = {"resamples": self._resamples, "seed": self._seed}
+        return compare(scores, self.base, human, self._clusters, statistic=self._spec.correlation, **how)
 
     @functools.cached_property
     def result(self) -> GridResult:
         """The whole grid: the paper's 600 p and six w, with the best point, which is chosen on these segments."""
-        spec = GridSpec(
-            tuple(p_values(-30, 30, 0.1)),
-            PAPER_W,
-            self._how["side"],
-            self._how["aggregation"],
-            self._how["correlation"],
-        )
-        return compute_grid(spec, self.base, self.ground_truth, self.hypothesis, self._rated())
+        return compute_grid(self._spec, self.base, self.ground_truth, self.hypothesis, self._rated())
 
     @property
     def grid(self) -> pd.DataFrame:
         """The correlations of `result`: a row per p, a column per w."""
         import pandas as pd
 
-        p = pd.Index(p_values(-30, 30, 0.1), name="p")
-        return pd.DataFrame(self.result.correlation, index=p, columns=pd.Index(PAPER_W, name="w"))
+        p, w = pd.Index(self._spec.p, name="p"), pd.Index(self._spec.w, name="w")
+        return pd.DataFrame(self.result.correlation, index=p, columns=w)
+
+    def summary(self) -> str:
+        """The verdict at the point with the gain and its interval, or the best of the grid."""
+        if self.human is None:
+            return repr(self)
+        if self.scores is None:
+            best = self.result
+            return (
+                f"metric alone {number(best.baseline, '.4f')}; best of the grid {number(best.best, '.4f')} at "
+                f"{point_in_words(best.best_w, best.best_p)}, chosen on these segments"
+            )
+        gain, verdict = self.gain, self.verdict
+        interval = with_interval(gain.difference, gain.low, gain.high, "+.4f")
+        alone = f"{self._spec.correlation} {number(gain.x, '.4f')}, the metric alone {number(gain.y, '.4f')}"
+        return f"{verdict.label}: {verdict.because}\n{alone}; gain {interval}, p {number(gain.p, '.3g')}"
 
     def __repr__(self) -> str:
         rated = "no human scores" if self.human is None else f"{int(np.isfinite(self.human).sum()):,} rated"
-        at = "by a recipe" if self.scores is not None else "without a point"
-        at = at if self.p is None or self.w is None else f"at {point_in_words(self.w, self.p)}"
-        return f"Boosted({counted(len(self.base), 'segment')} {at}, {rated})"
+        point = "without a point" if self._recipe is None else "by a recipe"
+        if self.p is not None and self.w is not None:
+            point = f"at {point_in_words(self.w, self.p)}"
+        return f"Boosted({counted(len(self.base), 'segment')} {point}, {rated})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the gain at the point with its interval, or the best of the grid."""
-        from bmx_grid.api.shown import paragraphs
+        """What a notebook shows: the summary."""
+        from bmx_grid.api.notebook import paragraphs
 
-        if self.human is None:
-            return paragraphs(repr(self))
-        if self.scores is not None:
-            gain, kind = self.gain, self._how["correlation"]
-            told = with_interval(gain.difference, gain.low, gain.high, "+.4f")
-            alone = f"{kind} {number(gain.x, '.4f')}, the metric alone {number(gain.y, '.4f')}"
-            verdict = self.verdict
-            told = f"{alone}; gain {told}, p {number(gain.p, '.3g')}"
-            return paragraphs(repr(self), f"{verdict.label}: {verdict.because}", told)
-        best = self.result
-        return paragraphs(
-            repr(self),
-            f"metric alone {number(best.baseline, '.4f')}; best of the grid {number(best.best, '.4f')} at "
-            f"{point_in_words(best.best_w, best.best_p)}, chosen on these segments",
-        )
+        return paragraphs(repr(self), *(self.summary().splitlines() if self.human is not None else ()))
+
+    def _boosted(self, rows: Ints, donors: Ints) -> Floats:
+        """The scores of some segments with the attributions of others."""
+        sides = [Ragged.from_rows(rows_of[row] for row in donors) for rows_of in (self.ground_truth, self.hypothesis)]
+        if self._recipe is not None:
+            return self._recipe.fitted().scores(self.base[rows], self._recipe.boost.features(*sides))
+        assert self.p is not None and self.w is not None
+        return boosted_scores(self._spec.aggregation, self._spec.side, self.p, self.w, self.base[rows], *sides)
+
+    def _judged(self, name: str) -> tuple[Floats, Floats]:
+        if self.scores is None:
+            raise ConfigError(f"{name}: give p and w, or a recipe; without them there is the grid.")
+        return self.scores, self._rated()
 
     def _rated(self) -> Floats:
         if self.human is None:
@@ -148,7 +165,7 @@ class Boosted:
 
 def boost(
     scores: ArrayLike,
-    attributions: Rows | Mapping[str, Rows],
+    attributions: Rows | Mapping[str, Rows] | Sequence[Explanation],
     human: ArrayLike | None = None,
     *,
     p: float | None = None,
@@ -163,17 +180,25 @@ def boost(
 ) -> Boosted:
     """Blend attributions of words into scores: s1 = w * s0 + (1 - w) * M_p (paper, section 2.1), or by a recipe.
 
-    >>> found = boost([0.4, 0.9], [[0.1, 0.3], [0.5, 0.2]], p=1, w=0.5)
-    >>> found.scores.round(3).tolist()
+    >>> import bmx_grid as bmx
+    >>> boosted = bmx.boost([0.4, 0.9], [[0.1, 0.3], [0.5, 0.2]], p=1, w=0.5)
+    >>> boosted.scores.round(3).tolist()
     [0.3, 0.625]
 
+    Explanations of a metric's scores go in as they are:
+
+    >>> explained = bmx.load("chrf", "erasure").explain(["the cat sat"] * 2, ["a cat sat", "the cat"])
+    >>> bmx.boost(explained.base, explained.explanations, p=-1, w=0.4)
+    Boosted(2 segments at w 0.4, p -1, no human scores)
+
     scores: float[N] of the metric alone, higher is better. attributions: N rows of numbers, one per word of the
-        hypothesis; or {"hypothesis": rows, "ground_truth": rows} with those of the source or reference as well.
+        hypothesis; or {"hypothesis": rows, "ground_truth": rows} with those of the source or reference as well; or
+        the N explanations of `load(…).explain(…)`.
     human: float[N], NaN for unrated segments; for `gain`, `verdict` and `grid`. p, w: the point; both or neither.
     side, aggregation, correlation: as a grid has them; where an attribution of a segment is not above 0, all of the
         segment are shifted (section 3.4). recipe: a `Recipe`, its file, or the name of an embedded one, in place of p,
-        w, side and aggregation; whose metric and explainer these are is yours to know. clusters: N labels of segments
-        that are drawn together in the interval; each is its own without. resamples, seed: of the interval.
+        w, side and aggregation; it is not checked that metric and explainer are those of the recipe. clusters: N labels
+        of segments that are drawn together in the interval; each is its own without. resamples, seed: of the interval.
     Raises DataError naming the row where rows do not fit or hold no numbers, ConfigError for p without w, a NaN p, or a
     w outside [0, 1].
     """
@@ -182,15 +207,7 @@ def boost(
 
     check_kind(correlation)
     base = _floats(scores, "scores")
-    sides = dict(attributions) if isinstance(attributions, Mapping) else {"hypothesis": attributions}
-    for name in sides:
-        if name not in SIDES:
-            raise ConfigError(f"attributions: the side is {name!r}; write one of {', '.join(SIDES)}.")
-    if "hypothesis" not in sides:
-        raise ConfigError("attributions: those of the hypothesis are missing.")
-    hypothesis = _rows(sides["hypothesis"], "hypothesis", len(base))
-    none = Ragged(np.empty(0), np.zeros(len(base) + 1, dtype=np.int64))
-    truth = _rows(sides["ground_truth"], "ground_truth", len(base)) if "ground_truth" in sides else none
+    truth, hypothesis = _sides(attributions, len(base))
     judged = None if human is None else _floats(human, "human", len(base))
     if judged is not None and np.isfinite(judged).sum() < FEWEST:
         raise DataError(f"human: {int(np.isfinite(judged).sum())} rated segments; a correlation needs {FEWEST}.")
@@ -205,28 +222,33 @@ def boost(
     mean = PowerMean() if aggregation is None else aggregation
     if not isinstance(mean, Aggregation):
         raise ConfigError(f"aggregation: expected an Aggregation, as PowerMean(), got {mean!r:.60}.")
+    spec = GridSpec(tuple(p_values(-30, 30, 0.1)), PAPER_W, side, mean, correlation)
+    labels = None if clusters is None else _labels(clusters, len(base))
     known = None if recipe is None else recipe_of(recipe)
+    boosted = Boosted(base, truth, hypothesis, judged, p, w, known, spec, labels, resamples, seed)
+    _ = boosted.scores  # a point or a row that cannot be used is an error of this call
+    return boosted
 
-    def boosted(rows: Ints, donors: Ints) -> Floats:
-        """The scores of some segments with the attributions of others."""
-        sides = [Ragged.from_rows(rows_of[row] for row in donors) for rows_of in (truth, hypothesis)]
-        if known is not None:
-            return known.fitted().scores(base[rows], known.boost.features(*sides))
-        assert p is not None and w is not None
-        return boosted_scores(mean, side, p, w, base[rows], *sides)
 
-    everyone = np.arange(len(base))
-    scores_found = None if p is None and known is None else boosted(everyone, everyone)
-    how = {
-        "boosted": boosted,
-        "side": side,
-        "aggregation": mean,
-        "correlation": correlation,
-        "clusters": None if clusters is None else _labels(clusters, len(base)),
-        "resamples": resamples,
-        "seed": seed,
-    }
-    return Boosted(base, truth, hypothesis, judged, scores_found, p, w, how)
+def _sides(attributions: Any, count: int) -> tuple[Ragged, Ragged]:
+    """The rows of the ground truth, empty ones where there are none, and those of the hypothesis."""
+    if isinstance(attributions, Sequence) and attributions and isinstance(attributions[0], Explanation):
+        attributions = {
+            "ground_truth": [
+                np.concatenate([[], *(own for role, own in one.attributions.items() if role != "hypothesis")])
+                for one in attributions
+            ],
+            "hypothesis": [one.attributions["hypothesis"] for one in attributions],
+        }
+    sides = dict(attributions) if isinstance(attributions, Mapping) else {"hypothesis": attributions}
+    for name in sides:
+        if name not in SIDES:
+            raise ConfigError(f"attributions: the side is {name!r}; write one of {', '.join(SIDES)}.")
+    if "hypothesis" not in sides:
+        raise ConfigError("attributions: those of the hypothesis are missing.")
+    empty = Ragged(np.empty(0), np.zeros(count + 1, dtype=np.int64))
+    truth = _rows(sides["ground_truth"], "ground_truth", count) if "ground_truth" in sides else empty
+    return truth, _rows(sides["hypothesis"], "hypothesis", count)
 
 
 def _floats(values: ArrayLike, what: str, count: int | None = None) -> Floats:
@@ -282,15 +304,19 @@ def _labels(clusters: ArrayLike, count: int) -> NDArray[Any]:
         raise DataError(f"clusters: {_short(error)}; give {count} labels, one per segment.") from error
     if found.shape != (count,):
         raise DataError(f"clusters has the shape {found.shape}; give {count} labels, one per segment.")
-    missing = pd.isna(found)
-    if missing.any():
-        raise DataError(f"clusters: row {int(missing.argmax())} has no label; give each segment one.")
+    gaps = [row for row, label in enumerate(found.tolist()) if is_gap(label)]
+    if gaps:
+        raise DataError(f"clusters: row {gaps[0]} has no label; give each segment one.")
     if found.dtype.kind != "O":
         return found
     try:
         return np.unique(found, return_inverse=True)[1]
     except TypeError:  # labels of several types have no order
+        pass
+    try:
         return np.asarray(pd.factorize(found)[0])
+    except TypeError as error:
+        raise DataError(f"clusters: {_short(error)}; give {count} labels that can be told apart, as texts.") from error
 
 
 def _short(error: Exception) -> str:

@@ -1,40 +1,41 @@
-"""A sweep from a notebook or another program, and what it found as DataFrames."""
+"""A sweep from a notebook or another program, and its results as DataFrames."""
 
 from __future__ import annotations
 
 import functools
 import io
+import math
+import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from bmx_grid.api.given import drawn, keyed, path
-from bmx_grid.api.overrides import override_value, place
+from bmx_grid.api.functions import function_metric, parts_of
+from bmx_grid.api.inputs import drawn, keyed, override_value, path, place
+from bmx_grid.datasets.columns import PAIR
 from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError, unknown
+from bmx_grid.identity import Component
 from bmx_grid.terminal import plain_warnings
-from bmx_grid.wording import counted
+from bmx_grid.wording import counted, factor_in_words, setting_label
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from bmx_grid.analysis.base import Table
     from bmx_grid.analysis.run import Analysis
-    from bmx_grid.api.plots import Picture
     from bmx_grid.api.words import Words
     from bmx_grid.measures.correlation import Kind
 
-WRITES = {  # table -> the evaluation that writes it
-    "grid": "grid",
-    "correlations": "levels",
-    "systems": "levels",
-    "tests": "significance",
-    "selection": "significance",
-    "ranking": "significance",
-    "verdicts": "boosts",
-    "boosts": "boosts",
-}
+FACTORS = ("dataset", "language_pair", "metric", "explainer")
+PARTS = ("dataset", "metric", "explainer")  # groups whose options may be objects
+PICTURES = ("curves", "heat")
+SETTINGS = "settings.csv"
+Picture = Literal["curves", "heat"]
+Names = tuple[str | None, str | None, str | None, str | None]  # in the order of FACTORS; None for any
 
 
 def run(
@@ -47,28 +48,56 @@ def run(
 ) -> Run:
     """Run a sweep, exactly as `python -m bmx_grid +sweep=NAME KEY=VALUE …` does, and open what it wrote.
 
-    >>> found = run("quickstart", metric=["chrf"], limit=5, quiet=True)  # doctest: +SKIP
-    >>> found.settings[["language_pair", "baseline", "gain"]]  # doctest: +SKIP
+    >>> import bmx_grid as bmx
+    >>> run = bmx.run("quickstart", metric=["chrf"], explainer=["erasure"], limit=5, tracking="none", quiet=True)
+    >>> run.settings[["metric", "explainer", "n_used"]].drop_duplicates()
+      metric explainer  n_used
+    0   chrf   erasure       5
 
-    sweep: a name of configs/sweep; without one the sweep is what the keys say. overrides: further ones as the command
+    sweep: a name of configs/sweep; without one the sweep is defined by the keys. overrides: further ones as the command
         line takes them ("+grid.fixed.lime.w=0.5"). keys: groups and keys at the top of the configuration, as in
-        metric=["chrf"], explainer=[], limit=50, data_dir="DIR", output_dir="DIR". settings: keys with dots, as in
-        {"explainer.lime.num_samples": 500}.
+        metric=["chrf"], explainer=[], limit=50, data_dir="DIR", output_dir="DIR"; metrics and explainers may be
+        objects and functions, as in `grid`. settings: keys with dots, as in {"explainer.lime.num_samples": 500}.
     config_dir: a folder of options of your own, config_dir/metric/mine.yaml for metric=["mine"].
     quiet: without the summary on standard output.
     Raises BmxError for every mistake, before anything runs. Settings that fail do not raise: `Run.n_failed` counts
     them, and the summary says why.
     """
+    return swept({**keys, **keyed("settings", settings)}, sweep, overrides, config_dir, quiet=quiet)
+
+
+def swept(
+    keys: Mapping[str, Any],
+    sweep: str | None = None,
+    overrides: Sequence[str] = (),
+    config_dir: str | Path | None = None,
+    *,
+    quiet: bool,
+    temporary: bool = False,
+) -> Run:
+    """The run of the sweep that these keys configure, in which metrics, explainers and data sets may be objects.
+
+    temporary: into a folder that lives as long as the Run, with tables only: a page takes twice as long as the rest.
+    Raises as `run`.
+    """
     from bmx_grid.commands.compose import composed
     from bmx_grid.commands.sweep import run_sweep
 
-    named = [] if sweep is None else [f"+sweep={override_value(sweep)}"]
-    given = {**keys, **keyed("settings", settings)}
+    given = dict(keys)
+    objects = {group: _objects(group, given) for group in PARTS if group in given}
+    cached = _with_functions(objects.get("metric", {}), given)
+    folder = tempfile.TemporaryDirectory(prefix="bmx_grid-") if temporary or not cached else None
+    if folder is not None and temporary:
+        given = {"analysis": False, **given, "output_dir": f"{folder.name}/out"}
+    if folder is not None and not cached:
+        given["cache_dir"] = f"{folder.name}/cache"
     mappings = {key: value for key, value in given.items() if isinstance(value, Mapping)}
     plain = [f"{key}={override_value(value)}" for key, value in given.items() if key not in mappings]
-    config = composed([*named, *plain, *overrides], config_dir)
+    config = composed([*([] if sweep is None else [f"+sweep={override_value(sweep)}"]), *plain, *overrides], config_dir)
     for key, value in mappings.items():
         place(config, key, value)
+    for group, own in objects.items():
+        config[group] = {**(config.get(group) or {}), **own}
     if config["dry_run"]:
         raise ConfigError("dry_run: a plan has no tables; see it with python -m bmx_grid … dry_run=true.")
     with redirect_stdout(io.StringIO()) if quiet else nullcontext(), plain_warnings():
@@ -77,20 +106,57 @@ def run(
         reasons = "; ".join(f"{one.label}: {one.reason}" for one in ended.failed[:3])
         more = len(ended.failed) - 3
         raise DataError(f"no setting could be run: {reasons}{f'; and {more} more' if more > 0 else ''}")
-    return Run(Path(config["output_dir"]), ended.n_failed)
+    return Run(Path(config["output_dir"]), ended.n_failed, folder, config)
+
+
+def _objects(group: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The objects of a group by name; names of options stay among what is given."""
+    value = given.pop(group)
+    parts = {} if value is None and group == "explainer" else parts_of(group, value)
+    given[group] = [name for name, part in parts.items() if part is None]
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def _with_functions(metrics: dict[str, Any], given: dict[str, Any]) -> bool:
+    """Put metrics in place of functions, which run in this process unless another executor is given.
+
+    Returns whether the scores of all of them may be kept in the cache.
+    """
+    from joblib.externals.loky.backend.reduction import dumps
+
+    cached, functions = True, [name for name, part in metrics.items() if not isinstance(part, Component)]
+    for name in functions:
+        metrics[name], unknown_content = function_metric(name, metrics[name])
+        if unknown_content:
+            cached = False
+            warnings.warn(f"the scores of {name} are not kept in the cache: {unknown_content}.", stacklevel=4)
+    if functions:
+        given.setdefault("executor", "sequential")
+    for name, part in metrics.items() if given.get("executor") != "sequential" else ():
+        try:
+            dumps(part)
+        except Exception as error:  # of any kind: pickling runs the code of whatever the object holds
+            warnings.warn(f"{name} runs in this process: it cannot be sent to another one ({error}).", stacklevel=4)
+            given["executor"] = "sequential"
+    return cached
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a sweep wrote: the tables of its folder as DataFrames, figures, and the analysis.
+    """The results of a sweep: the tables of its folder as DataFrames, figures, and the analysis.
 
-    folder: its output folder; a finished sweep is opened by `Run("outputs/wmt17")`. n_failed: settings or parts that
-    failed when it was run here.
+    >>> import bmx_grid as bmx
+    >>> run = bmx.Run("outputs/quickstart")  # doctest: +SKIP
+    >>> print(run.summary())  # doctest: +SKIP
+    >>> run.table("verdicts"), run.plot("de-en")  # doctest: +SKIP
+
+    folder: its output folder. n_failed: settings or parts that failed when it was run here.
     """
 
     folder: Path
     n_failed: int = 0
-    _keeps: object = field(default=None, repr=False)  # a temporary folder, which goes when nobody needs it
+    _temporary: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
+    _config: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "folder", path("folder", self.folder))
@@ -99,34 +165,37 @@ class Run:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tables that there are."""
-        return tuple(sorted(path.stem for path in (self.folder / "tables").glob("*.parquet")))
+        """The tables that the run wrote, sorted by name."""
+        return tuple(sorted(self._tables()))
 
     def table(self, name: str) -> pd.DataFrame:
-        """A table by its name: NAME.parquet of the folder.
+        """A table by its name, one of `names`.
 
-        Raises DataMissingError where the sweep wrote none, DataError for a damaged file.
+        Raises DataMissingError for a table that the run did not write, DataError for a damaged file.
         """
         from bmx_grid.analysis.frames import read_frame
 
-        path = self.folder / "tables" / f"{name}.parquet"
-        if not path.is_file():
-            if name not in WRITES:
-                raise DataMissingError(f"{self.folder}: " + unknown("table", name, self.names))
+        tables = self._tables()
+        if name not in tables:
             raise DataMissingError(
-                f"{self.folder} has no {name}.parquet: add {WRITES[name]} to evaluation, and run the sweep again."
+                f"{self.folder}: {unknown('table', name, tables)} Each evaluation writes its own; name it in "
+                "evaluation, and run the sweep again."
             )
-        return read_frame(path)
+        if name != "settings":
+            return read_frame(tables[name])
+        import pandas as pd
+
+        return pd.read_csv(tables[name])
+
+    def _tables(self) -> dict[str, Path]:
+        """Name -> file."""
+        files = [*self.folder.glob("*.parquet"), *self.folder.glob("tables/*.parquet"), *self.folder.glob(SETTINGS)]
+        return {file.stem: file for file in files}
 
     @property
     def settings(self) -> pd.DataFrame:
-        """One row per setting with a grid: correlation of the metric alone, best point, gain, and what it rests on."""
-        import pandas as pd
-
-        path = self.folder / "settings.csv"
-        if not path.is_file():
-            raise DataMissingError(f"{self.folder} has no settings.csv: its settings have no explainer, or all failed.")
-        return pd.read_csv(path)
+        """One row per setting with a grid: correlation of the metric alone, best point, gain, and their basis."""
+        return self.table("settings")
 
     @property
     def grid(self) -> pd.DataFrame:
@@ -140,7 +209,7 @@ class Run:
 
     @property
     def correlations(self) -> pd.DataFrame:
-        """Agreement with people at segment and system level, with intervals."""
+        """Correlation with human judgements at segment and system level, with intervals."""
         return self.table("correlations")
 
     @property
@@ -155,7 +224,7 @@ class Run:
 
     @property
     def verdicts(self) -> pd.DataFrame:
-        """What is established for each metric and explainer."""
+        """The verdict on each metric and explainer."""
         return self.table("verdicts")
 
     @functools.cached_property
@@ -180,11 +249,20 @@ class Run:
         """The grid of one setting: "curves", correlation over p with a line per w, or "heat", the p x w plane.
 
         A matplotlib figure, `.axes` and all; a notebook shows it. Names may be left out where they leave no choice.
-        Raises ConfigError for a name that there is not, and where several settings fit.
+        Raises ConfigError for an unknown name, and where several settings fit.
         """
-        from bmx_grid.api.plots import drawn
+        from bmx_grid.analysis.basis import basis_beside
+        from bmx_grid.api.notebook import in_notebook
+        from bmx_grid.report.figures.canvas import style
+        from bmx_grid.report.figures.grid import correlation_over_p, curves_of_row, heat_map
 
-        return drawn(self.analysis, (dataset, language_pair, metric, explainer), kind)
+        if kind not in PICTURES:
+            raise ConfigError("kind: " + unknown("kind", kind, PICTURES))
+        names = (dataset, language_pair, metric, explainer)
+        row = chosen_setting(self.analysis.table.settings, names, "plot")
+        curves = curves_of_row(self.analysis, row, basis_beside(self.analysis.table))
+        with style():
+            return in_notebook(correlation_over_p(curves) if kind == "curves" else heat_map(curves))
 
     def words(
         self,
@@ -195,70 +273,103 @@ class Run:
         *,
         ids: Sequence[str] | None = None,
     ) -> Words:
-        """What each word contributes, in one setting: `frame` has a row per word, a notebook shows coloured words.
+        """The attribution of each word, in one setting: `frame` has a row per word, a notebook shows coloured words.
 
-        ids: of segments; all without. The attributions are those in the cache of the sweep: DataMissingError says where
+        ids: of segments; all without. The attributions are those in the cache of the sweep: DataMissingError says if
         they, or the sweep's data, are gone. Names as for `plot`.
         """
         from bmx_grid.api.words import words_of
 
-        return words_of(self.folder, (dataset, language_pair, metric, explainer), ids)
+        return words_of(self.folder, self._config, (dataset, language_pair, metric, explainer), ids)
+
+    def summary(self) -> str:
+        """The answer first, a line per metric and explainer; then a table of the settings, or of the metrics alone."""
+        from bmx_grid.report.table import as_text
+
+        lines, table = self._answer()
+        return "\n".join([*lines, *([] if table is None else ["", as_text(table)])]).strip()
 
     def __repr__(self) -> str:
         failed = f", {self.n_failed} failed" if self.n_failed else ""
-        return f"Run({str(self.folder)!r}{failed}: {', '.join(self.names) or 'no tables'})"
+        where = "temporary" if self._is_temporary() else repr(str(self.folder))
+        return f"Run({where}: {counted(len(self.names), 'table')}{failed})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: what is established, and the gain of every setting; of metrics alone, correlations."""
-        from bmx_grid.api.shown import paragraphs, table_html
+        """What a notebook shows: the answer, and the gain of every setting; of metrics alone, correlations."""
+        from bmx_grid.api.notebook import paragraphs, table_html
 
-        failed = f", {counted(self.n_failed, 'failure')}" if self.n_failed else ""
-        head = f"Tables: {', '.join(self.names) or 'none'}{failed}."
-        if self._keeps is None:  # nobody looks into a temporary folder
-            head = f"{self.folder}. {head}"
         try:
-            sentences, table = self._found()
+            lines, table = self._answer()
         except BmxError as error:
-            return paragraphs(head, str(error))
-        return paragraphs(head, *sentences) + ("" if table is None else table_html(table))
+            lines, table = [str(error)], None
+        names = f"Tables: {', '.join(self.names) or 'none'}."
+        where = [] if self._is_temporary() else [f"{self.folder}."]
+        return paragraphs(*lines) + ("" if table is None else table_html(table)) + paragraphs(" ".join([*where, names]))
 
-    def _found(self) -> tuple[Sequence[str], pd.DataFrame | None]:
-        from bmx_grid.analysis import headline
-        from bmx_grid.api.plots import ORDER
-        from bmx_grid.api.shown import of_columns, of_several
+    def _is_temporary(self) -> bool:
+        return self._temporary is not None and self.folder.is_relative_to(self._temporary.name)
 
-        if "grid" in self.names:
-            table = self.settings.merge(self._intervals(), on=list(ORDER), how="left")
-            at = "fixed_gain" if table["fixed_gain"].notna().any() else "gain"
-            columns = {"n_used": "segments", "baseline": "metric alone", at: "gain", "low": "low", "high": "high"}
-            columns |= {} if at == "fixed_gain" else {"gain": "gain of the best point (in-sample)"}
-            names = {name: name.replace("_", " ") for name in of_several(table, ORDER)}
-            return self.analysis.ask(headline.compute).leads, of_columns(table, names | columns)
-        if "correlations" in self.names:
-            table = self.correlations
-            names = {name: name.replace("_", " ") for name in of_several(table, [*ORDER[:3], "level", "grouping"])}
-            return (), of_columns(
-                table, {**names, "statistic": "statistic", "value": "value", "low": "low", "high": "high"}
-            )
-        return (), None
-
-    def _intervals(self) -> pd.DataFrame:
-        """The 95 % interval of each setting's gain at its published point."""
-        import pandas as pd
-
+    def _answer(self) -> tuple[Sequence[str], Table | None]:
         from bmx_grid.analysis.frames import frames_beside
+        from bmx_grid.analysis.headline import answer
         from bmx_grid.analysis.tested import gains_with_intervals
-        from bmx_grid.api.plots import ORDER
+        from bmx_grid.api.notebook import table_of
 
-        found = gains_with_intervals(frames_beside(self.analysis.table))
-        rows = [(*names, one.low, one.high) for names, one in found.items()]
-        return pd.DataFrame(rows, columns=[*ORDER, "low", "high"])
+        lines = [f"{counted(self.n_failed, 'failure')}."] if self.n_failed else []
+        ends = {name: (name, "+.4f") for name in ("low", "high")}
+        if "grid" in self.names:
+            frame = self.settings
+            intervals = gains_with_intervals(frames_beside(self.analysis.table))
+            found = [intervals.get(tuple(row)) for row in frame[list(FACTORS)].to_numpy()]
+            frame = frame.assign(**{end: [getattr(one, end, math.nan) for one in found] for end in ends})
+            columns = {"n_used": ("segments", ""), "baseline": ("metric alone", ".4f")}
+            if frame["fixed_gain"].notna().any():
+                columns |= {"fixed_gain": ("gain", "+.4f"), **ends}
+            columns |= {"gain": ("gain of the best point (in-sample)", "+.4f")}
+            lines = [*(line.replace(f", {PAIR}", "").replace(f" {PAIR}", "") for line in answer(self.analysis)), *lines]
+            return lines, table_of(frame, "Settings", varied(frame, FACTORS), columns)
+        if "correlations" in self.names:
+            frame = self.correlations
+            names = varied(frame, (*FACTORS[:3], "level", "grouping", "statistic"))
+            columns = {name: (name, ".4f") for name in ("value", "low", "high")}
+            return lines, table_of(frame, "Correlation with human judgements", names, columns)
+        return lines, None
+
+
+def varied(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    """The columns that hold several values, or the last of them where none does."""
+    return [name for name in names if frame[name].nunique() > 1] or list(names[-1:])
+
+
+def chosen_setting(settings: Sequence[Sequence[str]], names: Names, method: str) -> int:
+    """The position of the one setting, each its four names, that fits; `method`: what was asked for.
+
+    Raises ConfigError for a name that no setting has, and where none or several settings fit.
+    """
+    for number, (factor, name) in enumerate(zip(FACTORS, names, strict=True)):
+        known = {setting[number] for setting in settings}
+        if name is not None and name not in known:
+            raise ConfigError(f"{factor}: " + unknown(factor_in_words(factor), str(name), known))
+    rows = [
+        row
+        for row, setting in enumerate(settings)
+        if all(name is None or own == name for own, name in zip(setting, names, strict=True))
+    ]
+    if len(rows) != 1:
+        some = "; ".join(setting_label(*settings[row]) for row in (rows or range(len(settings)))[:4])
+        more = "; …" if len(rows or settings) > 4 else ""
+        fit = f"{len(rows)} settings fit ({some}{more}); name one" if rows else f"none fits; there are {some}{more}"
+        raise ConfigError(f"{fit}: {method}(language_pair, metric, explainer, dataset).")
+    return rows[0]
 
 
 def analyse(
     runs: Sequence[Run | str | Path], *, correlation: Kind = "pearson", resamples: int = 1000, seed: int = 0
 ) -> pd.DataFrame:
-    """Finished sweeps beside each other: per setting and point the gains of both, and their difference.
+    """Finished sweeps in comparison: per setting and point the gains of both, and their difference.
+
+    >>> import bmx_grid as bmx
+    >>> bmx.analyse(["outputs/one", "outputs/other"])  # doctest: +SKIP
 
     runs: two or more, each a `Run` or an output folder. Columns low and high: the 95 % interval of the difference, on
     the segments of both, by a bootstrap of clusters. Raises as `analysis.side_by_side.side_by_side`.

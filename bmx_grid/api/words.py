@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import html
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bmx_grid.api.plots import Names, the_one
-from bmx_grid.api.shown import paragraphs
+from bmx_grid.api.inputs import listed
+from bmx_grid.api.notebook import paragraphs
+from bmx_grid.api.sweeps import PARTS, Names, chosen_setting
 from bmx_grid.errors import ConfigError, DataMissingError, unknown
 from bmx_grid.wording import counted, number, setting_label, visible
 
@@ -66,20 +67,20 @@ class _Explained:
     sides: Sequence[Side]
 
 
-def words_of(folder: Path, names: Names, ids: Sequence[str] | None) -> Words:
+def words_of(folder: Path, config: Mapping[str, Any] | None, names: Names, ids: Sequence[str] | None) -> Words:
     """The words of the one setting of the sweep in `folder` that fits `names`.
 
-    Raises ConfigError where none or several settings fit or an id is unknown, DataMissingError where the configuration,
-    data or attributions of the sweep are gone.
+    config: of the sweep, where it ran in this process. Raises ConfigError where none or several settings fit or an id
+    is unknown, DataMissingError where the configuration, data or attributions of the sweep are gone.
     """
     from bmx_grid.analysis.examples import sides_of
 
-    plan = _plan(folder, names)
+    plan = _plan(_config(folder) if config is None else config, names)
     explained = [one for one in plan.settings if one.setting.explainer is not None]
     if not explained:
         why = "; ".join(f"{one.label}: {one.reason}" for one in plan.failed[:2])
         raise DataMissingError(f"{folder}: no setting with an explainer can be read again. {why or 'There is none.'}")
-    planned = explained[the_one([one.setting.names for one in explained], names, "words")]
+    planned = explained[chosen_setting([one.setting.names for one in explained], names, "words")]
     setting = planned.setting
     if planned.missing:
         raise DataMissingError(
@@ -88,64 +89,55 @@ def words_of(folder: Path, names: Names, ids: Sequence[str] | None) -> Words:
         )
     stored, texts = setting.explanations(), setting.attributed()
     segments = setting.segments.segments
-    wanted = None if ids is None else _known(ids, {one.id for one in segments})
-    found = [
+    known = {one.id for one in segments}
+    wanted = known if ids is None else set(listed("ids", ids))
+    for name in sorted(wanted - known):
+        raise ConfigError("ids: " + unknown("segment", name, sorted(known)[:MOST_NAMED]))
+    explanations = [
         _Explained(one, float(stored.base_scores[row]), sides_of(setting, stored, texts, row))
         for row, one in enumerate(segments)
-        if wanted is None or one.id in wanted
+        if one.id in wanted
     ]
-    return Words(setting.names, found)
+    return Words(setting.names, explanations)
 
 
-def _plan(folder: Path, names: Names) -> SweepPlan:
-    """The part of the folder's sweep that has the settings of these names, planned again. Scores nothing."""
+def _config(folder: Path) -> Mapping[str, Any]:
+    """The configuration in the folder of a sweep. Raises DataMissingError where it is gone, or does not suffice."""
     import yaml
-
-    from bmx_grid.commands.settings import Settings, chosen_options
-    from bmx_grid.configure import build
-    from bmx_grid.datasets.base import DatasetReader
-    from bmx_grid.explainers.base import Explainer
-    from bmx_grid.metrics.base import Metric
-    from bmx_grid.sweep.plan import make_plan
 
     path = folder / "config.yaml"
     if not path.is_file():
         raise DataMissingError(f"{folder} has no config.yaml, which says where its data and attributions are.")
-    config = yaml.safe_load(path.read_text(encoding="utf-8"))
-    settings = Settings.from_config(config)
+    config: Mapping[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for group in PARTS:
+        for name, node in (config.get(group) or {}).items():
+            if "_target_" not in node:
+                raise DataMissingError(
+                    f"{path}: the {group} {name} was an object of the program that ran this sweep; its words are known "
+                    "to the result of that run only."
+                )
+    return config
+
+
+def _plan(config: Mapping[str, Any], names: Names) -> SweepPlan:
+    """The part of a sweep that has the settings of these names, planned again. Scores nothing."""
+    from bmx_grid.commands.sweep_plan import plan_sweep
+
     dataset, pair, metric, _ = names
-    readers = {name: build(node, DatasetReader, f"dataset.{name}") for name, node in chosen_options(config, "dataset")}
-    known = {one.name for one in readers.values()}
-    if dataset is not None and dataset not in known:
-        raise ConfigError("dataset: " + unknown("data set", dataset, known))
-    metrics = dict(chosen_options(config, "metric"))
-    explainers = dict(chosen_options(config, "explainer", least=0))
-    return make_plan(
-        {
-            name: replace(one, language_pairs=(pair,)) if pair in one.language_pairs else one
-            for name, one in readers.items()
-            if dataset in (None, one.name)
-        },
-        # A name that is no option may be one of the names in an option's files.
-        {
-            name: build(node, Metric, f"metric.{name}")
-            for name, node in metrics.items()
-            if metric not in metrics or metric == name
-        },
-        {name: build(node, Explainer, f"explainer.{name}") for name, node in explainers.items()},
-        data_dir=settings.data_dir,
-        cache_dir=settings.cache_dir,
-        limit=settings.limit,
-        seed=settings.seed,
-        words=settings.words,
-    )
-
-
-def _known(ids: Sequence[str], known: set[str]) -> set[str]:
-    wanted = {str(one) for one in ([ids] if isinstance(ids, str) else ids)}
-    for one in sorted(wanted - known):
-        raise ConfigError("ids: " + unknown("segment", one, sorted(known)[:MOST_NAMED]))
-    return wanted
+    datasets = {}
+    for option, node in config["dataset"].items():
+        if isinstance(node, Mapping) and pair in (node.get("language_pairs") or ()):
+            node = {**node, "language_pairs": [pair]}
+        datasets[node["name"] if isinstance(node, Mapping) else node.name] = option, node
+    if dataset not in (None, *datasets):
+        raise ConfigError("dataset: " + unknown("data set", dataset, datasets))
+    metrics = config["metric"]
+    if metric in metrics:  # else it may be one of the names in the files of an option
+        metrics = {metric: metrics[metric]}
+    kept = dict(node for name, node in datasets.items() if dataset in (None, name))
+    return plan_sweep(
+        {**config, "dataset": kept, "metric": metrics, "seeds": [], "leave_out": [], "dry_run": True}
+    ).plan
 
 
 def _article(one: _Explained) -> str:

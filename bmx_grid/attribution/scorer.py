@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ OF_THE_MEAN = ("p", "w", "side", "aggregation")  # settings of the boost by p an
 PLURAL: Mapping[Role, str] = {"source": "sources", "reference": "references", "hypothesis": "hypotheses"}
 SURROGATE = re.compile("[\ud800-\udfff]")  # half of a character: no UTF-8 file holds it, and no model reads it
 TEXTS_AT_ONCE = 5_000  # enough to fill batches, few enough for the progress display to move
-Option = str | Mapping[str, Any]
+Option = Any  # a name, a mapping with a `_target_`, or an object
 Report = Callable[[int], None]
 
 
@@ -40,6 +40,10 @@ class Scored:
     base: NDArray[np.float64]
     explanations: Sequence[Explanation]
     unboosted: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        explained = ", explained" if self.explanations else ""
+        return f"Scored({counted(len(self.scores), 'segment')}{explained})"
 
     def parts(self, count: int) -> list[Scored]:
         """As many equal parts, in order: of several systems that were scored together."""
@@ -91,10 +95,15 @@ class Scorer:
             return None
         return f"{self.explained.explainer.signature}|seed:{self.explained.drawn_with}"
 
-    def score(self, *texts: Sequence[str], progress: Report | None = None) -> NDArray[np.float64]:
+    def items(self, *texts: Sequence[Any]) -> list[Item]:
+        """The segments as the metric reads them. Raises as `score` does."""
+        return items_of(self.reads, texts, all_references=self.metric.reads_all_references)
+
+    def score(self, *texts: Sequence[Any], progress: Report | None = None) -> NDArray[np.float64]:
         """float64[N] scores of N segments, higher is better.
 
-        texts: for each role of `reads`, in that order, a list of N texts: score(references, hypotheses).
+        texts: for each role of `reads`, in that order, a list of N texts: score(references, hypotheses). A metric with
+            references="all" also takes a list of references for each segment.
         A segment without words keeps the score of the metric. Raises DataError when a list is missing or differs in
         length, and ExplainError for a segment that the explainer cannot explain.
         """
@@ -102,16 +111,16 @@ class Scorer:
             return self.explain(*texts, progress=progress).scores
         return Scorer(self.metric).explain(*texts, progress=progress).scores
 
-    def count_texts(self, *texts: Sequence[str]) -> int:
+    def count_texts(self, *texts: Sequence[Any]) -> int:
         """The most texts that `explain` asks the metric for, as `score` does where it boosts.
 
         Raises as `explain` does, and scores nothing.
         """
-        return sum(self._sizes(items_of(self.reads, texts)).values())
+        return sum(self._sizes(self.items(*texts)).values())
 
-    def explain(self, *texts: Sequence[str], progress: Report | None = None) -> Scored:
+    def explain(self, *texts: Sequence[Any], progress: Report | None = None) -> Scored:
         """`score`, with base scores and attributions; `progress` gets the number of texts of each finished part."""
-        items = items_of(self.reads, texts)
+        items = self.items(*texts)
         sizes = self._sizes(items)
         scores: dict[Item, float] = {}
         found: dict[Item, Explanation] = {}
@@ -291,28 +300,46 @@ def _set(node: dict[str, Any], key: str, value: Any, seed: int) -> None:
     node[last] = value
 
 
-def items_of(reads: Sequence[Role], given: Sequence[Sequence[str]]) -> list[Item]:
-    """The items of lists of texts, one list for each role. Raises DataError for what is missing, odd or uneven."""
+def items_of(reads: Sequence[Role], given: Sequence[Sequence[Any]], *, all_references: bool = False) -> list[Item]:
+    """The items of lists of texts, one list for each role. Raises DataError for what is missing, odd or uneven.
+
+    all_references: a segment may have a list of references in place of one.
+    """
     if len(given) != len(reads):
         raise DataError(
             f"{counted(len(given), 'list')} of texts {'was' if len(given) == 1 else 'were'} given, but this metric "
             f"reads {', '.join(reads)}: one each."
         )
+    further: list[tuple[str, ...]] = []
+    columns: dict[str, list[str]] = {}
     for role, texts in zip(reads, given, strict=True):
         if isinstance(texts, str):
             raise DataError(f"{PLURAL[role]}: expected a list of texts, got the text {texts[:60]!r}.")
-        if not isinstance(texts, Sized) or not isinstance(texts, Iterable):
+        if not isinstance(texts, Sized) or not isinstance(texts, Iterable) or isinstance(texts, Set | Mapping):
             raise DataError(f"{PLURAL[role]}: expected a list of texts, got {texts!r:.60}.")
-        wrong = [(row, one) for row, one in enumerate(texts, start=1) if not isinstance(one, str)]
-        if wrong:
-            raise DataError(f"{PLURAL[role]}: segment {wrong[0][0]} is {wrong[0][1]!r}, not a text (it may be empty).")
-        broken = next((row for row, one in enumerate(texts, start=1) if SURROGATE.search(one)), None)
-        if broken is not None:
-            raise DataError(
-                f"{PLURAL[role]}: segment {broken} holds half of a character (a lone surrogate) in "
-                f"{texts[broken - 1][:60]!a}; replace it, or read the text with the encoding it was written in."
-            )
-    if len({len(texts) for texts in given}) > 1:
-        counts = " but ".join(counted(len(texts), role, PLURAL[role]) for role, texts in zip(reads, given, strict=True))
+        several = [
+            tuple(one) if all_references and role == "reference" and isinstance(one, list | tuple) and one else (one,)
+            for one in texts
+        ]
+        for row, of_segment in enumerate(several, start=1):
+            for text in of_segment:
+                _check_text(text, role, row)
+        columns[role] = [of_segment[0] for of_segment in several]
+        further = [of_segment[1:] for of_segment in several] if role == "reference" else further
+    if len(set(map(len, columns.values()))) > 1:
+        counts = " but ".join(counted(len(texts), role, PLURAL[role]) for role, texts in columns.items())  # type: ignore[index]
         raise DataError(f"{counts}; every segment needs one of each.")
-    return [Item(**dict(zip(reads, texts, strict=True))) for texts in zip(*given, strict=True)]
+    rows = [Item(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+    if not any(further):
+        return rows
+    return [item._replace(further_references=others) for item, others in zip(rows, further, strict=True)]
+
+
+def _check_text(text: object, role: Role, row: int) -> None:
+    if not isinstance(text, str):
+        raise DataError(f"{PLURAL[role]}: segment {row} is {text!r:.60}, not a text (it may be empty).")
+    if SURROGATE.search(text):
+        raise DataError(
+            f"{PLURAL[role]}: segment {row} holds half of a character (a lone surrogate) in {text[:60]!a}; replace it, "
+            "or read the text with the encoding it was written in."
+        )

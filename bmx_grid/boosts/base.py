@@ -7,6 +7,7 @@ hundreds of selections (folds, other language pairs, reassigned attributions) co
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -143,6 +144,6 @@ def read_constants(
 
 
 def _number(value: Any, key: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ConfigError(f"constants.{key}: expected a finite number, got {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+        raise ConfigError(f"constants.{key}: expected a finite number, got {value!r:.60}.")
     return float(value)

@@ -1,29 +1,11 @@
-"""python -m bmx_grid score: the score of each line of a file, boosted or not, and their mean."""
+"""Score translations with a metric: alone, boosted by a recipe, or by
+s1 = w * s0 + (1 - w) * M_p.
 
-from __future__ import annotations
-
-import argparse
-import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
-from bmx_grid.attribution.scorer import Scored, Scorer, items_of, make_scorer
-from bmx_grid.boosts.recipe import LIST, Recipe, embedded, find_recipe, recipes_in_words
-from bmx_grid.commands.scored_systems import systems_of
-from bmx_grid.commands.scored_text import FORMATS, SYSTEMS
-from bmx_grid.commands.user_yaml import parse_yaml
-from bmx_grid.configure import options
-from bmx_grid.datasets.archives import GZIP, gunzip
-from bmx_grid.datasets.lines import check_aligned, decode_lines, read_bytes
-from bmx_grid.errors import ConfigError, DataError
-from bmx_grid.progress import Progress
-from bmx_grid.terminal import command
-from bmx_grid.wording import counted, telling_apart, visible
-from bmx_grid.words.perturbation import ROLES
-
-EPILOG = """One segment per line, in UTF-8, split at line feeds only; - is standard input,
+One segment per line, in UTF-8, split at line feeds only; - is standard input,
 gzip is recognised.
+
+Scores of BLEU, chrF and TER are printed on sacreBLEU's scale, 0 to 100; in
+sweeps, tables and Python they are divided by 100, as in the paper.
 
 Scores are those of the metric alone, unless a boost is named: a recipe (chosen
 by a sweep, or embedded), or -p and -w.
@@ -39,7 +21,31 @@ exit status: 0 done; 2 a mistake in the command or its files.
 
 examples:
   bmx-grid score --metric sentence_bleu -t A.txt B.txt -r R.txt --only-system
-  bmx-grid score --metric chrf --explainer erasure --words -r R.txt -t H.txt"""
+  bmx-grid score --metric chrf --explainer erasure --words -r R.txt -t H.txt
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bmx_grid.attribution.scorer import Scored, Scorer, make_scorer
+from bmx_grid.boosts.recipe import LIST, embedded, find_recipe, recipes_in_words
+from bmx_grid.commands.scored_text import FORMATS, segments, systems
+from bmx_grid.commands.user_yaml import parse_yaml
+from bmx_grid.configure import load_option, options
+from bmx_grid.datasets.archives import GZIP, gunzip
+from bmx_grid.datasets.lines import check_aligned, decode_lines, read_bytes
+from bmx_grid.errors import ConfigError, DataError
+from bmx_grid.progress import Progress
+from bmx_grid.terminal import command
+from bmx_grid.wording import counted, telling_apart, visible
+from bmx_grid.words.perturbation import ROLES
+
 DEFAULT = "lime"  # the explainer, where none is named
 NONE = "none"  # in place of an explainer: no attributions
 NAMED = 5  # segments that a note names
@@ -48,7 +54,7 @@ MAX_BYTES = 200_000_000  # of one unpacked file: a few kilobytes of gzip may hol
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Score the files; the exit status (see EPILOG)."""
+    """Score the files; the exit status (see above)."""
     parsed = _parser().parse_args(arguments)
 
     def work() -> int:
@@ -59,10 +65,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    description, _, epilog = str(__doc__).partition("\n\n")
     parser = argparse.ArgumentParser(
         prog="bmx-grid score",
-        description="Score translations with a metric: alone, boosted by a recipe, or by\ns1 = w * s0 + (1 - w) * M_p.",
-        epilog=EPILOG,
+        description=description,
+        epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     metrics = ", ".join(name for name in options("metric") if name != READ_FROM_FILES)
@@ -85,9 +92,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     needed = "; needed where the metric reads it"
     parser.add_argument("-s", "--source", metavar="FILE", help=f"one source per line{needed}")
-    parser.add_argument("-r", "--reference", metavar="FILE", help=f"one reference per line{needed}")
     parser.add_argument(
-        "-t", "--hypothesis", metavar="FILE", nargs="+", help="one translation per line; several files are systems"
+        *("-r", "--reference"),
+        metavar="FILE",
+        nargs="+",
+        action="extend",
+        help=f"one reference per line{needed}; several files are several references of each segment",
+    )
+    parser.add_argument(
+        "-t",
+        "--hypothesis",
+        metavar="FILE",
+        nargs="+",
+        action="extend",
+        help="one translation per line; several are systems",
     )
     parser.add_argument("--format", choices=list(FORMATS), default="text", help="text (default), json or tsv")
     parser.add_argument("--json", action="store_const", const="json", dest="format", help="as --format json")
@@ -102,55 +120,62 @@ def _run(parsed: argparse.Namespace) -> str:
     """The output. Raises BmxError for every mistake that the user can fix."""
     if parsed.recipe == LIST:
         return recipes_in_words()
-    if parsed.explainer == READ_FROM_FILES:
-        raise ConfigError(
-            "--explainer imported: these are explanations made elsewhere, read from a file, and `score` explains "
-            "texts; name an explainer that does, or evaluate the file in a sweep: python -m bmx_grid "
-            "explainer=[imported] explainer.imported.file=FILE."
-        )
-    if parsed.metric == READ_FROM_FILES:
-        raise ConfigError(
-            "--metric imported: these are scores made elsewhere, read from a file, and `score` computes scores of "
-            "texts; name a metric that does, or evaluate the file in a sweep: python -m bmx_grid metric=[imported] "
-            "metric.imported.file=FILE explainer=[] evaluation=[levels]."
-        )
+    for part in ("metric", "explainer"):
+        if getattr(parsed, part) == READ_FROM_FILES:
+            raise ConfigError(
+                f"--{part} imported reads files made elsewhere, and `score` scores texts; name another {part}, or "
+                f"evaluate the file in a sweep: bmx-grid run {part}=[imported] {part}.imported.file=FILE."
+            )
     if parsed.metric is None and parsed.recipe is None:
         raise ConfigError(f"--metric NAME or --recipe FILE is needed; metrics are {', '.join(options('metric'))}.")
     if parsed.words and parsed.explainer == NONE:
         raise ConfigError(
             "--words shows the attributions of an explainer, and --explainer none has none; leave it out, or name one."
         )
-    scorer = _scorer(parsed, None if parsed.recipe is None else find_recipe(parsed.recipe))
+    several = len(parsed.reference or ()) > 1
+    scorer = _scorer(parsed, {"references": "all", "nrefs": str(len(parsed.reference))} if several else {})
     for role in scorer.reads:
         if getattr(parsed, role) is None:
             raise ConfigError(f"the metric {_metric(parsed, scorer)} reads the {role}: give it with --{role} FILE.")
-    given = {role: getattr(parsed, role) for role in ROLES if getattr(parsed, role) is not None}
-    hypotheses = given.pop("hypothesis", [])
+    files = [(role, name) for role in ROLES for name in _listed(getattr(parsed, role))]
+    hypotheses = _listed(parsed.hypothesis)
     names = telling_apart([Path(name) for name in hypotheses]) if hypotheses else [""]
     if len(set(hypotheses)) < len(hypotheses):
         raise ConfigError(f"--hypothesis: the same file is given twice: {', '.join(hypotheses)}.")
     if parsed.words and len(names) > 1:
         raise ConfigError("--words shows the words of one system: give one file of hypotheses.")
-    texts = _texts([*given.items(), *(("hypothesis", name) for name in hypotheses)])
-    outputs = texts[len(given) :]
-    shared = dict(zip(given, texts, strict=False))
+    read = _texts(files)
+    texts: dict[str, list[Any]] = {
+        role: [lines for (of, _), lines in zip(files, read, strict=True) if of == role] for role in ROLES
+    }
+    if several:  # a line may be empty from the second file on
+        texts["reference"] = [
+            [(first, *filter(None, further)) for first, *further in zip(*texts["reference"], strict=True)]
+        ]
+        if len(set(map(len, texts["reference"][0]))) > 1:
+            scorer = _scorer(parsed, {"references": "all", "nrefs": "var"})
     of_system = {
-        name: [outputs[at] if role == "hypothesis" else shared[role] for role in scorer.reads]
-        for at, name in enumerate(names)
+        name: [texts[role][place if role == "hypothesis" else 0] for role in scorer.reads]
+        for place, name in enumerate(names)
     }
     asked = scorer if scorer.boosts or parsed.words else Scorer(scorer.metric)  # what is not shown is not explained
     # All systems at once: they share sources and references, and batches are full.
-    read = [[text for system in of_system.values() for text in system[at]] for at in range(len(scorer.reads))]
-    with Progress(0 if parsed.quiet else asked.count_texts(*read)) as progress:
-        scored = asked.explain(*read, progress=progress.advance)
-    parts = dict(zip(names, scored.parts(len(names)), strict=True))
+    whole = [[text for system in of_system.values() for text in system[place]] for place in range(len(scorer.reads))]
+    with Progress(0 if parsed.quiet else asked.count_texts(*whole)) as progress:
+        scored = asked.explain(*whole, progress=progress.advance)
     if not parsed.quiet:
         _note(scored)
-    items = {name: items_of(scorer.reads, own) for name, own in of_system.items()}
-    systems = systems_of(asked, parts, items, _seed(parsed)) if parsed.only_system or len(names) > 1 else None
-    if systems is None:
-        return FORMATS[parsed.format](asked, scored, parsed.words)
-    return SYSTEMS[parsed.format](asked, {} if parsed.only_system else parts, systems)
+    if parsed.only_system or len(names) > 1:
+        parts = dict(zip(names, scored.parts(len(names)), strict=True))
+        items = {name: asked.items(*own) for name, own in of_system.items()}
+        found = systems(asked, parts, items, _seed(parsed), with_segments=not parsed.only_system)
+    else:
+        found = segments(asked, scored, words=parsed.words)
+    return FORMATS[parsed.format](found, asked.boosts)
+
+
+def _listed(given: str | list[str] | None) -> list[str]:
+    return [] if given is None else [given] if isinstance(given, str) else given
 
 
 def _seed(parsed: argparse.Namespace) -> int:
@@ -172,33 +197,38 @@ def _note(scored: Scored) -> None:
         print(f"note: {said} the score of the metric: {rows}{left}.", file=sys.stderr)
 
 
-def _scorer(parsed: argparse.Namespace, recipe: Recipe | None) -> Scorer:
-    """The scorer of the arguments. Raises ConfigError, with the --set that it comes from as it was typed."""
-    settings = list(map(_setting, parsed.set))
-    explainer = parsed.explainer
-    if recipe is not None and explainer == NONE:
+def _scorer(parsed: argparse.Namespace, of_references: Mapping[str, str]) -> Scorer:
+    """The scorer of the arguments; of_references: settings of a metric that reads several references.
+
+    Raises ConfigError, with the --set that it comes from as it was typed.
+    """
+    recipe = None if parsed.recipe is None else find_recipe(parsed.recipe)
+    settings = dict(map(_setting, parsed.set))
+    explainer = None if parsed.explainer == NONE else parsed.explainer
+    if recipe is not None and parsed.explainer == NONE:
         raise ConfigError(
             f"the recipe {recipe.name} needs its explainer, {recipe.explainer.name}: leave --explainer out."
         )
-    if explainer is None and recipe is None:
+    if parsed.explainer is None and recipe is None:
         explainer = DEFAULT
-
-    def make(count: int) -> Scorer:
-        named = None if explainer == NONE else explainer
-        return make_scorer(parsed.metric, named, parsed.p, parsed.w, dict(settings[:count]), recipe)
-
+    known = {} if recipe is not None else load_option("metric", parsed.metric)
+    if "references" in known:
+        settings = {**{f"metric.{key}": value for key, value in of_references.items()}, **settings}
     try:
-        return make(len(settings))
+        scorer = make_scorer(parsed.metric, explainer, parsed.p, parsed.w, settings, recipe)
     except ConfigError as error:
-        for count, given in enumerate(["", *parsed.set]):  # the first one with which it fails
-            try:
-                make(count)
-            except ConfigError as first:
-                if not count:
-                    break
-                reason = str(first).removeprefix("scorer: ").removeprefix("scorer.").removeprefix(f"{given}: ")
-                raise ConfigError(f"--set {_shown(given)}: {reason}") from error
+        reason = str(error).removeprefix("scorer: ").removeprefix("scorer.")
+        for given in parsed.set:
+            key = given.partition("=")[0]
+            if re.search(rf"\b{re.escape(key.rpartition('.')[2])}\b", reason):
+                raise ConfigError(f"--set {_shown(given)}: {reason.removeprefix(f'{given}: ')}") from error
         raise
+    if of_references and not scorer.metric.reads_all_references:
+        raise ConfigError(
+            f"--reference: {len(parsed.reference)} files, but {_metric(parsed, scorer)} compares with one reference; "
+            "give one file, or a metric that reads several, such as sentence_bleu, chrf or ter."
+        )
+    return scorer
 
 
 def _shown(given: str) -> str:

@@ -15,7 +15,7 @@ from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.identity import digest
+from bmx_grid.identity import Component, digest
 from bmx_grid.masking import masked
 from bmx_grid.metrics.base import Metric
 from bmx_grid.storage.addresses import check as check_cache
@@ -148,4 +148,11 @@ def _left_out(
 
 
 def _text(config: Mapping[str, Any]) -> str:
-    return yaml.safe_dump(masked(config), sort_keys=False, allow_unicode=True)
+    return yaml.dump(masked(config), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes parts that are objects, as callers in Python give them, as their fingerprint."""
+
+
+_Dumper.add_multi_representer(Component, lambda dumper, part: dumper.represent_dict(part.fingerprint()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,8 @@ class Metric(Component):
     any batch and in any order, of a model in float32 to about 1e-6 (the contract tests hold every option to this).
     Subclasses stay cheap to build and to pickle: models load on the first call of `score`.
     """
+
+    SCALE: ClassVar[int] = 1  # printed scores are multiplied by it: by 100 to be those of sacreBLEU
 
     @property
     @abstractmethod

@@ -7,6 +7,7 @@ import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,6 +35,8 @@ class Chrf(Counted):
     eps_smoothing: smooth orders without n-grams as chrF++.py, NLTK and Moses do, instead of leaving them out.
     An empty hypothesis or reference scores 0 (1e-16 with eps_smoothing).
     """
+
+    SCALE: ClassVar[int] = 100
 
     char_order: int = identity(6)
     word_order: int = identity(0)

@@ -44,6 +44,8 @@ class SentenceBleu(Counted):
     An empty hypothesis or reference scores 0.
     """
 
+    SCALE: ClassVar[int] = 100
+
     tokenize: Literal["13a", "intl", "none", "char", "zh", "ja-mecab", "ko-mecab"] = identity("13a")
     smooth_method: Literal["add-k", "exp", "floor", "none"] = identity("add-k")
     smooth_value: float | None = identity(None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,6 +26,8 @@ class Ter(Counted):
     The score keeps TER's own direction: correlations with human scores are negative where the metric is good.
     An empty reference scores 1 with any words against it, and 0 with none.
     """
+
+    SCALE: ClassVar[int] = 100
 
     normalized: bool = identity(False)
     no_punct: bool = identity(False)

@@ -117,8 +117,7 @@ def api() -> str:
     import bmx_grid
 
     names = [name for name in bmx_grid.__all__ if not name.startswith("_")]
-    places = {**bmx_grid.PLACES, "load": "bmx_grid"}
-    shown = "\n\n".join(f"::: {places[name]}.{name}" for name in sorted(names, key=str.lower))
+    shown = "\n\n".join(f"::: bmx_grid.{name}" for name in sorted(names, key=str.lower))
     return f"# Python API\n\nExamples: [From Python](../python.md).\n\n{shown}\n"
 
 

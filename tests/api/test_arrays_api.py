@@ -1,5 +1,7 @@
 """Arrays in: boosted scores, their gain with its interval, the grid, and rows that do not fit."""
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -80,6 +82,12 @@ def test_an_undefined_attribution_is_nan_and_left_out():
         (lambda: bmx.boost(BASE, ROWS, p=1, w=0.5, aggregation="mean"), "aggregation: expected an Aggregation"),
         (lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, clusters=[None, *range(N - 1)]), "row 0 has no label"),
         (lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, clusters=[[1], *range(N - 1)]), "clusters: .*30 labels"),
+        (
+            lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, clusters=np.array([{} for _ in range(N)])),
+            "clusters: unhashable type.*30 labels",
+        ),
+        (lambda: bmx.boost([Decimal("sNaN"), *BASE[1:]], ROWS, p=1, w=0.5), "scores: cannot convert signaling NaN"),
+        (lambda: bmx.boost(set(BASE), ROWS, p=1, w=0.5), "scores: .*give one number per segment"),
         (lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, resamples=0), "resamples must lie between 1 and 1,000,000"),
         (lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, resamples=10**12), "resamples must lie between"),
         (lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, resamples="9"), "resamples: expected a whole number"),
@@ -132,3 +140,14 @@ def test_a_boost_is_one_line_and_its_gain_in_a_notebook(keys, named, shown):
     page = found._repr_html_()
     assert all(number(getattr(found.gain, name), "+.4f") in page for name in shown)
     assert ("chosen on these segments" in page) == (named.count("without") == 1)
+
+
+def test_explanations_go_in_as_they_are():
+    references, hypotheses = ["the cat sat", "he went home", "it rains"], ["a cat sat", "he goes home", "it rained"]
+    explained = bmx.load("chrf", "erasure").explain(references, hypotheses)
+    sides = [[one.attributions[side] for one in explained.explanations] for side in ("reference", "hypothesis")]
+    direct = bmx.boost(explained.base, explained.explanations, p=-1, w=0.4).scores
+    by_rows = bmx.boost(explained.base, {"ground_truth": sides[0], "hypothesis": sides[1]}, p=-1, w=0.4).scores
+    assert direct.tolist() == by_rows.tolist()
+    expected = bmx.load("chrf", "erasure", p=-1, w=0.4).score(references, hypotheses)
+    assert direct == pytest.approx(expected, abs=1e-12)

@@ -91,10 +91,10 @@ def test_tables_and_all_numbers_are_written_where_asked(call, tmp_path):
 
 
 def test_columns_that_no_usual_name_gives_away(call, frame, tmp_path):
-    frame.rename(columns={"MQM": "Urteil", "sys": "wer"}).to_csv(tmp_path / "t.csv", index=False)
+    frame.rename(columns={"MQM": "Befund", "sys": "wer"}).to_csv(tmp_path / "t.csv", index=False)
     status, _, err = call("--metrics", "poor", table="t.csv")
-    assert status == 2 and "no column of human scores is recognised; name it: --human COLUMN" in err
-    told = ("--human", "Urteil", "--columns", "system=wer", "--json")
+    assert status == 2 and "no column for score" in err
+    told = ("--human", "Befund", "--columns", "system=wer", "--json")
     assert json.loads(call("--metrics", "poor", *told, table="t.csv")[1])["read"]["system"] == ["wer"]
 
 
@@ -102,9 +102,21 @@ def test_columns_that_no_usual_name_gives_away(call, frame, tmp_path):
     ("arguments", "said"),
     [
         pytest.param([], "bmx-grid compare scores.tsv --metrics 'good one' poor year --human MQM", id="ready command"),
-        pytest.param(["--metrics", "pour"], "--metrics: unknown column 'pour'. Did you mean 'poor'", id="metric"),
-        pytest.param(["--metrics", "poor", "--human", "mqm"], "--human: unknown column 'mqm'", id="human"),
-        pytest.param(["--metrics", "MQM", "--human", "MQM"], "MQM is one of --metrics", id="human as metric"),
+        pytest.param(["--metrics", "poor", "--output", ""], "--output: '' is not a path", id="output"),
+        pytest.param(
+            ["--metrics", "poor", "--separator", "ab"], "--separator 'ab': give one character", id="separator"
+        ),
+        pytest.param(["--metrics", "poor", "--separator", ";"], "--separator is for CSV files", id="not a CSV file"),
+        pytest.param(
+            ["--metrics", "poor", "--human", "MQM", "--columns", "score=year"],
+            "--human and --columns score= both name the human scores",
+            id="two human scores",
+        ),
+        pytest.param(["--metrics", "poor", "--columns", "id=year", "id=sys"], "the id is given twice", id="two ids"),
+        pytest.param(["--metrics", "poor", "--language-pair", "de-en"], "has a column for it, 'lp'", id="two pairs"),
+        pytest.param(["--metrics", "pour"], "metrics: unknown column 'pour'. Did you mean 'poor'", id="metric"),
+        pytest.param(["--metrics", "poor", "--human", "mqm"], "human: unknown column 'mqm'", id="human"),
+        pytest.param(["--metrics", "MQM", "--human", "MQM"], "'MQM' is one of the metrics", id="human as metric"),
         pytest.param(["--metrics", "lp"], "line 2: the score in column 'lp'", id="no numbers"),
         pytest.param(["--metrics", "poor", "--columns", "id"], "write ROLE=COLUMN", id="no role"),
         pytest.param(["--metrics", "poor", "--columns", "idd=sys"], "unknown role 'idd'", id="unknown role"),
@@ -126,3 +138,12 @@ def test_a_mistake_that_the_comparison_finds_is_named_as_it_stands_in_the_file(c
     status, out, err = call("--metrics", "poor", table="t.csv")
     assert (status, out) == (2, "") and err.count("\n") == 1
     assert "t.csv, line 3: '1:A' was already used in line 2" in err and "frame" not in err
+
+
+@pytest.mark.parametrize(("pair", "shown"), [((), False), (("--language-pair", "de-en"), True)], ids=["none", "named"])
+def test_a_language_pair_is_shown_where_it_is_known(call, frame, tmp_path, pair, shown):
+    frame[frame["lp"] == "de-en"].drop(columns="lp").to_csv(tmp_path / "t.csv", index=False)
+    status, out, _ = call("--metrics", "poor", "good one", *pair, table="t.csv")
+    assert status == 0 and ("de-en" in out) == shown and "source-target" not in out
+    found = json.loads(call("--metrics", "poor", "good one", *pair, "--json", table="t.csv")[1])
+    assert {row["language_pair"] for row in found["correlations"]} == {"de-en" if shown else None}

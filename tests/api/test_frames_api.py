@@ -1,17 +1,20 @@
 """DataFrames in: the grid of one's own segments, metrics compared by their columns, and what cannot be used."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
 
 import bmx_grid as bmx
-from bmx_grid.api.grouped import grouped_tests
-from bmx_grid.api.roles import assigned
+from bmx_grid.api.comparison import grouped_tests
+from bmx_grid.api.inputs import FrameTable, roles_of
 from bmx_grid.errors import BmxError
 from bmx_grid.measures.significance import compare as compared
 from bmx_grid.wording import number
 
+HALF = pd.Series(["\ud800", *"bcdefghij"], dtype=object)  # of a character
 ITEMS, SYSTEMS = 12, ("A", "B", "C", "D")
 QUICK = {"executor": "sequential", "settings": {"grid.p.step": 5}}
 
@@ -37,7 +40,7 @@ def texts() -> pd.DataFrame:
     rng = np.random.default_rng(2)
     refs = [" ".join(rng.permutation(words)[:7]) for _ in range(10)]
     hyps = [" ".join(rng.permutation(ref.split())[:5]) for ref in refs]
-    return pd.DataFrame({"ref": refs, "mt": hyps, "DA": rng.normal(size=10), "note": "unused"})
+    return pd.DataFrame({"ref": refs, "mt": hyps, "DA": rng.normal(size=10), "remark": "unused"})
 
 
 def test_a_frame_gets_its_grid(texts, tmp_path):
@@ -127,14 +130,14 @@ def test_system_level_tests_are_of_systems(judged):
     ids=["usual names in any case", "abbreviations", "a role's own name goes first"],
 )
 def test_usual_names_play_their_role(columns, roles):
-    found = assigned(pd.DataFrame(columns=columns), {}, ("hypothesis", "score"))
+    found = roles_of(FrameTable(pd.DataFrame([[0] * len(columns)], columns=columns)), {}, ("hypothesis", "score"))
     assert {role: found[role] for role in roles} == {role: (name,) for role, name in roles.items()}
 
 
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
-        (lambda f, j: bmx.grid(f.drop(columns="DA")), "no column for score; its columns are ref, mt, note"),
+        (lambda f, j: bmx.grid(f.drop(columns="DA")), "no column for score; its columns are ref, mt, remark"),
         (lambda f, j: bmx.grid(f.drop(columns="ref")), "no column for source or reference"),
         (lambda f, j: bmx.grid(f.iloc[:0]), "no rows"),
         (lambda f, j: bmx.grid(f.assign(DA="x")), "the frame, row 1.*'x'.*number"),
@@ -151,7 +154,32 @@ def test_usual_names_play_their_role(columns, roles):
             lambda f, j: bmx.compare(j.drop(columns="sys"), ["good one"], human="mqm", level="system"),
             "compares systems",
         ),
-        (lambda f, j: bmx.grid(f.assign(mt=[1, "a", *f["mt"][2:]])), "the frame cannot be used"),
+        (lambda f, j: bmx.grid(f.assign(mt=[1.5, *f["mt"][1:]])), "the frame, row 1: the column 'mt' holds '1.5'"),
+        (
+            lambda f, j: bmx.grid(f.assign(mt=HALF)),
+            "row 1: .*half of a character",
+        ),
+        (
+            lambda f, j: bmx.grid(f.assign(sys=HALF)),
+            "row 1: the column 'sys' holds half of a char",
+        ),
+        (lambda f, j: bmx.grid(f.assign(DA=[Decimal("sNaN"), *f["DA"][1:]])), "finite number: 'sNaN'"),
+        (
+            lambda f, j: bmx.grid(f.set_axis(pd.Index([*"abc", "\ud800"], dtype=object), axis=1)),
+            "a column '.ud800', half of a character",
+        ),
+        (lambda f, j: bmx.grid(f, language_pair=5), "language_pair: expected a text, such as 'de-en', got 5"),
+        (lambda f, j: bmx.grid(f, output_dir=""), "output_dir: expected a path, got ''"),
+        (lambda f, j: bmx.compare(j, {"good one"}, human="mqm"), "metrics: expected a name or a list"),
+        (lambda f, j: bmx.compare(j, ["mqm", "good one"]), "no column for score"),
+        (
+            lambda f, j: bmx.compare(j, ["good one"], human="mqm", columns={"score": "mqm"}),
+            "both name the human scores",
+        ),
+        (
+            lambda f, j: bmx.compare(j.assign(far=[1e308, -1e308] * 24), ["far", "good one"], human="mqm"),
+            "row 1: the score in column 'far' is beyond",
+        ),
         (lambda f, j: bmx.grid(f, columns={"scor": "DA"}), "unknown role 'scor'"),
         (lambda f, j: bmx.grid(f, columns={"score": "DAA"}), "Did you mean 'DA'"),
         (lambda f, j: bmx.grid(f.assign(lp="de-en"), language_pair="de-en"), "leave one out"),
@@ -173,20 +201,32 @@ def test_usual_names_play_their_role(columns, roles):
         (lambda f, j: bmx.compare(j, ["good one"], human="mqm", settings=[1]), "settings: expected a dictionary"),
         (lambda f, j: bmx.compare(j, ["good one"], human="mqm", output_dir=3), "output_dir: expected a path, got 3"),
         (lambda f, j: bmx.compare(j, ["good one"], human="mqm", seed=2**70), "seed must be at most 9,223"),
-        (lambda f, j: bmx.compare(j.assign(seg_id=None), ["good one"], human="mqm"), "row 1.*'seg_id' holds no id"),
-        (lambda f, j: bmx.compare(j.assign(**{"good one": True}), ["good one"], human="mqm"), "holds True, no finite"),
-        (lambda f, j: bmx.compare(j.assign(**{"good one": 1j}), ["good one"], human="mqm"), "holds 1j, no finite"),
+        (
+            lambda f, j: bmx.compare(j.assign(seg_id=None), ["good one"], human="mqm"),
+            "'seg_id' holds 'None'",
+        ),
+        (
+            lambda f, j: bmx.compare(j.assign(**{"good one": True}), ["good one"], human="mqm"),
+            "finite number: 'True'",
+        ),
+        (
+            lambda f, j: bmx.compare(j.assign(**{"good one": 1j}), ["good one"], human="mqm"),
+            "finite number: '1j'",
+        ),
         (
             lambda f, j: bmx.compare(j.assign(**{"good one": pd.Timestamp("2024-01-01")}), ["good one"], human="mqm"),
-            "holds Timestamp.*no finite number",
+            "not a finite number: '2024-01-01",
         ),
-        (lambda f, j: bmx.compare(j.assign(mqm=[10**400] * len(j)), ["good one"], human="mqm"), "no finite number"),
+        (
+            lambda f, j: bmx.compare(j.assign(mqm=[10**400] * len(j)), ["good one"], human="mqm"),
+            "finite number: '1000",
+        ),
         (
             lambda f, j: bmx.compare(pd.concat([j, j["good one"]], axis=1), ["good one"], human="mqm"),
             "two columns 'good one'",
         ),
-        (lambda f, j: bmx.grid(f.assign(DA=np.float32("inf"))), "holds inf, no finite number"),
-        (lambda f, j: bmx.grid(f, metric=None), "metric: expected a name or a list of names, got None"),
+        (lambda f, j: bmx.grid(f.assign(DA=np.float32("inf"))), "row 1: .*not a finite number: 'inf'"),
+        (lambda f, j: bmx.grid(f, metric=None), "metric: expected a name, an object or a list of these, got None"),
         (lambda f, j: bmx.grid(f, settings=[1]), "settings: expected a dictionary"),
         (lambda f, j: bmx.compare(j, ["good one"], human="mqm", level="word"), "unknown level"),
     ],
@@ -197,18 +237,18 @@ def test_mistakes_name_the_frame_and_the_way_out(texts, judged, ask, said):
     assert "bmx_grid-" not in str(caught.value), "no temporary path"
 
 
-def test_what_the_sweep_says_on_the_way_speaks_of_the_frame(judged, capsys):
+def test_segments_without_a_score_are_counted(judged):
     """A metric that scored some segments is a warning, not a mistake; its file is nothing that the user wrote."""
     some = judged.assign(**{"good one": judged["good one"].where(judged.index >= 20)})
-    bmx.compare(some, ["good one"], human="mqm", resamples=50)
-    assert "warning: the frame: 20 of 48 segments have no score" in capsys.readouterr().err
+    with pytest.warns(UserWarning, match="the frame: 20 of 48 segments have no score in column 'good one'"):
+        bmx.compare(some, ["good one"], human="mqm", resamples=50)
 
 
 def test_a_notebook_shows_the_best_metric_first_and_the_difference_with_its_interval(judged):
     found = bmx.compare(judged, ["poor, (v2) ü", "good one"], human="mqm", by="item", resamples=50)
     shown = found._repr_html_()
-    assert shown.index("good one") < shown.index("poor, (v2) ü") and "with mqm" in shown
-    assert all(number(found.tests.iloc[0][name], "+.4f") in shown for name in ("difference", "low", "high"))
+    assert shown.index("good one") < shown.index("poor, (v2) ü") and "human judgements (mqm)" in shown
+    assert all(number(found.tests.iloc[0][name], "+.3f") in shown for name in ("difference", "low", "high"))
     assert repr(found) == "Compared(good one, poor, (v2) ü: segment level, grouping item, pearson)"
 
 

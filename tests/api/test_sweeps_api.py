@@ -4,10 +4,11 @@ from importlib import resources
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bmx_grid as bmx
-from bmx_grid.api.overrides import override_value
+from bmx_grid.api.inputs import override_value
 from bmx_grid.commands.compose import composed
 from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError
 from bmx_grid.wording import number
@@ -40,15 +41,30 @@ def test_tables_are_data_frames(sweep):
 
 def test_a_notebook_shows_what_is_established_and_every_gain_with_its_interval(sweep):
     shown = sweep._repr_html_()
-    assert "erasure on chrf: " in shown
+    assert "Erasure on chrF: " in shown
     row = sweep.settings.set_index("language_pair").loc["de-en"]
     assert all(number(row[name], form) in shown for name, form in (("baseline", ".4f"), ("fixed_gain", "+.4f")))
     test = sweep.tests.query("language_pair == 'de-en' and test == 'perm_inputs' and point == 'published'").iloc[0]
     assert number(test["low"], "+.4f") in shown and number(test["high"], "+.4f") in shown
 
 
+def test_every_table_that_was_written_is_known_and_the_answer_comes_first(sweep):
+    assert set(sweep.names) >= {"grid", "scores", "settings", "tests", "correlations", "points", "verdicts"}
+    assert all(isinstance(sweep.table(name), pd.DataFrame) for name in sweep.names)
+    first, *_, last = sweep.summary().splitlines()
+    assert first.startswith("Erasure on chrF: ") and set(last) == {"-"}
+    assert repr(sweep) == f"Run({str(sweep.folder)!r}: {len(sweep.names)} tables)"
+
+
+def test_tables_lie_at_the_top_or_in_their_folder(sweep, tmp_path):
+    (tmp_path / "tables").mkdir()
+    sweep.table("grid").to_parquet(tmp_path / "tables" / "grid.parquet")
+    sweep.table("tests").to_parquet(tmp_path / "tests.parquet")
+    assert bmx.Run(tmp_path).names == ("grid", "tests") and len(bmx.Run(tmp_path).grid) == len(sweep.grid)
+
+
 def test_a_notebook_shows_a_sweep_without_results_as_its_sentence(tmp_path):
-    assert bmx.Run(tmp_path)._repr_html_().endswith("Tables: none.</p>")
+    assert bmx.Run(tmp_path)._repr_html_().endswith("Tables: none.</p>") and bmx.Run(tmp_path).summary() == ""
 
 
 @pytest.mark.parametrize("side", ["reference", "hypothesis"])
@@ -82,7 +98,9 @@ def test_a_setting_is_drawn(sweep, kind):
 @pytest.mark.parametrize(
     ("ask", "error", "said"),
     [
-        (lambda run: bmx.Run(run.folder / "tables").table("boosts"), DataMissingError, "add boosts to evaluation"),
+        (lambda run: run.table("ranks"), DataMissingError, "unknown table 'ranks'.*name it in evaluation"),
+        (lambda run: run.table("../config"), DataMissingError, "unknown table"),
+        (lambda run: run.words("de-en", ids=5), ConfigError, "ids: expected a name or a list of names, got 5"),
         (lambda run: run.table("scorse"), DataMissingError, "Did you mean 'scores'"),
         (lambda run: run.plot(), ConfigError, "4 settings fit .*name one"),
         (lambda run: run.plot("de-eb"), ConfigError, "Did you mean 'de-en'"),
@@ -97,6 +115,7 @@ def test_a_setting_is_drawn(sweep, kind):
         (lambda run: bmx.analyse([run, run], resamples=0), ConfigError, "resamples must lie between 1"),
         (lambda run: bmx.Run(3), ConfigError, "folder: expected a path, got 3"),
         (lambda run: bmx.load("chrf", settings=[1]), ConfigError, "settings: expected a dictionary"),
+        (lambda run: bmx.load(recipe="\ud800.json"), ConfigError, "recipe: expected a path"),
         (lambda run: bmx.load(recipe=3), ConfigError, "recipe: expected a path, got 3"),
         (lambda run: bmx.load("chrf").score(iter("a"), iter("b")), DataError, "references: expected a list of texts"),
         (lambda run: bmx.Run(run.folder / "elsewhere"), DataMissingError, "there is no folder"),
@@ -124,7 +143,7 @@ def test_words_need_their_cache(sweep, tmp_path):
         ({"metric": ["chrff"]}, "Did you mean 'chrf'"),
         ({"limt": 3}, "limit"),
         ({"limit": 0}, "at least 1"),
-        ({"limit": object()}, "no value of a configuration"),
+        ({"limit": object()}, "is not a value of a configuration"),
         ({"dry_run": True}, "a plan has no tables"),
         ({"dataset": ["wmt17"], "data_dir": "/nowhere"}, "no setting could be run"),
         ({"settings": {"metric.chrf.no.such": {"a": 1}}}, "unknown key"),

@@ -106,9 +106,11 @@ def test_a_file_gets_the_numbers_of_the_sweep(metric, explainer, side, tmp_path,
     told = json.loads(done.out)
     ours = [row["score"] for row in told["scores"]]
     column = boosted_scores(PowerMean(), side, p, w, stored.base_scores, stored.ground_truth, stored.hypothesis)
-    assert ours == column.tolist()
-    assert [row["base"] for row in told["scores"]] == stored.base_scores.tolist()
-    assert told["mean"] == float(np.mean(ours))
+    scale = told["scale"]
+    assert scale == (1 if metric == "random" else 100)
+    assert ours == pytest.approx(scale * column, abs=1e-9)
+    assert [row["base"] for row in told["scores"]] == pytest.approx(scale * stored.base_scores, abs=1e-9)
+    assert told["mean"] == pytest.approx(np.mean(ours))
     grid = pq.read_table(tmp_path / "out" / "tables" / "grid.parquet").to_pandas()
     point = grid[(grid.p == p) & (grid.w == w)].correlation.item()
     assert pearsonr(ours, segments.human_scores).statistic == pytest.approx(point, abs=1e-12)
@@ -116,7 +118,7 @@ def test_a_file_gets_the_numbers_of_the_sweep(metric, explainer, side, tmp_path,
 
 def test_json_holds_what_was_promised(score):
     plain, worded = (json.loads(score("--format", "json", *BOOST, *more).out) for more in ((), ("--words",)))
-    assert list(plain) == ["signature", "mean", "scores"]
+    assert list(plain) == ["signature", "scale", "mean", "scores"]
     assert [list(row) for row in plain["scores"]] == [["score", "base"]] * 4
     assert plain["signature"] == BoostedMetric(Chrf(), Erasure(), -0.3, 0.6).signature
     words = worded["scores"][1].pop("words")
@@ -125,13 +127,14 @@ def test_json_holds_what_was_promised(score):
         "hypothesis": ["Hello", "there"],
     }
     fall = score_pairs(Chrf(), [("Hello world", "Hello there"), ("Hello world", " there")])
-    assert words["hypothesis"][0]["attribution"] == fall[0] - fall[1]
+    assert words["hypothesis"][0]["attribution"] == pytest.approx(100 * (fall[0] - fall[1]))
 
 
 def test_tsv_has_one_line_a_segment_and_all_digits(score):
     expected = json.loads(score("--format", "json", *BOOST).out)
-    signature, mean, header, *rows = score("--format", "tsv", "--words", *BOOST).out.rstrip("\n").split("\n")
-    assert (signature, mean) == (f"# signature: {expected['signature']}", f"# mean: {expected['mean']!r}")
+    signature, scale, mean, header, *rows = score("--format", "tsv", "--words", *BOOST).out.rstrip("\n").split("\n")
+    assert (signature, scale) == (f"# signature: {expected['signature']}", "# scale: 100")
+    assert mean == f"# mean: {expected['mean']!r}"
     fields = [row.split("\t") for row in rows]
     assert header.split("\t") == ["segment", "score", "base", "reference_words", "hypothesis_words"]
     assert [(float(row[1]), float(row[2])) for row in fields] == [(o["score"], o["base"]) for o in expected["scores"]]
@@ -141,11 +144,11 @@ def test_tsv_has_one_line_a_segment_and_all_digits(score):
 def test_text_shows_scores_mean_signature_and_words(score):
     plain, worded = score(*BOOST).out, score("--words", *BOOST).out
     first, mean = load_and_score()[0], load_and_score().mean()
-    assert f"     1  {first:.6f}" in plain
-    assert f"  mean  {mean:.6f}" in plain
+    assert f"     1  {100 * first:8.4f}" in plain
+    assert f"  mean  {100 * mean:8.4f}" in plain
     assert plain.startswith("signature: boosted|metric:(chrF2|")
     assert "reference" not in plain.split("\n", 1)[1]
-    assert "  reference: Hello +0." in worded
+    assert "  reference: Hello +" in worded
 
 
 def load_and_score():
@@ -156,7 +159,7 @@ def test_without_an_explainer_it_is_the_metric(score):
     done = score("--explainer", "none", "--format", "json")
     told = json.loads(done.out)
     expected = score_pairs(Chrf(), list(zip(REFERENCES, HYPOTHESES, strict=True)))
-    assert [row["score"] for row in told["scores"]] == expected.tolist()
+    assert [row["score"] for row in told["scores"]] == (100 * expected).tolist()
     assert told["signature"] == Chrf().signature
     assert bmx_grid.load("chrf", None).score(REFERENCES, HYPOTHESES).tolist() == expected.tolist()
     assert done.err == ""  # who asks for the metric alone is not told about boosts
@@ -168,7 +171,7 @@ def test_without_a_boost_scores_are_the_metrics_and_words_are_shown(score, form)
     for explainer in ("erasure", "lime"):
         done = score("--words", "--explainer", explainer, "--format", form)
         assert done.status == 0, done.err
-        assert f"{expected[1]:.6f}" in done.out if form == "text" else repr(float(expected[1])) in done.out
+        assert f"{100 * expected[1]:.4f}" in done.out if form == "text" else repr(float(100 * expected[1])) in done.out
         assert f"{explainer}|" in done.out and Chrf().signature in done.out and "boosted|" not in done.out
         assert "Hello" in done.out
     assert bmx_grid.load("chrf", "erasure").score(REFERENCES, HYPOTHESES).tolist() == expected.tolist()
@@ -245,10 +248,8 @@ def write(path, content: bytes) -> str:
         pytest.param((), {"hypothesis": b"\xff\n"}, "line 1: byte 0xff is not UTF-8", id="encoding"),
         pytest.param((), {"hypothesis": gzip.compress(b"x" * 99)[:-9]}, "damaged gzip file", id="gzip cut short"),
         pytest.param(("--metric", "chf"), {}, "unknown metric 'chf'. Did you mean 'chrf'", id="metric"),
-        pytest.param(
-            ("--metric", "imported"), {}, "`score` computes scores of texts; name a metric that does", id="imported"
-        ),
-        pytest.param(("--explainer", "imported"), {}, "`score` explains texts; name an explainer", id="explanations"),
+        pytest.param(("--metric", "imported"), {}, "name another metric", id="imported"),
+        pytest.param(("--explainer", "imported"), {}, "name another explainer", id="explanations"),
         pytest.param(("--explainer", "lmie"), {}, "unknown explainer 'lmie'. Did you mean 'lime'", id="explainer"),
         pytest.param(
             ("--explainer", "random", "-p", "1"), {}, "no p and w for the explainer 'random'", id="no medians"
@@ -311,6 +312,10 @@ def test_a_part_that_cannot_be_had_is_refused_before_files_are_read(score, monke
         pytest.param(
             "ab", "cd", DataError, "references: expected a list of texts, got the text 'ab'", id="a text for a list"
         ),
+        pytest.param({"a"}, ["b"], DataError, "references: expected a list of texts, got {'a'}", id="a set"),
+        pytest.param({"a": 1}, ["b"], DataError, "references: expected a list of texts", id="a mapping"),
+        pytest.param(["\ud800"], ["b"], DataError, "half of a character", id="half a character"),
+        pytest.param([["a", "b"]], ["c"], DataError, r"segment 1 is \['a', 'b'\], not a text", id="two references"),
         pytest.param(["a"], [None], DataError, "hypotheses: segment 1 is None, not a text", id="none for a text"),
         pytest.param(["a"], ["b " * 60000], ExplainError, "segment 1: 60,005 texts", id="too many texts"),
     ],
@@ -367,7 +372,7 @@ def test_the_command_as_a_process(tmp_path):
     files = ("--reference", str(tmp_path / "t"), "--hypothesis", "-")
     command = [sys.executable, "-m", "bmx_grid", "score", "--metric", "chrf", "-p", "-1.4", "-w", "0.4", *files]
     done = subprocess.run(command, input="a c\n", capture_output=True, text=True, cwd=ROOT, check=True)
-    assert "  mean  0." in done.stdout
+    assert "  mean   " in done.stdout
     assert done.stderr == ""
 
 

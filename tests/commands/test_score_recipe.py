@@ -38,18 +38,18 @@ def test_every_format_has_the_scores_and_names_the_recipe(score, tmp_path):
     expected = scorer.explain(REFERENCES, HYPOTHESES)
     assert "name:bleu-words|" in scorer.signature
     told = json.loads(score("--format", "json").out)
-    assert list(told) == ["signature", "mean", "unboosted", "scores"]
+    assert list(told) == ["signature", "scale", "mean", "unboosted", "scores"]
     assert (told["signature"], told["unboosted"]) == (scorer.signature, [3])
-    assert [one["score"] for one in told["scores"]] == expected.scores.tolist()
-    assert [one["base"] for one in told["scores"]] == expected.base.tolist()
+    assert [one["score"] for one in told["scores"]] == (100 * expected.scores).tolist()
+    assert [one["base"] for one in told["scores"]] == (100 * expected.base).tolist()
     assert told["scores"][2]["score"] == told["scores"][2]["base"]
-    first, mean, unboosted, header, *rows = score("--format", "tsv").out.rstrip("\n").split("\n")
-    assert (first, mean) == (f"# signature: {scorer.signature}", f"# mean: {float(expected.scores.mean())!r}")
+    first, _, mean, unboosted, header, *rows = score("--format", "tsv").out.rstrip("\n").split("\n")
+    assert (first, mean) == (f"# signature: {scorer.signature}", f"# mean: {100 * float(expected.scores.mean())!r}")
     assert (unboosted, header) == ("# unboosted: 3", "segment\tscore\tbase")
-    assert [float(row.split("\t")[1]) for row in rows] == expected.scores.tolist()
+    assert [float(row.split("\t")[1]) for row in rows] == (100 * expected.scores).tolist()
     plain = score().out
     assert plain.startswith(f"signature: {scorer.signature}\n")
-    assert f"     1  {expected.scores[0]:.6f}  {expected.base[0]:.6f}" in plain
+    assert f"     1  {100 * expected.scores[0]:8.4f}  {100 * expected.base[0]:8.4f}" in plain
 
 
 def test_words_are_those_of_the_explainer(score):
@@ -116,7 +116,11 @@ def test_a_mistake_is_one_sentence(score, arguments, said):
 
 
 def test_a_damaged_recipe_and_no_metric(score, tmp_path):
+    whole = (tmp_path / "mine.json").read_text()
     (tmp_path / "mine.json").write_text("{}")
     assert "mine.json is not a recipe" in score().err
+    content = recipe("learned").constants | {"base_mean": 10**400}
+    (tmp_path / "mine.json").write_text(json.dumps(json.loads(whole) | {"constants": content}))
+    assert re.search(r"mine.json.*base_mean: expected a finite number, got 1000", score().err)
     done = score(named=False)
     assert (done.status, done.err.startswith("error: --metric NAME or --recipe FILE is needed")) == (2, True)

@@ -41,12 +41,10 @@ def run(files, capsys, *arguments: str, metric: str = "chrf", systems=("good", "
     [
         (
             "sentence_bleu",
-            lambda lines: (
-                sacrebleu.BLEU(smooth_method="add-k", smooth_value=1).corpus_score(lines, [REFERENCES]).score / 100
-            ),
+            lambda lines: sacrebleu.BLEU(smooth_method="add-k", smooth_value=1).corpus_score(lines, [REFERENCES]).score,
         ),
-        ("chrf", lambda lines: sacrebleu.corpus_chrf(lines, [REFERENCES]).score / 100),
-        ("ter", lambda lines: sacrebleu.corpus_ter(lines, [REFERENCES]).score / 100),
+        ("chrf", lambda lines: sacrebleu.corpus_chrf(lines, [REFERENCES]).score),
+        ("ter", lambda lines: sacrebleu.corpus_ter(lines, [REFERENCES]).score),
     ],
 )
 def test_a_systems_score_is_the_corpus_score(files, capsys, metric, oracle):
@@ -79,10 +77,41 @@ def test_segments_of_several_systems_are_those_of_each_alone(files, capsys):
 
 def test_only_the_systems_are_shown_where_asked(files, capsys):
     text = run(files, capsys, "--only-system")
-    assert "good.txt less poor.txt: +" in text and "     1  " not in text
+    assert "good.txt minus poor.txt: +" in text and "     1  " not in text
     assert "scores" not in json.loads(run(files, capsys, "--only-system", "--json", systems=("good",)))
     rows = run(files, capsys, "--format", "tsv").splitlines()
-    assert rows[1].split("\t") == ["system", "segment", "score", "low", "high"] and len(rows) == 2 + 2 + 80
+    assert rows[2].split("\t") == ["system", "segment", "score", "low", "high"] and len(rows) == 3 + 2 + 80
+
+
+@pytest.mark.parametrize(
+    ("metric", "oracle"),
+    [
+        ("sentence_bleu", lambda: sacrebleu.BLEU(smooth_method="add-k", smooth_value=1)),
+        ("chrf", sacrebleu.CHRF),
+        ("ter", sacrebleu.TER),
+    ],
+)
+@pytest.mark.parametrize("flags", [("-r",), ("-r", "-r")], ids=["one flag", "a flag each"])
+def test_several_references_are_those_of_sacrebleu(files, capsys, metric, oracle, flags):
+    """A line may be empty from the second file on: fewer references of that segment."""
+    other = [" ".join(reversed(text.split())) if row % 3 else "" for row, text in enumerate(REFERENCES)]
+    (files / "other.txt").write_text("".join(f"{line}\n" for line in other))
+    paths = [str(files / "ref.txt"), str(files / "other.txt")]
+    named = ["-r", *paths] if len(flags) == 1 else [part for path in paths for part in ("-r", path)]
+    capsys.readouterr()
+    command = ["--metric", metric, "-q", *named, "-t", str(files / "good.txt"), "--only-system", "--json"]
+    assert main(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    expected = oracle().corpus_score(SYSTEMS["good"], [REFERENCES, [line or None for line in other]]).score
+    assert found["systems"]["good.txt"]["score"] == pytest.approx(expected, abs=1e-9)
+    assert "nrefs:var" in found["signature"]
+
+
+def test_words_of_a_file_cannot_move_the_cursor(files, capsys):
+    (files / "ref.txt").write_text("a \x1b[2Jb\n")
+    (files / "good.txt").write_text("a \u202ec\n")
+    shown = run(files, capsys, "--words", "--explainer", "erasure", systems=("good",))
+    assert "\\x1b[2Jb" in shown and "\\u202ec" in shown and "\x1b" not in shown
 
 
 def test_names_are_as_long_as_they_must_be():
@@ -96,6 +125,7 @@ def test_names_are_as_long_as_they_must_be():
         (["-t", "good.txt", "good.txt"], "the same file is given twice"),
         (["-t", "good.txt", "poor.txt", "--words"], "one file of hypotheses"),
         (["-t", "good.txt", "short.txt"], "short.txt"),
+        (["-t", "good.txt", "-r", "ref.txt", "--metric", "random"], "random compares with one reference"),
     ],
 )
 def test_mistakes_are_a_sentence(files, capsys, monkeypatch, arguments, said):

@@ -12,7 +12,7 @@ from clusters import tables
 from fakes import ROOT
 
 import bmx_grid as bmx
-from bmx_grid.api.overrides import override_value
+from bmx_grid.api.inputs import override_value
 
 pytestmark = pytest.mark.processes
 SMALL = {

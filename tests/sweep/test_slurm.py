@@ -16,7 +16,7 @@ import pytest
 from clusters import allow_fakes, begun, chunks, ended, tables
 from started import wait_for, wait_until_alone
 
-from bmx_grid.api.sweeps import override_value
+from bmx_grid.api.inputs import override_value
 from bmx_grid.errors import UnavailableError
 from bmx_grid.sweep.executors.base import Job
 from bmx_grid.sweep.executors.slurm import Slurm

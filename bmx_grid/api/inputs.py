@@ -1,0 +1,209 @@
+"""Arguments of the Python API, checked before anything is computed: a mistake is one sentence."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence, Set
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.attribution.scorer import SURROGATE
+from bmx_grid.configure import check_seed, convert
+from bmx_grid.datasets.columns import ROLES, SEVERAL, quoted, usual_columns
+from bmx_grid.datasets.columns import listed as shown_columns
+from bmx_grid.datasets.lines import parse_number
+from bmx_grid.datasets.tables import Table
+from bmx_grid.errors import ConfigError, DataError, unknown
+from bmx_grid.wording import visible
+from bmx_grid.words.text import INVISIBLE
+
+if TYPE_CHECKING:
+    from bmx_grid.boosts.recipe import Recipe
+
+Columns = Mapping[str, str | Sequence[str]]
+Floats = NDArray[np.float64]
+MOST_RESAMPLES = 1_000_000
+
+
+class FrameTable(Table):
+    """A DataFrame as a user's table, so that its rows are read like those of a file.
+
+    Raises ConfigError for anything but a DataFrame with distinct columns, DataError for one without rows.
+    """
+
+    def __init__(self, frame: object) -> None:
+        import pandas as pd
+
+        if not isinstance(frame, pd.DataFrame):
+            raise ConfigError(
+                f"frame: expected a pandas DataFrame, got a {type(frame).__name__}; pandas.DataFrame makes one."
+            )
+        names = [str(name).strip(INVISIBLE) for name in frame.columns]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ConfigError(f"the frame has two columns '{twice}'; give each a name of its own.")
+        for name in names:
+            if SURROGATE.search(name):
+                raise ConfigError(f"the frame has a column {name!a}, half of a character; give it another name.")
+        if not len(frame):
+            raise DataError("the frame has no rows.")
+        self.frame = frame.set_axis(names, axis=1)
+        super().__init__(Path("the frame"), names, len(frame), self._values, lambda row: f"row {row + 1}")
+
+    def _values(self, name: str) -> list[Any]:
+        return [None if is_gap(value) else value for value in self.frame[name].tolist()]
+
+
+def is_gap(value: object) -> bool:
+    """Whether a cell of a frame holds nothing: None, NaN, NA or NaT."""
+    import pandas as pd
+
+    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
+
+
+def plain(value: Any) -> Any:
+    """A number or an array of numpy as Python writes it; everything else as it is."""
+    return value.tolist() if type(value).__module__ == "numpy" and hasattr(value, "tolist") else value
+
+
+def real(name: str, value: Any) -> float:
+    """A number. Raises ConfigError for anything else."""
+    number: float = convert(plain(value), float, name)
+    return number
+
+
+def drawn(resamples: Any, seed: Any, least: int) -> tuple[int, int]:
+    """The number of resamples, at least `least`, and their seed. Raises ConfigError."""
+    count: int = convert(plain(resamples), int, "resamples")
+    if not least <= count <= MOST_RESAMPLES:
+        raise ConfigError(f"resamples must lie between {least} and {MOST_RESAMPLES:,}, got {count}.")
+    return count, check_seed(convert(plain(seed), int, "seed"))
+
+
+def listed(name: str, value: Any) -> list[str]:
+    """Names, one or several. Raises ConfigError for anything but a name or an ordered list of names."""
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, Iterable) or isinstance(value, Mapping | Set):
+        raise ConfigError(f"{name}: expected a name or a list of names, got {value!r:.60}.")
+    return [str(item) for item in value]
+
+
+def keyed(name: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Keys and values; none for None. Raises ConfigError for anything but a mapping."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{name}: expected a dictionary of keys and values, got {value!r:.60}.")
+    return dict(value)
+
+
+def path(name: str, value: str | os.PathLike[str]) -> Path:
+    """A path. Raises ConfigError for anything else, and for an empty one."""
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value) or SURROGATE.search(str(value)):
+        raise ConfigError(f"{name}: expected a path, got {value!r:.60}.")
+    return Path(value).expanduser()
+
+
+def recipe_of(value: str | os.PathLike[str] | Recipe) -> Recipe:
+    """A recipe, by itself, its file, or the name of an embedded one. Raises ConfigError for anything else."""
+    from bmx_grid.boosts.recipe import Recipe, find_recipe
+
+    if isinstance(value, Recipe):
+        return value
+    named = path("recipe", value)
+    return find_recipe(value if isinstance(value, str) else named)
+
+
+def check_columns(table: Table, argument: str, names: Sequence[object], hint: str = "") -> None:
+    """Raise ConfigError with the closest name for a column that the table does not have."""
+    for name in names:
+        if name not in table.names:
+            raise ConfigError(f"{_prefix(table)}{argument}: {unknown('column', name, table.names)}{hint}")
+
+
+def _prefix(table: Table) -> str:
+    return "" if isinstance(table, FrameTable) else f"{visible(str(table.path))}: "
+
+
+def roles_of(
+    table: Table, columns: Columns | None, needed: Sequence[str], taken: Sequence[str] = ()
+) -> dict[str, tuple[str, ...]]:
+    """Role -> its columns: those of `columns`, else the one of the role's own or of a usual name.
+
+    taken: columns that play another part. Raises ConfigError for an unknown role or column, DataError for needed roles
+    without a column, all in one sentence.
+    """
+    names = [name for name in dict.fromkeys(table.names) if name not in taken]
+    roles: dict[str, tuple[str, ...]] = {}
+    for role, given in keyed("columns", columns).items():
+        if role not in ROLES:
+            raise ConfigError("columns: " + unknown("role", role, ROLES))
+        roles[role] = tuple(listed(f"columns: {role}", given))
+        if len(roles[role]) != 1 and role not in SEVERAL:
+            raise ConfigError(f"columns: only {' and '.join(SEVERAL)} may have several columns, not {role}.")
+        for name in roles[role]:
+            if name not in names:
+                raise ConfigError(f"{_prefix(table)}columns: {role}: " + unknown("column", name, names))
+    roles |= {role: (name,) for role, name in usual_columns(names, roles).items()}
+    missing = [role for role in needed if role not in roles]
+    if "hypothesis" in needed and not {"source", "reference"} & roles.keys():
+        missing.append("source or reference")
+    if missing:
+        role = missing[0].split()[0]
+        way_out = f"columns={{'{role}': 'COLUMN'}}" if isinstance(table, FrameTable) else f"--columns {role}=COLUMN"
+        raise DataError(
+            f"{table.path} has no column for {', '.join(missing)}; its {'other ' if taken else ''}columns are "
+            f"{shown_columns(names) or 'none'}. Name them: {way_out}."
+        )
+    return roles
+
+
+def numbers(table: Table, name: str, least: int = 0) -> Floats:
+    """float64 of a column, NaN for gaps. Raises DataError naming the row of anything else, and for too few numbers."""
+    what, path = f"the score in column '{name}'", visible(str(table.path))
+    parsed = np.array(
+        [
+            parse_number(value, f"{path}, {table.place(row)}", what, "leave it empty where there is none")
+            for row, value in enumerate(table.take([name])[name])
+        ]
+    )
+    count = int(np.isfinite(parsed).sum())
+    if count < least:
+        raise DataError(
+            f"the column {name!r} of {path} has {count} numbers in {len(table)} rows; a correlation needs {least}."
+        )
+    return parsed
+
+
+def override_value(value: Any) -> str:
+    """A value as an override writes it. Raises ConfigError for one that no configuration can hold."""
+    value = plain(value)
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, str | Path):
+        return quoted(str(value), "'")
+    if isinstance(value, Sequence | set | frozenset):
+        return "[" + ",".join(map(override_value, value)) + "]"
+    raise ConfigError(
+        f"{value!r:.60} is not a value of a configuration; give text, numbers, true, false, None or lists."
+    )
+
+
+def place(config: dict[str, Any], key: str, value: Mapping[str, Any]) -> None:
+    """Put a mapping, whose keys may be of any letters, where a configuration has one. Raises ConfigError."""
+    *parents, last = key.split(".")
+    node: Any = config
+    for parent in parents:
+        node = node.get(parent) if isinstance(node, dict) else None
+    if not isinstance(node, dict) or last not in node:
+        raise ConfigError(f"{key}: " + unknown("key", last, node if isinstance(node, dict) else ()))
+    node[last] = dict(value)

@@ -1,0 +1,176 @@
+"""A metric of one's own in a notebook: functions on lists of texts, objects, and what is refused by name."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bmx_grid as bmx
+from bmx_grid.errors import BmxError
+from bmx_grid.metrics.chrf import Chrf
+
+WEIGHT = 2.0
+CALLS: list[int] = []
+QUICK = {"settings": {"grid.p.step": 10}, "evaluation": ["grid"]}
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    """German column names, which nothing recognises."""
+    words = ["der", "Hund", "lief", "gestern", "sehr", "schnell", "durch", "den", "alten", "Park"]
+    rng = np.random.default_rng(0)
+    references = [" ".join(rng.permutation(words)[:6]) for _ in range(8)]
+    outputs = [" ".join(rng.permutation(text.split())[: 2 + row % 4]) for row, text in enumerate(references)]
+    return pd.DataFrame({"Vorlage": references, "Ausgabetext": outputs, "Güte": rng.normal(size=8), "Nr.": range(8)})
+
+
+COLUMNS = {"reference": "Vorlage", "hypothesis": "Ausgabetext", "score": "Güte", "id": "Nr."}
+
+
+def overlap(hypotheses, references):
+    CALLS.append(len(hypotheses))
+    return [WEIGHT * _shared(h, r) for h, r in zip(hypotheses, references, strict=True)]
+
+
+def _shared(hypothesis: str, reference: str) -> float:
+    return len({*hypothesis.split()} & {*reference.split()}) / len(reference.split())
+
+
+def test_the_walk_of_a_new_user(frame, tmp_path, monkeypatch, capsys, recwarn):
+    """From a frame with German names to the answer and to boosted scores, without one mistake on the way."""
+    monkeypatch.setenv("BMX_CACHE_DIR", str(tmp_path))
+    run = bmx.grid(frame, metric=overlap, columns=COLUMNS)
+    assert repr(run).startswith("Run(temporary: ") and run.summary().startswith("Erasure on overlap: ")
+    assert "source-target" not in run.summary() and "source-target" not in run._repr_html_()
+    base = overlap(frame["Ausgabetext"], frame["Vorlage"])
+    assert run.scores["base"].tolist() == base
+    words = run.words(ids=["3"]).frame
+    assert words.query("side == 'hypothesis'")["word"].tolist() == frame["Ausgabetext"][3].split()
+    scorer = bmx.load(overlap, "erasure")
+    explained = scorer.explain(frame["Vorlage"].tolist(), frame["Ausgabetext"].tolist())
+    boosted = bmx.boost(explained.base, explained.explanations, frame["Güte"], p=1, w=0.5)
+    point = run.grid.query("p == 0 and w == 0.4")["correlation"].item()
+    again = bmx.boost(explained.base, explained.explanations, frame["Güte"], p=0, w=0.4)
+    assert again.gain.x == pytest.approx(point, abs=1e-12)
+    assert repr(boosted) == "Boosted(8 segments at w 0.5, p 1, 8 rated)"
+    compared = bmx.compare(frame.assign(mein=base, seins=boosted.scores), ["mein", "seins"], human="Güte", resamples=50)
+    assert compared.summary().startswith("Correlation with human judgements (Güte), segment level\nmetric  pearson")
+    assert not recwarn.list and capsys.readouterr() == ("", "")
+
+
+def test_scores_are_found_again_until_the_code_or_what_it_reads_changes(frame, tmp_path, monkeypatch):
+    def ask() -> int:
+        CALLS.clear()
+        bmx.grid(frame, overlap, columns=COLUMNS, cache_dir=tmp_path, **QUICK)
+        return len(CALLS)
+
+    assert ask() and not ask()
+    monkeypatch.setitem(globals(), "WEIGHT", 3.0)
+    assert ask() and not ask()
+    monkeypatch.setitem(globals(), "_shared", lambda hypothesis, reference: float(len(hypothesis)))
+    assert ask()
+
+
+def test_what_a_function_reads_may_be_unknown_then_it_is_scored_again(frame, tmp_path):
+    model = object()
+
+    def by_model(hypotheses, references):
+        return [float(len(text)) for text in hypotheses if model]
+
+    for _ in range(2):
+        with pytest.warns(
+            UserWarning, match="by_model are not kept in the cache: it reads an object of the class object"
+        ):
+            run = bmx.grid(frame, by_model, columns=COLUMNS, cache_dir=tmp_path / "cache", **QUICK)
+    assert not (tmp_path / "cache").exists() and len(run.words().frame)
+
+
+def test_what_cannot_be_pickled_runs_in_this_process(frame, tmp_path):
+    handle = (tmp_path / "open").open("w")
+
+    def to_file(hypotheses, references):
+        handle.write("")
+        return [float(len(text)) for text in hypotheses]
+
+    with pytest.warns(UserWarning, match="to_file runs in this process: it cannot be sent"):
+        assert bmx.grid(frame, to_file, columns=COLUMNS, executor="loky", **QUICK).n_failed == 0
+    handle.close()
+
+
+def test_names_objects_and_functions_stand_in_one_grid(frame, tmp_path):
+    metrics = {"mine": overlap, "lower": Chrf(lowercase=True), "loaded": bmx.load("ter")}
+    run = bmx.grid(frame, metrics, explainer=[], columns=COLUMNS, cache_dir=tmp_path, evaluation=["levels"])
+    assert set(run.scores["metric"]) == set(metrics)
+    several = bmx.grid(
+        frame, ["chrf", overlap], explainer=[], columns=COLUMNS, cache_dir=tmp_path, evaluation=["levels"]
+    )
+    assert set(several.scores["metric"]) == {"chrf", "overlap"}
+    assert "value" in several.summary() and "source-target" not in several.summary()
+
+
+def returning(value):
+    def wrong(hypotheses, references):
+        return value(len(hypotheses)) if callable(value) else value
+
+    return wrong
+
+
+@pytest.mark.filterwarnings("ignore:the scores of wrong are not kept")
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        pytest.param(
+            returning(lambda n: [0.5] * (n - 1)), "wrong returned [0-9]+ scores for [0-9]+ segments", id="few"
+        ),
+        pytest.param(returning(None), "wrong returned None; return a list of real numbers", id="None"),
+        pytest.param(returning(lambda n: [None] * n), r"wrong returned \[None", id="a list of None"),
+        pytest.param(returning(lambda n: [1 + 2j] * n), r"wrong returned \[\(1\+2j\)", id="complex"),
+        pytest.param(
+            returning(lambda n: np.ma.masked_equal(np.zeros(n), 0)), "wrong returned a masked array", id="masked"
+        ),
+        pytest.param(returning(lambda n: np.zeros((n, 2))), r"an array of shape \([0-9]+, 2\)", id="two columns"),
+        pytest.param(returning(lambda n: {"scores": [0.5] * n}), "wrong returned {'scores'", id="a dictionary"),
+        pytest.param(lambda hyps, refs: hyps, r"function\(hyps, refs\): a metric's parameters say", id="names"),
+        pytest.param(lambda hypotheses: hypotheses, r"\(hypotheses\): a metric's parameters say", id="one side"),
+        pytest.param(Chrf, "expected a name, an object", id="a class"),
+        pytest.param({overlap}, "expected a name, an object", id="a set"),
+        pytest.param([overlap, overlap], "two are called 'overlap'", id="two of a name"),
+        pytest.param(3, "metric: expected a name, an object", id="a number"),
+    ],
+)
+def test_what_is_no_metric_is_refused_by_name(frame, metric, said):
+    with pytest.raises(BmxError, match=said):
+        bmx.grid(frame, metric, columns=COLUMNS, **QUICK)
+
+
+def test_examples_are_as_they_would_be_typed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    finder, runner = (
+        doctest.DocTestFinder(recurse=False),
+        doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE),
+    )
+    named = [name for name in bmx.__all__ if not name.startswith("__")]
+    examples = 0
+    for name in named:
+        part = getattr(bmx, name)
+        assert inspect.getdoc(part), name
+        for test in finder.find(part, name, globs={}):
+            examples += len(test.examples)
+            runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0 and examples > 20
+
+
+@pytest.mark.parametrize("name", [name for name in bmx.__all__ if not name.startswith("__")])
+def test_public_signatures_have_types(name):
+    part = getattr(bmx, name)
+    methods = [part] if inspect.isfunction(part) else [
+        own for key, own in vars(part).items() if inspect.isfunction(own) and not key.startswith("_")
+    ]  # fmt: skip
+    for method in methods:
+        for parameter in inspect.signature(method).parameters.values():
+            assert parameter.annotation is not parameter.empty or parameter.name == "self", (name, parameter.name)
+        assert inspect.signature(method).return_annotation is not inspect.Signature.empty
