@@ -84,12 +84,12 @@ SAMPLE = (
         pytest.param(["~executor"], "executor: expected keys below it", id="no executor"),
         pytest.param(
             ["metric=[chrf]", "explainer=[]", "evaluation=[boosts]"],
-            "would write nothing: boosts needs an explainer, or several metrics to average. Add levels",
+            "would write nothing: boosts: needs an explainer, or several metrics to average. Add grid or levels",
             id="boosts of nothing",
         ),
         pytest.param(
             ["metric=[chrf]", "explainer=[]", "evaluation=[significance]"],
-            "would write nothing: significance .* there is one metric alone",
+            "would write nothing: significance: .* there is one metric alone",
             id="tests of one metric",
         ),
     ],
@@ -349,10 +349,12 @@ def test_a_multirun_gives_every_job_its_own_folder(tmp_path):
         assert row["baseline"] == own["baseline"][0] and row["mean gain"] == own["fixed_gain"][0]
         assert (tmp_path / "outputs" / "quickstart" / row["folder"]).resolve() == tmp_path / "outputs" / name
     assert "2 sweeps of a multirun\nnum_samples  status" in done.stdout
-    again = command("analyse", "outputs/quickstart", "output_dir=beside", cwd=tmp_path)
+    again = command("analyse", "outputs/quickstart", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert "2 sweeps of a multirun\nnum_samples  status" in again.stdout
-    beside = pd.read_csv(tmp_path / "beside" / "side_by_side.csv")
+    again = command("analyse", "outputs/quickstart", "output_dir=beside", "format=csv", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    beside = pd.read_csv(tmp_path / "beside" / "tables" / "side_by_side.csv")
     assert (beside["run_a"] + " " + beside["run_b"]).unique().tolist() == [" ".join(found)]
 
 

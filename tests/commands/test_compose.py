@@ -424,8 +424,9 @@ def test_the_help_fits_a_screen_and_names_every_command(tmp_path):
 def test_every_help_has_80_columns_and_ends_with_two_examples(name, tmp_path):
     lines = command(*([name] if name else []), "--help", cwd=tmp_path, COLUMNS="80").stdout.splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[-3] == "examples:"
-    for line in lines[-2:]:
+    examples = lines[lines.index("examples:") + 1 :]
+    assert len(examples) >= 2
+    for line in examples:
         assert line.startswith(f"  bmx-grid {name}".rstrip())
 
 

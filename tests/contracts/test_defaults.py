@@ -51,6 +51,7 @@ def test_tables_beside_a_results_table_are_named():
 
 # One value for each name wherever it is a default, so that a call without it means the same everywhere.
 DEFAULTS = {
+    "all_references": False,
     "alpha": 0.05,
     "bootstrap": True,
     "brief": False,
@@ -64,6 +65,7 @@ DEFAULTS = {
     "exact": False,
     "folds": 10,
     "independent": False,
+    "longest": 44,
     "lost": False,
     "marked": False,
     "max_pairs": 1_000_000,

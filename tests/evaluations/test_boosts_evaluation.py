@@ -462,4 +462,4 @@ def test_boosts_come_from_their_group_and_the_grid_from_the_sweep():
     made = build(config["evaluation"]["boosts"], Evaluation, "evaluation.boosts")
     assert list(made.boosts) == ["spread", "power_mean_grid"]
     assert made.boosts["power_mean_grid"].spec.p == made.grid.spec.p
-    assert [bool(made.silent(*counts)) for counts in ((1, 0), (2, 0), (1, 1))] == [True, False, False]
+    assert [bool(made.inapplicable(*counts, [])) for counts in ((1, 0), (2, 0), (1, 1))] == [True, False, False]

@@ -321,10 +321,9 @@ def test_undefined_gains_are_nan():
 
 
 def test_what_it_lacks_is_said():
-    assert WORDS.lacks([finished().segments]) == "no data set of this sweep has word tags"
-    assert WORDS.lacks([finished().segments, tagged().segments]) == ""
-    assert "no explainer" in WORDS.silent(2, 0)
-    assert WORDS.silent(2, 1) == ""
+    assert WORDS.inapplicable(2, 1, [finished().segments]) == "no data set of this sweep has word tags"
+    assert WORDS.inapplicable(2, 1, [finished().segments, tagged().segments]) == ""
+    assert "no explainer" in WORDS.inapplicable(2, 0, [tagged().segments])
 
 
 @pytest.mark.parametrize(

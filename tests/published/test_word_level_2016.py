@@ -68,8 +68,8 @@ def test_every_table_has_its_rows(small):
     assert rows == {"systems": 9 * 6, "pairs": (6 + 10) * 6, "distinction": 2 * 6 * 3, "synthetic": 2 * 6 * 6}
     assert len(read(small, "p_values")) == 2 * 10 * 2 * 6 and len(read(small, "samplings")) == 2 * 10 * 6
     assert json.loads((small / "settings.json").read_text())["rounds"] == 99
-    assert {path.name for path in (small / "figures").glob("*.png")} == {
-        *("effect_sizes.png", "p_by_samples.png", "real_and_synthetic.png")
+    assert {path.name for path in (small / "figures").glob("*.svg")} == {
+        *("effect_sizes.svg", "p_by_samples.svg", "real_and_synthetic.svg")
     }
     for text in small.glob("*.md"):
         assert "|---|" in text.read_text(encoding="utf-8"), text.name

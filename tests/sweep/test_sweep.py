@@ -72,7 +72,7 @@ def test_a_sweep_ends_with_its_analysis_and_the_same_sweep_keeps_it(sweep, tmp_p
     answer = [line for line in capsys.readouterr().out.splitlines() if " on chrF" in line or line.startswith("LIME")]
     assert answer and all(line in (tmp_path / "out" / "log.txt").read_text() for line in answer)
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert len(names) <= 8 and {"report.html", "figures", "tables"} < names
+    assert len(names) <= 8 and {"report.html", "tables"} < names
     assert sweep(*more) == 0
     assert (page.read_bytes(), page.stat().st_mtime_ns) == before
     assert sweep("limit=6", "analysis=true", "metric=[chrf]", "explainer=[erasure]") == 0
