@@ -46,9 +46,8 @@ from planted import (
 )
 
 from bmx_grid.evaluations.boost_evidence import OTHER_DATASETS
-from bmx_grid.evaluations.boost_verdicts import Judged
 from bmx_grid.evaluations.boosts import BoostEvaluation
-from bmx_grid.evaluations.verdicts import HELPS, LEGEND
+from bmx_grid.evaluations.verdicts import HELPS, LEGEND, Judged
 
 LEVEL = 0.05
 

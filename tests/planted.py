@@ -15,9 +15,9 @@ from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.evaluations.base import Finished
-from bmx_grid.evaluations.boost_verdicts import Judged
 from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.verdicts import Judged
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.judgements import Judgements
 from bmx_grid.measures.grid import PAPER_W, PowerRange

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from bmx_grid.evaluations.boost_verdicts import ESTIMATES
+from bmx_grid.evaluations.verdicts import ESTIMATES
 
 NAMES = ("dataset", "language_pair", "metric", "explainer")
 NAN = float("nan")

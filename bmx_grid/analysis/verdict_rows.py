@@ -10,9 +10,8 @@ from typing import Any
 from bmx_grid.analysis.beside import Reached
 from bmx_grid.analysis.names import written
 from bmx_grid.evaluations.boost_evidence import ALL
-from bmx_grid.evaluations.boost_verdicts import ESTIMATES
 from bmx_grid.evaluations.intervals import CONFIDENCE
-from bmx_grid.evaluations.verdicts import HELPS, NO_GAIN
+from bmx_grid.evaluations.verdicts import ESTIMATES, HELPS, NO_GAIN
 
 PAPERS_BOOST = "power_mean_grid"
 

@@ -18,8 +18,7 @@ from bmx_grid.analysis.names import written
 from bmx_grid.analysis.next_steps import next_steps
 from bmx_grid.analysis.verdict_rows import ShownVerdict, grouped, place_of, what_of
 from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
-from bmx_grid.evaluations.boost_verdicts import DISTANCE, ESTIMATES, NOT_JUDGED
-from bmx_grid.evaluations.verdicts import LEGEND
+from bmx_grid.evaluations.verdicts import DISTANCE, ESTIMATES, LEGEND, NOT_JUDGED
 from bmx_grid.wording import counted, named, number, point_in_words, with_interval
 
 if TYPE_CHECKING:

@@ -74,9 +74,8 @@ class Boosted:
         The same rule and controls as in a sweep: a smooth curve of score and lengths fitted to these segments, and
         attributions reassigned from other segments. It is valid if the point was not chosen on these human scores.
         """
-        from bmx_grid.evaluations.boost_verdicts import evidence_on
         from bmx_grid.evaluations.held_out import rated_of
-        from bmx_grid.evaluations.verdicts import verdict
+        from bmx_grid.evaluations.verdicts import evidence_on, verdict
         from bmx_grid.measures.placebos import NO_DONOR, donors, log_words
         from bmx_grid.measures.resampling import codes
 

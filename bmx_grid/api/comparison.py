@@ -373,8 +373,8 @@ def _better(
     of: Mapping[str, pd.DataFrame], first: str, second: str, kind: Kind, resamples: int, seed: int
 ) -> tuple[str, str, Evidence]:
     """The better of two metrics on the segments that both score, the other one, and the evidence for it."""
-    from bmx_grid.evaluations.boost_verdicts import evidence_on
     from bmx_grid.evaluations.held_out import rated_of
+    from bmx_grid.evaluations.verdicts import evidence_on
 
     frame = of[first]
     human = frame["human"].to_numpy(np.float64)

@@ -13,9 +13,8 @@ from bmx_grid.boosts.fixed import Fixed
 from bmx_grid.boosts.recipe import Identity
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import Finished, Floats
-from bmx_grid.evaluations.chosen import Flags
 from bmx_grid.evaluations.held_out import Ints, Rated, rated_of
-from bmx_grid.evaluations.points import cross_fitting_folds
+from bmx_grid.evaluations.points import Flags, cross_fitting_folds
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.placebos import NO_DONOR, donors
 from bmx_grid.measures.resampling import codes

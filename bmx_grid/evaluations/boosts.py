@@ -38,12 +38,10 @@ from bmx_grid.evaluations.boost_evidence import (
     over_scope,
 )
 from bmx_grid.evaluations.boost_members import Member, Preparation, other_metrics
-from bmx_grid.evaluations.boost_verdicts import DISTANCE, Judged, VerdictRow, asked, judged, not_judged
-from bmx_grid.evaluations.chosen import Flags, free_of_each
 from bmx_grid.evaluations.grid import CELLS_PER_SECOND, GridEvaluation
 from bmx_grid.evaluations.held_out import Held, chosen, cross_fitted, in_sample, on_others
-from bmx_grid.evaluations.points import FOLDS
-from bmx_grid.evaluations.verdicts import SMALLEST_GAIN
+from bmx_grid.evaluations.points import FOLDS, Flags, free_of_each
+from bmx_grid.evaluations.verdicts import DISTANCE, SMALLEST_GAIN, Judged, VerdictRow, asked, judged, not_judged
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import nearest_point

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.boosts.base import Candidate, Fitted, Part
 from bmx_grid.evaluations.base import Floats
-from bmx_grid.evaluations.chosen import Flags, other_folds, outside_folds
-from bmx_grid.evaluations.points import FOLDS
+from bmx_grid.evaluations.points import FOLDS, Flags, other_folds, outside_folds
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid_resampling import folds_of
 from bmx_grid.measures.resampling import codes, number_of

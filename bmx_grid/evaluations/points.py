@@ -9,13 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.evaluations.base import Finished, Floats
-from bmx_grid.evaluations.chosen import best_or_alone, boost_of, free_of_each, mean_gains_elsewhere, other_folds
+from bmx_grid.measures.best import point_that_gains
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import GridInputs, GridSpec, boosted_scores
 from bmx_grid.measures.grid_resampling import cross_fit, folds_of
-from bmx_grid.measures.weighted_grids import Sample
+from bmx_grid.measures.resampling import number_of
+from bmx_grid.measures.weighted_grids import Sample, grids
 
 FOLDS = 10
+
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -109,23 +112,68 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> list[Decla
     no other language pair has a defined correlation, and for metrics alone.
     """
     found: list[Declared | None] = [None] * len(settings)
-    if any(setting.explainer is None for setting in settings):
+    if len(settings) < 2 or any(setting.explainer is None for setting in settings):
         return found
-    names = [setting.segments.language_pair for setting in settings]
     free = free_of_each([setting.clusters for setting in settings])
-    members = [boost_of(spec, setting) for setting in settings]
-    chosen = mean_gains_elsewhere(spec, names, free, members)
-    for at, (setting, gains) in enumerate(zip(settings, chosen, strict=True)):
-        if gains is None:
-            continue
-        w, p = best_or_alone(spec, gains[0])
-        boosted = scores_at(spec, setting, w, p)
-        everyone = np.ones(len(boosted), dtype=np.bool_)
-        judged = judge(
-            spec, setting, "elsewhere", boosted, everyone, (w, p), f"{', '.join(gains[1])} without shared clusters"
-        )
-        found[at] = Declared(boosted, (judged,))
+    sums = [np.zeros((len(spec.p), len(spec.w))) for _ in settings]
+    choosing: list[list[str]] = [[] for _ in settings]
+    for other, setting in enumerate(settings):
+        judged = [at for at in range(len(settings)) if at != other]
+        for at, gains in zip(judged, gains_on(spec, setting, [free[at][other] for at in judged]), strict=True):
+            if np.isfinite(gains).any():
+                sums[at] += gains
+                choosing[at].append(setting.segments.language_pair)
+    for at, (setting, total, names) in enumerate(zip(settings, sums, choosing, strict=True)):
+        if names:
+            w, p = best_or_alone(spec, total / len(names))
+            boosted = scores_at(spec, setting, w, p)
+            everyone, on = np.ones(len(boosted), dtype=np.bool_), f"{', '.join(names)} without shared clusters"
+            found[at] = Declared(boosted, (judge(spec, setting, "elsewhere", boosted, everyone, (w, p), on),))
     return found
+
+
+def free_of_each(clusters: Sequence[Sequence[str]]) -> list[dict[int, Flags]]:
+    """For each of L language pairs the others by number: bool[N] which of their segments are in none of its clusters.
+
+    clusters: N labels of each language pair.
+    """
+    labels, known = [np.asarray(own, dtype=np.str_) for own in clusters], [list(set(own)) for own in clusters]
+    return [
+        {other: ~np.isin(of, own) for other, of in enumerate(labels) if other != at} for at, own in enumerate(known)
+    ]
+
+
+def gains_on(spec: GridSpec, setting: Finished, parts: Sequence[Flags]) -> Floats:
+    """float64[S, P, W] correlations on each of S parts of the segments, bool[N], less that of the base score there.
+
+    Equal parts are computed once.
+    """
+    given, known = setting.inputs(spec), dict[bytes, int]()
+    place = [known.setdefault(rows[given.used].tobytes(), len(known)) for rows in parts]
+    of = np.stack([parts[place.index(number)][given.used] for number in range(len(known))])
+    each = np.arange(len(given.base))  # any segment may be left out: each is a cluster of its own
+    sample = Sample.of(given.columns, given.base, given.human, spec.w, each, kind=spec.correlation)
+    found, alone = grids(sample, of.astype(np.float64))
+    gains: Floats = (found[sample.given] - alone).transpose(2, 1, 0)
+    return gains[place]
+
+
+def best_or_alone(spec: GridSpec, gains: Floats) -> tuple[float, float]:
+    """(w, p) of the highest of float64[P, W] gains, by `best.point_that_gains`; (1, NaN) where none is above 0."""
+    at = point_that_gains(gains, spec.w)
+    return (1.0, float("nan")) if at is None else (spec.w[at[1]], spec.p[at[0]])
+
+
+def outside_folds(fold_of: NDArray[np.int64]) -> list[Flags]:
+    """For each fold bool[n] the segments that are not in it; with one fold none, as nothing is left to choose on."""
+    count = number_of(fold_of)
+    return [fold_of != fold for fold in range(count)] if count > 1 else []
+
+
+def other_folds(count: int) -> str:
+    """Where the point of each of so many folds was chosen, in words."""
+    count = max(count, 1)
+    return f"the other {count - 1} of {count} folds"
 
 
 def declared_scores(found: Mapping[str, Declared]) -> dict[str, Floats]:

@@ -1,13 +1,41 @@
-"""What is established of a gain: it helps, length or score explains it, none is shown, it hurts, or too little data."""
+"""What is established of a gain: it helps, length or score explains it, none is shown, it hurts, or too little data.
+
+A sweep gives one verdict per scope and boost, at its declared point, and further ones at published points and other data
+sets: each question is a family of its own.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, make_dataclass, replace
+from typing import Any, Literal
 
+from bmx_grid.evaluations.base import Floats
+from bmx_grid.evaluations.boost_evidence import (
+    ALL,
+    COMBINED,
+    CROSS_FITTED,
+    CURVE,
+    ELSEWHERE,
+    FIXED,
+    LENGTH,
+    METRIC,
+    METRICS,
+    OTHER_DATASETS,
+    PUBLISHED,
+    REASSIGNED,
+    SCORE_AND_LENGTH,
+    WITHIN,
+    Key,
+    Line,
+    contrasts,
+    lines_of,
+)
+from bmx_grid.evaluations.held_out import Held, Rated
 from bmx_grid.evaluations.intervals import CONFIDENCE, Estimate
+from bmx_grid.measures.cluster_means import interval_kind
+from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.multiplicity import holm
 from bmx_grid.wording import counted, number
 
@@ -134,3 +162,155 @@ def _verdict(found: Evidence, p_helps: float, p_gain: float, tried: int, smalles
     if (gain.high - gain.low) / 2 > WIDE:
         return judged(TOO_LITTLE, f"{shown}: an interval wider than +-{WIDE:g}")
     return judged(NO_GAIN, f"{shown}, {corrected}" if gain.established or gain.high < 0 else shown)
+
+
+# What a column of verdicts is: the gain of a boost over this, at the point of the verdict.
+MEASURED = {
+    "gain": METRIC,
+    "beyond": SCORE_AND_LENGTH,
+    "over_reassigned": REASSIGNED,
+    "within_source": WITHIN,
+    "over_metrics": METRICS,
+}
+BESIDE = {f"{name}_gain": name for name in (LENGTH, CURVE, COMBINED)}  # what these gain over the metric
+COMBINED_BEYOND = "combined_beyond"  # what the average of metrics gains beyond score and length
+ESTIMATES = (*MEASURED, *BESIDE, COMBINED_BEYOND)
+DISTANCE = {CROSS_FITTED: "other folds", ELSEWHERE: "other language pairs", OTHER_DATASETS: "other data sets"}
+
+NOT_JUDGED = "none"  # in place of a point
+SEGMENTS = "cluster of segments"
+UNJUDGED = Verdict(TOO_LITTLE, "")
+
+
+VerdictRow = make_dataclass(
+    "VerdictRow",
+    [
+        *((name, str) for name in ("dataset", "language_pair", "metric", "explainer")),
+        *((name, str) for name in ("boost", "point", "verdict", "because")),
+        *((f"{name}{end}", float) for name in ESTIMATES for end in ("", "_low", "_high")),
+        *((name, float) for name in ("reassigned_gain", "best_gain", "p_gain_holm", "p_helps_holm")),
+        *((name, int) for name in ("tried", "pairs", "n", "clusters")),
+    ],
+)
+VerdictRow.__doc__ = "One row of verdicts.parquet: a verdict (`Judged`) with the numbers behind it, intervals of 95 %."
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict on a boost at a point, on a scope: the names of data set and language pair ("all" for several).
+
+    estimates: by name of ESTIMATES; NaN where not known. best: the gain of what is chosen on the segments it is judged
+    on.
+    """
+
+    dataset: str
+    language_pair: str
+    boost: str
+    point: str
+    pairs: int
+    n: int
+    clusters: int
+    estimates: Mapping[str, Estimate]
+    best: float = math.nan
+    verdict: Verdict = UNJUDGED
+
+    @property
+    def question(self) -> tuple[str, str]:
+        """What is corrected together: verdicts on pairs, data sets or all of them, at points of one kind."""
+        level = "pair" if self.pairs == 1 else "all" if self.dataset == ALL else "data set"
+        return level, self.point if self.point in (PUBLISHED, OTHER_DATASETS) else "declared"
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the verdict rests on."""
+        unit, units = (SEGMENTS, self.clusters) if self.pairs == 1 else ("language pair", self.pairs)
+        names = ("gain", "beyond", "over_reassigned", "within_source")
+        return Evidence(**{name: self.estimates[name] for name in names}, units=units, unit=unit)
+
+    def row(self, names: Sequence[str]) -> Any:
+        """The row of this verdict; names: of metric and explainer."""
+        given = self.verdict
+        intervals = [end for of in self.estimates.values() for end in (of.value, of.low, of.high)]
+        reassigned = self.estimates["gain"].value - self.estimates["over_reassigned"].value
+        numbers = (*intervals, reassigned, self.best, given.p_gain, given.p_helps)
+        said = (self.boost, self.point, given.label, given.because)
+        sizes = (given.tried, self.pairs, self.n, self.clusters)
+        return VerdictRow(self.dataset, self.language_pair, *names, *said, *numbers, *sizes)
+
+    def how(self) -> str:
+        """On which segments it rests, in words."""
+        over, interval = f"{self.dataset} {self.language_pair}", "bootstrap of clusters"
+        if self.pairs > 1:
+            over = f"the mean over {self.pairs} language pairs"
+            interval = f"the wider of {interval_kind(self.pairs)} over language pairs and the bootstrap of clusters"
+        return f"{over}, each chosen on {DISTANCE.get(self.point, self.point)}; interval: {interval}"
+
+
+def asked(lines: Iterable[Line], boosts: Iterable[str]) -> Iterator[Judged]:
+    """What verdicts are asked for, from the lines of one scope, or of one metric and explainer on several scopes.
+
+    The declared point of a boost is where other language pairs chose, if all pairs of the scope have it, else where
+    other folds did, else a recipe. A mean over 2 or 3 language pairs has no verdict: each pair has its own.
+    """
+    scopes: dict[tuple[str, str], dict[Key, Line]] = {}
+    for line in lines:
+        scopes.setdefault((line.dataset, line.language_pair), {})[line.key] = line
+    for scope, found in scopes.items():
+        for boost in boosts:
+            known = {
+                point: line for (name, against, point), line in found.items() if (name, against) == (boost, METRIC)
+            }
+            pairs = max((line.pairs for line in known.values()), default=0)
+            everywhere = ELSEWHERE in known and known[ELSEWHERE].pairs == pairs
+            declared = ELSEWHERE if everywhere else FIXED if FIXED in known else CROSS_FITTED
+            for point in (declared, PUBLISHED, OTHER_DATASETS):
+                if point not in known or 1 < known[point].pairs < FEWEST:
+                    continue
+                line, beside = known[point], declared if point == PUBLISHED else point
+                keys = {column: (boost, against, point) for column, against in MEASURED.items()}
+                keys |= {column: (other, METRIC, beside) for column, other in BESIDE.items()}
+                keys[COMBINED_BEYOND] = COMBINED, SCORE_AND_LENGTH, beside
+                estimates = {column: found[key].gain if key in found else Estimate() for column, key in keys.items()}
+                yield Judged(*scope, boost, point, line.pairs, line.n, line.clusters, estimates)
+
+
+def judged(family: Sequence[Judged], smallest_gain: float) -> list[Judged]:
+    """With their verdicts, each corrected over all that answer the same question."""
+    questions: dict[tuple[str, str], list[int]] = {}
+    for place, one in enumerate(family):
+        questions.setdefault(one.question, []).append(place)
+    found = list(family)
+    for places in questions.values():
+        given = verdicts([family[place].evidence for place in places], smallest_gain)
+        for place, verdict in zip(places, given, strict=True):
+            found[place] = replace(family[place], verdict=verdict)
+    return found
+
+
+def not_judged(dataset: str, language_pair: str, boost: str, reason: str) -> Judged:
+    """In place of a verdict on a boost that cannot be made."""
+    nothing = dict.fromkeys(ESTIMATES, Estimate())
+    verdict = Verdict(TOO_LITTLE, f"not judged: {reason}")
+    return Judged(dataset, language_pair, boost, NOT_JUDGED, 1, 0, 0, nothing, verdict=verdict)
+
+
+def evidence_on(
+    kind: Kind, rated: Rated, scores: Floats, reassigned: Sequence[Floats], resamples: int, seed: int
+) -> Evidence:
+    """The evidence for float64[n] scores that were not chosen on these segments, over the metric's.
+
+    reassigned: scores of the same boost made of attributions of other segments, one array for each draw; none where no
+    attributions are known.
+    """
+    held = Held(scores, (), "")
+    made = contrasts(kind, rated, {("", ""): held}, {("", ""): [Held(one, (), "") for one in reassigned]})
+    found = {line.against: line for line in lines_of(("", ""), rated, made, {("", ""): held}, resamples, seed)}
+    of = {name: found[against].gain if against in found else Estimate() for name, against in MEASURED.items()}
+    return Evidence(
+        gain=of["gain"],
+        beyond=of["beyond"],
+        over_reassigned=of["over_reassigned"] if reassigned else None,
+        units=found[METRIC].clusters,
+        unit=SEGMENTS,
+        within_source=of["within_source"],
+    )

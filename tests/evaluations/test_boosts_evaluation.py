@@ -18,12 +18,21 @@ from bmx_grid.configure import build
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.boost_evidence import ALL, Line
-from bmx_grid.evaluations.boost_verdicts import asked
 from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
 from bmx_grid.evaluations.intervals import Estimate, over_pairs
 from bmx_grid.evaluations.points import cross_fitting_folds
-from bmx_grid.evaluations.verdicts import EXPLAINED, HELPS, HURTS, NO_GAIN, TOO_LITTLE, Evidence, verdict, verdicts
+from bmx_grid.evaluations.verdicts import (
+    EXPLAINED,
+    HELPS,
+    HURTS,
+    NO_GAIN,
+    TOO_LITTLE,
+    Evidence,
+    asked,
+    verdict,
+    verdicts,
+)
 from bmx_grid.judgements import Judgements
 from bmx_grid.ragged import Ragged
 

@@ -8,12 +8,14 @@ import pytest
 from scipy.stats import pearsonr
 from some_settings import finished
 
-from bmx_grid.evaluations.chosen import boost_of, gains_on, other_folds, outside_folds
 from bmx_grid.evaluations.points import (
     FOLDS,
     best_or_alone,
     chosen_elsewhere,
     cross_fitted,
+    gains_on,
+    other_folds,
+    outside_folds,
     scores_at,
 )
 from bmx_grid.judgements import Judgements
@@ -147,9 +149,9 @@ def test_best_or_alone(gains, expected):
 def test_gains_on_a_grid_of_one_p(w):
     setting = pairs(1)[0]
     spec = GridSpec((1.0,), w)
-    given = boost_of(spec, setting)
-    everyone = np.ones(len(given.base), dtype=np.bool_)
-    (gains,) = gains_on(spec, given, [everyone])
+    given = setting.inputs(spec)
+    everyone = np.ones(len(given.used), dtype=np.bool_)
+    (gains,) = gains_on(spec, setting, [everyone])
     boosted = 0.5 * given.base + 0.5 * given.means[:, 0]
     expected = pearsonr(boosted, given.human)[0] - pearsonr(given.base, given.human)[0]
     np.testing.assert_allclose(gains, [[expected, 0.0][: len(w)]], atol=1e-12)
