@@ -1,7 +1,7 @@
 """What is established of a gain: it helps, length or score explains it, none is shown, it hurts, or too little data.
 
-A sweep gives one verdict per scope and boost, at its declared point, and further ones at published points and other data
-sets: each question is a family of its own.
+A sweep gives a verdict for each scope and boost at its declared point, and further ones at published points and other
+data sets: each question is a family of its own.
 """
 
 from __future__ import annotations
