@@ -22,11 +22,11 @@ from bmx_grid.measures.cluster_means import BOOTSTRAPPED, MeanOfClusters, cluste
 Clusters = NDArray[np.str_]
 
 COUNTS = ("n", "better", "equal or worse", "between", "undefined", "mean gain")
-SURE = ("low", "high", "clusters", "above 0", "sign test p")
+SURE = ("low", "high", "pairs", "above 0", "sign test p")
 COUNTED = "Better: gain above 1e-5; equal or worse: gain of 0 or less; between: a gain up to 1e-5."
 CLUSTERED = (
-    f"Low, high: 95 % interval of the mean gain over clusters, a data set and language pair each: by Student's t, from "
-    f"{BOOTSTRAPPED} clusters on by a bootstrap of them (n/a with fewer than 3). Above 0: clusters whose mean gain is; "
+    "Low, high: 95 % interval of the mean gain over the language pairs of all data sets: by Student's t, from "
+    f"{BOOTSTRAPPED} pairs on by a bootstrap of them (n/a with fewer than 3). Above 0: pairs whose mean gain is; "
     "sign test p: one-sided, of these counts."
 )
 

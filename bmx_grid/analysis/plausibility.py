@@ -50,7 +50,7 @@ class Plausible:
 
 @dataclass(frozen=True)
 class Relation:
-    """Spearman's rho of AUC and gain over n settings in so many clusters (data set x language pair).
+    """Spearman's rho of AUC and gain over n settings in so many language pairs (`clusters`).
 
     low, high: 95 % interval by a bootstrap of clusters, NaN with fewer than 3; undefined: settings without an AUC or a
     gain.
@@ -144,10 +144,10 @@ def tables(result: Plausibility) -> Sequence[Table]:
     )
     note = (
         "AUC: whether the explanation gives marked words of the target lower attributions than others; gain: at the "
-        "declared point of the explainer. In brackets: 95 % intervals by a bootstrap of clusters, a data set and "
-        "language pair each (none with fewer than 3). Undefined: settings without an AUC or a gain."
+        "declared point of the explainer. In brackets: 95 % intervals by a bootstrap of language "
+        "pairs (none with fewer than 3). Undefined: settings without an AUC or a gain."
     )
-    header = ("explainer", "rho of AUC and gain", "settings", "undefined", "clusters")
+    header = ("explainer", "rho of AUC and gain", "settings", "undefined", "pairs")
     made = [Table("plausibility", "Does a better explanation boost more", header, (rows[:-1], rows[-1:]), (note,))]
     body = []
     for way, by_explainer in result.right_and_wrong.items():

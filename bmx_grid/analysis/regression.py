@@ -84,7 +84,7 @@ def tables(result: Ridge) -> Sequence[Table]:
         (rows, below),
         (
             f"{note} The factors are not independent: a coefficient is not an effect. Standard errors: bootstrap of "
-            f"{fit.clusters} clusters, a data set and language pair each; n/a for a name in fewer than 3 of them.",
+            f"{fit.clusters} language pairs; n/a for a name in fewer than 3 of them.",
             result.points,
         ),
         names=2,

@@ -32,7 +32,7 @@ FOUND = ("settings", "failed", "baseline", "mean gain", "low", "high", "better",
 MOST_SHOWN = 200  # characters of a job's name in a message
 NOTE = (
     "Baseline, mean gain: over settings without controls, the gain at the declared point of the explainer, with its "
-    "95 % interval over clusters, a data set and language pair each, from 3 on; better: above 1e-5, worse: 0 or less."
+    "95 % interval over language pairs, from 3 on; better: above 1e-5, worse: 0 or less."
 )
 
 
