@@ -8,15 +8,15 @@ from pathlib import Path
 
 from bmx_grid.configure import CONFIGS, groups, options
 
-OVERVIEW = """bmx-grid: does explaining a metric make it agree better with people?
+OVERVIEW = """bmx-grid: does explaining a metric help it agree with human judgements?
 
 usage: bmx-grid COMMAND ...          (also python -m bmx_grid COMMAND ...)
 
   run        a sweep: data sets x language pairs x metrics x explainers, scored
              and boosted over a p x w grid; may be left out (bmx-grid +sweep=A)
   score      translations in files: scores of segments and systems, with tests
-  compare    columns of scores in a table: which metric agrees best with people
-  analyse    finished sweeps: their conclusions, or several beside each other
+  compare    columns of scores in a table: which agrees best with human ones
+  analyse    finished sweeps: their conclusions, or several compared
   data       list, download, verify and show data sets, and read tables of yours
 
   bmx-grid COMMAND --help    what a command takes
@@ -25,7 +25,7 @@ usage: bmx-grid COMMAND ...          (also python -m bmx_grid COMMAND ...)
 exit status: 0 done; 1 something failed; 2 a mistake in the command; 130 Ctrl-C
 
 examples:
-  bmx-grid run +sweep=quickstart       the embedded sample: no download, minutes
+  bmx-grid run +sweep=quickstart       part of the embedded sample: half a minute
   bmx-grid data show my.tsv            what is recognised in a table of yours"""
 HEAD = """usage: bmx-grid run [+sweep=NAME] [KEY=VALUE ...]      (run may be left out)
 

@@ -1,4 +1,4 @@
-"""Agreement with people at segment and system level: correlations.parquet and systems.parquet."""
+"""Correlation with human judgements at segment and system level: correlations.parquet and systems.parquet."""
 
 from __future__ import annotations
 

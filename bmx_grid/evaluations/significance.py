@@ -60,7 +60,7 @@ class SignificanceEvaluation(Evaluation):
     Deutsch, Dror & Roth (2021) with p = (k + 1) / (resamples + 1), Williams' test that of Graham & Baldwin (2014). The
     best point of the grid is tested against the distribution of the maximum over the whole grid. p values are adjusted
     within families: all comparisons of a sweep by one test at one point; in a large family permutation
-    tests near their smallest p are done again with more resamples (column `resamples`). Raises ConfigError.
+    tests near their smallest p are repeated with more resamples (column `resamples`). Raises ConfigError.
     """
 
     VERSION: ClassVar[int] = 2

@@ -117,7 +117,7 @@ class TestsOfSetting:
 def significance_ranks(values: Sequence[float], p_of: Mapping[tuple[int, int], float]) -> list[int]:
     """The rank of each metric, by the rule of the WMT metrics tasks (Freitag et al. 2022).
 
-    From the highest value down, metrics have one rank until the first that differs from any of these at .05: it has
+    From the highest value down, metrics share a rank until one differs significantly (at .05) from any of them: it has
     the next rank, and so on. A metric has rank 0 where its value is undefined, or each of its p values. p_of: by two
     indices, in either order.
     """

@@ -1,6 +1,6 @@
-"""Agreement with people on the best systems alone (Zhan et al. 2021, table 1 and figure 2), and metrics compared there.
+"""Correlation with human judgements on the best systems alone (Zhan et al. 2021, table 1, figure 2).
 
-The tables are top_systems.parquet, ranks.parquet and top_differences.parquet.
+Metrics are compared there as well. The tables are top_systems.parquet, ranks.parquet and top_differences.parquet.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class RankRow:
 
 @dataclass(frozen=True)
 class DifferenceRow:
-    """One row of top_differences.parquet: how much better the metric of the row agrees with people than `against`.
+    """One row of top_differences.parquet: how much better the metric of the row does than `against`.
 
     Of two metrics the row's is the one that is fitted on the systems, else the first of the sweep. Correlations of a
     metric whose lower scores are better are turned: above 0 the metric of the row is the better one.

@@ -1,4 +1,4 @@
-"""Agreement with people at the level of segments: without grouping, by item, by system.
+"""Correlation with human judgements at the level of segments: without grouping, by item, by system.
 
 Groups are those of mt-metrics-eval and Deutsch et al. (2021): the correlation is computed within each group and
 averaged over the groups in which it is defined. A group with fewer than three segments, or in which one side is

@@ -77,7 +77,7 @@ def make_plan(
 
 
 class _Expansion:
-    """The settings of a sweep, and what is none, as they are found metric by metric."""
+    """The settings of a sweep, and combinations that are skipped, as they are found metric by metric."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What counts as a word of a text: what stands between single spaces, or words by the rules of Unicode.
+"""What counts as a word of a text: words separated by single spaces, or by the rules of Unicode.
 
 Chinese, Japanese, Thai and Khmer are written without spaces between words: split at spaces, a sentence is a few
 "words", and attributions to them say nothing. Word boundaries by Unicode Standard Annex 29 need a dictionary or a model

@@ -7,7 +7,7 @@ wmt17    sentence BLEU, chrF and BERTScore (MiniLM) with Erasure, from a cache t
              evaluation=[grid] cache_dir=CACHE_DIR
 wmt22    the sentence-level submissions of WMT22 quality estimation, as they were handed in; `metric=[combined]` with
          the files as members
-mlqe_pe  glass-box scores of MLQE-PE: what the translation systems thought of their own sub-words
+mlqe_pe  glass-box scores of MLQE-PE: probabilities of sub-words of the translation systems
 
 Parts are put on mean 0 and standard deviation 1, and weighted equally or by their agreement (one-vs-rest); no human
 score is looked at. Rows are differences of Pearson's r with the human scores, averaged over the language pairs, with
