@@ -25,7 +25,7 @@ usage: bmx-grid COMMAND ...          (also python -m bmx_grid COMMAND ...)
 exit status: 0 done; 1 something failed; 2 a mistake in the command; 130 Ctrl-C
 
 examples:
-  bmx-grid run +sweep=quickstart       part of the embedded sample: half a minute
+  bmx-grid run +sweep=quickstart       part of the embedded sample: 30 seconds
   bmx-grid data show my.tsv            what is recognised in a table of yours"""
 HEAD = """usage: bmx-grid run [+sweep=NAME] [KEY=VALUE ...]      (run may be left out)
 
