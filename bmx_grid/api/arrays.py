@@ -16,7 +16,7 @@ from bmx_grid.attribution.explain import Explanation
 from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.judgements import LARGEST
 from bmx_grid.measures.correlation import FEWEST
-from bmx_grid.measures.grid import PAPER_W, GridResult, GridSpec, boosted_scores, compute_grid, p_values
+from bmx_grid.measures.grid import GridResult, GridSpec, boosted_scores, compute_grid
 from bmx_grid.ragged import Ragged
 from bmx_grid.wording import counted, number, point_in_words, with_interval
 
@@ -221,7 +221,7 @@ def boost(
     mean = PowerMean() if aggregation is None else aggregation
     if not isinstance(mean, Aggregation):
         raise ConfigError(f"aggregation: expected an Aggregation, as PowerMean(), got {mean!r:.60}.")
-    spec = GridSpec(tuple(p_values(-30, 30, 0.1)), PAPER_W, side, mean, correlation)
+    spec = GridSpec(side=side, aggregation=mean, correlation=correlation)
     labels = None if clusters is None else _labels(clusters, len(base))
     known = None if recipe is None else recipe_of(recipe)
     boosted = Boosted(base, truth, hypothesis, judged, p, w, known, spec, labels, resamples, seed)

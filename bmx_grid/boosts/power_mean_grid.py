@@ -17,7 +17,7 @@ from bmx_grid.identity import identity
 from bmx_grid.measures.aggregation import PRECISION, Aggregation, PowerMean
 from bmx_grid.measures.best import point_that_gains
 from bmx_grid.measures.correlation import Kind, correlate, correlate_grid
-from bmx_grid.measures.grid import PAPER_W, GridSpec, PowerRange, Words, grid_inputs, p_values
+from bmx_grid.measures.grid import PAPER_P, PAPER_W, GridSpec, PowerRange, Words, grid_inputs
 from bmx_grid.ragged import Ragged
 
 Shift = Literal["paper", "none"]
@@ -53,7 +53,7 @@ class PowerMeanGrid(Boost):
     Raises ConfigError for an empty or too large grid, and for an aggregation other than the power mean without shift.
     """
 
-    p: PowerRange = identity(PowerRange(-30.0, 30.0, 0.1))
+    p: PowerRange = identity(PAPER_P)
     w: tuple[float, ...] = identity(PAPER_W)
     side: Words = identity("both")
     shift: Shift = identity("paper")
@@ -69,8 +69,8 @@ class PowerMeanGrid(Boost):
     @cached_property
     def spec(self) -> GridSpec:
         """The grid as numbers."""
-        powers = p_values(self.p.start, self.p.stop, self.p.step)
-        return GridSpec(tuple(powers.tolist()), self.w, self.side, self.aggregation)
+        powers = self.p.values()
+        return GridSpec(powers, self.w, self.side, self.aggregation)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the numbers of the grid, which are larger than what they are made of."""

@@ -26,7 +26,6 @@ from bmx_grid.measures.grid import (
     check_size,
     grid_of,
     nearest_point,
-    p_values,
 )
 from bmx_grid.ragged import row_minimum
 
@@ -125,8 +124,8 @@ class GridEvaluation(Evaluation):
     @cached_property
     def spec(self) -> GridSpec:
         """The grid as numbers."""
-        powers = p_values(self.p.start, self.p.stop, self.p.step, self.max_points)
-        return GridSpec(tuple(powers.tolist()), self.w, self.side, self.aggregation, self.correlation)
+        powers = self.p.values(self.max_points)
+        return GridSpec(powers, self.w, self.side, self.aggregation, self.correlation)
 
     def fingerprint(self) -> dict[str, Any]:
         """p and w as numbers, so that a grid has one identity however it is written."""

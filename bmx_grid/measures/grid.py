@@ -78,6 +78,13 @@ class PowerRange:
     stop: float
     step: float
 
+    def values(self, max_points: int = MAX_POINTS) -> tuple[float, ...]:
+        """The powers, by `p_values`."""
+        return tuple(p_values(self.start, self.stop, self.step, max_points).tolist())
+
+
+PAPER_P = PowerRange(-30.0, 30.0, 0.1)
+
 
 @dataclass(frozen=True)
 class GridSpec:
@@ -89,7 +96,7 @@ class GridSpec:
     Raises ConfigError for an empty grid, a NaN, a weight outside [0, 1] or an unknown name.
     """
 
-    p: tuple[float, ...] = tuple((np.arange(-300, 300) / 10).tolist())
+    p: tuple[float, ...] = PAPER_P.values()
     w: tuple[float, ...] = PAPER_W
     side: Words = "both"
     aggregation: Aggregation = field(default_factory=PowerMean)

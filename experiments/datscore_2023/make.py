@@ -195,7 +195,7 @@ def _sum(sides: Sequence[Ragged], shares: Floats) -> Ragged:
 
 
 def _boosted(base: Floats, truth: Ragged, hypothesis: Ragged, pair: Pair) -> float:
-    spec = GridSpec(tuple((np.arange(-300, 300) / 10).tolist()), (0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
+    spec = GridSpec()
     given = grid_inputs(spec, base, truth, hypothesis, pair.human)
     labels = np.asarray(pair.clusters)[given.used]
     sample = Sample.of(given.means, given.base, given.human, np.array(spec.w), labels)
