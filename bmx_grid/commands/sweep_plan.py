@@ -99,7 +99,7 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
         leave_out=settings.leave_out,
         words=settings.words,
     )
-    left_out = _left_out(evaluations, plan, len(metrics), len(explainers))
+    left_out = _left_out(evaluations, plan)
     evaluations = {name: one for name, one in evaluations.items() if name not in left_out}
     kept = {key: node for key, node in config.items() if key not in RUNTIME_KEYS}
     whole, identity = _text(config), digest(_text(kept))
@@ -129,13 +129,14 @@ def _evaluations(config: Mapping[str, Any], settings: Settings) -> dict[str, Eva
     return evaluations
 
 
-def _left_out(
-    evaluations: Mapping[str, Evaluation], plan: SweepPlan, n_metrics: int, n_explainers: int
-) -> dict[str, str]:
+def _left_out(evaluations: Mapping[str, Evaluation], plan: SweepPlan) -> dict[str, str]:
     """Why evaluations would write nothing, by name. Raises ConfigError where none is left."""
     if not plan.settings:
         return {}
-    sets = [planned.setting.segments for planned in plan.settings]
+    settings = [planned.setting for planned in plan.settings]
+    n_metrics = len({setting.metric_name for setting in settings})  # an imported one may stand for many
+    n_explainers = len({setting.explainer_name for setting in settings if setting.explainer is not None})
+    sets = [setting.segments for setting in settings]
     reasons = {name: one.inapplicable(n_metrics, n_explainers, sets) for name, one in evaluations.items()}
     left_out = {name: reason for name, reason in reasons.items() if reason}
     if len(left_out) == len(evaluations):

@@ -179,6 +179,7 @@ def test_the_official_submissions_of_wmt22(run, data_dir):
             metric = row["submission_dir"].rpartition(" - ")[0].strip()
             value = found[row["lp"], metric, row["measure"].lower()]["value"]
             assert f"{value:.4f}" == f"{float(row['official']):.4f}", row
+    assert Path("out/tables/tests.parquet").is_file(), "one option, and many metrics to compare with each other"
 
 
 def test_in_a_sweep_of_several_pairs_a_file_must_say_its_own(run):
