@@ -39,9 +39,8 @@ from bmx_grid.judgements import Judgements
 from bmx_grid.ragged import Ragged
 from bmx_grid.report.table import MARK
 from bmx_grid.segments import Segment, SegmentSet, clusters
-from bmx_grid.sweep.ceilings import ceilings_table
-from bmx_grid.sweep.evaluated import in_turn
-from bmx_grid.sweep.results import SettingResult, evaluation_tables, settings_table
+from bmx_grid.sweep.evaluation import in_turn
+from bmx_grid.sweep.results import SettingResult, ceilings_table, evaluation_tables, settings_table
 from bmx_grid.words.tags import Labels, WordTags
 
 SYSTEMS, ITEMS = "abcd", 6

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bmx_grid.analysis.run import Analysis
     from bmx_grid.commands.sweep_plan import Sweep
-    from bmx_grid.sweep.evaluated import Outcome
+    from bmx_grid.sweep.evaluation import Outcome
     from bmx_grid.sweep.executors.base import Executor
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.progress import SweepProgress
@@ -164,8 +164,7 @@ def run_settings(sweep: Sweep, log: Log) -> Ran:
     """Score and evaluate every setting, then compare them."""
     from bmx_grid.progress import working
     from bmx_grid.report.running import setting_line
-    from bmx_grid.sweep.complete import complete
-    from bmx_grid.sweep.evaluated import refused
+    from bmx_grid.sweep.evaluation import complete, refused
     from bmx_grid.sweep.progress import SweepProgress
     from bmx_grid.sweep.runner import run_plan
 
@@ -293,11 +292,9 @@ def _headline(ran: Ran, analysis: Analysis | None) -> tuple[dict[str, float], st
 
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
     """Every table of the sweep by its name; none where all settings failed."""
-    from bmx_grid.sweep.ceilings import ceilings_table
-    from bmx_grid.sweep.complete import complete
+    from bmx_grid.sweep.evaluation import complete
     from bmx_grid.sweep.repeats import seeds_table
-    from bmx_grid.sweep.results import evaluation_tables, settings_table
-    from bmx_grid.sweep.scores import scores_table
+    from bmx_grid.sweep.results import ceilings_table, evaluation_tables, scores_table, settings_table
 
     if not ran.results:
         return {}

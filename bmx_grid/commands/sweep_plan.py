@@ -19,7 +19,7 @@ from bmx_grid.identity import Component, digest
 from bmx_grid.masking import masked
 from bmx_grid.metrics.base import Metric
 from bmx_grid.storage.addresses import check as check_cache
-from bmx_grid.sweep.evaluated import fingerprint
+from bmx_grid.sweep.evaluation import fingerprint
 from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.output import RUNTIME_KEYS
 from bmx_grid.sweep.plan import make_plan

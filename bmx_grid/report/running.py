@@ -15,7 +15,7 @@ from bmx_grid.measures.resampling import FEWEST_CLUSTERS
 from bmx_grid.report.table import columns_of
 from bmx_grid.report.terminal import fitted
 from bmx_grid.segments import SegmentSet
-from bmx_grid.sweep.evaluated import Outcome
+from bmx_grid.sweep.evaluation import Outcome
 from bmx_grid.sweep.settings import SweepPlan
 from bmx_grid.wording import counted, number, setting_label
 

@@ -22,7 +22,7 @@ from bmx_grid.metrics.base import GivenScores, Metric
 from bmx_grid.segments import SegmentSet, check_name, clusters
 from bmx_grid.storage.addresses import Place
 from bmx_grid.sweep.settings import ALONE, PlannedSetting, Refused, Setting, SweepPlan
-from bmx_grid.wording import counted, setting_label
+from bmx_grid.wording import counted, setting_label, visible
 from bmx_grid.words.perturbation import Item, Role
 from bmx_grid.words.segmentation import Name as WordsName
 from bmx_grid.words.segmentation import PairWords
@@ -205,8 +205,8 @@ class _Unwanted:
         for pattern in self._counts:
             if pattern.count("/") != 3:
                 raise ConfigError(
-                    f"leave_out: '{pattern}' names no setting; write DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER, with * "
-                    "for any, as in leave_out=['*/en-de/minilm_*/shap']."
+                    f"leave_out: '{visible(pattern)}' names no setting; write "
+                    "DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER, with * for any, as in leave_out=['*/en-de/minilm_*/shap']."
                 )
 
     def has(self, *names: str) -> bool:
@@ -222,7 +222,7 @@ class _Unwanted:
         many = {
             pattern: counted(count, "setting") if count else "no settings" for pattern, count in self._counts.items()
         }
-        return [Refused(pattern, f"matches {many[pattern]} of this sweep, by leave_out") for pattern in many]
+        return [Refused(visible(pattern), f"matches {many[pattern]} of this sweep, by leave_out") for pattern in many]
 
 
 Part = TypeVar("Part", Metric, Explainer)

@@ -8,7 +8,7 @@ from typing import Self
 
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.progress import Progress, TimeLeft
-from bmx_grid.sweep.evaluated import Outcome
+from bmx_grid.sweep.evaluation import Outcome
 from bmx_grid.sweep.settings import PlannedSetting, SweepPlan
 from bmx_grid.wording import setting_label
 

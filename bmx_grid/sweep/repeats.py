@@ -11,7 +11,7 @@ import numpy as np
 from bmx_grid.evaluations.base import NAMES
 from bmx_grid.evaluations.grid import GridEvaluation, GridOfSetting
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.sweep.evaluated import Outcome
+from bmx_grid.sweep.evaluation import Outcome
 from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.results import SettingResult, in_order, repeated
 from bmx_grid.sweep.runner import run_plan

@@ -1,25 +1,31 @@
-"""The result of one setting, and results as tables."""
+"""The result of one setting, and the tables of a sweep: settings, scores per segment, evaluations, ceilings."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, columns_of
+from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, Finished, columns_of
 from bmx_grid.evaluations.grid import GridOfSetting, not_evaluated
 from bmx_grid.identity import canonical_json
+from bmx_grid.measures.annotators import reliability
 from bmx_grid.measures.grid import GridResult
 from bmx_grid.storage.files import replacing
-from bmx_grid.wording import file_stem, setting_label
-from bmx_grid.words.perturbation import ROLES
+from bmx_grid.wording import setting_label
+from bmx_grid.words.perturbation import ROLES, Role
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from bmx_grid.segments import SegmentSet
+
+HUMAN = "human"  # the primary human score; others are named human.ASPECT
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +78,6 @@ class SettingResult:
     def label(self) -> str:
         """The names in one readable line."""
         return setting_label(*self.names)
-
-    @property
-    def file_stem(self) -> str:
-        """The names as a file name without suffix."""
-        return file_stem(*self.names)
 
     @property
     def grid(self) -> GridResult:
@@ -165,6 +166,39 @@ def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) 
     return tables
 
 
+def _mean_words(role: Role, result: SettingResult) -> float | None:
+    return result.words.get(role)
+
+
+# The columns of settings.csv after NAMES: the Arrow type, and the value of a result.
+SETTINGS: Mapping[str, tuple[str, Callable[[SettingResult], Any]]] = {
+    "side": ("string", lambda result: result.side),
+    "aggregation": ("string", lambda result: result.aggregation),
+    "correlation": ("string", lambda result: result.correlation),
+    "baseline": ("double", lambda result: result.baseline),
+    "best": ("double", lambda result: result.grid.best),
+    "best_w": ("double", lambda result: result.grid.best_w),
+    "best_p": ("double", lambda result: result.grid.best_p),
+    "gain": ("double", lambda result: result.gain),
+    "plateau": ("int64", lambda result: result.grid.plateau),
+    "fixed_w": ("double", lambda result: result.fixed_w),
+    "fixed_p": ("double", lambda result: result.fixed_p),
+    "fixed": ("double", lambda result: result.fixed),
+    "fixed_gain": ("double", lambda result: result.fixed_gain),
+    "n_segments": ("int64", lambda result: result.n_segments),
+    "n_rated": ("int64", lambda result: result.n_rated),
+    "n_used": ("int64", lambda result: result.grid.n_used),
+    "n_unexplained": ("int64", lambda result: result.n_unexplained),
+    **{f"words_{role}": ("double", partial(_mean_words, role)) for role in ROLES},
+    "n_undefined": ("int64", lambda result: result.grid.n_undefined),
+    "share_shifted": ("double", lambda result: result.grid.share_shifted),
+    "length_control": ("double", lambda result: result.grid.length_control),
+    "signature": ("string", lambda result: result.signature),
+    "parameters": ("string", lambda result: canonical_json(dict(result.parameters))),
+    "fingerprint": ("string", lambda result: result.fingerprint),
+}
+
+
 def settings_table(results: Iterable[SettingResult]) -> pa.Table:
     """One row per setting with every number of its result, in the order of `evaluation_tables`.
 
@@ -172,41 +206,10 @@ def settings_table(results: Iterable[SettingResult]) -> pa.Table:
     """
     import pyarrow as pa
 
-    rows = [
-        {
-            **dict(zip(NAMES, result.names, strict=True)),
-            "side": result.side,
-            "aggregation": result.aggregation,
-            "correlation": result.correlation,
-            "baseline": float(result.baseline),
-            "best": float(result.grid.best),
-            "best_w": float(result.grid.best_w),
-            "best_p": float(result.grid.best_p),
-            "gain": float(result.gain),
-            "plateau": int(result.grid.plateau),
-            "fixed_w": float(result.fixed_w),
-            "fixed_p": float(result.fixed_p),
-            "fixed": float(result.fixed),
-            "fixed_gain": float(result.fixed_gain),
-            "n_segments": result.n_segments,
-            "n_rated": result.n_rated,
-            "n_used": int(result.grid.n_used),
-            "n_unexplained": result.n_unexplained,
-            **{f"words_{role}": result.words.get(role) for role in ROLES},
-            "n_undefined": int(result.grid.n_undefined),
-            "share_shifted": float(result.grid.share_shifted),
-            "length_control": float(result.grid.length_control),
-            "signature": result.signature,
-            "parameters": canonical_json(dict(result.parameters)),
-            "fingerprint": result.fingerprint,
-        }
-        for result in in_order(results)
-    ]
-    found = pa.Table.from_pylist(rows)
-    for name in [f"words_{role}" for role in ROLES] if rows else ():  # numbers, even where all are null
-        place = found.column_names.index(name)
-        found = found.set_column(place, name, found.column(name).cast(pa.float64()))
-    return found
+    ordered = in_order(results)
+    names = {name: pa.array([getattr(result, name) for result in ordered], pa.string()) for name in NAMES}
+    columns = {name: pa.array([value(result) for result in ordered], kind) for name, (kind, value) in SETTINGS.items()}
+    return pa.table({**names, **columns})
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:
@@ -256,3 +259,84 @@ def _dictionary(codes: Any, known: Sequence[str]) -> pa.DictionaryArray:
 
     kind = np.int8 if len(known) <= 128 else np.int32
     return pa.DictionaryArray.from_arrays(codes.astype(kind), pa.array(known, pa.string()))
+
+
+def segment_rows(setting: Finished, evaluated: Iterable[Columns]) -> dict[str, Any]:
+    """The columns of one setting, N values each: who, human scores, base score, words per text, then `evaluated`.
+
+    evaluated: what evaluations say of segments. words_ROLE is null for a text that is neither read by the metric nor
+    explained. Human scores are NaN for unrated segments.
+    """
+    segments = setting.segments
+    columns: dict[str, Any] = {
+        "id": [segment.id for segment in segments.segments],
+        "system": [segment.system for segment in segments.segments],
+        "cluster": list(setting.clusters),
+        **human_columns(segments),
+        "base": setting.scores.base_scores,
+    }
+    for role in ROLES:
+        known = role in setting.worded
+        columns[f"words_{role}"] = setting.word_counts(role) if known else [None] * len(setting.items)
+    for found in evaluated:
+        columns |= found
+    return columns
+
+
+def human_columns(segments: SegmentSet) -> dict[str, Any]:
+    """The primary human score as `human`, its name, and every further one as human.ASPECT."""
+    judged = segments.judgements
+    further = {f"{HUMAN}.{name}": judged.scores[name] for name in judged.aspects[1:]}
+    return {HUMAN: segments.human_scores, "human_name": [judged.primary] * len(segments), **further}
+
+
+def scores_table(results: Iterable[SettingResult]) -> pa.Table:
+    """NAMES, then the columns of all settings; null where a setting does not have a column that another has."""
+    import pyarrow as pa
+
+    done = in_order(results)
+    kinds: dict[str, Any] = {}
+    for result in done:
+        for name, values in result.scores.items():
+            kinds.setdefault(name, _kind(name, values))
+    sizes = [result.n_segments for result in done]
+    table: dict[str, Any] = {name: repeated([getattr(result, name) for result in done], sizes) for name in NAMES}
+    for name, kind in kinds.items():
+        parts = [
+            pa.array(result.scores[name], kind) if name in result.scores else pa.nulls(size, kind)
+            for result, size in zip(done, sizes, strict=True)
+        ]
+        table[name] = pa.concat_arrays(parts)
+    return pa.table(table)
+
+
+def _kind(name: str, values: Any) -> Any:
+    """The Arrow type of a column; those of the core are known even where all their values are null."""
+    import pyarrow as pa
+
+    if name in ("id", "system", "cluster", "human_name"):
+        return pa.string()
+    return pa.int32() if name.startswith("words_") else pa.array(values).type
+
+
+def ceilings_table(sets: Iterable[SegmentSet]) -> pa.Table | None:
+    """One row per data set, language pair and judgement whose raters are published, the primary judgement first.
+
+    raters: ratings per segment, their harmonic mean; reliability: ICC(1,k) of the mean of these; ceiling: its square
+    root. NaN where they are undefined (see measures.reliability). None where no raters are published.
+    """
+    import pyarrow as pa
+
+    rows: dict[tuple[str, str, str], tuple[float, float, float]] = {}
+    for segments in sets:
+        judged = segments.judgements
+        for human in judged.aspects:
+            key = (segments.dataset, segments.language_pair, human)
+            if human in judged.raters and key not in rows:
+                found = reliability(judged.raters[human])
+                rows[key] = found.k, found.icc_k, found.ceiling
+    if not rows:
+        return None
+    names = {name: [key[at] for key in rows] for at, name in enumerate(("dataset", "language_pair", "human"))}
+    numbers = {name: [one[at] for one in rows.values()] for at, name in enumerate(("raters", "reliability", "ceiling"))}
+    return pa.table({**names, **numbers})

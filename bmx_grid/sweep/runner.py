@@ -14,9 +14,8 @@ from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.truncation import truncated
-from bmx_grid.sweep.evaluated import Evaluations, Outcome, Progress, finish
+from bmx_grid.sweep.evaluation import Evaluations, Outcome, Progress, finish, run_jobs, wherever_quicker
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
-from bmx_grid.sweep.quicker import results, wherever_quicker
 from bmx_grid.sweep.settings import PlannedSetting, SweepPlan
 from bmx_grid.terminal import plain_warnings
 from bmx_grid.words.perturbation import Item
@@ -90,7 +89,7 @@ def run_plan(
         heavy_first = sorted(open_settings, key=lambda index: plan.settings[index].setting.metric.cost != "model")
         chosen = heavy_first[:1] if one_by_one else heavy_first
         try:
-            for number, end in results(executor, jobs(chosen)):
+            for number, end in run_jobs(executor, jobs(chosen)):
                 state = open_settings.get(end.setting)
                 progress(end.n_texts, plan.settings[end.setting], end.seconds)
                 if state is None:

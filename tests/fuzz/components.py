@@ -22,7 +22,7 @@ from bmx_grid.configure import build, load_option
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.sweep.complete import complete
+from bmx_grid.sweep.evaluation import complete
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.runner import run_plan

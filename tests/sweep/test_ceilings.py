@@ -7,7 +7,7 @@ from some_settings import finished
 from bmx_grid.judgements import Judgements
 from bmx_grid.measures.annotators import reliability
 from bmx_grid.segments import SegmentSet
-from bmx_grid.sweep.ceilings import ceilings_table
+from bmx_grid.sweep.results import ceilings_table
 
 
 def rated(pair, raters):

@@ -307,11 +307,10 @@ def test_a_data_set_without_a_language_pair_is_a_failure(sweep, capsys):
     assert "sample: no language pair is chosen" in capsys.readouterr().out
 
 
-def test_a_pattern_that_cannot_name_settings_is_refused(sweep):
-    with pytest.raises(
-        ConfigError, match="'minilm_sbert' names no setting; write DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER"
-    ):
-        sweep("leave_out=[minilm_sbert]")
+@pytest.mark.parametrize(("pattern", "shown"), [("minilm_sbert", "minilm_sbert"), ('"*/\\r"', r"\*/\\r")])
+def test_a_pattern_that_cannot_name_settings_is_refused(sweep, pattern, shown):
+    with pytest.raises(ConfigError, match=f"'{shown}' names no setting; write DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER"):
+        sweep(f"leave_out=[{pattern}]")
 
 
 def test_texts_are_counted_as_asked_for_not_as_planned(sweep, tmp_path, capsys, tiny_model):

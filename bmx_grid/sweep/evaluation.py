@@ -1,25 +1,29 @@
-"""How a setting ends: its explanations are loaded from the store, and its grid is computed."""
+"""How settings are evaluated: the grid of each as it ends, the other evaluations once all have ended."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import BmxError, component_errors
+from bmx_grid.errors import BmxError, component_errors, exception_line
 from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation
-from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import canonical_json, digest
-from bmx_grid.sweep.results import SettingResult
+from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
+from bmx_grid.sweep.executors.local import Sequential
+from bmx_grid.sweep.results import SettingResult, segment_rows
 from bmx_grid.sweep.settings import PlannedSetting, Refused, Setting, SweepPlan
+from bmx_grid.terminal import plain_warnings
 
 VERSION = 3  # of what is reported of a setting besides its evaluations; part of a result's fingerprint
+WORTH_WORKERS = 10.0  # seconds of work on one core; processes take some two seconds to start
 Evaluations = Mapping[str, Evaluation]
 
 
@@ -107,12 +111,7 @@ def evaluate(
         n_segments=len(segments),
         n_rated=segments.rated,
         signature=_signature(setting, seed),
-        parameters={
-            **{f"metric.{key}": value for key, value in setting.metric.fingerprint().items()},
-            **_explainer_parameters(setting.explainer),
-            "seed": seed,
-            "segments": len(segments),
-        },
+        parameters={**_parameters(setting), "seed": seed, "segments": len(segments)},
         fingerprint=fingerprint(setting, clusters, evaluations, seed),
         seconds=time.perf_counter() - start + spent.seconds,
         n_texts=spent.n_texts,
@@ -148,10 +147,91 @@ def _signature(setting: Setting, seed: int) -> str:
     return f"{setting.metric.signature} || {explainer} || seed:{identity['seed']}{words}"
 
 
-def _explainer_parameters(explainer: Explainer | None) -> dict[str, Any]:
-    return {} if explainer is None else {f"explainer.{key}": value for key, value in explainer.fingerprint().items()}
+def _parameters(setting: Setting) -> dict[str, Any]:
+    """The readable settings of metric and explainer."""
+    found = {f"metric.{key}": value for key, value in setting.metric.fingerprint().items()}
+    if setting.explainer is not None:
+        found |= {f"explainer.{key}": value for key, value in setting.explainer.fingerprint().items()}
+    return found
 
 
 def refused(outcomes: Sequence[Outcome], plan: SweepPlan) -> list[Refused]:
     """Everything in a sweep that failed, before and while it ran."""
     return [*plan.failed, *(Refused(one.label, one.reason) for one in outcomes if one.status == "failed")]
+
+
+def complete(
+    outcomes: Sequence[Outcome], evaluations: Evaluations, executor: Executor | None = None
+) -> tuple[list[SettingResult], list[Refused]]:
+    """The results of a sweep with all evaluations, in the order of their names, and the evaluations that failed.
+
+    executor: whose workers evaluate where that takes longer than they start.
+    """
+    done = sorted((one for one in outcomes if one.result is not None), key=lambda one: one.label)
+    results = [one.result for one in done if one.result is not None]
+    settings = [one.finished for one in done if one.finished is not None]
+    failed: list[Refused] = []
+    for evaluation in in_turn(evaluations) if settings else ():
+        cost = sum(evaluation.cost(len(setting.segments)) for setting in settings)
+        try:
+            with component_errors():
+                found = evaluation.evaluate(settings, partial(each, executor or Sequential(), cost))
+        except BmxError as error:
+            failed.append(Refused(f"evaluation {evaluation.key}", str(error)))
+            continue
+        results = [
+            replace(result, evaluated={**result.evaluated, evaluation.key: of})
+            for result, of in zip(results, found, strict=True)
+        ]
+        settings = [setting.with_points(evaluation.points(of)) for setting, of in zip(settings, found, strict=True)]
+    for place, (setting, result) in enumerate(zip(settings, results, strict=True)):
+        columns = [
+            one.segment_columns(result.evaluated[one.key])
+            for one in evaluations.values()
+            if one.key in result.evaluated
+        ]
+        results[place] = replace(result, scores=segment_rows(setting, columns))
+    return results, failed
+
+
+def run_jobs(executor: Executor, jobs: Iterable[Job]) -> Iterator[Any]:
+    """What jobs return, as `Executor.run`. Raises WorkerLost, too, where one cannot be sent or received."""
+    try:
+        yield from executor.run(jobs)
+    except BmxError:
+        raise
+    except Exception as error:  # of whatever cannot be pickled, in the words of whatever pickles it
+        raise WorkerLost(
+            f"cannot be sent to another process: {exception_line(error)}. Write it so that pickle can, or use "
+            "executor=sequential."
+        ) from error
+
+
+def wherever_quicker(works: Sequence[Callable[[], Any]], executor: Executor, cost: float) -> Iterator[tuple[int, Any]]:
+    """What each work returns, with its number: from the workers where that takes longer than they start.
+
+    cost: seconds of all of it on one core. A lost worker loses nothing: what is left is done here.
+    """
+    left = dict(enumerate(works))
+    if cost > WORTH_WORKERS and len(works) > 1:
+        try:
+            jobs = (Job(partial(_numbered, number, work)) for number, work in enumerate(works))
+            for number, found in run_jobs(executor, jobs):
+                del left[number]
+                yield number, found
+        except WorkerLost:
+            pass
+    for number, work in left.items():
+        yield number, work()
+
+
+def each(executor: Executor, cost: float, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """What a function returns for each item, in their order; arguments as of `wherever_quicker`."""
+    found = dict(wherever_quicker([partial(function, item) for item in items], executor, cost))
+    return [found[place] for place in range(len(items))]
+
+
+def _numbered(number: int, work: Callable[[], Any]) -> tuple[int, Any]:
+    """One piece of work, in a worker."""
+    with plain_warnings():
+        return number, work()
