@@ -39,7 +39,7 @@ def run_blocks(tmp_path, monkeypatch, blank_figures):
 def test_the_blocks_of_the_page_on_python_run(run_blocks, tmp_path):
     known = run_blocks("python.md")
     assert (tmp_path / "heat.png").stat().st_size > 10_000
-    assert len(known["beside"]) >= 4 * 4 and len(known["found"].settings) == 1
+    assert len(known["differences"]) >= 4 * 4 and len(known["found"].settings) == 1
 
 
 def test_the_concepts_are_what_the_code_does(run_blocks):
