@@ -18,18 +18,6 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 COMMANDS = ("", "run", "score", "compare", "analyse", "data")
-COMPLETION = r"""## Completion
-
-Commands, flags, options, keys and sweeps are completed by the shell. In a file that it reads at its start:
-
-| shell | file | line |
-|---|---|---|
-| bash | `~/.bashrc` | `eval "$(bmx-grid -sc install=bash)"` |
-| zsh | `~/.zshrc` | `eval "$(bmx-grid -sc install=zsh)"` |
-| fish | `~/.config/fish/config.fish` | `bmx-grid -sc install=fish \| source` |
-
-`-sc uninstall=SHELL` takes it out of a running shell. It works for the installed command, not for
-`python -m bmx_grid`."""
 PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 LINK = re.compile(r"(!?\[[^\]]*\])\(([^)\s]+)\)")
 
@@ -108,7 +96,6 @@ def commands() -> str:
             told, cwd=ROOT, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "80"}
         )
         parts += [f"## bmx-grid {name}".rstrip(), f"```text\n{shown.stdout.strip()}\n```"]
-    parts.append(COMPLETION)
     return "\n\n".join(parts) + "\n"
 
 
