@@ -127,7 +127,10 @@ def test_every_other_command_names_what_exists(command, folder, tmp_path, monkey
         monkeypatch.chdir(tmp_path)
         assert compose_and_run([*sweep, *small(sweep)]) == 0
         assert analyse(words[4:]) == 0
-        assert (tmp_path / "analysis" / "report.html").is_file()
+        written = {path.name for path in tmp_path.glob("analysis/*")}
+        asked = [one.partition("=")[0] for one in words[4:]]
+        tables = {"tables"} if "format" in asked else {"report.html", "figures"}
+        assert written == (tables if "output_dir" in asked else set())
     elif words[0] == "python" and words[1].startswith("experiments/"):
         assert (ROOT / words[1]).is_file()
     elif words[0].startswith("PYTHONPATH="):
