@@ -1,6 +1,6 @@
 """A SLURM controller for tests: the one that is set up here, or one of this machine alone, started for them.
 
-docs/running.md has the same steps by hand.
+`start` below has the steps, for doing them by hand too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sweeps through a real SLURM controller: the same results, and what happens when jobs are lost.
 
-BMX_SLURM=1 sets a controller up for these tests where none answers, as root; see docs/running.md.
+BMX_SLURM=1 sets a controller up for these tests where none answers, as root; see tests/slurm_here.py.
 """
 
 import os
