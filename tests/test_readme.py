@@ -114,7 +114,13 @@ def test_every_other_command_names_what_exists(command, folder, tmp_path, monkey
         assert done.returncode == 0, done.stderr
         assert done.stdout
     elif words[:4] == ["python", "-m", "bmx_grid", "score"]:
-        for name, text in (("R.txt", "a reference\n"), ("H.txt", "a hypothesis\n"), ("A.txt", "a\n"), ("B.txt", "b\n")):
+        for name, text in (
+            ("R.txt", "a reference\n"),
+            ("R2.txt", "another\n"),
+            ("H.txt", "a hypothesis\n"),
+            ("A.txt", "a\n"),
+            ("B.txt", "b\n"),
+        ):
             (tmp_path / name).write_text(text * 3)
         done = run(words[1:], tmp_path)
         if any(one.startswith("outputs/") for one in words):  # a recipe that a sweep of the reader's wrote
