@@ -2,7 +2,7 @@
 
 python experiments/compare.py NAME [--part PART] RESULTS...
 
-NAME: a folder beside this file, with
+NAME: a folder next to this file, with
     expected.yaml    every value, where it stands in the paper, its tolerance
     quantities.py    optional: PARTS, by name the functions that make checks of results and of what is expected,
                      (list of GridTable, expected) -> checks; the first part is the default. Its function `read`,
