@@ -2,7 +2,7 @@
 
 python experiments/numbered.py NAME RESULTS OUTPUT [PART]
 
-NAME: a folder next to this file with numbering.yaml; RESULTS: the output folder of a sweep or an analysis; OUTPUT: where
+NAME: a folder here with numbering.yaml; RESULTS: the output folder of a sweep or an analysis; OUTPUT: where
 fig4_gain_density_by_explainer.svg and the like are written; PART: a part of numbering.yaml, by default its first.
 
 Exit status 1 when a numbered figure or table is not there, 2 for a mistake in the command.

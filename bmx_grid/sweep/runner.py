@@ -85,9 +85,11 @@ def run_plan(
 
     one_by_one = False  # after a worker was killed: so that only the setting that kills workers fails
     while open_settings:
-        # What takes longest first: workers end together, and the time left is known early.
-        heavy_first = sorted(open_settings, key=lambda index: plan.settings[index].setting.metric.cost != "model")
-        chosen = heavy_first[:1] if one_by_one else heavy_first
+        # The smallest first, so that something is seen soon; then what takes longest, so that workers end together.
+        first = min(open_settings, key=lambda index: _weight(plan.settings[index]))
+        rest = sorted(open_settings.keys() - {first}, key=lambda index: _weight(plan.settings[index]), reverse=True)
+        order = [first, *rest]
+        chosen = order[:1] if one_by_one else order
         try:
             for number, end in run_jobs(executor, jobs(chosen)):
                 state = open_settings.get(end.setting)
@@ -116,6 +118,11 @@ def run_plan(
                 if stop_on_error:
                     return
             one_by_one = True
+
+
+def _weight(planned: PlannedSetting) -> tuple[bool, int]:
+    """How long a setting takes: whether its metric runs a model, then its number of texts."""
+    return planned.setting.metric.cost == "model", sum(planned.n_texts_of)
 
 
 def _needs_device(*parts: Metric | Explainer | None) -> bool:
