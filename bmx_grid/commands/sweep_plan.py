@@ -24,7 +24,7 @@ from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.output import RUNTIME_KEYS
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.settings import SweepPlan
-from bmx_grid.sweep.tracking.base import NoTracker, Tracker
+from bmx_grid.sweep.tracking.base import Tracker
 
 OF_THE_SWEEP = ("scores", "settings", "ceilings", "seeds")  # tables that no evaluation writes
 
@@ -60,7 +60,7 @@ class Sweep:
     def is_tracked(self) -> bool:
         """Whether nothing is left to track."""
         out = self.settings.output_dir
-        return isinstance(self.tracker, NoTracker) or self.tracker.is_complete(
+        return type(self.tracker) is Tracker or self.tracker.is_complete(
             self.settings.name, self.config, out, self.fingerprints()
         )
 

@@ -14,7 +14,6 @@ from bmx_grid.attribution.boosted import LOWER
 from bmx_grid.attribution.contracts import check_explainer, check_metric, explanations_of, fitted_to
 from bmx_grid.attribution.explain import count_texts, item_key, word_counts
 from bmx_grid.attribution.places import Places, distinct
-from bmx_grid.attribution.store import Slot
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.errors import BmxError, ComponentError, ConfigError, DataMissingError, ExplainError, component_errors
 from bmx_grid.explainers.base import Explainer, GivenWords
@@ -96,7 +95,7 @@ class _Expansion:
         self._further = [other for other in seeds if other != seed]
         self._unwanted = unwanted
         self._words = {one.language_pair: PairWords.of_pair(words, one.language_pair) for one in sets}
-        self._explanations = _Explanations(self._words)
+        self._imported: dict[tuple[str, int], tuple[Explainer, GivenWords] | BmxError] = {}
         self._texts: dict[tuple[int, tuple[Role, ...], bool], _Texts] = {}
         self.planned: list[PlannedSetting] = []
         self.repeats: dict[int, list[PlannedSetting]] = {}
@@ -107,15 +106,14 @@ class _Expansion:
         """All settings of a metric."""
         lacking = [(segments, [role for role in metric.reads if not segments.has(role)]) for segments in self._sets]
         self.left_out += _lacking(name, lacking)
-        absent: dict[str, dict[str, str]] = {}  # data set -> pairs without scores, and why
-        unexplained: dict[tuple[str, str], dict[str, str]] = {}  # data set, explainer -> pairs without explanations
+        absent: dict[tuple[str, ...], dict[str, str]] = {}  # by data set and part
         for segments in (segments for segments, lacks in lacking if not lacks):
             pair = segments.dataset, segments.language_pair
             try:
                 with component_errors():
                     fitted, given = fitted_to(metric, segments)
             except DataMissingError as error:
-                absent.setdefault(segments.dataset, {})[segments.language_pair] = str(error)
+                absent.setdefault((segments.dataset, name), {})[segments.language_pair] = str(error)
                 continue
             except BmxError as error:
                 self.failed.append(Refused(setting_label(*pair, name), str(error)))
@@ -129,15 +127,13 @@ class _Expansion:
                     with component_errors():
                         self._add(segments, (name, explainer_name), fitted, given, explainer)
                 except DataMissingError as error:
-                    unexplained.setdefault((segments.dataset, explainer_name), {})[pair[1]] = str(error)
+                    absent.setdefault((segments.dataset, name, explainer_name), {})[pair[1]] = str(error)
                 except BmxError as error:
                     self.failed.append(Refused(setting_label(*pair, name, explainer_name), str(error)))
-        for (dataset, explainer_name), reasons in unexplained.items():
-            why = f"has no explanations of {', '.join(reasons)}: {next(iter(reasons.values()))}"
-            self.left_out.append(Refused(setting_label(dataset, name, explainer_name), why))
-        for dataset, reasons in absent.items():
-            why = f"has no scores of {', '.join(reasons)}: {next(iter(reasons.values()))}"
-            self.left_out.append(Refused(setting_label(dataset, name), why))
+        for names, reasons in sorted(absent.items(), key=lambda item: -len(item[0])):
+            missing = "explanations" if len(names) == 3 else "scores"
+            why = f"has no {missing} of {', '.join(reasons)}: {next(iter(reasons.values()))}"
+            self.left_out.append(Refused(setting_label(*names), why))
 
     def _add(
         self,
@@ -156,7 +152,7 @@ class _Expansion:
             return
         imported = None
         if explainer is not None and explainer.is_given:
-            explainer, imported = self._explanations.of(names[1], explainer, segments)
+            explainer, imported = self._explanations(names[1], explainer, segments)
         texts = self._texts_of(segments, metric)
         # Explanations that exist already are not kept: the metric's scores are those of the metric alone.
         kept = (names[0], ALONE, None) if imported is not None else (*names, explainer)
@@ -165,7 +161,10 @@ class _Expansion:
         slot, *others = (self._places.slot(metric, kept, words, where, seed) for seed in (self._seed, *again))
         setting = Setting(segments, *names, metric, explainer, texts.items, texts.keys, slot, given, imported, words)
         planned = _plan_setting(setting, self._places, texts)
-        repeated = [_repeat(planned, other, self._places, texts) for other in others]
+        repeated = []
+        for other in others:  # the same setting with other draws, kept in another place
+            missing = self._places.missing(other, setting.keys, texts.distinct)
+            repeated.append(replace(planned, setting=replace(setting, slot=other), missing=missing))
         if len(planned.refused) == len(segments) > 0:
             raise ExplainError(_refusals(planned))
         if planned.refused and imported is None:  # else they were named when the file was read
@@ -173,6 +172,20 @@ class _Expansion:
         self.planned.append(planned)
         for seed, repeat in zip(again, repeated, strict=True):
             self.repeats.setdefault(seed, []).append(repeat)
+
+    def _explanations(self, name: str, explainer: Explainer, segments: SegmentSet) -> tuple[Explainer, GivenWords]:
+        """Explanations that exist already, read once for all metrics. What `Explainer.given` returns or raises."""
+        key = name, id(segments)
+        if key not in self._imported:
+            try:
+                with component_errors():
+                    self._imported[key] = explanations_of(explainer, segments, self._words[segments.language_pair])
+            except BmxError as error:
+                self._imported[key] = error
+        known = self._imported[key]
+        if isinstance(known, BmxError):
+            raise known
+        return known
 
     def _texts_of(self, segments: SegmentSet, metric: Metric) -> _Texts:
         """What the metric reads of them, made once for all metrics that read the same."""
@@ -219,10 +232,13 @@ class _Unwanted:
 
     def found(self) -> list[Refused]:
         """Each pattern, and what it met."""
-        many = {
-            pattern: counted(count, "setting") if count else "no settings" for pattern, count in self._counts.items()
-        }
-        return [Refused(visible(pattern), f"matches {many[pattern]} of this sweep, by leave_out") for pattern in many]
+        return [
+            Refused(
+                visible(pattern),
+                f"matches {counted(count, 'setting') if count else 'no settings'} of this sweep, by leave_out",
+            )
+            for pattern, count in self._counts.items()
+        ]
 
 
 Part = TypeVar("Part", Metric, Explainer)
@@ -239,7 +255,9 @@ def _members(
     for option, part in parts.items():
         try:
             with component_errors():
-                members = _checked_members(part, option, sets)
+                members = part.members(option, sets)
+                for member in members.values():
+                    check_metric(member) if isinstance(member, Metric) else check_explainer(member)
         except ComponentError as error:
             failed.append(Refused(f"{group} {option}", str(error)))
             continue
@@ -251,39 +269,6 @@ def _members(
                 )
             found[name] = one
     return found
-
-
-def _checked_members(part: Part, option: str, sets: Sequence[SegmentSet]) -> Mapping[str, Part]:
-    """What an option stands for. Raises ComponentError where a part breaks its contract."""
-    members = part.members(option, sets)
-    for one in members.values():
-        if isinstance(one, Metric):
-            check_metric(one)
-        else:
-            check_explainer(one)
-    return members
-
-
-class _Explanations:
-    """Explanations that exist already, read once for all metrics of a sweep."""
-
-    def __init__(self, words: Mapping[str, PairWords]) -> None:
-        self._words = words
-        self._known: dict[tuple[str, int], tuple[Explainer, GivenWords] | BmxError] = {}
-
-    def of(self, name: str, explainer: Explainer, segments: SegmentSet) -> tuple[Explainer, GivenWords]:
-        """What `Explainer.given` returns or raises."""
-        key = name, id(segments)
-        if key not in self._known:
-            try:
-                with component_errors():
-                    self._known[key] = explanations_of(explainer, segments, self._words[segments.language_pair])
-            except BmxError as error:
-                self._known[key] = error
-        known = self._known[key]
-        if isinstance(known, BmxError):
-            raise known
-        return known
 
 
 def _clusters(sets: Sequence[SegmentSet]) -> dict[tuple[str, str], Sequence[str]]:
@@ -377,12 +362,6 @@ def _plan_setting(setting: Setting, places: Places, texts: _Texts) -> PlannedSet
             refused[position] = str(error)
     missing = places.missing(setting.slot, setting.keys, texts.distinct)
     return PlannedSetting(setting, missing, tuple(found), refused)
-
-
-def _repeat(planned: PlannedSetting, place: Slot, places: Places, texts: _Texts) -> PlannedSetting:
-    """The same setting with other draws, kept in another place. Raises StoreError for the cache."""
-    setting = replace(planned.setting, slot=place)
-    return replace(planned, setting=setting, missing=places.missing(place, setting.keys, texts.distinct))
 
 
 def _refusals(planned: PlannedSetting) -> str:

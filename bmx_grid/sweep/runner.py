@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 from bmx_grid.attribution.explain import explain_items, texts_at_once
 from bmx_grid.attribution.store import Slot
@@ -57,18 +59,28 @@ def run_plan(
     progress gets, of every chunk that ends, its number of texts, its setting and a worker's seconds. With stop_on_error
     nothing new is started after a failure. Finished chunks are on disk even if this process is killed.
     """
+    cached = _cached_outcomes(plan, evaluations, executor, seed)
+    # Closed when the sweep stops: that ends the jobs which are still running.
+    with closing(_scored_outcomes(plan, evaluations, executor, seed, progress)) as scored:
+        for outcome in chain(cached, scored):
+            yield outcome
+            if outcome.status == "failed" and stop_on_error:
+                return
+
+
+def _scored_outcomes(
+    plan: SweepPlan,
+    evaluations: Evaluations,
+    executor: Executor,
+    seed: int,
+    progress: Callable[[int, PlannedSetting, float], None],
+) -> Generator[Outcome]:
+    """The outcomes of settings with texts to score, as workers finish."""
     waiting: dict[int, list[_Chunk]] = {}
-    cached = [planned for planned in plan.settings if planned.cached]
-    for outcome in _cached_outcomes(cached, plan, evaluations, executor, seed):
-        yield outcome
-        if outcome.status == "failed" and stop_on_error:
-            return
     for index, planned in enumerate(plan.settings):
         obstacle = plan.obstacle(planned.setting)
         if obstacle is not None and not planned.cached:
             yield Outcome(planned.setting.label, "failed", reason=obstacle)
-            if stop_on_error:
-                return
         elif not planned.cached:
             waiting[index] = list(_chunks(planned, texts_at_once(planned.setting.metric, executor.chunk_texts)))
     open_settings = {index: Progress(len(chunks)) for index, chunks in waiting.items()}
@@ -109,14 +121,10 @@ def run_plan(
                     continue
                 del open_settings[end.setting]
                 yield outcome
-                if outcome.status == "failed" and stop_on_error:
-                    return
         except WorkerLost as lost:
             if one_by_one:
                 del open_settings[chosen[0]]
                 yield Outcome(plan.settings[chosen[0]].setting.label, "failed", reason=str(lost))
-                if stop_on_error:
-                    return
             one_by_one = True
 
 
@@ -172,10 +180,9 @@ def _work(
     return number, _ChunkEnd(index, n_texts, time.perf_counter() - start, n_scored, n_truncated)
 
 
-def _cached_outcomes(
-    cached: Sequence[PlannedSetting], plan: SweepPlan, evaluations: Evaluations, executor: Executor, seed: int
-) -> Iterator[Outcome]:
+def _cached_outcomes(plan: SweepPlan, evaluations: Evaluations, executor: Executor, seed: int) -> Iterator[Outcome]:
     """The outcomes of settings that need no text scored, from the workers where that takes longer than they start."""
+    cached = [planned for planned in plan.settings if planned.cached]
     grids = [one for one in evaluations.values() if isinstance(one, GridEvaluation)]
     cost = sum(grid.cost(len(planned.setting.segments)) for planned in cached for grid in grids)
     works = [partial(finish, planned, plan.clusters_of(planned.setting), evaluations, seed, None) for planned in cached]

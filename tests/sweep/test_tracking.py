@@ -29,7 +29,7 @@ from bmx_grid.configure import build, load_option
 from bmx_grid.errors import StoreError
 from bmx_grid.evaluations.grid import metric_alone
 from bmx_grid.sweep.settings import Refused
-from bmx_grid.sweep.tracking.base import NoTracker, Tracker, ending
+from bmx_grid.sweep.tracking.base import Tracker, ending
 from bmx_grid.sweep.tracking.entries import (
     finite,
     legal_names,
@@ -293,7 +293,7 @@ def test_a_deleted_experiment_is_named(folder):
 
 
 def test_no_tracking_writes_nothing(tmp_path):
-    tracker = NoTracker()
+    tracker = Tracker()
     tracker.start("s", CONFIG, tmp_path / "out")
     tracker.reads([segments()])
     tracker.log(make_result())
@@ -305,7 +305,7 @@ def test_no_tracking_writes_nothing(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("name", "kind"), [("mlflow", MlflowTracker), ("none", NoTracker)])
+@pytest.mark.parametrize(("name", "kind"), [("mlflow", MlflowTracker), ("none", Tracker)])
 def test_the_options_build(name, kind):
     assert build(load_option("tracking", name), Tracker, "tracking") == kind()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Status = Literal["finished", "failed", "killed"]
 
 
+@dataclass
 class Tracker:
     """Watches a sweep: start, reads, then log for every result, then analysis and headline, then finish.
 
@@ -24,7 +25,7 @@ class Tracker:
     failure: why tracking was given up, None while all is well.
     """
 
-    failure: str | None = None
+    failure: str | None = field(default=None, init=False)
 
     def is_complete(self, name: str, config: str, output_dir: Path, settings: Mapping[str, str]) -> bool:
         """Whether a finished run of this sweep is tracked with all of `settings`, so that nothing is left to do.
@@ -73,11 +74,6 @@ class Tracker:
     def where(self) -> str:
         """How to look at the runs, a line break first, for the end of a sweep's output; or nothing."""
         return ""
-
-
-@dataclass
-class NoTracker(Tracker):
-    """Tracks nothing, needs nothing."""
 
 
 def ending(error: BaseException | None) -> Status:

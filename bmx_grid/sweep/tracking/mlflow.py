@@ -74,7 +74,6 @@ class MlflowTracker(Tracker):
     uri: str | None = runtime(None)
     experiment: str = runtime("bmx_grid")
     timeout: float = runtime(30.0)
-    failure: str | None = field(default=None, init=False)
     _address: str = field(default="", init=False, repr=False, compare=False)
     _client: Any = field(default=None, init=False, repr=False, compare=False)  # None when there is nothing to track to
     _sweep: str = field(default="", init=False, repr=False, compare=False)
