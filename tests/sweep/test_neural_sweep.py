@@ -46,6 +46,6 @@ def test_all_metrics_and_explainers_of_the_paper_run_to_the_end(tiny_model, tmp_
     client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path / 'mlflow.db'}")
     runs = client.search_runs([client.get_experiment_by_name("bmx_grid").experiment_id])
     settings_runs = [one for one in runs if one.data.tags["kind"] == "setting"]
-    logged = [one for one in settings_runs if one.data.tags.get("complete") == "true"]
+    logged = [one for one in settings_runs if one.info.status == "FINISHED"]
     assert len(logged) == 30
     assert all(one.data.tags["mlflow.parentRunId"] for one in logged)
