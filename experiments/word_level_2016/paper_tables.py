@@ -28,7 +28,7 @@ LABELLINGS = {
 SUMMED = ("all_bad", "all_good", "optimistic_by_recall", "pessimistic", "random")  # one reading of "optimistic"
 CAVEAT = (
     "Bonferroni's and Holm's levels depend on how many pairs are compared (6 with four submissions, 10 with five; 136 "
-    "with the paper's 17 systems; 1 to 3 within a half), so that d of other numbers of systems, and d with d_top and "
+    "with the paper's 17 systems; 1 to 3 within a half), so that d of other numbers of systems, and d, d_top and "
     'd_bottom, are not comparable; "as of 17" has the level of 136 pairs everywhere.'
 )
 SPLIT = "Of five submissions the upper half has three, the middle one of the ranking among them; of four it has two."
