@@ -212,12 +212,7 @@ def boost(
         raise DataError(f"human: {int(np.isfinite(judged).sum())} rated segments; a correlation needs {FEWEST}.")
     p, w = (None if value is None else real(name, value) for name, value in (("p", p), ("w", w)))
     resamples, seed = drawn(resamples, seed, 1)
-    if (p is None) != (w is None):
-        raise ConfigError("p and w: give both, or neither for the whole grid.")
-    if recipe is not None and (p is not None or aggregation is not None or side != "both"):
-        raise ConfigError("recipe: it is a boost of its own; leave out p, w, side and aggregation.")
-    if p is None and recipe is None and judged is None:
-        raise ConfigError("give p and w or a recipe for boosted scores, human scores for the grid, or both.")
+    _check_choice(p, w, recipe, judged, of_its_own=aggregation is not None or side != "both")
     mean = PowerMean() if aggregation is None else aggregation
     if not isinstance(mean, Aggregation):
         raise ConfigError(f"aggregation: expected an Aggregation, as PowerMean(), got {mean!r:.60}.")
@@ -227,6 +222,19 @@ def boost(
     boosted = Boosted(base, truth, hypothesis, judged, p, w, known, spec, labels, resamples, seed)
     _ = boosted.scores  # a point or a row that cannot be used is an error of this call
     return boosted
+
+
+def _check_choice(p: float | None, w: float | None, recipe: object, human: object, *, of_its_own: bool) -> None:
+    """Raise ConfigError unless a point, a recipe, or human scores for the whole grid are given.
+
+    of_its_own: whether a side or an aggregation is chosen, which a recipe has already.
+    """
+    if (p is None) != (w is None):
+        raise ConfigError("p and w: give both, or neither for the whole grid.")
+    if recipe is not None and (p is not None or of_its_own):
+        raise ConfigError("recipe: it is a boost of its own; leave out p, w, side and aggregation.")
+    if p is None and recipe is None and human is None:
+        raise ConfigError("give p and w or a recipe for boosted scores, human scores for the grid, or both.")
 
 
 def _sides(attributions: Any, count: int) -> tuple[Ragged, Ragged]:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 LEVELS = ("segment", "system")
 GROUPINGS = ("item", "system", "none")
+FEWEST_RESAMPLES = 40  # of tests
 ESTIMATES = ("gain", "beyond", "within_source")
 COMPARED = ("language_pair", "compared", "against")
 UNDEFINED_IN_GROUPS = "n/a: a correlation within a group needs 3 rated segments; accuracy with ties (acc eq) needs 2."
@@ -263,11 +264,8 @@ def compare(
         resamples, seed: of intervals and tests. columns, language_pair, output_dir: as for `grid`.
     Raises ConfigError for unknown columns, DataError for values that are not scores.
     """
-    choices = (("by", "grouping", by or "none", GROUPINGS), ("level", "level", level, LEVELS))
-    for argument, kind, value, known in (*choices, ("statistic", "statistic", statistic, KINDS)):
-        if not isinstance(value, str) or value not in known:
-            raise ConfigError(f"{argument}: " + unknown(kind, value, known))
-    resamples, seed = drawn(resamples, seed, 1)
+    _check_choices(by or "none", level, statistic)
+    resamples, seed = drawn(resamples, seed, FEWEST_RESAMPLES)
     table = frame if isinstance(frame, File) else FrameTable(frame)
     names, given = listed("metrics", metrics), keyed("columns", columns)
     if not names:
@@ -298,6 +296,14 @@ def compare(
         quiet,
     )
     return Compared(run, level, by or "none", statistic, resamples, seed, roles)
+
+
+def _check_choices(grouping: str, level: str, statistic: str) -> None:
+    """Raise ConfigError with what is known for a grouping, level or statistic that does not exist."""
+    choices = (("by", "grouping", grouping, GROUPINGS), ("level", "level", level, LEVELS))
+    for argument, kind, value, known in (*choices, ("statistic", "statistic", statistic, KINDS)):
+        if not isinstance(value, str) or value not in known:
+            raise ConfigError(f"{argument}: " + unknown(kind, value, known))
 
 
 def _with_texts(

@@ -12,7 +12,7 @@ from bmx_grid.api.sweeps import Run, swept
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.columns import PAIR
 from bmx_grid.datasets.tables import Table
-from bmx_grid.datasets.tabular import _Rows
+from bmx_grid.datasets.tabular import Rows
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import digest, identity, runtime
 from bmx_grid.judgements import Judgements
@@ -67,7 +67,7 @@ def segment_sets(
     for name in roles["score"]:
         numbers(table, name, FEWEST)
     pairs = () if "language_pair" in roles else (language_pair or PAIR,)
-    read = _Rows(table, roles, pairs, str(table.path))
+    read = Rows(table, roles, pairs, str(table.path))
     return [
         (
             SegmentSet(

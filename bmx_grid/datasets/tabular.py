@@ -83,7 +83,7 @@ class Tabular(DatasetReader):
         judgements = Judgements({name: values[kept] for name, values in rows.scores.items()})
         return SegmentSet(self.name, language_pair, rows.segments(kept), judgements, str(rows.table.path))
 
-    def _rows(self) -> _Rows:
+    def _rows(self) -> Rows:
         """The file's rows: parsed once for all language pairs, and again when the file has changed."""
         if not self.path:
             raise ConfigError(
@@ -117,11 +117,11 @@ def _read_rows(
     separator: str | None,
     max_bytes: int,
     key: str,
-) -> _Rows:
-    return _Rows(open_table(path, max_bytes, separator, key), dict(columns), pairs, key)
+) -> Rows:
+    return Rows(open_table(path, max_bytes, separator, key), dict(columns), pairs, key)
 
 
-class _Rows:
+class Rows:
     """The columns of a file that play a role, and the rows of each language pair.
 
     scores: name -> float64 of all rows. by_pair: language pair -> its row numbers from 0, in order of appearance.

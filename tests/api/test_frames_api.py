@@ -149,6 +149,7 @@ def test_usual_names_play_their_role(columns, roles):
         (lambda f, j: bmx.compare(j.assign(**{"good one": np.nan}), ["good one"], human="mqm"), "0 numbers in 48 rows"),
         (lambda f, j: bmx.compare(j, ["good one"], human="mqm", statistic="tau"), "statistic: unknown"),
         (lambda f, j: bmx.compare(j, ["good one"], human="mqm", resamples="x"), "^resamples: expected a whole"),
+        (lambda f, j: bmx.compare(j, ["good one"], human="mqm", resamples=5), "^resamples must lie between 40 and"),
         (lambda f, j: bmx.compare(j.drop(columns="sys"), ["good one"], human="mqm", by="item"), "no column for system"),
         (
             lambda f, j: bmx.compare(j.drop(columns="sys"), ["good one"], human="mqm", level="system"),
@@ -241,7 +242,9 @@ def test_segments_without_a_score_are_counted(judged):
     """A metric that scored some segments is a warning, not a mistake; its file is nothing that the user wrote."""
     some = judged.assign(**{"good one": judged["good one"].where(judged.index >= 20)})
     with pytest.warns(UserWarning, match="the frame: 20 of 48 segments have no score in column 'good one'"):
-        bmx.compare(some, ["good one"], human="mqm", resamples=50)
+        found = bmx.compare(some, ["good one"], human="mqm", resamples=50)
+    assert len(found.correlations) and found.tests.empty and found.ranking.empty, "one metric has no other to test"
+    assert "good one" in found.summary()
 
 
 def test_a_notebook_shows_the_best_metric_first_and_the_difference_with_its_interval(judged):
