@@ -226,7 +226,7 @@ def test_a_metric_that_fails_leaves_the_others_their_results(sweep, tmp_path, ca
     }
     assert sweep("limit=4", "explainer=[erasure,random]", metrics=metrics) == 4
     shown = " ".join(capsys.readouterr().out.split())
-    assert "sample · de-en · broken · erasure; sample · de-en · broken · random: ValueError: boom" in shown
+    assert "sample · de-en · broken · random; sample · de-en · broken · erasure: ValueError: boom" in shown
     assert "de-en · absent · random: the model 'x' is not here: get it with y" in shown
     assert "absent · random: failed: for the same reason" in shown
     assert "Traceback" not in shown
