@@ -54,6 +54,8 @@ BUSY_SECONDS = 20.0  # for another process to end its transaction; MLflow waits 
 ALL_AT_ONCE, PARAMS_AT_ONCE = 1000, 100  # entries of a call, and of these parameters: MLflow's limits
 LONGEST_TAG = 8000  # characters: MLflow's limit
 FOLDERS = ("figures", "tables", "recipes")  # kept as folders of artifacts
+# MLflow's own first page is for language models; this one has the runs.
+RUNS = "http://127.0.0.1:5000/#/experiments/{}/runs?workflowType=machine_learning"
 NO_ROUTE = (errno.ENETUNREACH, errno.EHOSTUNREACH)
 REMEDY = "name another store (tracking.uri=sqlite:///FILE or http://HOST:PORT) or run without one (tracking=none)"
 LOST = (
@@ -262,7 +264,8 @@ class MlflowTracker(Tracker):
         if self.failure is not None:
             return ""
         if self._address.startswith(SQLITE):
-            return f"\n  mlflow ui --backend-store-uri {shlex.quote(self._address)}"
+            command = f"\n  mlflow ui --backend-store-uri {shlex.quote(self._address)}"
+            return command if self._parent is None else f"{command}\n  {RUNS.format(self._parent.info.experiment_id)}"
         return f"\n  MLflow at {self._shown()}"
 
     def _send(
