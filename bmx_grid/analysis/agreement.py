@@ -1,4 +1,4 @@
-"""How well each metric alone agrees with people: by segment and by system, with intervals and ranks."""
+"""How well each metric alone correlates with human judgements: by segment and by system, with intervals and ranks."""
 
 from __future__ import annotations
 
@@ -94,11 +94,18 @@ def tables(result: Agreement) -> Sequence[Table]:
     if not everything:
         return ()
     made.append(
-        _table("agreement", "Agreement of the metrics alone with people", everything, ceilings, BRIEF, brief=True)
+        _table(
+            "agreement",
+            "Correlation of the metrics alone with human judgements",
+            everything,
+            ceilings,
+            BRIEF,
+            brief=True,
+        )
     )
     for dataset in dict.fromkeys(one.names[0] for one in everything):
         own = [one for one in everything if one.names[0] == dataset]
-        title = f"{dataset}: agreement of the metrics alone with people"
+        title = f"{dataset}: correlation of the metrics alone with human judgements"
         made.append(_table(file_stem(f"agreement_{dataset}"), title, own, ceilings, tuple(STATISTICS.values())))
     return made
 

@@ -1,4 +1,4 @@
-"""How metrics agree with people among the best systems, and what is difficult for these (Zhan et al. 2021)."""
+"""How metrics agree with human judgements on the best systems, and what is difficult there (Zhan et al. 2021)."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _agreement(pair: Pair, cells: Mapping[tuple[int, str], Mapping[str, tuple[fl
             )
         )
     header = ("metric", "systems", *STATISTICS.values())
-    title = f"{' '.join(pair)}: agreement with people of all and of the best systems"
+    title = f"{' '.join(pair)}: correlation with human judgements, of all and of the best systems"
     return Table(file_stem(f"best_systems_{'_'.join(pair)}"), title, header, tuple(groups), NOTES)
 
 
@@ -132,7 +132,7 @@ def _by_number(pair: Pair, cells: Mapping[tuple[int, str], Mapping[str, tuple[fl
 
 
 def _differences(names: tuple[str, str, str], rows: Sequence[Mapping[str, Any]]) -> Table:
-    """How much better a metric that is fitted on the systems agrees with people than each other metric."""
+    """How much better a metric that is fitted on the systems does than each other metric."""
     shown = {"pearson": "r", "kendall": "τ"}
     of = {(int(row["systems"]), row["against"], row["statistic"]): row for row in rows}
     others = list(dict.fromkeys(str(row["against"]) for row in rows))
@@ -147,7 +147,7 @@ def _differences(names: tuple[str, str, str], rows: Sequence[Mapping[str, Any]])
     )
     header = ("systems", *(f"{shown[statistic]} less {against}'s" for against, statistic in columns))
     notes = (
-        "Above 0 the metric agrees better with people. In brackets 95 % intervals of the difference, by a bootstrap of "
+        "Above 0 the metric is the better one. In brackets 95 % intervals of the difference, by a bootstrap of "
         "systems and clusters of segments, the same for both metrics.",
         *NOTES[1:],
     )
