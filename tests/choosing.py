@@ -9,10 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from bmx_grid.boosts.base import Boost, Part
-from bmx_grid.boosts.recipe import Chosen, ChosenOn
+from bmx_grid.boosts.recipe import Chosen, ChosenOn, HeldOut
 from bmx_grid.configure import build, load_option
 from bmx_grid.evaluations.base import Each, Evaluation, Finished, here
-from bmx_grid.evaluations.intervals import Estimate
 from bmx_grid.identity import identity
 
 
@@ -59,14 +58,14 @@ class Choosing(Evaluation):
             _, clusters = np.unique(np.array(one.clusters)[used], return_inverse=True)
             parts.append(Part(base[used], features[used], human[used], clusters))
             on.append(ChosenOn(*one.names[:2], int(used.sum()), len(set(clusters)), one.segments.judgements.primary))
-        gain = Estimate(self.gain, self.gain - 0.01, self.gain + 0.01)
+        how = "nowhere: this is a test"
+        gain = HeldOut.of(self.gain, self.gain - 0.01, self.gain + 0.01, how)
         return Chosen(
             boost_name=name,
             boost=boost,
             fitted=boost.fit("pearson", parts),
             chosen_on=tuple(on),
             gain=gain,
-            beyond=Estimate(),
+            beyond=HeldOut(None, None, None, how),
             verdict=self.verdict,
-            how="nowhere: this is a test",
         )

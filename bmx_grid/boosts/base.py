@@ -7,16 +7,16 @@ hundreds of selections (folds, other language pairs, reassigned attributions) co
 from __future__ import annotations
 
 import math
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.configure import convert
+from bmx_grid.errors import ConfigError
 from bmx_grid.identity import Component
 from bmx_grid.measures.best import beats
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
@@ -64,6 +64,9 @@ class Fitted(ABC):
     @abstractmethod
     def constants(self) -> dict[str, Any]:
         """The numbers for a recipe: JSON numbers, null, and lists of numbers or names."""
+
+
+Constants = TypeVar("Constants", bound=Fitted)
 
 
 class Candidate(ABC):
@@ -117,33 +120,19 @@ def gains(kind: Kind, parts: Sequence[Part], fitted: Fitted) -> bool:
     return bool(beats(np.array([mean_gain(kind, parts, fitted)]))[0])
 
 
-def read_constants(
-    constants: Mapping[str, Any], numbers: Sequence[str], lists: Mapping[str, int] | None = None
-) -> dict[str, Any]:
-    """Finite floats under `numbers` and tuples of so many of them under `lists`, and no other keys.
+def restore(kind: type[Constants], constants: Any, count: int) -> Constants:
+    """The chosen boost that has these constants, its lists with `count` values each.
 
     Raises ConfigError naming the key, the value and what is expected.
     """
-    lists = lists or {}
-    expected = [*numbers, *lists]
-    if not isinstance(constants, Mapping):
-        raise ConfigError(f"constants: expected the keys {', '.join(expected)}, got {constants!r}.")
-    for key in constants:
-        if key not in expected:
-            raise ConfigError(f"constants: {unknown('key', str(key), expected)}")
-    missing = [key for key in expected if key not in constants]
-    if missing:
-        raise ConfigError(f"constants: {', '.join(missing)} missing; a boost of this kind has {', '.join(expected)}.")
-    found: dict[str, Any] = {key: _number(constants[key], key) for key in numbers}
-    for key, count in lists.items():
-        values = constants[key]
-        if not isinstance(values, list | tuple) or len(values) != count:
-            raise ConfigError(f"constants.{key}: expected a list of {count} numbers, got {values!r}.")
-        found[key] = tuple(_number(value, f"{key}[{place}]") for place, value in enumerate(values))
-    return found
-
-
-def _number(value: Any, key: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
-        raise ConfigError(f"constants.{key}: expected a finite number, got {value!r:.60}.")
-    return float(value)
+    fitted: Constants = convert(constants, kind, "constants")
+    for key, value in vars(fitted).items():
+        values = value if isinstance(value, tuple) else ()
+        if isinstance(value, tuple) and len(values) != count:
+            raise ConfigError(f"constants.{key}: expected a list of {count}, got {list(values)!r:.60}.")
+        numbers = [number for number in (*values, value) if isinstance(number, float)]
+        if not all(map(math.isfinite, numbers)):
+            raise ConfigError(f"constants.{key}: expected finite numbers, got {value!r:.60}.")
+        if key.endswith(("sd", "sds")) and min(numbers) <= 0:
+            raise ConfigError(f"constants.{key}: standard deviations are above 0, got {value!r:.60}.")
+    return fitted

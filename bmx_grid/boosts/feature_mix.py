@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from bmx_grid.boosts.base import Boost, Fitted, Floats, Part, gains, read_constants
-from bmx_grid.boosts.power_mean_grid import best_mixture, check_weight, mixed
+from bmx_grid.boosts.base import Boost, Fitted, Floats, Part, gains, restore
+from bmx_grid.boosts.power_mean_grid import AtPoint, best_mixture
 from bmx_grid.boosts.statistics import power_means, side_rows, statistic
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.identity import identity
@@ -32,45 +32,28 @@ SIDE_IN_WORDS = {"hypothesis": "hypothesis", "ground_truth": "ground truth", "bo
 class ZMixed(Fitted):
     """z(base) + lambda * z(feature), on the scale of the metric: base + lambda * base_sd * (feature - mean) / sd.
 
-    weights: lambda of each side, signed; all 0 = no boost. base_sd, means, sds: of base and feature on the segments it
+    lambdas: of each side, signed; all 0 = no boost. base_sd, mean, sd: of base and feature on the segments it
     was chosen on, so that a single new segment can be scored.
     """
 
-    weights: tuple[float, ...]
     base_sd: float
-    means: tuple[float, ...]
-    sds: tuple[float, ...]
+    lambdas: tuple[float, ...]
+    mean: tuple[float, ...]
+    sd: tuple[float, ...]
 
     @property
     def abstains(self) -> bool:
-        return not any(self.weights)
+        return not any(self.lambdas)
 
     def scores(self, base: Floats, features: Floats) -> Floats:
         if self.abstains:
             return base.copy()
-        standard = (features - np.array(self.means)) / np.array(self.sds)
-        return weighted_sum(base, 1.0, standard, [self.base_sd * weight for weight in self.weights])
+        standard = (features - np.array(self.mean)) / np.array(self.sd)
+        return weighted_sum(base, 1.0, standard, [self.base_sd * weight for weight in self.lambdas])
 
     def constants(self) -> dict[str, Any]:
-        lists = {"lambda": self.weights, "mean": self.means, "sd": self.sds}
-        return {"base_sd": self.base_sd, **{key: list(values) for key, values in lists.items()}}
-
-
-@dataclass(frozen=True)
-class LinearlyMixed(Fitted):
-    """w * base + (1 - w) * feature; w = 1 is no boost."""
-
-    w: float
-
-    @property
-    def abstains(self) -> bool:
-        return self.w == 1
-
-    def scores(self, base: Floats, features: Floats) -> Floats:
-        return mixed(self.w, base, features[:, 0])
-
-    def constants(self) -> dict[str, Any]:
-        return {"w": self.w}
+        lists = {"lambda": list(self.lambdas), "mean": list(self.mean), "sd": list(self.sd)}
+        return {"base_sd": self.base_sd, **lists}
 
 
 @dataclass(frozen=True)
@@ -134,21 +117,18 @@ class FeatureMix(Boost):
 
     def fit(self, kind: Kind, parts: Sequence[Part]) -> Fitted:
         if self.mix == "linear":
-            return LinearlyMixed(best_mixture(kind, parts, self.w)[0])
+            return AtPoint(best_mixture(kind, parts, self.w)[0])
         return _fit_z(kind, [one for one in parts if one.decides], len(self.names()))
 
     def restored(self, constants: Mapping[str, Any]) -> Fitted:
         if self.mix == "linear":
-            return LinearlyMixed(check_weight(read_constants(constants, ("w",))["w"]))
-        found = read_constants(constants, ("base_sd",), dict.fromkeys(("lambda", "mean", "sd"), len(self.names())))
-        if min(found["base_sd"], *found["sd"]) <= 0:
-            raise ConfigError(f"constants: standard deviations are above 0, got base_sd={found['base_sd']:g} and "
-                              f"sd={list(found['sd'])}.")  # fmt: skip
-        return ZMixed(found["lambda"], found["base_sd"], found["mean"], found["sd"])
+            return AtPoint(restore(AtPoint, constants, 0).w)
+        named = {"lambdas" if key == "lambda" else key: value for key, value in constants.items()}
+        return restore(ZMixed, named, len(self.names()))
 
 
 def _fit_z(kind: Kind, parts: Sequence[Part], k: int) -> ZMixed:
-    alone = ZMixed((0.0,) * k, 1.0, (0.0,) * k, (1.0,) * k)
+    alone = ZMixed(1.0, (0.0,) * k, (0.0,) * k, (1.0,) * k)
     if not parts:
         return alone
     base_sd = within_sd([one.base for one in parts])
@@ -162,7 +142,7 @@ def _fit_z(kind: Kind, parts: Sequence[Part], k: int) -> ZMixed:
         return alone
     ratios = weights / own if size < FAR * own else weights * (FAR / size)
     means = np.mean([one.features.mean(axis=0) for one in parts], axis=0)
-    found = ZMixed(tuple(ratios.tolist()), base_sd, tuple(means.tolist()), tuple(np.where(sds > 0, sds, 1.0).tolist()))
+    found = ZMixed(base_sd, tuple(ratios.tolist()), tuple(means.tolist()), tuple(np.where(sds > 0, sds, 1.0).tolist()))
     # fit_term has found a gain already, unless the feature had to be held back
     return found if size < FAR * own or gains(kind, parts, found) else alone
 

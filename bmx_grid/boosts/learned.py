@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.boosts.base import Boost, Fitted, Floats, Ints, Part, gains, read_constants
+from bmx_grid.boosts.base import Boost, Fitted, Floats, Ints, Part, gains, restore
 from bmx_grid.boosts.statistics import STATISTICS, statistic
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
@@ -18,9 +18,6 @@ from bmx_grid.measures.correlation import Kind, average_ranks
 from bmx_grid.measures.placebos import log_words
 from bmx_grid.measures.resampling import codes, number_of
 from bmx_grid.ragged import Ragged
-
-NUMBERS = ("own", "base_mean")
-LISTS = ("weights", "means", "sds")
 
 
 @dataclass(frozen=True)
@@ -56,20 +53,15 @@ class Linear(Fitted):
         return weighted_sum(base, self.own, standard, self.weights) + (1 - self.own) * self.base_mean
 
     def constants(self) -> dict[str, Any]:
-        numbers = {"own": self.own, "base_mean": self.base_mean}
-        return {"features": list(self.features), **numbers, **{key: list(getattr(self, key)) for key in LISTS}}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in vars(self).items()}
 
 
 def read_linear(constants: Mapping[str, Any], features: Sequence[str]) -> Linear:
     """The inverse of `Linear.constants`. Raises ConfigError for constants of other features, or with an sd of 0."""
-    given = dict(constants) if isinstance(constants, Mapping) else {}
-    named = given.pop("features", None)
-    if named != list(features):
-        raise ConfigError(f"constants.features: expected {list(features)}, in this order; got {named!r}.")
-    found = read_constants(given, NUMBERS, dict.fromkeys(LISTS, len(features)))
-    if any(sd <= 0 for sd in found["sds"]):
-        raise ConfigError(f"constants.sds: standard deviations are above 0, got {list(found['sds'])}.")
-    return Linear(tuple(features), **found)
+    fitted = restore(Linear, constants, len(features))
+    if fitted.features != tuple(features):
+        raise ConfigError(f"constants.features: expected {list(features)}, in this order; got {list(fitted.features)}.")
+    return fitted
 
 
 SIDES = ("ground_truth", "hypothesis")

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from bmx_grid.boosts.base import Boost, Fitted, Floats, Part, read_constants
+from bmx_grid.boosts.base import Boost, Fitted, Floats, Part, restore
 from bmx_grid.boosts.statistics import power_means, side_rows
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.identity import identity
@@ -25,21 +25,30 @@ Shift = Literal["paper", "none"]
 
 @dataclass(frozen=True)
 class AtPoint(Fitted):
-    """w * base + (1 - w) * M_p. column: the place of p among the features; w = 1, with p NaN, is no boost."""
+    """w * base + (1 - w) * feature; w = 1, with p NaN, is no boost.
+
+    p: of the power mean that the feature is; None for one without p. column: the place of the feature among others.
+    """
 
     w: float
-    p: float
-    column: int
+    p: float | None = None
+    column: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.w <= 1:
+            raise ConfigError(f"w: {self.w:g} is outside [0, 1]; w is the share of the base score.")
 
     @property
     def abstains(self) -> bool:
         return self.w == 1
 
     def scores(self, base: Floats, features: Floats) -> Floats:
-        return mixed(self.w, base, features[:, self.column])
+        if self.abstains:
+            return base.copy()
+        return np.asarray(self.w * base + (1 - self.w) * features[:, self.column])
 
     def constants(self) -> dict[str, Any]:
-        return {"w": self.w, "p": None if self.abstains else self.p}
+        return {"w": self.w} if self.p is None else {"w": self.w, "p": None if self.abstains else self.p}
 
 
 @dataclass(frozen=True)
@@ -100,15 +109,13 @@ class PowerMeanGrid(Boost):
 
     def restored(self, constants: Mapping[str, Any]) -> AtPoint:
         """Raises ConfigError for a w outside [0, 1], or a p that is not on the grid."""
-        alone = isinstance(constants, Mapping) and constants.get("p", 0) is None and constants.get("w") == 1
-        found = read_constants({**constants, "p": 0.0} if alone else constants, ("w", "p"))
-        w, p = check_weight(found["w"]), found["p"]
-        if w == 1:
+        point = restore(AtPoint, constants, 0)
+        if point.abstains:
             return AtPoint(1.0, math.nan, -1)
-        if p not in self.spec.p:
-            raise ConfigError(f"constants.p: {p:g} is not on the grid of this boost, {self.spec.p[0]:g} to "
+        if point.p not in self.spec.p:
+            raise ConfigError(f"constants.p: {point.p} is not on the grid of this boost, {self.spec.p[0]:g} to "
                               f"{self.spec.p[-1]:g} in steps of {self.p.step:g}.")  # fmt: skip
-        return AtPoint(w, p, self.spec.p.index(p))
+        return AtPoint(point.w, point.p, self.spec.p.index(point.p))
 
 
 def best_mixture(kind: Kind, parts: Sequence[Part], w: Sequence[float]) -> tuple[float, int]:
@@ -128,18 +135,3 @@ def best_mixture(kind: Kind, parts: Sequence[Part], w: Sequence[float]) -> tuple
         return 1.0, -1
     at = point_that_gains(sums / count, w)
     return (1.0, -1) if at is None else (w[at[1]], at[0])
-
-
-def mixed(w: float, base: Floats, feature: Floats) -> Floats:
-    """float64[N] w * base + (1 - w) * feature, the paper's mix; with w = 1 the base itself."""
-    if w == 1:
-        return base.copy()
-    found: Floats = w * base + (1 - w) * feature
-    return found
-
-
-def check_weight(w: float) -> float:
-    """w. Raises ConfigError outside [0, 1]."""
-    if not 0 <= w <= 1:
-        raise ConfigError(f"constants.w: {w:g} is outside [0, 1]; w is the share of the base score.")
-    return w

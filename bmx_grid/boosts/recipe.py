@@ -7,14 +7,16 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from bmx_grid.boosts.base import Boost, Fitted
+from bmx_grid.boosts.base import Boost, Fitted, Floats, Part
 from bmx_grid.configure import build, convert, load_option, options
 from bmx_grid.errors import ConfigError, DataError, DataMissingError, StoreError, unknown
-from bmx_grid.identity import Component, canonical_json, digest
+from bmx_grid.identity import Component, canonical_json, digest, identity
 from bmx_grid.measures.correlation import Kind
+from bmx_grid.ragged import Ragged
 from bmx_grid.storage.files import write_text
 from bmx_grid.wording import number, shortened
 
@@ -99,9 +101,6 @@ def _short(value: Any) -> str:
 
 
 VERSION = 2
-SUFFIXES = (".json", ".yaml", ".yml")
-MAX_BYTES = 2**20  # a recipe has a few kilobytes
-UNSIGNED = "signature"
 
 
 @dataclass(frozen=True)
@@ -133,11 +132,6 @@ class HeldOut:
         numbers = [float(one) if math.isfinite(one) else None for one in (value, low, high)]
         return cls(numbers[0], numbers[1], numbers[2], how)
 
-    @property
-    def established(self) -> bool:
-        """Whether the interval lies above 0."""
-        return self.low is not None and self.low > 0
-
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
@@ -168,7 +162,13 @@ class Recipe:
 
     def signed(self) -> Recipe:
         """With its signature."""
-        return dataclasses.replace(self, signature=self._signature())
+        content = {key: value for key, value in plain(self).items() if key != "signature"}
+        content["boost"] = self.boost.fingerprint()  # with the version of what the constants mean
+        signature = (
+            f"recipe|boost:{self.boost_name}|metric:({self.metric.signature})|explainer:({self.explainer.signature})"
+            f"|version:{self.version}|digest:{digest(content)[:12]}"
+        )
+        return dataclasses.replace(self, signature=signature)
 
     def fitted(self) -> Fitted:
         """The boost with its constants. Raises ConfigError for constants that are not of this boost."""
@@ -193,15 +193,7 @@ class Recipe:
 
     def same_but_for_date(self, other: Recipe) -> bool:
         """Whether the two say the same, on whatever day they were chosen."""
-        return dataclasses.replace(self, date="")._signature() == dataclasses.replace(other, date="")._signature()
-
-    def _signature(self) -> str:
-        content = {key: value for key, value in plain(self).items() if key != UNSIGNED}
-        content["boost"] = self.boost.fingerprint()  # with the version of what the constants mean
-        return (
-            f"recipe|boost:{self.boost_name}|metric:({self.metric.signature})|explainer:({self.explainer.signature})"
-            f"|version:{self.version}|digest:{digest(content)[:12]}"
-        )
+        return dataclasses.replace(self, date="").signed() == dataclasses.replace(other, date="").signed()
 
 
 def write_recipe(path: Path, recipe: Recipe) -> None:
@@ -213,88 +205,39 @@ def write_recipe(path: Path, recipe: Recipe) -> None:
 
 
 def read_recipe(path: Path) -> Recipe:
-    """The recipe in a JSON or YAML file.
+    """The recipe in a JSON file.
 
     Raises DataError (DataMissingError where there is no such file) naming the file, the key and what is wrong with it:
-    not a recipe, of a newer version, constants that are not of its boost, or content that does not fit its signature.
+    not a recipe, of another version, constants that are not of its boost, or content that does not fit its signature.
     """
-    raw = _loaded(path)
-    if not isinstance(raw, dict):
-        raise DataError(f"{path} is not a recipe: it has no keys. A recipe has {', '.join(_keys())}.")
-    version = raw.get("version")
-    if isinstance(version, int) and version > VERSION:
-        raise DataError(f"{path}: recipe version {version} is newer than this bmx_grid reads ({VERSION}); update it.")
-    missing = [key for key in _keys() if key not in raw]
-    if missing:
-        raise DataError(f"{path} is not a recipe: {', '.join(missing)} missing. A recipe has {', '.join(_keys())}.")
     try:
-        recipe: Recipe = convert(raw, Recipe, "recipe")
-        recipe.fitted()
-    except ConfigError as error:
-        raise DataError(f"{path}: {error}") from error
-    if recipe.version != VERSION:
-        raise DataError(f"{path}: recipe.version: there is no version {recipe.version}; recipes begin with {VERSION}.")
-    if recipe.signature != recipe._signature():
-        raise DataError(
-            f"{path}: the signature does not fit the content: the file was edited, or its boost computes something "
-            "else in this version of bmx_grid, so that its gains are those of another boost; choose the recipe again."
-        )
-    return recipe
-
-
-def _keys() -> list[str]:
-    return [one.name for one in dataclasses.fields(Recipe)]
-
-
-def _loaded(path: Path) -> Any:
-    if path.suffix not in SUFFIXES:
-        raise DataError(f"{path}: a recipe is a .json, .yaml or .yml file; name one.")
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise DataError(f"{path} has more than {MAX_BYTES // 1024} KiB, and so is not a recipe.")
-        text = path.read_bytes().decode("utf-8")
+        raw = json.loads(path.read_bytes())
     except FileNotFoundError as error:
         raise DataMissingError(
             f"there is no recipe {path} (looked at {path.absolute()}); name a file that a sweep wrote below recipes/, "
             "or an embedded one."
         ) from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not text in UTF-8, and so is not a recipe.") from error
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror or error}.") from error
-    try:
-        return _json(text) if path.suffix == ".json" else _yaml(text)
-    except RecursionError as error:
-        raise DataError(f"{path} is nested too deeply to be a recipe.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} is not a recipe, a JSON file: {' '.join(str(error).split())}.") from error
+    version = raw.get("version") if isinstance(raw, dict) else None
+    if version != VERSION:
         raise DataError(
-            f"{path} cannot be read as {path.suffix[1:].upper()}: {' '.join(str(error).split())}."
-        ) from error
-
-
-def _json(text: str) -> Any:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names = [key for key, _ in pairs]
-        repeated = [key for key in names if names.count(key) > 1]
-        if repeated:
-            raise ValueError(f"the key '{repeated[0]}' stands there twice")
-        return dict(pairs)
-
-    def refuse(number: str) -> Any:
-        raise ValueError(f"{number} is not a number of JSON; undefined is null")
-
-    return json.loads(text, object_pairs_hook=once, parse_constant=refuse)
-
-
-def _yaml(text: str) -> Any:
-    import yaml
-
+            f"{path} is not a recipe of version {VERSION}, which is read here: its version is {version!r:.60}."
+        )
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
-            raise ValueError("it refers to its own parts by aliases (*name); write them out")
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
+        recipe: Recipe = convert(raw, Recipe, "recipe")
+        recipe.fitted()
+        intact = recipe.signature == recipe.signed().signature
+    except (ConfigError, ValueError) as error:
+        raise DataError(f"{path}: {error}") from error
+    if not intact:
+        raise DataError(
+            f"{path}: the signature does not fit the content: the file was edited, or its boost computes something "
+            "else in this version of bmx_grid, so that its gains are those of another boost; choose the recipe again."
+        )
+    return recipe
 
 
 FOLDER = Path(__file__).with_name("recipes")
@@ -317,7 +260,7 @@ def find_recipe(given: str | Path) -> Recipe:
         return read_recipe(path)
     if given not in embedded():
         raise DataMissingError(
-            f"{unknown('recipe', given, embedded())} Name one of these, or a file with its suffix .json or .yaml."
+            f"{unknown('recipe', given, embedded())} Name one of these, or a file with its suffix .json."
         )
     return read_recipe(FOLDER / f"{given}.json")
 
@@ -344,34 +287,59 @@ def interval(found: HeldOut) -> str:
     return value if found.low is None and found.high is None else f"{value} [{low}, {high}]"
 
 
-class Gain(Protocol):
-    """A difference of correlations with its 95 % interval; NaN where undefined."""
-
-    @property
-    def value(self) -> float: ...
-
-    @property
-    def low(self) -> float: ...
-
-    @property
-    def high(self) -> float: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
     """A boost fitted on all segments of `chosen_on`, with what such a choice gains on segments that did not choose.
 
-    boost_name: the option of the group `boost`. gain: over the metric alone; beyond: over
-    a curve of score and lengths. verdict: on such a choice; how: on which segments it was judged, in words.
-    correlation: what it was chosen and judged by.
+    boost_name: the option of the group `boost`. gain: over the metric alone; beyond: over a curve of score and lengths.
+    verdict: on such a choice. correlation: what it was chosen and judged by.
     """
 
     boost_name: str
     boost: Boost
     fitted: Fitted
     chosen_on: tuple[ChosenOn, ...]
-    gain: Gain
-    beyond: Gain
+    gain: HeldOut
+    beyond: HeldOut
     verdict: str
-    how: str
     correlation: Kind = "pearson"
+
+
+@dataclass(frozen=True)
+class Fixed(Boost):
+    """A recipe, by the name of an embedded one or by its file, with the constants it has; nothing is chosen.
+
+    Raises ConfigError without a name, DataError for a file that is no recipe, DataMissingError where there is none.
+    """
+
+    recipe: str = identity("")
+
+    def __post_init__(self) -> None:
+        if not self.recipe:
+            raise ConfigError("boost.recipe.recipe is missing: name a file that a sweep wrote, or an embedded recipe.")
+        self.known.fitted()
+
+    @cached_property
+    def known(self) -> Recipe:
+        """The recipe."""
+        return find_recipe(self.recipe)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """The recipe by its signature, wherever it is."""
+        return {**super().fingerprint(), "recipe": self.known.signature}
+
+    def names(self) -> tuple[str, ...]:
+        return self.known.boost.names()
+
+    def of_attributions(self) -> tuple[bool, ...]:
+        return self.known.boost.of_attributions()
+
+    def features(self, truth: Ragged, hypothesis: Ragged) -> Floats:
+        return self.known.boost.features(truth, hypothesis)
+
+    def fit(self, kind: Kind, parts: Sequence[Part]) -> Fitted:
+        """The constants of the recipe, whatever the segments."""
+        return self.known.fitted()
+
+    def restored(self, constants: Any) -> Fitted:
+        return self.known.boost.restored(constants)

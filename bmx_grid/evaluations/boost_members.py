@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.boosts.base import Boost
-from bmx_grid.boosts.fixed import Fixed
-from bmx_grid.boosts.recipe import Identity
+from bmx_grid.boosts.recipe import Fixed, Identity
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import Finished, Floats
 from bmx_grid.evaluations.held_out import Ints, Rated, rated_of

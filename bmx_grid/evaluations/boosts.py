@@ -11,11 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmx_grid.boosts.base import Boost, Candidate, Fitted
-from bmx_grid.boosts.combined import Combined
-from bmx_grid.boosts.fixed import Fixed
+from bmx_grid.boosts.controls import Curve, Length, MetricAverage
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
-from bmx_grid.boosts.recipe import Chosen, ChosenOn
-from bmx_grid.boosts.terms import Curve, Length
+from bmx_grid.boosts.recipe import Chosen, ChosenOn, Fixed, HeldOut
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import OF_PAIRS, Columns, Each, Evaluation, Finished, Floats, grouped, here, in_groups
 from bmx_grid.evaluations.boost_evidence import (
@@ -290,7 +288,7 @@ class BoostEvaluation(Evaluation):
         others = other_metrics(own, members, settings)
         if not others[0]:
             return
-        candidate, rated = Combined(tuple(others[0])), [one.rated for one in members]
+        candidate, rated = MetricAverage(tuple(others[0])), [one.rated for one in members]
         features = [np.column_stack(list(scores.values())) for scores in others]
         free = free_of_each([one.clusters for one in own])
         names = [one.names[1] for one in own]
@@ -393,16 +391,19 @@ class BoostEvaluation(Evaluation):
             if not made or not own:
                 continue
             best = max(own, key=lambda one: (one.pairs, list(DISTANCE).index(one.point)))
+            gain, beyond = (
+                HeldOut.of(estimate.value, estimate.low, estimate.high, best.how())
+                for estimate in (best.estimates["gain"], best.estimates["beyond"])
+            )
             everyone = [(of.rated, of.features[name], np.ones(len(of.labels), dtype=np.bool_)) for of in made]
             yield Chosen(
                 boost_name=name,
                 boost=self.boosts[name],
                 fitted=chosen(self._kind, self.boosts[name], everyone),
                 chosen_on=chosen_on,
-                gain=best.estimates["gain"],
-                beyond=best.estimates["beyond"],
+                gain=gain,
+                beyond=beyond,
                 verdict=best.verdict.label,
-                how=best.how(),
                 correlation=self._kind,
             )
 

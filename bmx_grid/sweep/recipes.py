@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from bmx_grid.boosts.recipe import Chosen, Gain, HeldOut, Identity, Recipe, read_recipe, write_recipe
+from bmx_grid.boosts.recipe import Chosen, Identity, Recipe, read_recipe, write_recipe
 from bmx_grid.errors import BmxError, ConfigError, DataError
 from bmx_grid.evaluations.verdicts import HURTS
 from bmx_grid.sweep.results import SettingResult
@@ -63,8 +63,8 @@ def recipes_of(
                 constants=one.fitted.constants(),
                 correlation=one.correlation,
                 chosen_on=one.chosen_on,
-                gain=_held_out(one.gain, one.how),
-                beyond=_held_out(one.beyond, one.how),
+                gain=one.gain,
+                beyond=one.beyond,
                 verdict=one.verdict,
                 seed=drawn_with,
                 date=date,
@@ -86,10 +86,6 @@ def _identities(settings: Sequence[Setting], seed: int) -> tuple[Identity, Ident
     metric = Identity.of("metric", first.metric_name, first.metric, first.metric.signature)
     explainer = Identity.of("explainer", first.explainer_name, first.explainer, first.explainer.signature)
     return metric, explainer, seed if first.explainer.stochastic else None
-
-
-def _held_out(gain: Gain, how: str) -> HeldOut:
-    return HeldOut.of(gain.value, gain.low, gain.high, how)
 
 
 def write_recipes(folder: Path, recipes: Iterable[Recipe]) -> list[Path]:

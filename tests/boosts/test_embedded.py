@@ -6,7 +6,7 @@ from some_recipe import recipe
 from bmx_grid.boosts import recipe as module
 from bmx_grid.boosts.recipe import HeldOut, embedded, find_recipe, recipes_in_words, write_recipe
 from bmx_grid.configure import build, options
-from bmx_grid.errors import DataError, DataMissingError
+from bmx_grid.errors import DataMissingError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 
@@ -43,7 +43,7 @@ def test_by_name_and_by_file(folder, monkeypatch):
     [
         ("bleu-word", DataMissingError, r"unknown recipe 'bleu-word'. Did you mean 'bleu-words'\? .*suffix .json"),
         ("bleu-words.json", DataMissingError, "there is no recipe bleu-words.json"),
-        ("./none", DataError, "a recipe is a .json, .yaml or .yml file"),
+        ("./none", DataMissingError, "there is no recipe"),
         ("", DataMissingError, "unknown recipe ''"),
     ],
 )

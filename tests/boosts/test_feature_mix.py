@@ -6,7 +6,8 @@ from scipy.optimize import minimize, minimize_scalar
 from some_attributions import attributions, planted, rows_of
 
 from bmx_grid.boosts.base import Part, mean_gain
-from bmx_grid.boosts.feature_mix import FAR, FeatureMix, LinearlyMixed, ZMixed
+from bmx_grid.boosts.feature_mix import FAR, FeatureMix, ZMixed
+from bmx_grid.boosts.power_mean_grid import AtPoint
 from bmx_grid.errors import ConfigError, DataError
 
 ORACLES = {
@@ -79,8 +80,8 @@ def test_lambda_is_that_of_brute_force(sign):
     z = [(one - one.mean()) / one.std() for one in (base, feature)]
     best = minimize_scalar(lambda x: -np.corrcoef(z[0] + x * z[1], human)[0, 1], bounds=(-9, 9), method="bounded",
                            options={"xatol": 1e-10})  # fmt: skip
-    assert found.weights[0] == pytest.approx(best.x, rel=1e-5)
-    assert np.sign(found.weights[0]) == sign
+    assert found.lambdas[0] == pytest.approx(best.x, rel=1e-5)
+    assert np.sign(found.lambdas[0]) == sign
     expected = base + best.x * base.std() * z[1]
     np.testing.assert_allclose(found.scores(base, feature[:, None]), expected, rtol=1e-5)
 
@@ -91,7 +92,7 @@ def test_the_lambdas_of_two_sides_are_those_of_brute_force():
     z = (part.features - part.features.mean(axis=0)) / part.features.std(axis=0)
     own = (part.base - part.base.mean()) / part.base.std()
     best = minimize(lambda x: -np.corrcoef(own + z @ x, part.human)[0, 1], np.zeros(2), options={"gtol": 1e-10})
-    np.testing.assert_allclose(found.weights, best.x, atol=1e-4)
+    np.testing.assert_allclose(found.lambdas, best.x, atol=1e-4)
     assert found.constants()["base_sd"] == pytest.approx(part.base.std())
 
 
@@ -104,8 +105,8 @@ def test_means_and_deviations_are_taken_within_language_pairs():
     found = FeatureMix("mean", side="hypothesis").fit("pearson", parts)
     deviations = [np.sqrt(np.mean([one.var() for one in some])) for some in
                   ([p.base for p in parts], [p.features for p in parts])]  # fmt: skip
-    assert (found.base_sd, found.sds[0]) == pytest.approx(deviations)
-    assert found.means[0] == pytest.approx(np.mean([one.features.mean() for one in parts]))
+    assert (found.base_sd, found.sd[0]) == pytest.approx(deviations)
+    assert found.mean[0] == pytest.approx(np.mean([one.features.mean() for one in parts]))
     assert mean_gain("pearson", parts, found) > 0.1
 
 
@@ -115,7 +116,7 @@ def test_a_metric_that_says_the_opposite_is_outweighed_but_not_turned():
     human = -feature + 0.1 * rng.normal(size=100)
     base = feature + rng.normal(size=100)  # a metric that is wrong, until the feature is known
     found = FeatureMix("mean", side="hypothesis").fit("pearson", [held(base, feature[:, None], human)])
-    assert found.weights == (-FAR,)
+    assert found.lambdas == (-FAR,)
     assert np.corrcoef(found.scores(base, feature[:, None]), human)[0, 1] > 0.9
 
 
@@ -123,7 +124,7 @@ def test_a_constant_feature_is_no_feature():
     part = planted(FeatureMix("spread"), n=60)[0]
     part.features[:, 1] = 2.0
     found = FeatureMix("spread").fit("pearson", [part])
-    assert found.weights[1] == 0 and found.weights[0] != 0
+    assert found.lambdas[1] == 0 and found.lambdas[0] != 0
     part.features[:, 0] = 2.0
     assert FeatureMix("spread").fit("pearson", [part]).abstains
 
@@ -139,7 +140,7 @@ def test_the_linear_mix_takes_the_best_w(kind):
         (np.mean([own(w * one.base + (1 - w) * one.features[:, 0], one.human)[0] for one in parts]), -w)
         for w in boost.w
     )
-    assert boost.fit(kind, parts) == LinearlyMixed(-best[1])
+    assert boost.fit(kind, parts) == AtPoint(-best[1])
 
 
 @pytest.mark.parametrize(
@@ -168,7 +169,7 @@ def test_the_weights_of_the_other_mix_are_not_part_of_the_identity():
 def test_a_deviation_of_0_is_refused():
     good = {"base_sd": 1.0, "lambda": [0.5], "mean": [0.0], "sd": [1.0]}
     boost = FeatureMix("mean", side="hypothesis")
-    assert boost.restored(good) == ZMixed((0.5,), 1.0, (0.0,), (1.0,))
+    assert boost.restored(good) == ZMixed(1.0, (0.5,), (0.0,), (1.0,))
     for wrong in ({"base_sd": 0.0}, {"sd": [0.0]}):
         with pytest.raises(ConfigError, match="standard deviations are above 0"):
             boost.restored({**good, **wrong})

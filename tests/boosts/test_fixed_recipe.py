@@ -9,8 +9,7 @@ from some_attributions import attributions, planted
 from some_recipe import recipe
 
 from bmx_grid.boosts.base import Boost
-from bmx_grid.boosts.fixed import Fixed
-from bmx_grid.boosts.recipe import write_recipe
+from bmx_grid.boosts.recipe import Fixed, write_recipe
 from bmx_grid.configure import build
 from bmx_grid.errors import DataMissingError
 

@@ -155,7 +155,7 @@ def test_constants_of_other_features_are_refused():
     assert isinstance(BOOST.restored(good), Linear)
     for wrong, said in (
         ({"features": good["features"][::-1]}, "constants.features: expected"),
-        ({"weights": good["weights"][1:]}, "constants.weights: expected a list of 14 numbers"),
+        ({"weights": good["weights"][1:]}, "constants.weights: expected a list of 14,"),
         ({"sds": [0.0, *good["sds"][1:]]}, "constants.sds: standard deviations are above 0"),
     ):
         with pytest.raises(ConfigError, match=said):

@@ -101,8 +101,8 @@ def test_a_point_is_restored_on_the_grid_only():
     for constants, said in (
         ({"w": 0.4, "p": -1.4}, "p: -1.4 is not on the grid of this boost, -3 to 2.5"),
         ({"w": 1.2, "p": 1}, r"w: 1.2 is outside \[0, 1\]"),
-        ({"w": 0.4, "p": None}, "p: expected a finite number, got None"),
-        ({"w": 0.4}, "p missing"),
+        ({"w": 0.4, "p": None}, "p: None is not on the grid"),
+        ({"w": 0.4}, "p: None is not on the grid"),
         ({"w": 0.4, "p": 1, "q": 2}, "unknown key 'q'"),
     ):
         with pytest.raises(ConfigError, match=said):

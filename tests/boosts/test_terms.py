@@ -8,8 +8,7 @@ import pytest
 from some_attributions import standard
 
 from bmx_grid.boosts.base import Part, mean_gain
-from bmx_grid.boosts.combined import Combined
-from bmx_grid.boosts.terms import Curve, Length
+from bmx_grid.boosts.controls import Curve, Length, MetricAverage
 from bmx_grid.errors import ConfigError
 from bmx_grid.measures.placebos import Selected, fit_term
 
@@ -78,7 +77,7 @@ def test_the_best_average_is_that_of_brute_force(kind):
     z = {name: standard(one) for name, one in zip(("own", *NAMES[:3]), [part.base, *part.features.T[:3]], strict=True)}
     subsets = [some for size in (1, 2, 3) for some in itertools.combinations(z, size)]
     best = max(subsets, key=lambda some: own(sum(z[name] for name in some), part.human)[0])
-    fitted = Combined(NAMES).fit(kind, [part])
+    fitted = MetricAverage(NAMES).fit(kind, [part])
     used = tuple(["own"] * (fitted.own > 0) + [name for name, w in zip(NAMES, fitted.weights, strict=True) if w])
     assert used == best and {"chrf", "bertscore"} <= set(used)
     average = sum(z[name] for name in best) / len(best)
@@ -88,30 +87,30 @@ def test_the_best_average_is_that_of_brute_force(kind):
 
 def test_several_pairs_choose_one_average_by_their_mean_gain():
     parts = [metrics(n, seed) for n, seed in ((50, 1), (300, 2))]
-    fitted = Combined(NAMES).fit("pearson", parts)
+    fitted = MetricAverage(NAMES).fit("pearson", parts)
     gain = mean_gain("pearson", parts, fitted)
     assert gain > 0.2
-    single = [Combined(NAMES).fit("pearson", [one]) for one in parts]
+    single = [MetricAverage(NAMES).fit("pearson", [one]) for one in parts]
     assert all(mean_gain("pearson", parts, one) <= gain + 0.01 for one in single)
 
 
 def test_the_own_metric_alone_may_be_best():
     part = metrics()
     perfect = Part(part.human + 0.0, part.features, part.human, part.clusters)
-    fitted = Combined(NAMES).fit("pearson", [perfect])
+    fitted = MetricAverage(NAMES).fit("pearson", [perfect])
     assert fitted.abstains
     assert fitted.scores(perfect.base, np.full((200, 4), np.nan)).tobytes() == perfect.base.tobytes()
-    assert Combined(()).fit("pearson", [part]).abstains
-    assert Combined(NAMES).fit("pearson", []).abstains
+    assert MetricAverage(()).fit("pearson", [part]).abstains
+    assert MetricAverage(NAMES).fit("pearson", []).abstains
 
 
 def test_an_average_is_restored_for_the_same_metrics_only():
-    fitted = Combined(NAMES).fit("pearson", [metrics()])
-    assert Combined(NAMES).restored(fitted.constants()) == fitted
+    fitted = MetricAverage(NAMES).fit("pearson", [metrics()])
+    assert MetricAverage(NAMES).restored(fitted.constants()) == fitted
     with pytest.raises(ConfigError, match=r"constants.features: expected \['chrf', 'ter'"):
-        Combined(("chrf", "ter", "random", "constant")).restored(fitted.constants())
+        MetricAverage(("chrf", "ter", "random", "constant")).restored(fitted.constants())
 
 
 def test_a_metric_is_named_once():
     with pytest.raises(ConfigError, match="named twice: chrf, chrf"):
-        Combined(("chrf", "chrf"))
+        MetricAverage(("chrf", "chrf"))

@@ -150,7 +150,6 @@ def test_reassigned_attributions_lose_what_a_planted_signal_gains(boost):
     [
         pytest.param({}, id="nothing"),
         pytest.param({"w": 0.5, "own": 1.0}, id="keys of others"),
-        pytest.param([1.0], id="no keys"),
     ],
 )
 def test_constants_of_something_else_are_refused(boost, wrong):

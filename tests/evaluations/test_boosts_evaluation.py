@@ -10,10 +10,9 @@ from some_recipe import recipe
 from some_settings import simulated
 
 from bmx_grid.boosts.feature_mix import FeatureMix
-from bmx_grid.boosts.fixed import Fixed
 from bmx_grid.boosts.learned import Learned
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
-from bmx_grid.boosts.recipe import ChosenOn, Identity, write_recipe
+from bmx_grid.boosts.recipe import ChosenOn, Fixed, Identity, write_recipe
 from bmx_grid.configure import build
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import Evaluation
@@ -431,7 +430,7 @@ def test_each_boost_is_chosen_on_everything_with_its_verdict_elsewhere():
     ]
     own = one_row([first], "verdicts", language_pair=ALL, point="elsewhere")
     assert (found.verdict, found.gain.value, found.beyond.low) == (own["verdict"], own["gain"], own["beyond_low"])
-    assert "4 language pairs" in found.how and "other language pairs" in found.how
+    assert "4 language pairs" in found.gain.how and "other language pairs" in found.gain.how
 
 
 def test_the_order_of_settings_and_of_boosts_changes_nothing(shared):

@@ -111,7 +111,7 @@ def test_a_recipe_says_what_it_was_chosen_on_and_for(sweep):
         ("sample", "fr-en", 20, "score"),
     ]
     assert (recipe.gain.value, recipe.gain.low, recipe.gain.how) == (0.25, 0.24, "nowhere: this is a test")
-    assert recipe.beyond.value is None and not recipe.beyond.established
+    assert recipe.beyond.value is None
     assert recipe.metric == Identity.of("metric", "chrf", Chrf(), Chrf().signature)
     assert recipe.metric.settings == {} and recipe.seed is None
     assert len(recipe.date) == 10
