@@ -19,6 +19,7 @@ from bmx_grid.words.perturbation import Item, Role
 NAME = re.compile(r"\w[\w+.,() -]*")  # of data sets and language pairs, which name files
 # File systems limit names to 255 bytes, and a figure is named after a data set, a pair, a metric and an explainer.
 NAME_BYTES = 50
+NO_PAIR = "none"  # the language pair of segments that name none
 
 
 @dataclass(frozen=True)

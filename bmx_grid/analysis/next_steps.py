@@ -12,6 +12,7 @@ from bmx_grid.analysis.names import written
 from bmx_grid.analysis.verdict_rows import ShownVerdict, grouped, place_of
 from bmx_grid.evaluations.boost_evidence import COMBINED
 from bmx_grid.evaluations.verdicts import HURTS, NO_GAIN, TOO_LITTLE
+from bmx_grid.segments import NO_PAIR
 from bmx_grid.wording import counted, named, number
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def _more_data(rows: Sequence[ShownVerdict]) -> str:
         more = counted(math.ceil(row.pairs * (wider - 1)), "more language pair")
         return f"add about {more} of this size to see a gain of {PRECISE:g}"
     more = counted(math.ceil(row.n * (wider - 1) / 100) * 100, "more segment")
-    return f"rate about {more} of {row.dataset} {row.language_pair} to see a gain of {PRECISE:g}"
+    pair = "" if row.language_pair == NO_PAIR else f" {row.language_pair}"
+    return f"rate about {more} of {row.dataset}{pair} to see a gain of {PRECISE:g}"
 
 
 def _average(metric: str, boosts: pd.DataFrame | None) -> str:

@@ -12,6 +12,7 @@ from bmx_grid.analysis.names import written
 from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.evaluations.intervals import CONFIDENCE
 from bmx_grid.evaluations.verdicts import ESTIMATES, HELPS, NO_GAIN
+from bmx_grid.segments import NO_PAIR
 
 PAPERS_BOOST = "power_mean_grid"
 
@@ -80,7 +81,7 @@ def what_of(row: ShownVerdict, among: Sequence[ShownVerdict]) -> str:
 def place_of(row: ShownVerdict, among: Sequence[ShownVerdict]) -> str:
     """The language pair, with its data set where there are several."""
     several = len({one.dataset for one in among}) > 1 or row.language_pair == ALL
-    pair = "" if row.language_pair == ALL else row.language_pair
+    pair = "" if row.language_pair in (ALL, NO_PAIR) else row.language_pair
     return " ".join(part for part in (written(row.dataset) if several else "", pair) if part)
 
 

@@ -139,13 +139,13 @@ def _part(same: Sequence[ShownVerdict], among: Sequence[ShownVerdict]) -> str:
     first = same[0]
     segments = counted(sum(row.n for row in same), "segment")
     if math.isnan(first.gain.gain):
-        return f"{first.label}, {named([place_of(row, among) for row in same])}"
+        return ", ".join(filter(None, (first.label, named([place_of(row, among) for row in same]))))
     pairs = counted(max(first.pairs, len(same)), "language pair")
     remarks = [*([place_of(first, same)] if len(same) > 1 else []), *([first.doubt] if first.doubt else [])]
     remark = f" ({', '.join(remarks)})" if remarks else ""
     gain = f"{'at most ' if len(same) > 1 else ''}{first.gain.in_words('+.3f')}{remark}"
     where = pairs if first.pairs > 1 or len(same) > 1 else place_of(first, among)
-    return f"{first.label}, {gain}, {where}, {segments}"
+    return ", ".join(filter(None, (first.label, gain, where, segments)))
 
 
 def _not_judged(rows: Sequence[ShownVerdict], declared: Sequence[ShownVerdict]) -> list[str]:

@@ -19,13 +19,13 @@ from bmx_grid.api.frames import NAME, frame_reader, segment_sets, swept_frame
 from bmx_grid.api.inputs import Columns, Floats, FrameTable, check_columns, drawn, keyed, listed, numbers, roles_of
 from bmx_grid.api.notebook import paragraphs, table_html, table_of
 from bmx_grid.api.sweeps import Run
-from bmx_grid.datasets.columns import PAIR
 from bmx_grid.datasets.tables import Table as File
 from bmx_grid.errors import ConfigError, DataError, unknown
 from bmx_grid.evaluations.verdicts import LEGEND
 from bmx_grid.identity import digest, identity, runtime
 from bmx_grid.measures.correlation import FEWEST, KINDS, Kind, correlate
 from bmx_grid.metrics.base import GivenScores, Metric
+from bmx_grid.segments import NO_PAIR
 from bmx_grid.wording import with_interval
 from bmx_grid.words.perturbation import Item, Role
 
@@ -444,7 +444,7 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     rows = table.drop(columns=["dataset", "explainer", "point"], errors="ignore").to_dict("records")
     return [
         {
-            str(key): None if value == PAIR or (isinstance(value, float) and math.isnan(value)) else value
+            str(key): None if value == NO_PAIR or (isinstance(value, float) and math.isnan(value)) else value
             for key, value in row.items()
         }
         for row in rows

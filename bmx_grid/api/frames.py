@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid.api.inputs import Columns, FrameTable, keyed, numbers, path, roles_of
 from bmx_grid.api.sweeps import Run, swept
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.columns import PAIR
 from bmx_grid.datasets.tables import Table
 from bmx_grid.datasets.tabular import Rows
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import digest, identity, runtime
 from bmx_grid.judgements import Judgements
 from bmx_grid.measures.correlation import FEWEST
-from bmx_grid.segments import SegmentSet
+from bmx_grid.segments import NO_PAIR, SegmentSet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +65,7 @@ def segment_sets(
         )
     for name in roles["score"]:
         numbers(table, name, FEWEST)
-    pairs = () if "language_pair" in roles else (language_pair or PAIR,)
+    pairs = () if "language_pair" in roles else (language_pair or NO_PAIR,)
     read = Rows(table, roles, pairs, str(table.path))
     return [
         (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.tested import ALPHA
-from bmx_grid.datasets.columns import PAIR
+from bmx_grid.segments import NO_PAIR
 from bmx_grid.wording import visible
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def table_of(
 
     columns: column -> heading and form. in_groups: whether there is a line between language pairs.
     """
-    if len(frame) and "language_pair" in names and set(frame["language_pair"]) == {PAIR}:
+    if len(frame) and "language_pair" in names and set(frame["language_pair"]) == {NO_PAIR}:
         names = [name for name in names if name != "language_pair"]
     header = (*(HEADINGS.get(name, name) for name in names), *(heading for heading, _ in columns.values()))
     parts = [part for _, part in frame.groupby("language_pair", sort=False)] if in_groups else [frame]

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bmx_grid.api.functions import function_metric, parts_of
 from bmx_grid.api.inputs import drawn, keyed, override_value, path, place
-from bmx_grid.datasets.columns import PAIR
 from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.identity import Component
 from bmx_grid.terminal import plain_warnings
@@ -326,8 +325,7 @@ class Run:
             if frame["fixed_gain"].notna().any():
                 columns |= {"fixed_gain": ("gain", "+.4f"), **ends}
             columns |= {"gain": ("gain of the best point (in-sample)", "+.4f")}
-            lines = [*(line.replace(f", {PAIR}", "").replace(f" {PAIR}", "") for line in answer(self.analysis)), *lines]
-            return lines, table_of(frame, "Settings", varied(frame, FACTORS), columns)
+            return [*answer(self.analysis), *lines], table_of(frame, "Settings", varied(frame, FACTORS), columns)
         if "correlations" in self.names:
             frame = self.correlations
             names = varied(frame, (*FACTORS[:3], "level", "grouping", "statistic"))

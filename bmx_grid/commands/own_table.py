@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bmx_grid.datasets.archives import GZIP, gunzip
-from bmx_grid.datasets.columns import PAIR, REQUIRED, ROLES, listed, override, quoted, setting, usual_columns
+from bmx_grid.datasets.columns import REQUIRED, ROLES, listed, override, quoted, setting, usual_columns
 from bmx_grid.datasets.lines import read_bytes
 from bmx_grid.datasets.tables import FORMATS, open_table
 from bmx_grid.datasets.tabular import Tabular
@@ -45,7 +45,7 @@ class OwnTable:
                 found.append(f"  {factor_in_words(role):<14} {visible(', '.join(self.roles[role]))}")
         if "language_pair" not in self.roles:
             pairs = ", ".join(self.reader.language_pairs)
-            found.append(f"  {'language pair':<14} {pairs} (no column names it; write yours in its place)")
+            found.append(f"  {'language pair':<14} {pairs or 'none (name it with language_pair=de-en)'}")
         if self.repeated is not None:
             found.append(f"  {'id':<14} the number of the row: {visible(self.repeated)} repeats within a pair")
         found.append(f"  {'unused':<14} {visible(listed(self.unused)) if self.unused else 'no column'}")
@@ -58,7 +58,7 @@ class OwnTable:
             words.append(override(f"{KEY}.separator", self.reader.separator))
         single = {role: names[0] for role, names in self.roles.items() if len(names) == 1 and names != (role,)}
         words += [setting(KEY, role, name) for role, name in single.items()]
-        if "language_pair" not in self.roles:
+        if "language_pair" not in self.roles and self.reader.language_pairs:
             words.append(shlex.quote(f"{KEY}.language_pairs=[{','.join(self.reader.language_pairs)}]"))
         several = {role: ",".join(map(quoted, names)) for role, names in self.roles.items() if len(names) > 1}
         words += [shlex.quote(f"{KEY}.columns.{role}=[{names}]") for role, names in several.items()]
@@ -107,10 +107,9 @@ def own_table(reader: Tabular) -> OwnTable:
         known = list(zip(*(values[name] for name in parts.values()), strict=True))
         if len(set(known)) < len(known):
             repeated = found.pop("id")[0]
-    pairs = reader.language_pairs or (() if "language_pair" in found else (PAIR,))
     columns = {role: own if len(own) > 1 else own[0] for role, own in found.items()}
     unused = [name for name in dict.fromkeys(names) if not any(name in own for own in found.values())]
-    of_all = replace(reader, columns=columns, language_pairs=pairs)
+    of_all = replace(reader, columns=columns)
     return OwnTable(of_all, {role: found[role] for role in ROLES if role in found}, unused, rows, repeated)
 
 

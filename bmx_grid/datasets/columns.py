@@ -45,7 +45,6 @@ ROLES = tuple(USUAL)
 REQUIRED = ("hypothesis", "score")
 SEVERAL = ("score", "reference")  # roles that may have several columns: the first is what metrics use
 SHOWN = 30  # columns listed in a message
-PAIR = "source-target"  # a language pair that nothing names
 PLAIN = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
 PLAIN_PATH = re.compile(
     r"(?:[A-Za-z_.]|/(?=\w))[\w./-]*[A-Za-z]", re.ASCII
@@ -57,14 +56,12 @@ def assign(
     given: Mapping[str, str | Sequence[str] | None],
     where: str,
     reader: str,
-    pair_known: bool = True,
 ) -> dict[str, tuple[str, ...]]:
     """role -> its columns, of the roles that have one: the given ones, or else the column of the role's own name.
 
     names: the file's columns; given: role -> column, several for the roles of SEVERAL, None where the configuration
-    leaves it open; where: the file; reader: the key of the data set (`dataset.tabular`); pair_known: whether the
-    language pair is known without a column. Raises one DataError for everything that is missing, with the columns there
-    are and the settings to add.
+    leaves it open; where: the file; reader: the key of the data set (`dataset.tabular`). Raises one DataError for
+    everything that is missing, with the columns there are and the settings to add.
     """
     found: dict[str, tuple[str, ...]] = {}
     problems = []
@@ -86,9 +83,6 @@ def assign(
     if missing:
         problems.append("no column for the " + ", the ".join(missing).replace("source", "source (or reference)"))
     if problems:
-        unsaid = not pair_known and "language_pair" not in found
-        if unsaid:
-            problems.append(f"no column and no {reader}.language_pairs=[de-en] for the language pair")
         left = [*missing, *(role for role in ROLES if role not in found and given.get(role) is not None)]
         raise DataError(
             f"{where}: {', '.join(problems)}. The file has the columns {listed(names)}. "

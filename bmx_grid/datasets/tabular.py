@@ -18,7 +18,7 @@ from bmx_grid.datasets.tables import MAX_BYTES, Table, open_table
 from bmx_grid.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.identity import IDENTITY, identity, runtime
 from bmx_grid.judgements import Judgements
-from bmx_grid.segments import Segment, SegmentSet, check_name
+from bmx_grid.segments import NO_PAIR, Segment, SegmentSet, check_name
 
 UNRATED = "leave it empty for an unrated segment"
 OPTIONAL = ("system", "document")  # roles whose texts may be empty
@@ -35,7 +35,7 @@ class Tabular(DatasetReader):
         have lists of columns: of human scores, the first being the primary one, and of references, which may be empty
         from the second on.
     language_pairs: which pairs of the language_pair column to use, none meaning all; without such a
-        column, the one pair that the whole file is of.
+        column, the one pair that the whole file is of, NO_PAIR ("none") where nothing names it.
     separator: of a CSV file; null is the comma.
     max_bytes: how large the file, and what it unpacks to, may be.
 
@@ -69,7 +69,7 @@ class Tabular(DatasetReader):
     def pairs(self, data_dir: Path) -> tuple[str, ...]:
         """The pairs given, or else those of the file in order of appearance.
 
-        Raises ConfigError when the file does not say its pair and none, or several, are given.
+        Raises ConfigError when several are given and no column tells them apart.
         """
         by_pair = self._rows().by_pair
         return self.language_pairs or tuple(by_pair)
@@ -129,7 +129,7 @@ class Rows:
 
     def __init__(self, table: Table, given: Columns, pairs: Sequence[str], key: str) -> None:
         self.table, self._key = table, key
-        self._roles = assign(table.names, given, str(table.path), key, pair_known=len(pairs) == 1)
+        self._roles = assign(table.names, given, str(table.path), key)
         columns = table.take(dict.fromkeys(name for names in self._roles.values() for name in names))
         names = {role: named[0] for role, named in self._roles.items() if role != "score"}
         self._texts = {role: _texts(columns[name], name, table, role in OPTIONAL) for role, name in names.items()}
@@ -146,13 +146,14 @@ class Rows:
 
     def _grouped(self, pairs: Sequence[str]) -> dict[str, list[int]]:
         if "language_pair" not in self._texts:
-            if len(pairs) != 1:
+            proposed = self._proposed("language_pair")
+            if len(pairs) > 1 or (proposed and not pairs):
                 raise ConfigError(
                     f"{self.table.path} has no language_pair column: say which pair the file is of "
                     f"({self._key}.language_pairs=[de-en]), or which column names it "
-                    f"({self._key}.columns.language_pair=NAME)." + self._proposed("language_pair")
+                    f"({self._key}.columns.language_pair=NAME).{proposed}"
                 )
-            return {pairs[0]: list(range(len(self.table)))}
+            return {(*pairs, NO_PAIR)[0]: list(range(len(self.table)))}
         by_pair: dict[str, list[int]] = {}
         for row, pair in enumerate(self._texts.pop("language_pair")):
             if pair not in by_pair:

@@ -273,7 +273,6 @@ def test_a_line_feed_inside_a_quoted_field(read):
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        pytest.param({}, "no language_pair column", id="pair-not-told"),
         pytest.param({"language_pairs": ["de-en", "cs-en"]}, "no language_pair column", id="two-pairs-told"),
         pytest.param({"path": None}, r"dataset\.tabular\.path is not set", id="no-path"),
         pytest.param({"path": "my.xlsx"}, "must end in", id="another-format"),
@@ -556,13 +555,26 @@ def test_each_listed_column_must_be_there(read):
     assert all(word in str(error.value) for word in words), error.value
 
 
-def test_a_missing_language_pair_is_named_with_the_missing_columns(read):
+def test_a_column_that_may_be_the_language_pair_is_named_with_the_missing_columns(read):
     with pytest.raises(DataError) as error:
         read("lp\tsource\tmt\tscore\nde-en\ta\tb\t1\n")
-    words = [
-        "no column for the hypothesis",
-        "no column and no dataset.tabular.language_pairs=[de-en] for the language pair",
-        "dataset.tabular.columns.hypothesis=mt",
-        "dataset.tabular.columns.language_pair=lp",
-    ]
+    words = ["no column for the hypothesis", "columns.hypothesis=mt", "columns.language_pair=lp"]
     assert all(word in str(error.value) for word in words), error.value
+
+
+@pytest.mark.parametrize(
+    ("header", "pairs", "expected"),
+    [
+        pytest.param("source", [], ("none",), id="nothing names it"),
+        pytest.param("source", ["de-en"], ("de-en",), id="told"),
+        pytest.param("lp\tsource", [], "perhaps: .*columns.language_pair=lp", id="a column may name it"),
+    ],
+)
+def test_a_file_without_a_language_pair(write, reader, tmp_path, header, pairs, expected):
+    path = write("my.tsv", f"{header}\thypothesis\tscore\n" + "\t".join("ab"[: header.count("\t") + 1]) + "\tb\t1\n")
+    table = reader("tabular", path=str(path), language_pairs=pairs)
+    if isinstance(expected, str):
+        with pytest.raises(ConfigError, match=f"(?i){expected}"):
+            table.pairs(tmp_path)
+    else:
+        assert table.pairs(tmp_path) == expected and len(table.read(tmp_path, *expected)) == 1
