@@ -124,7 +124,7 @@ def load(
         if explainer is None:
             raise ConfigError(f"the recipe {found.name} needs its explainer, {found.explainer.name}: leave out None.")
     if callable(metric) and not isinstance(metric, type):
-        metric, _ = function_metric(getattr(metric, "__name__", "function"), metric)
+        metric = function_metric(getattr(metric, "__name__", "function"), metric)
     if isinstance(explainer, EllipsisType):
         explainer = "lime" if found is None else None
     return make_scorer(metric, explainer, p, w, keyed("settings", settings), found)

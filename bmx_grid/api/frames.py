@@ -116,9 +116,7 @@ def grid(
     metric: a name of an option, a function, an object (`bmx_grid.load("chrf")`), a list of these, or a dictionary of
         them by name. The parameters of a function say what it reads: `f(hypotheses, references)`, `f(hypotheses,
         sources)` or all three are called with lists of texts, and return as many scores, higher is better. It runs in
-        this process, unless executor="loky" asks for several. Its scores are kept in the cache under a digest of its
-        source code, of the functions of its module that it calls, and of the plain values that it reads; of a function
-        that reads anything else (a model) they are not kept, and a warning says so.
+        this process, and a sweep with a function keeps nothing in the cache: nobody knows when its scores change.
     explainer: likewise a name or an object. settings, keys: as `run` takes them.
     output_dir: where the sweep is written, with its page and figures; without one, a temporary folder that lives as
         long as the result and has the tables only.

@@ -193,17 +193,8 @@ def override_value(value: Any) -> str:
         return quoted(str(value), "'")
     if isinstance(value, Sequence | set | frozenset):
         return "[" + ",".join(map(override_value, value)) + "]"
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{key}:{override_value(held)}" for key, held in value.items()) + "}"
     raise ConfigError(
-        f"{value!r:.60} is not a value of a configuration; give text, numbers, true, false, None or lists."
+        f"{value!r:.60} is not a value of a configuration; give text, numbers, true, false, None, lists or dictionaries."
     )
-
-
-def place(config: dict[str, Any], key: str, value: Mapping[str, Any]) -> None:
-    """Put a mapping, whose keys may be of any letters, where a configuration has one. Raises ConfigError."""
-    *parents, last = key.split(".")
-    node: Any = config
-    for parent in parents:
-        node = node.get(parent) if isinstance(node, dict) else None
-    if not isinstance(node, dict) or last not in node:
-        raise ConfigError(f"{key}: " + unknown("key", last, node if isinstance(node, dict) else ()))
-    node[last] = dict(value)

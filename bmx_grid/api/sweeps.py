@@ -6,17 +6,15 @@ import functools
 import io
 import math
 import tempfile
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bmx_grid.api.functions import function_metric, parts_of
-from bmx_grid.api.inputs import drawn, keyed, override_value, path, place
+from bmx_grid.api.functions import Function, parts_of
+from bmx_grid.api.inputs import drawn, keyed, override_value, path
 from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError, unknown
-from bmx_grid.identity import Component
 from bmx_grid.terminal import plain_warnings
 from bmx_grid.wording import counted, factor_in_words, setting_label
 
@@ -82,62 +80,31 @@ def swept(
     from bmx_grid.commands.compose import composed
     from bmx_grid.commands.sweep import run_sweep
 
-    given = dict(keys)
-    objects = {group: _objects(group, given) for group in PARTS if group in given}
-    cached = _with_functions(objects.get("metric", {}), given)
-    folder = tempfile.TemporaryDirectory(prefix="bmx_grid-") if temporary or not cached else None
+    values, objects = dict(keys), {}
+    for group in PARTS:
+        if group in values:
+            parts = {} if values[group] is None and group == "explainer" else parts_of(group, values[group])
+            values[group] = [name for name, part in parts.items() if part is None]
+            objects[group] = {name: part for name, part in parts.items() if part is not None}
+    by_function = any(isinstance(part, Function) for part in objects.get("metric", {}).values())
+    folder = tempfile.TemporaryDirectory(prefix="bmx_grid-") if temporary or by_function else None
     if folder is not None and temporary:
-        given = {"analysis": False, **given, "output_dir": f"{folder.name}/out"}
-    if folder is not None and not cached:
-        given["cache_dir"] = f"{folder.name}/cache"
-    mappings = {key: value for key, value in given.items() if isinstance(value, Mapping)}
-    plain = [f"{key}={override_value(value)}" for key, value in given.items() if key not in mappings]
-    config = composed([*([] if sweep is None else [f"+sweep={override_value(sweep)}"]), *plain, *overrides], config_dir)
-    for key, value in mappings.items():
-        place(config, key, value)
-    for group, own in objects.items():
-        config[group] = {**(config.get(group) or {}), **own}
+        values = {"analysis": False, **values, "output_dir": f"{folder.name}/out"}
+    if folder is not None and by_function:
+        values = {"executor": "sequential", **values, "cache_dir": f"{folder.name}/cache"}
+    lines = [f"{key}={override_value(value)}" for key, value in values.items()]
+    config = composed([*([] if sweep is None else [f"+sweep={override_value(sweep)}"]), *lines, *overrides], config_dir)
+    for group, named in objects.items():
+        config[group] = {**(config.get(group) or {}), **named}
     if config["dry_run"]:
         raise ConfigError("dry_run: a plan has no tables; see it with python -m bmx_grid … dry_run=true.")
     with redirect_stdout(io.StringIO()) if quiet else nullcontext(), plain_warnings():
         ended = run_sweep(config)
     if not ended.n_done:
-        reasons = "; ".join(f"{one.label}: {one.reason}" for one in ended.failed[:3])
+        reasons = "; ".join(f"{refused.label}: {refused.reason}" for refused in ended.failed[:3])
         more = len(ended.failed) - 3
         raise DataError(f"no setting could be run: {reasons}{f'; and {more} more' if more > 0 else ''}")
     return Run(Path(config["output_dir"]), ended.n_failed, folder, config)
-
-
-def _objects(group: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The objects of a group by name; names of options stay among what is given."""
-    value = given.pop(group)
-    parts = {} if value is None and group == "explainer" else parts_of(group, value)
-    given[group] = [name for name, part in parts.items() if part is None]
-    return {name: part for name, part in parts.items() if part is not None}
-
-
-def _with_functions(metrics: dict[str, Any], given: dict[str, Any]) -> bool:
-    """Put metrics in place of functions, which run in this process unless another executor is given.
-
-    Returns whether the scores of all of them may be kept in the cache.
-    """
-    from joblib.externals.loky.backend.reduction import dumps
-
-    cached, functions = True, [name for name, part in metrics.items() if not isinstance(part, Component)]
-    for name in functions:
-        metrics[name], unknown_content = function_metric(name, metrics[name])
-        if unknown_content:
-            cached = False
-            warnings.warn(f"the scores of {name} are not kept in the cache: {unknown_content}.", stacklevel=4)
-    if functions:
-        given.setdefault("executor", "sequential")
-    for name, part in metrics.items() if given.get("executor") != "sequential" else ():
-        try:
-            dumps(part)
-        except Exception as error:  # of any kind: pickling runs the code of whatever the object holds
-            warnings.warn(f"{name} runs in this process: it cannot be sent to another one ({error}).", stacklevel=4)
-            given["executor"] = "sequential"
-    return cached
 
 
 @dataclass(frozen=True, eq=False)
