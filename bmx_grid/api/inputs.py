@@ -196,5 +196,5 @@ def override_value(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{key}:{override_value(held)}" for key, held in value.items()) + "}"
     raise ConfigError(
-        f"{value!r:.60} is not a value of a configuration; give text, numbers, true, false, None, lists or dictionaries."
+        f"{value!r:.60} is no value of a configuration; give text, numbers, true, false, None, lists or dictionaries."
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import io
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.base import Cell, Table
@@ -57,20 +56,12 @@ def table_of(
 
 
 def table_html(table: Table) -> str:
-    """A table as HTML, of at most MOST_ROWS rows. The styles are inline, since a notebook has no other."""
-    head = "".join(map(partial(_cell, "th", table), range(len(table.header)), table.header))
-    rows = list(table.rows)
-    body = "".join(
-        f"<tr>{''.join(_cell('td', table, number, cell.shown) for number, cell in enumerate(row))}</tr>"
-        for row in rows[:MOST_ROWS]
-    )
-    more = f"<p>… and {len(rows) - MOST_ROWS:,} more rows</p>" if len(rows) > MOST_ROWS else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+    """A table as HTML, of at most MOST_ROWS rows."""
+    import pandas as pd
 
-
-def _cell(tag: str, table: Table, number: int, text: str) -> str:
-    align = "left" if number < table.names else "right"
-    return f"<{tag} style='text-align:{align}'>{html.escape(visible(text))}</{tag}>"
+    rows = [[visible(cell.shown) for cell in row] for row in table.rows]
+    shown: str = pd.DataFrame(rows, columns=list(map(visible, table.header))).to_html(index=False, max_rows=MOST_ROWS)
+    return shown
 
 
 def paragraphs(*lines: str) -> str:
@@ -79,20 +70,19 @@ def paragraphs(*lines: str) -> str:
 
 
 def in_notebook(figure: Figure) -> Figure:
-    """The figure, with a picture of itself for notebooks.
+    """The figure, with a picture of itself for notebooks, a PNG in the look of all figures.
 
     A figure that pyplot did not make is shown as a line of text there, unless `%matplotlib inline` came first.
     """
+
+    def picture() -> bytes:
+        from bmx_grid.report.figures.canvas import style
+
+        held = io.BytesIO()
+        with style():
+            figure.savefig(held, format="png", dpi=PICTURE_DPI)
+        return held.getvalue()
+
     shown: Any = figure
-    shown._repr_png_ = partial(picture, figure)
+    shown._repr_png_ = picture
     return figure
-
-
-def picture(figure: Figure) -> bytes:
-    """A PNG of a figure in the look of all figures."""
-    from bmx_grid.report.figures.canvas import style
-
-    held = io.BytesIO()
-    with style():
-        figure.savefig(held, format="png", dpi=PICTURE_DPI)
-    return held.getvalue()

@@ -179,11 +179,6 @@ class Run:
         return self.table("correlations")
 
     @property
-    def systems(self) -> pd.DataFrame:
-        """Scores of whole systems."""
-        return self.table("systems")
-
-    @property
     def tests(self) -> pd.DataFrame:
         """Every comparison with difference, interval, p and adjusted p."""
         return self.table("tests")
@@ -318,7 +313,7 @@ def chosen_setting(settings: Sequence[Sequence[str]], names: Names, method: str)
     rows = [
         row
         for row, setting in enumerate(settings)
-        if all(name is None or own == name for own, name in zip(setting, names, strict=True))
+        if all(name in (None, known) for known, name in zip(setting, names, strict=True))
     ]
     if len(rows) != 1:
         some = "; ".join(setting_label(*settings[row]) for row in (rows or range(len(settings)))[:4])

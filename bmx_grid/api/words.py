@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import html
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +18,6 @@ from bmx_grid.wording import counted, number, setting_label, visible
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bmx_grid.analysis.examples import Side
-    from bmx_grid.segments import Segment
     from bmx_grid.sweep.settings import SweepPlan
 
 MOST_SHOWN, MOST_NAMED = 5, 10  # segments in a notebook, ids in a message
@@ -30,41 +28,26 @@ BLUE, ORANGE = "0,114,178", "213,94,0"  # raises, lowers the score; the underlin
 class Words:
     """The attributions of one setting's segments.
 
-    names: data set, language pair, metric, explainer.
+    names: data set, language pair, metric, explainer. frame: one row per word: id, system, score of the segment by the
+    metric alone, side, position (from 0), word, attribution (NaN where a segment could not be explained).
     """
 
     names: tuple[str, str, str, str]
-    _explained: Sequence[_Explained]
-
-    @functools.cached_property
-    def frame(self) -> pd.DataFrame:
-        """One row per word: id, system, score of the segment by the metric alone, side, position (from 0), word,
-        attribution (NaN where a segment could not be explained)."""
-        import pandas as pd
-
-        rows = [
-            (one.segment.id, one.segment.system, one.score, side.name, position, word, value)
-            for one in self._explained
-            for side in one.sides
-            for position, (word, value) in enumerate(zip(side.words, side.attributions.tolist(), strict=True))
-        ]
-        return pd.DataFrame(rows, columns=["id", "system", "score", "side", "position", "word", "attribution"])
+    frame: pd.DataFrame
 
     def __repr__(self) -> str:
-        return f"Words({setting_label(*self.names)}: {counted(len(self._explained), 'segment')})"
+        return f"Words({setting_label(*self.names)}: {counted(self._segments.ngroups, 'segment')})"
 
     def _repr_html_(self) -> str:
-        more = len(self._explained) - MOST_SHOWN
+        more = self._segments.ngroups - MOST_SHOWN
         head = f"{setting_label(*self.names)}. Blue, solid line: raises the score; orange, wavy line: lowers it."
         rest = paragraphs(f"… and {counted(more, 'more segment')}: words(…, ids=[ID]).") if more > 0 else ""
-        return paragraphs(head) + "".join(map(_article, self._explained[:MOST_SHOWN])) + rest
+        shown = itertools.islice(self._segments, MOST_SHOWN)
+        return paragraphs(head) + "".join(_article(names, rows) for names, rows in shown) + rest
 
-
-@dataclass(frozen=True, eq=False)
-class _Explained:
-    segment: Segment
-    score: float
-    sides: Sequence[Side]
+    @property
+    def _segments(self) -> Any:
+        return self.frame.groupby(["id", "system", "score"], sort=False, dropna=False)
 
 
 def words_of(folder: Path, config: Mapping[str, Any] | None, names: Names, ids: Sequence[str] | None) -> Words:
@@ -73,14 +56,16 @@ def words_of(folder: Path, config: Mapping[str, Any] | None, names: Names, ids: 
     config: of the sweep, where it ran in this process. Raises ConfigError where none or several settings fit or an id
     is unknown, DataMissingError where the configuration, data or attributions of the sweep are gone.
     """
+    import pandas as pd
+
     from bmx_grid.analysis.examples import sides_of
 
     plan = _plan(_config(folder) if config is None else config, names)
-    explained = [one for one in plan.settings if one.setting.explainer is not None]
+    explained = [planned for planned in plan.settings if planned.setting.explainer is not None]
     if not explained:
-        why = "; ".join(f"{one.label}: {one.reason}" for one in plan.failed[:2])
+        why = "; ".join(f"{refused.label}: {refused.reason}" for refused in plan.failed[:2])
         raise DataMissingError(f"{folder}: no setting with an explainer can be read again. {why or 'There is none.'}")
-    planned = explained[chosen_setting([one.setting.names for one in explained], names, "words")]
+    planned = explained[chosen_setting([item.setting.names for item in explained], names, "words")]
     setting = planned.setting
     if planned.missing:
         raise DataMissingError(
@@ -88,17 +73,19 @@ def words_of(folder: Path, config: Mapping[str, Any] | None, names: Names, ids: 
             "again with the same cache_dir."
         )
     stored, texts = setting.explanations(), setting.attributed()
-    segments = setting.segments.segments
-    known = {one.id for one in segments}
+    known = {segment.id for segment in setting.segments.segments}
     wanted = known if ids is None else set(listed("ids", ids))
     for name in sorted(wanted - known):
         raise ConfigError("ids: " + unknown("segment", name, sorted(known)[:MOST_NAMED]))
-    explanations = [
-        _Explained(one, float(stored.base_scores[row]), sides_of(setting, stored, texts, row))
-        for row, one in enumerate(segments)
-        if one.id in wanted
+    rows = [
+        (segment.id, segment.system, float(stored.base_scores[row]), side.name, position, word, value)
+        for row, segment in enumerate(setting.segments.segments)
+        if segment.id in wanted
+        for side in sides_of(setting, stored, texts, row)
+        for position, (word, value) in enumerate(zip(side.words, side.attributions.tolist(), strict=True))
     ]
-    return Words(setting.names, explanations)
+    columns = ["id", "system", "score", "side", "position", "word", "attribution"]
+    return Words(setting.names, pd.DataFrame(rows, columns=columns))
 
 
 def _config(folder: Path) -> Mapping[str, Any]:
@@ -140,15 +127,19 @@ def _plan(config: Mapping[str, Any], names: Names) -> SweepPlan:
     ).plan
 
 
-def _article(one: _Explained) -> str:
+def _article(names: tuple[Any, ...], rows: pd.DataFrame) -> str:
     """A segment as HTML: below each word its attribution, the stronger the colour, the larger it is in the segment."""
-    from bmx_grid.analysis.examples import strengths
-
-    parts = [f"<p><b>{html.escape(visible(one.segment.name))}</b>: metric alone {number(one.score, '.4f')}</p>"]
-    for side, strong in zip(one.sides, strengths(one.sides), strict=True):
-        words = zip(side.words, side.attributions.tolist(), strong.tolist(), strict=True)
-        shown = " ".join(_word(word, value, strength) for word, value, strength in words)
-        parts.append(f"<p dir='auto' style='line-height:2.2'><small>{html.escape(side.name)}</small><br>{shown}</p>")
+    identifier, system, score = names
+    name = identifier if isinstance(system, float) or system is None else f"{identifier}:{system}"
+    share = rows["attribution"].abs() / rows["attribution"].abs().max()
+    rows = rows.assign(share=share.fillna(0.0))
+    parts = [f"<p><b>{html.escape(visible(name))}</b>: metric alone {number(score, '.4f')}</p>"]
+    for side, words in rows.groupby("side", sort=False):
+        shown = " ".join(
+            _word(word, value, strength)
+            for word, value, strength in words[["word", "attribution", "share"]].itertuples(index=False)
+        )
+        parts.append(f"<p dir='auto' style='line-height:2.2'><small>{html.escape(str(side))}</small><br>{shown}</p>")
     return "".join(parts)
 
 

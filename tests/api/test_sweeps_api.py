@@ -143,7 +143,7 @@ def test_words_need_their_cache(sweep, tmp_path):
         ({"metric": ["chrff"]}, "Did you mean 'chrf'"),
         ({"limt": 3}, "limit"),
         ({"limit": 0}, "at least 1"),
-        ({"limit": object()}, "is not a value of a configuration"),
+        ({"limit": object()}, "is no value of a configuration"),
         ({"dry_run": True}, "a plan has no tables"),
         ({"dataset": ["wmt17"], "data_dir": "/nowhere"}, "no setting could be run"),
         ({"settings": {"metric.chrf.no.such": {"a": 1}}}, "unknown key"),
