@@ -6,7 +6,8 @@ import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from bmx_grid.commands.own_table import is_table, own_table
 from bmx_grid.commands.user_yaml import parse_yaml
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.columns import override
+from bmx_grid.datasets.columns import named_roles, override
 from bmx_grid.datasets.download.command import check, download
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 from bmx_grid.datasets.tables import FORMATS
@@ -42,56 +43,58 @@ examples:
   bmx-grid data download wmt17 data_dir=data
   bmx-grid data show my.tsv"""
 
+AFTER_COLUMNS = ("data_dir=", "limit=")  # settings that are no role, and may follow `--columns ROLE=COLUMN`
 
-class Settings:
-    """The NAME and KEY=VALUE arguments, taken apart. Raises ConfigError naming an argument that cannot be used.
 
-    columns: ROLE=NAME, the columns of a table.
-    """
+@dataclass(frozen=True)
+class Request:
+    """The data sets of a command; limit: how many segments of each language pair are shown."""
 
-    def __init__(self, arguments: Sequence[str], columns: Sequence[str] = ()) -> None:
-        self.names = [argument for argument in arguments if "=" not in argument]
-        keys = dict(argument.split("=", 1) for argument in arguments if "=" in argument)
-        self.data_dir = Path(keys.pop("data_dir", os.environ.get("BMX_DATA_DIR", "data"))).expanduser()
-        self.language_pairs = tuple(pair for pair in keys.pop("language_pair", "").split(",") if pair)
-        limit = keys.pop("limit", "3")
-        if not limit.isdecimal():
-            raise ConfigError(f"limit={limit}: give a whole number, 0 or more.")
-        self.limit = int(limit)
-        self.keys: dict[str, Any] = {key: parse_yaml(value, f"{key}={value}") for key, value in keys.items()}
-        for column in columns:
-            role, equals, name = column.partition("=")
-            if not (role and equals and name):
-                raise ConfigError(f"--columns {column}: write ROLE=NAME, as --columns score=da.")
-            self.keys[f"columns.{role}"] = name
+    readers: Sequence[DatasetReader]
+    data_dir: Path
+    limit: int
 
-    def readers(self) -> list[DatasetReader]:
-        """The named data sets, `all` for every one. Raises ConfigError for an unknown name or key."""
-        if not self.names:
-            raise ConfigError(f"name a data set: {', '.join(options('dataset'))}; or all.")
-        return [self._reader(name) for name in (options("dataset") if self.names == ["all"] else self.names)]
 
-    def _reader(self, name: str) -> DatasetReader:
-        own = {}
-        if is_table(name):
-            if "path" in self.keys:
-                raise ConfigError(f"{name} and path={self.keys['path'] or ''}: both name a table; leave out path=.")
-            own, name = {"path": name}, "tabular"
-        elif name not in options("dataset") and Path(name).expanduser().is_dir():
-            root = test_set(Path(name).expanduser())
-            own, name = {"folder": str(root.parent), "test_set": root.name}, "mt_metrics_eval"
-        if name not in options("dataset") and os.sep in name:
+def _request(parsed: argparse.Namespace) -> Request:
+    """The arguments, taken apart. Raises ConfigError naming an argument that cannot be used."""
+    roles = [argument for argument in parsed.columns if not argument.startswith(AFTER_COLUMNS)]
+    arguments = [*parsed.settings, *(argument for argument in parsed.columns if argument not in roles)]
+    names = [argument for argument in arguments if "=" not in argument]
+    keys = dict(argument.split("=", 1) for argument in arguments if "=" in argument)
+    data_dir = Path(keys.pop("data_dir", os.environ.get("BMX_DATA_DIR", "data"))).expanduser()
+    language_pairs = [pair for pair in keys.pop("language_pair", "").split(",") if pair]
+    limit = keys.pop("limit", "3")
+    if not limit.isdecimal():
+        raise ConfigError(f"limit={limit}: give a whole number, 0 or more.")
+    if not names and parsed.command != "list":
+        raise ConfigError(f"name a data set: {', '.join(options('dataset'))}; or all.")
+    values: dict[str, Any] = {key: parse_yaml(value, f"{key}={value}") for key, value in keys.items()}
+    values |= {f"columns.{role}": name for role, name in named_roles(roles).items()}
+    values |= {"language_pairs": language_pairs} if language_pairs else {}
+    known = options("dataset") if names in ([], ["all"]) else names
+    return Request([_reader(name, values) for name in known], data_dir, int(limit))
+
+
+def _reader(name: str, keys: Mapping[str, Any]) -> DatasetReader:
+    """A data set by its name, the path of a table, or a folder of mt-metrics-eval. Raises ConfigError."""
+    place = {}
+    if is_table(name):
+        if "path" in keys:
+            raise ConfigError(f"{name} and path={keys['path'] or ''}: both name a table; leave out path=.")
+        place, name = {"path": name}, "tabular"
+    elif name not in options("dataset") and Path(name).expanduser().is_dir():
+        folder = test_set(Path(name).expanduser())
+        place, name = {"folder": str(folder.parent), "test_set": folder.name}, "mt_metrics_eval"
+    if name not in options("dataset"):
+        if os.sep in name:
             raise ConfigError(
                 f"{name[:200]} is no table; name a file that ends in {', '.join(FORMATS)}, or a data set."
             )
-        if name not in options("dataset"):
-            raise ConfigError(unknown("data set", name, [*options("dataset"), "all"]))
-        node = load_option("dataset", name)
-        for key, value in {**self.keys, **own}.items():
-            _set(node, key.removeprefix(f"dataset.{name}."), value)
-        if self.language_pairs:
-            node["language_pairs"] = list(self.language_pairs)
-        return build(node, DatasetReader, f"dataset.{name}")
+        raise ConfigError(unknown("data set", name, [*options("dataset"), "all"]))
+    node = load_option("dataset", name)
+    for key, value in {**keys, **place}.items():
+        _set(node, key.removeprefix(f"dataset.{name}."), value)
+    return build(node, DatasetReader, f"dataset.{name}")
 
 
 def test_set(folder: Path) -> Path:
@@ -120,13 +123,11 @@ def _set(node: dict[str, Any], key: str, value: Any) -> None:
     node[last] = value
 
 
-def _list(settings: Settings) -> int:
-    if not settings.names:
-        settings.names = ["all"]
-    print(f"data_dir: {settings.data_dir}\n")
-    for reader in settings.readers():
+def _list(request: Request) -> int:
+    print(f"data_dir: {request.data_dir}\n")
+    for reader in request.readers:
         pairs = " ".join(reader.downloadable()) or "those of your files"
-        print(f"{reader.name:16}{pairs}\n{'':16}{_state(reader, settings.data_dir)}")
+        print(f"{reader.name:16}{pairs}\n{'':16}{_state(reader, request.data_dir)}")
     return 0
 
 
@@ -142,51 +143,55 @@ def _state(reader: DatasetReader, data_dir: Path) -> str:
     return text + (f"; {count['differs']} differ from the published ones" if count["differs"] else "")
 
 
-def _verify(settings: Settings) -> int:
+def _verify(request: Request) -> int:
     wrong = 0
-    for reader in settings.readers():
-        print(f"{reader.name}: {_state(reader, settings.data_dir)}")
-        states = check(reader, settings.data_dir) if reader.sources else {}
-        for kind in ("missing", "differs"):
-            paths = [entry.path for entry, state in states.items() if state == kind]
-            wrong += len(paths)
-            print("".join(f"  {kind}: {settings.data_dir / path}\n" for path in paths), end="")
+    for reader in request.readers:
+        print(f"{reader.name}: {_state(reader, request.data_dir)}")
+        states = check(reader, request.data_dir) if reader.sources else {}
+        for entry, state in sorted(states.items(), key=lambda item: item[1] != "missing"):
+            if state != "verified":
+                wrong += 1
+                print(f"  {state}: {request.data_dir / entry.path}")
     return 1 if wrong else 0
 
 
-def _download(settings: Settings) -> int:
-    readers = settings.readers()
-    written = download(readers, settings.data_dir)
-    print(f"{counted(written, 'file')} written below {settings.data_dir}")
-    for reader in readers:
-        print(f"{reader.name}: {_state(reader, settings.data_dir)}")
+def _download(request: Request) -> int:
+    try:
+        written = download(request.readers, request.data_dir)
+    except ConfigError:
+        raise
+    except BmxError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"{counted(written, 'file')} written below {request.data_dir}")
+    for reader in request.readers:
+        print(f"{reader.name}: {_state(reader, request.data_dir)}")
     return 0
 
 
-def _show(settings: Settings) -> int:
-    for reader in settings.readers():
-        table = own_table(reader) if isinstance(reader, Tabular) else None
-        if table is not None:
-            reader = table.reader
-            print("\n".join(table.lines()))
-        sets = [reader.read(settings.data_dir, pair) for pair in reader.pairs(settings.data_dir)]
+def _show(request: Request) -> int:
+    for reader in request.readers:
+        to_run = _test_set_command(reader) if isinstance(reader, MtMetricsEval) else ""
+        if isinstance(reader, Tabular):
+            reader, lines, to_run = own_table(reader)
+            print("\n".join(lines))
+        sets = [reader.read(request.data_dir, pair) for pair in reader.pairs(request.data_dir)]
         labels = clusters(sets)
-        for found, own in zip(sets, labels, strict=True):
-            _show_pair(found, len(set(own)), settings.limit)
+        for segments, of_pair in zip(sets, labels, strict=True):
+            _show_pair(segments, len(set(of_pair)), request.limit)
         if len(sets) > 1:
-            several = Counter(label for own in labels for label in set(own))
+            pairs = Counter(label for of_pair in labels for label in set(of_pair))
             print(
-                f"{reader.name}: {len(several):,} clusters of segments that share a source or a reference, "
-                f"{sum(count > 1 for count in several.values()):,} of them in several language pairs"
+                f"{reader.name}: {len(pairs):,} clusters of segments that share a source or a reference, "
+                f"{sum(count > 1 for count in pairs.values()):,} of them in several language pairs"
             )
-        if table is not None or isinstance(reader, MtMetricsEval):
-            print(f"\nto run it:\n{_test_set_command(reader) if table is None else table.command()}")
+        if to_run:
+            print(f"\nto run it:\n{to_run}")
     return 0
 
 
-def _test_set_command(reader: DatasetReader) -> str:
+def _test_set_command(reader: MtMetricsEval) -> str:
     """The command that runs a sweep on a test set of mt-metrics-eval, with the scores of metrics that it has."""
-    assert isinstance(reader, MtMetricsEval)
     root = Path(reader.folder).expanduser() / str(reader.test_set)
     key = f"dataset.{reader.name}"
     words = [f"'dataset=[{reader.name}]'", override(f"{key}.folder", reader.folder)]
@@ -199,31 +204,27 @@ def _test_set_command(reader: DatasetReader) -> str:
     return " \\\n    ".join(["bmx-grid run", *words, "name=mine"])
 
 
-def _show_pair(found: SegmentSet, n_clusters: int, limit: int) -> None:
-    texts = [role for role in ("source", "reference") if found.has(role)]
-    systems = f" of {counted(len(found.systems), 'system')}" if found.systems else ""
+def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
+    texts = [role for role in ("source", "reference") if segments.has(role)]
+    systems = f" of {counted(len(segments.systems), 'system')}" if segments.systems else ""
     print(
-        f"{found.dataset} {found.language_pair}: {counted(len(found), 'segment')}{systems} in "
-        f"{counted(n_clusters, 'cluster')}, {found.rated:,} rated, with {' and '.join(texts)}"
+        f"{segments.dataset} {segments.language_pair}: {counted(len(segments), 'segment')}{systems} in "
+        f"{counted(n_clusters, 'cluster')}, {segments.rated:,} rated, with {' and '.join(texts)}"
     )
-    judgements = found.judgements
+    judgements = segments.judgements
     for name, scores in judgements.scores.items():
         primary = " (primary)" if name == judgements.primary and len(judgements.scores) > 1 else ""
         print(f"  {visible(name)}{primary}: {_range(scores)}{_raters(judgements.raters.get(name))}")
-    if found.empty_texts():
-        first = visible(found.empty_texts()[0])
-        print(f"  empty texts in {counted(len(found.empty_texts()), 'segment')}, the first is {first}")
-    for row, segment in enumerate(found.segments[:limit]):
-        own = [f"{name} {_score(values[row])}" for name, values in judgements.scores.items()]
-        print(visible(f"  [{segment.name}] {', '.join(own)}"))
+    if empty := segments.empty_texts():
+        print(f"  empty texts in {counted(len(empty), 'segment')}, the first is {visible(empty[0])}")
+    for row, segment in enumerate(segments.segments[:limit]):
+        values = {name: scores[row] for name, scores in judgements.scores.items()}
+        shown = [f"{name} {'not rated' if np.isnan(value) else format(value, 'g')}" for name, value in values.items()]
+        print(visible(f"  [{segment.name}] {', '.join(shown)}"))
         for role in ROLES:
             text = getattr(segment, role)
             if text is not None:
                 print(f"    {role:11}{visible(text)}")
-
-
-def _score(value: float) -> str:
-    return "not rated" if np.isnan(value) else format(value, "g")
 
 
 def _range(scores: NDArray[np.float64]) -> str:
@@ -241,7 +242,7 @@ def _raters(ratings: NDArray[np.float64] | None) -> str:
     return f", {low if low == high else f'{low} to {high}'} raters per segment"
 
 
-COMMANDS = {
+COMMANDS: Mapping[str, tuple[Callable[[Request], int], str]] = {
     "list": (_list, "each data set, its language pairs, and whether its files are present"),
     "download": (_download, "fetch the files from their publishers, checked against their SHA-256"),
     "verify": (_verify, "compare the files with their SHA-256"),
@@ -269,21 +270,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="NAME | KEY=VALUE",
         help="data sets, and settings (below); show: also a table, or the folder of a test set of mt-metrics-eval",
     )
-    parser.add_argument(
-        "--columns", nargs="+", default=[], metavar="ROLE=NAME", help="which column of a table plays which role"
-    )
+    parser.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help="what plays which role")
     parsed = parser.parse_args(arguments)
-
-    def work() -> int:
-        try:
-            return COMMANDS[parsed.command][0](Settings(parsed.settings, parsed.columns))
-        except BmxError as error:
-            if parsed.command != "download" or isinstance(error, ConfigError):
-                raise
-            print(f"error: {error}", file=sys.stderr)
-            return 1
-
-    return command(work, RESUMES)
+    return command(lambda: COMMANDS[parsed.command][0](_request(parsed)), RESUMES)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import shlex
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from bmx_grid.errors import DataError, close_match
+from bmx_grid.errors import ConfigError, DataError, close_match, unknown
 from bmx_grid.wording import visible
 from bmx_grid.words.text import INVISIBLE
 
@@ -100,6 +100,49 @@ def proposal(
     usual = usual_columns(printable, found)
     settings = [setting(reader, role, usual[role]) for role in roles if role in usual]
     return f"Perhaps: {' '.join(settings)}" if settings else ""
+
+
+def recognised(
+    names: Sequence[str], given: Mapping[str, Sequence[str]], needed: Sequence[str], where: str, way_out: str
+) -> dict[str, tuple[str, ...]]:
+    """role -> its columns, of the roles that have one: the given ones, else the one of the role's own or a usual name.
+
+    names: the columns that are free; needed: roles without which nothing can be done; with a hypothesis that is also a
+    source or a reference. way_out: what to write, for one `{}`. Raises ConfigError for an unknown role or column,
+    DataError for needed roles without a column, all in one sentence.
+    """
+    for role, columns in given.items():
+        if role not in ROLES:
+            raise ConfigError(f"{where}: columns: {unknown('role', role, ROLES)}")
+        if len(columns) != 1 and role not in SEVERAL:
+            raise ConfigError(f"{where}: columns: only {' and '.join(SEVERAL)} may have several columns, not {role}.")
+        for name in columns:
+            if name not in names:
+                raise ConfigError(f"{where}: columns: {role}: {unknown('column', name, names)}")
+    roles = {role: tuple(columns) for role, columns in given.items()}
+    roles |= {role: (name,) for role, name in usual_columns(names, roles).items()}
+    missing = [role for role in needed if role not in roles]
+    if "hypothesis" in needed and not {"source", "reference"} & roles.keys():
+        missing.append("source or reference")
+    if missing:
+        raise DataError(
+            f"{where} has no column for {', '.join(missing)} among {listed(names) or 'none'}. Name them: "
+            f"{way_out.format(missing[0].split()[0])}"
+        )
+    return {role: roles[role] for role in ROLES if role in roles}
+
+
+def named_roles(arguments: Sequence[str]) -> dict[str, str]:
+    """role -> column, from arguments ROLE=COLUMN. Raises ConfigError."""
+    columns: dict[str, str] = {}
+    for argument in arguments:
+        role, _, column = argument.partition("=")
+        if not column:
+            raise ConfigError(f"--columns {argument}: write ROLE=COLUMN, with one of {', '.join(ROLES)}.")
+        if role in columns:
+            raise ConfigError(f"--columns: the {role} is given twice; name one column.")
+        columns[role] = column
+    return columns
 
 
 def usual_columns(names: Sequence[str], found: Mapping[str, Sequence[str]]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from bmx_grid.wording import counted, first_line, visible
 from bmx_grid.words.text import INVISIBLE
 
 FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
+SEPARATORS = (",", ";", "\t", "|")  # of a CSV file; of as many, the first
 MAX_BYTES = 500_000_000  # how large a table, and what it unpacks to, may be unless a setting says otherwise
 PARQUET = b"PAR1"
 OTHER_FILES = {  # how files of other kinds begin
@@ -81,8 +82,9 @@ class Table:
 def open_table(path: Path, max_bytes: int, separator: str | None, key: str, lists: Collection[str] = ()) -> Table:
     """Open a table; the end of its name says which format.
 
-    max_bytes: how large the file, and what it unpacks to, may be. separator: of a CSV file, None for the comma.
-    key: the configuration key of these settings, for the advice in messages. lists: columns that may hold lists.
+    max_bytes: how large the file, and what it unpacks to, may be. separator: of a CSV file, None for the one that its
+    first line has most of. key: the configuration key of these settings, for the advice in messages. lists: columns
+    that may hold lists.
 
     Raises ConfigError for another ending; DataError naming file and row for a damaged or too large file, a row of the
     wrong length or a file without rows.
@@ -101,7 +103,7 @@ def open_table(path: Path, max_bytes: int, separator: str | None, key: str, list
         raise DataError(f"{path}: has {counted(size, 'byte')}, more than {max_bytes:,}; {way_out}")
     else:
         lines = _text_lines(path, max_bytes, way_out)
-        table = _jsonl(lines, path) if suffix == ".jsonl" else _rows(lines, path, suffix, separator or ",", key)
+        table = _jsonl(lines, path) if suffix == ".jsonl" else _rows(lines, path, suffix, separator)
     if len(table) == 0:
         raise DataError(f"{path}: holds no rows; write one line per segment below the column names.")
     return table
@@ -126,7 +128,7 @@ def _text_lines(path: Path, max_bytes: int, way_out: str) -> list[str]:
     return lines
 
 
-def _rows(lines: list[str], path: Path, suffix: str, separator: str, key: str) -> Table:
+def _rows(lines: list[str], path: Path, suffix: str, separator: str | None) -> Table:
     """A table of TSV or CSV lines, the first of which holds the column names."""
     if lines[0].startswith(("{", "[{")):
         raise DataError(
@@ -139,7 +141,7 @@ def _rows(lines: list[str], path: Path, suffix: str, separator: str, key: str) -
                 f"{path}, line 1: no tabs, but commas: {lines[0]!r:.80}; name the file .csv, or save it as TSV."
             )
     else:
-        rows, ends = _csv(lines, path, separator, key)
+        rows, ends = _csv(lines, path, separator or max(SEPARATORS, key=lines[0].count))
     if not any(rows[0]):
         raise DataError(f"{path}, line {ends[0]}: holds no column names.")
     for values, end in zip(rows, ends, strict=True):
@@ -156,7 +158,7 @@ def _rows(lines: list[str], path: Path, suffix: str, separator: str, key: str) -
     return Table(path, rows[0], len(rows) - 1, column, lambda index: f"line {ends[index + 1]}")
 
 
-def _csv(lines: list[str], path: Path, separator: str, key: str) -> tuple[list[list[str]], list[int]]:
+def _csv(lines: list[str], path: Path, separator: str) -> tuple[list[list[str]], list[int]]:
     """The records of a CSV file, and the line that each ends at: a quoted field may hold line feeds."""
     parsed = csv.reader((f"{line}\n" for line in lines), strict=True, delimiter=separator)
     rows: list[list[str]] = []
@@ -165,24 +167,12 @@ def _csv(lines: list[str], path: Path, separator: str, key: str) -> tuple[list[l
         for record in parsed:
             rows.append(record)
             ends.append(parsed.line_num)
-            if len(rows) == 1 and len(record) == 1:
-                _refuse_other_separator(record[0], path, separator, key)
     except csv.Error as error:
         reason = next((meaning for part, meaning in CSV_ERRORS.items() if part in str(error)), str(error))
         raise DataError(
             f"{path}, line {parsed.line_num}: {reason}; check the quotation marks, or save as TSV."
         ) from error
     return rows, ends
-
-
-def _refuse_other_separator(header: str, path: Path, separator: str, key: str) -> None:
-    for other, name, way_out in (
-        (";", "semicolons", f"write '{key}.separator=\";\"', or save the file with commas"),
-        ("\t", "tabs", "name the file .tsv"),
-        (",", "commas", f"leave out {key}.separator"),
-    ):
-        if other in header and other != separator:
-            raise DataError(f"{path}, line 1: separated by {name}, not by '{separator}': {header!r:.80}; {way_out}.")
 
 
 def _jsonl(lines: list[str], path: Path) -> Table:

@@ -36,7 +36,7 @@ class Tabular(DatasetReader):
         from the second on.
     language_pairs: which pairs of the language_pair column to use, none meaning all; without such a
         column, the one pair that the whole file is of, NO_PAIR ("none") where nothing names it.
-    separator: of a CSV file; null is the comma.
+    separator: of a CSV file; null is the one that its first line has most of.
     max_bytes: how large the file, and what it unpacks to, may be.
 
     Scores are finite numbers, higher is better, named as their column; empty, NA, NaN, None or null is an

@@ -160,7 +160,7 @@ def test_download_offline(run):
         pytest.param(["show", "wmt17", "unescape=[1"], "this is not YAML", id="half-a-list"),
         pytest.param(["show", "wmt17"], "download wmt17", id="no-data"),
         pytest.param(["show", "my.tsv", "path="], "both name a table; leave out path=", id="a-table-and-a-path"),
-        pytest.param(["show", "my.tsv", "--columns", "score"], "write ROLE=NAME", id="a-role-without-a-column"),
+        pytest.param(["show", "my.tsv", "--columns", "score"], "write ROLE=COLUMN", id="a-role-without-a-column"),
         pytest.param(["show", "my.tsv", "--columns", "rating=da"], "unknown role 'rating'", id="another-role"),
         pytest.param(["show", "."], "is a folder: a folder is read in the layout of mt-metrics-eval", id="folder"),
         pytest.param(["show", "no/such.txt"], "is no table; name a file", id="no-such-path"),

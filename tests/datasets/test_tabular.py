@@ -196,12 +196,6 @@ def test_mistakes_in_a_tsv(read, content, words):
             "my.jsonl", '[\n  {"source": "a"}\n]\n', ["line 1", "one object per line"], id="json-array-spread"
         ),
         pytest.param(
-            "my.csv",
-            "source;hypothesis;score\na;b;1\n",
-            ["line 1", "semicolons", "'dataset.tabular.separator=\";\"'", "with commas"],
-            id="csv-of-semicolons",
-        ),
-        pytest.param(
             "my.jsonl",
             '{"id": true, "source": "a", "hypothesis": "b", "score": 1}\n',
             ["line 1", "'id' holds 'True' (a truth value)", "write a text"],
@@ -219,7 +213,6 @@ def test_mistakes_in_a_tsv(read, content, words):
             ["line 1", "'source' holds half of a character"],
             id="half-a-character",
         ),
-        pytest.param("my.csv", "source\thypothesis\tscore\na\tb\t1\n", ["line 1", "tabs", ".tsv"], id="csv-of-tabs"),
         pytest.param("my.tsv", "source,hypothesis,score\na,b,1\n", ["line 1", "commas", ".csv"], id="tsv-of-commas"),
         pytest.param("my.tsv", tsv(end="\r"), ["CR alone", "old Macs"], id="tsv-old-mac"),
         pytest.param("my.csv", as_csv("\r"), ["CR alone"], id="csv-old-mac"),
@@ -305,9 +298,17 @@ def test_gzip_is_recognised_by_its_content(read):
     assert len(read(gzip.compress(tsv().encode()), name="my.tsv")) == 2
 
 
-def test_a_separator_of_ones_own(read, reader):
-    found = read("source;hypothesis;score\na,b;c;1\n", name="my.csv", separator=";", language_pairs=["de-en"])
+@pytest.mark.parametrize("separator", [None, ";"])
+@pytest.mark.parametrize("sign", [";", "\t", "|"])
+def test_the_separator_is_the_one_that_the_header_has_most_of(read, reader, sign, separator):
+    text = sign.join(["source", "hypothesis", "score, of ours\na,b", "c", "1\n"])
+    columns = {"score": "score, of ours"}
+    given = sign if separator else None
+    found = read(text, name="my.csv", separator=given, language_pairs=["de-en"], columns=columns)
     assert (found.segments[0].source, found.human_scores.tolist()) == ("a,b", [1.0])
+
+
+def test_a_separator_is_one_character(reader):
     with pytest.raises(ConfigError, match="give one character"):
         reader("tabular", path="my.csv", separator="--")
 
