@@ -22,9 +22,8 @@ from bmx_grid.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.measures.correlation import Kind, check_kind
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
-    bounds,
     codes,
-    interval_levels,
+    interval,
     number_of,
     seeded_draws,
     weighted_correlations,
@@ -187,5 +186,4 @@ def _difference(
         signs @ weighted_correlations(kind, values, human, times[cluster])
         for times in seeded_draws(count, resamples, seed, len(human))
     ]
-    low, high = bounds(np.concatenate(drawn), interval_levels(0.95, count))
-    return found, float(low), float(high), count
+    return found, *interval(np.concatenate(drawn), count), count

@@ -10,8 +10,8 @@ from typing import Any
 from bmx_grid.analysis.beside import Reached
 from bmx_grid.analysis.names import written
 from bmx_grid.evaluations.boost_evidence import ALL
-from bmx_grid.evaluations.intervals import CONFIDENCE
 from bmx_grid.evaluations.verdicts import ESTIMATES, HELPS, NO_GAIN
+from bmx_grid.measures.resampling import CONFIDENCE
 from bmx_grid.segments import NO_PAIR
 
 PAPERS_BOOST = "power_mean_grid"

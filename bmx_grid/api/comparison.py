@@ -405,10 +405,8 @@ def grouped_tests(scores: pd.DataFrame, grouping: str, statistic: Kind, resample
     from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
     from bmx_grid.measures.resampling import codes
     from bmx_grid.measures.significance import compare as significance
-    from bmx_grid.measures.significance import compare_means
-
-    def within(s: Any, h: Any, systems: Any, _: Any) -> float:
-        return float(np.nanmean(within_groups(statistic, s[:, None], h, systems)))
+    from bmx_grid.measures.significance import compare_sums
+    from bmx_grid.measures.systems import by_mean, mean
 
     drawn_with: dict[str, Any] = {"resamples": resamples, "seed": seed}
     rows: list[dict[str, Any]] = []
@@ -421,9 +419,9 @@ def grouped_tests(scores: pd.DataFrame, grouping: str, statistic: Kind, resample
         if grouping == "item":
             both = within_groups(statistic, np.stack([x, y], axis=1), human, groups)
             _, first = np.unique(groups, return_index=True)
-            test = compare_means(both[0], both[1], cluster[first], **drawn_with)
+            test = compare_sums(by_mean(both[0]), by_mean(both[1]), mean, cluster[first], **drawn_with)
         else:
-            test = significance(x, y, human, cluster, system=groups, statistic=within, **drawn_with)
+            test = significance(x, y, human, cluster, group=groups, statistic=statistic, **drawn_with)
         rows.append(
             {
                 **{"dataset": dataset, "language_pair": pair, "compared": left, "against": right},

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,15 @@ from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.attribution.scorer import Scored, Scorer
 from bmx_grid.measures.multiplicity import holm
-from bmx_grid.measures.system_scores import by_mean, mean, paired, system_score
+from bmx_grid.measures.significance import compare_sums
+from bmx_grid.measures.systems import by_mean, mean, system_score
 from bmx_grid.metrics.base import Metric
 from bmx_grid.wording import number, visible
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.text import split_words
 
 RESAMPLES = 1000
+SCORE, TEST = ("score", "low", "high"), ("difference", "low", "high", "p")  # what JSON has of a system, and of two
 LEVEL = 0.05
 Values = dict[str, Any]
 
@@ -70,9 +71,9 @@ def systems(
     combine = metric.combine if corpus else mean
     # Segments with the same source or reference are drawn and swapped together.
     labels = np.array([repr(item.source or item.reference) for item in next(iter(texts.values()))])
-    how = (labels, RESAMPLES, seed)
+    how: dict[str, Any] = {"resamples": RESAMPLES, "seed": seed}
     pairs = list(itertools.combinations(of, 2))
-    tests = [paired(of[one], of[other], combine, *how) for one, other in pairs]
+    tests = [compare_sums(of[one], of[other], combine, labels, **how) for one, other in pairs]
     adjusted = holm([test.p for test in tests])
     found: Values = {
         "signature": scorer.signature,
@@ -80,9 +81,15 @@ def systems(
         "system_score": "corpus" if corpus else "mean",
         "higher_is_better": metric.higher_is_better,
         "clusters": len(np.unique(labels)),
-        "systems": {name: _scaled(asdict(system_score(one, combine, *how)), scale) for name, one in of.items()},
+        "systems": {
+            name: _scaled(zip(SCORE, system_score(terms, combine, labels, **how), strict=True), scale)
+            for name, terms in of.items()
+        },
         "tests": [
-            {"system": one, "against": other, **_scaled({**asdict(test), "p_holm": float(p)}, scale)}
+            {
+                **{"system": one, "against": other},
+                **_scaled([*((key, getattr(test, key)) for key in TEST), ("p_holm", float(p))], scale),
+            }
             for (one, other), test, p in zip(pairs, tests, adjusted, strict=True)
         ],
     }
@@ -91,11 +98,10 @@ def systems(
     return found
 
 
-def _scaled(values: Mapping[str, float], scale: int) -> Values:
+def _scaled(values: Iterable[tuple[str, float]], scale: int) -> Values:
     """Values as JSON has them: scores on their scale, p as it is, None for what is undefined."""
     return {
-        key: None if math.isnan(value) else value if key.startswith("p") else scale * value
-        for key, value in values.items()
+        key: None if math.isnan(value) else value if key.startswith("p") else scale * value for key, value in values
     }
 
 

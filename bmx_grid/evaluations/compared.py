@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.evaluations.agreement import OfPoint, Places
 from bmx_grid.evaluations.base import BASE, Finished, Floats
-from bmx_grid.measures.paired_rows import Unit
+from bmx_grid.evaluations.levels import SegmentCodes, SystemLevel
+from bmx_grid.measures.significance import Unit
 
 UNITS: Mapping[str, Unit] = {"perm_both": "both", "perm_inputs": "inputs", "perm_systems": "systems"}
 
@@ -56,8 +56,6 @@ def system_scores(settings: Sequence[Finished]) -> list[Scores]:
     """The same by system, as the evaluation of levels has them; a system is swapped and drawn as a whole."""
     found = []
     for setting in settings:
-        judged = setting.segments.human_name
-        of_point = OfPoint(setting, Places(setting), BASE, judged)
-        names, scores, human = of_point.of_systems()
-        found.append(Scores(scores, scores, human, np.arange(len(names)), None))
+        level = SystemLevel(setting, SegmentCodes(setting), BASE, setting.segments.human_name)
+        found.append(Scores(level.scores, level.scores, level.human, np.arange(len(level.names)), None))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,14 +49,6 @@ class WordRow:
     difficulty: float
 
 
-@dataclass(frozen=True)
-class Difficulties:
-    """The rows of one setting."""
-
-    difficulty: tuple[BinRow, ...] = ()
-    difficult_words: tuple[WordRow, ...] = ()
-
-
 @dataclass(frozen=True, kw_only=True)
 class DifficultyEvaluation(Evaluation):
     """The distribution of difficulties, and the tokens of some references with theirs, of a metric that was fitted.
@@ -85,14 +77,14 @@ class DifficultyEvaluation(Evaluation):
     def cost(self, n_segments: int) -> float:
         return min(n_segments, self.references * SYSTEMS) * SECONDS_PER_TEXT
 
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Difficulties]:
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Mapping[str, Sequence[Any]]]:
         """The rows; none for another metric than a fitted `DifficultyBertScore`."""
         return each(self._of_setting, settings)
 
-    def _of_setting(self, setting: Finished) -> Difficulties:
-        metric = setting.metric
+    def _of_setting(self, setting: Finished) -> Mapping[str, Sequence[Any]]:
+        metric, nothing = setting.metric, dict[str, Sequence[Any]](difficulty=(), difficult_words=())
         if not isinstance(metric, DifficultyBertScore) or metric.outputs is None:
-            return Difficulties()
+            return nothing
         ids = {segment.reference or "": segment.id for segment in reversed(setting.segments.segments)}
         known = list(dict.fromkeys(metric.outputs.references))
         some = np.unique(np.linspace(0, len(known) - 1, min(self.references, len(known))).astype(np.int64))
@@ -102,7 +94,7 @@ class DifficultyEvaluation(Evaluation):
             found = metric.difficulty(references)
         except UnavailableError as error:
             warnings.warn(f"{' · '.join(setting.names[:3])}: no table of difficulty: {error}", stacklevel=2)
-            return Difficulties()
+            return nothing
         fits = self._fits(metric)
         bins = [row for size, at in fits.items() for row in _bins(size, [weights[at] for _, weights in found])]
         hardest = sorted(range(len(found)), key=lambda at: -float(np.mean(found[at][1][0])) if found[at][0] else 0.0)
@@ -112,7 +104,7 @@ class DifficultyEvaluation(Evaluation):
             for size, at in fits.items()
             for place, token in enumerate(found[row][0])
         ]
-        return Difficulties(tuple(bins), tuple(words))
+        return {"difficulty": bins, "difficult_words": words}
 
     def _fits(self, metric: DifficultyBertScore) -> dict[int, int]:
         """Numbers of systems, and which row of the difficulties is of so many."""

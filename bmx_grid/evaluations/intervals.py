@@ -24,7 +24,6 @@ from bmx_grid.measures.resampling import (
 from bmx_grid.wording import with_interval
 
 K = TypeVar("K", bound=Hashable)
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def estimate(value: float, samples: Floats, units: int) -> Estimate:
 
     The interval is the expanded percentile interval (`resampling.interval_levels`).
     """
-    low, high = bounds(samples, interval_levels(CONFIDENCE, units))
+    low, high = bounds(samples, interval_levels(units))
     return Estimate(value, float(low), float(high), _p_of(value, float(np.nanstd(samples)), units))
 
 

@@ -2,24 +2,303 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+import functools
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+import numpy as np
+
+from bmx_grid.attribution.contracts import combined
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.agreement import OfPoint, Places, Row, SystemRow, SystemScore, segment_rows
-from bmx_grid.evaluations.base import OF_METRIC, Each, Evaluation, Finished, here, in_groups, seconds
+from bmx_grid.evaluations.base import BASE, OF_METRIC, Each, Evaluation, Finished, Floats, here, in_groups, seconds
 from bmx_grid.identity import identity
+from bmx_grid.measures.agreement import spa, spa_interval
+from bmx_grid.measures.correlation import Kind as Correlation
+from bmx_grid.measures.levels import Grouped, grouped_acc_eq, grouped_correlations
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, Ints, codes, interval, seeded_draws
+from bmx_grid.measures.systems import (
+    FEWEST_SYSTEMS,
+    Statistic,
+    SystemScores,
+    by_mean,
+    mean,
+    rank_ranges,
+    system_samples,
+    system_statistic,
+)
 
 SECONDS_PER_SEGMENT = 6e-4  # with 1,000 resamples
+CORRELATIONS: tuple[Correlation, ...] = ("pearson", "spearman", "kendall")
+OF_SYSTEMS: tuple[Statistic, ...] = (*CORRELATIONS, "pairwise_accuracy")
+SAME_DATA = "same data"
+SystemScore = Literal["auto", "mean", "corpus"]
+Weighted = Callable[[Floats], Floats]  # float64[C, B] weights of clusters -> float64[B, S] scores of systems
 
 
 @dataclass(frozen=True)
-class LevelsOfSetting:
-    """All rows of one setting."""
+class Row:
+    """One row of correlations.parquet.
 
-    correlations: tuple[Row, ...] = ()
-    systems: tuple[SystemRow, ...] = ()
+    point: "base" or the name of a boosted point; human: which judgement. level: "segment" or "system"; grouping:
+    "none", "item" or "system". low, high: the 95 % interval; NaN where undefined.
+    n_segments: segments with both scores; n_systems: their systems; n_groups: groups, 1 without grouping;
+    n_undefined: those of them without a value.
+    epsilon, calibrated_on: the tie threshold of acc_eq, and what it was chosen on. system_score: "mean" or "corpus".
+    """
+
+    point: str
+    human: str
+    level: str
+    grouping: str
+    statistic: str
+    value: float
+    low: float
+    high: float
+    n_segments: int
+    n_systems: int
+    n_groups: int
+    n_undefined: int
+    epsilon: float = math.nan
+    calibrated_on: str = ""
+    system_score: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class SystemRow:
+    """One row of systems.parquet: a system's human score, and its score as a mean and from summed statistics.
+
+    rank: among the systems by the metric, 1 is the best, with the ends of its rank range and the cluster of systems it
+    is in (`measures.rank_ranges`), of the score that the system level uses; human_*: the same by people. 0 where there
+    is none: a system without a score, no resamples, too few clusters of segments, or people who scored whole systems.
+    """
+
+    point: str
+    human_name: str
+    system: str
+    human: float
+    mean: float
+    corpus: float
+    n_segments: int
+    rank: int
+    rank_low: int
+    rank_high: int
+    rank_cluster: int
+    human_rank: int
+    human_rank_low: int
+    human_rank_high: int
+    human_rank_cluster: int
+
+
+class SegmentCodes:
+    """In which item, system and cluster the N segments of a setting are; int64[N] numbers from 0.
+
+    named: bool[N] whether a segment names its system; names: of the systems, in the order of their numbers.
+    """
+
+    def __init__(self, setting: Finished) -> None:
+        segments = setting.segments.segments
+        systems = ["" if segment.system is None else segment.system for segment in segments]
+        self.named = np.array([segment.system is not None for segment in segments], dtype=np.bool_)
+        self.names: list[str] = sorted(set(systems))
+        self.items = codes([segment.id for segment in segments])
+        self.systems = codes(systems)
+        self.clusters = codes(list(setting.clusters))
+
+
+def direction_of(setting: Finished) -> float:
+    """1 for a metric whose higher scores are better, else -1."""
+    return 1.0 if setting.metric.higher_is_better else -1.0
+
+
+def segment_rows(
+    setting: Finished,
+    of: SegmentCodes,
+    points: Sequence[str],
+    scores: Floats,
+    human_name: str,
+    *,
+    resamples: int,
+    seed: int,
+) -> list[list[Row]]:
+    """The rows of each column of float64[n, K] scores of K points, of segments with and without grouping."""
+    human = setting.segments.judgements.scores[human_name]
+    groupings: dict[str, Ints] = {"none": np.zeros(len(human), dtype=np.int64)}
+    if of.named.any():
+        groupings |= {"item": of.items, "system": of.systems}
+    made: list[list[Row]] = [[] for _ in points]
+    for grouping, groups in groupings.items():
+        columns = scores if grouping == "none" else np.where(of.named[:, None], scores, np.nan)
+        used = np.isfinite(columns).all(axis=1) & np.isfinite(human)
+        n_systems = len(np.unique(of.systems[used & of.named]))
+
+        arrays = (human, groups, of.clusters, resamples, seed)
+        correlations = grouped_correlations(CORRELATIONS, columns, *arrays)
+        agreements = grouped_acc_eq(direction_of(setting) * columns, *arrays)
+        for point, rows, by_kind, (agreement, ties) in zip(points, made, correlations, agreements, strict=True):
+            names = (point, human_name, "segment", grouping)
+            rows += [_segment_row(*names, kind, found, n_systems) for kind, found in by_kind.items()]
+            notes = []
+            if ties.only_ties:
+                notes.append("no better than tying every pair: this is only the share of pairs that people tied")
+            if ties.n_pairs < ties.n_pairs_of:
+                notes.append(f"on {ties.n_pairs:,} random pairs of {ties.n_pairs_of:,}")
+            accuracy, note = _segment_row(*names, "acc_eq", agreement, n_systems), "; ".join(notes)
+            rows.append(dataclasses.replace(accuracy, epsilon=ties.epsilon, calibrated_on=SAME_DATA, note=note))
+    return made
+
+
+def _segment_row(
+    point: str, human_name: str, level: str, grouping: str, statistic: str, found: Grouped, n_systems: int
+) -> Row:
+    groups = (found.n_groups, found.n_undefined) if grouping != "none" else (1, int(math.isnan(found.value)))
+    values = (found.value, found.low, found.high, found.n_segments, n_systems, *groups)
+    return Row(point, human_name, level, grouping, statistic, *values)
+
+
+class SystemLevel:
+    """Systems of a setting by one point and one judgement.
+
+    names: of S systems. scores, human: float64[S] by the metric, turned so that higher is better, and by people; the
+    metric's as `kind` says, "corpus" or "mean". n_segments: int64[S] that system scores are made of: those with a
+    score, and rated where segments are rated; n_clusters: of these.
+    """
+
+    def __init__(
+        self,
+        setting: Finished,
+        of: SegmentCodes,
+        point: str,
+        human_name: str,
+        *,
+        resamples: int = 0,
+        seed: int = 0,
+        system_score: SystemScore = "auto",
+    ) -> None:
+        judged = setting.segments.judgements
+        self.point, self.human_name, self.names, self._codes = point, human_name, of.names, of
+        self._drawn = {"resamples": resamples, "seed": seed}
+        self._of_segments = setting.points[point], judged.scores[human_name]
+        scores, human = self._of_segments
+        published, given = judged.systems.get(human_name), setting.systems if point == BASE else {}
+        systems_only = bool(given) and not np.isfinite(scores).any()  # read from a file
+        rated = np.isfinite(human) | (published is not None)
+        self._used = of.named & rated & (np.isfinite(scores) | systems_only)
+        clusters = codes(of.clusters[self._used])
+        self.n_clusters = len(np.unique(clusters))
+        self.n_segments = np.bincount(of.systems[self._used], minlength=len(self.names))
+
+        def over(terms: Floats, combine: Callable[[Floats], Floats]) -> SystemScores:
+            where = of.systems[self._used], clusters, len(self.names), self.n_clusters
+            return SystemScores(terms[self._used], combine, *where)
+
+        self._means, self._corpus = over(by_mean(scores), mean), None
+        statistics = setting.statistics if point == BASE else None
+        if given:
+            self._corpus = self._fixed(given)
+        elif statistics is not None:
+            self._corpus = over(statistics, functools.partial(combined, setting.metric))
+        as_corpus = systems_only or system_score == "corpus" or (system_score == "auto" and published is not None)
+        self.kind = "corpus" if as_corpus and self._corpus is not None else "mean"
+        self.direction = direction_of(setting)
+        self._metric = self._corpus if as_corpus and self._corpus is not None else self._means
+        self._human = over(by_mean(human), mean) if published is None else self._fixed(published)
+        self.scores, self.human = self.direction * self._whole(self._metric), self._whole(self._human)
+
+    def _fixed(self, scores: Mapping[str, float]) -> Weighted:
+        """Published scores, the same in every resample."""
+        row = np.array([scores.get(system, math.nan) for system in self.names])
+        return lambda weights: np.tile(row, (weights.shape[1], 1))
+
+    def _whole(self, scores: Weighted) -> Floats:
+        """float64[S] the scores of all segments, each counted once."""
+        whole: Floats = scores(np.ones((self.n_clusters, 1)))[0]
+        return whole
+
+    def rows(self) -> Iterator[Row]:
+        """Rows of the system level; none where no segment names its system."""
+        if not self._codes.named.any():
+            return
+        both = np.isfinite(self.scores) & np.isfinite(self.human)
+        few = "" if both.sum() >= FEWEST_SYSTEMS else f"fewer than {FEWEST_SYSTEMS} systems"
+
+        def row(statistic: str, value: float, ends: tuple[float, float], kind: str, note: str) -> Row:
+            names = (self.point, self.human_name, "system", "none", statistic)
+            counts = (int(self.n_segments[both].sum()), int(both.sum()), 1, int(math.isnan(value)))
+            return Row(*names, value, *ends, *counts, system_score=kind, note=note)
+
+        for statistic in OF_SYSTEMS:
+            sign = 1.0 if statistic == "pairwise_accuracy" else self.direction
+            value = sign * self.values[statistic]
+            low, high = sorted(sign * end for end in self.interval(self.samples[statistic]))
+            yield row(statistic, value, (low, high) if math.isfinite(value) else (math.nan, math.nan), self.kind, few)
+        yield row("spa", *self._soft(few))
+
+    @functools.cached_property
+    def values(self) -> Mapping[Statistic, float]:
+        """Each statistic, of scores turned so that higher is better."""
+        return {statistic: system_statistic(statistic, self.scores, self.human) for statistic in OF_SYSTEMS}
+
+    @functools.cached_property
+    def samples(self) -> Mapping[Statistic, Floats]:
+        """float64[B] the same over resampled systems and clusters."""
+        sizes = len(self.names), self.n_clusters
+        return system_samples(OF_SYSTEMS, self._turned, self._human, *sizes, **self._drawn)
+
+    def _turned(self, weights: Floats) -> Floats:
+        return self.direction * self._metric(weights)
+
+    def interval(self, samples: Floats) -> tuple[float, float]:
+        """The 95 % interval of such samples, for the systems or the clusters, whichever are fewer."""
+        return interval(samples, min(len(self.names), self.n_clusters))
+
+    @property
+    def drawn_from(self) -> bytes:
+        """Equal for two metrics whose resamples are of the same systems and clusters: then their samples are paired."""
+        digest = hashlib.sha256(repr(self.names).encode())
+        for of_segments in (self._codes.clusters, self._codes.systems):
+            digest.update(of_segments[self._used].tobytes())
+        return digest.digest()
+
+    def _soft(self, few: str) -> tuple[float, tuple[float, float], str, str]:
+        """Soft pairwise accuracy, from the segments that the systems share, with its interval and a note."""
+        of = self._codes
+        shape = (int(of.items.max()) + 1, len(self.names))
+        metric, human = (np.full(shape, np.nan) for _ in range(2))
+        place = of.items[of.named], of.systems[of.named]
+        metric[place], human[place] = (scores[of.named] for scores in self._of_segments)
+        if not np.isfinite(human).any():
+            return math.nan, (math.nan, math.nan), self.kind, "needs human scores of segments"
+        found = spa(self.direction * metric, human, **{**self._drawn, "resamples": self._drawn["resamples"] or 1000})
+        n_systems = int((np.isfinite(metric) & np.isfinite(human)).any(axis=0).sum())
+        undefined = math.comb(n_systems, 2) - found.n_pairs
+        note = f"{undefined} pairs of systems share no segment" if undefined else few
+        return found.value, spa_interval(found, **self._drawn), "mean", note
+
+    def table(self) -> Iterator[SystemRow]:
+        """Rows of systems.parquet."""
+        if not self._codes.named.any():
+            return
+        ranks = np.concatenate([self._ranked(self._metric, self.direction), self._ranked(self._human, 1.0)])
+        means = self._whole(self._means)
+        corpus = means if self._corpus is None else self._whole(self._corpus)  # the mean, of a metric without one
+        for place, system in enumerate(self.names):
+            if system or self._codes.named.all():
+                values = float(self.human[place]), float(means[place]), float(corpus[place])
+                counts = (int(count) for count in (self.n_segments[place], *ranks[:, place]))
+                yield SystemRow(self.point, self.human_name, system, *values, *counts)
+
+    def _ranked(self, scores: Weighted, direction: float) -> Ints:
+        """Ranks of the systems; with ranges where their scores come from segments that can be drawn."""
+        samples = np.empty((0, len(self.names)))
+        if self._drawn["resamples"] and isinstance(scores, SystemScores) and self.n_clusters >= FEWEST_CLUSTERS:
+            drawn = seeded_draws(self.n_clusters, **self._drawn)
+            samples = np.concatenate([direction * scores(weights) for weights in drawn])
+        return rank_ranges(direction * self._whole(scores), samples)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,25 +333,49 @@ class LevelsEvaluation(Evaluation):
     def cost(self, n_segments: int) -> float:
         return seconds(n_segments, SECONDS_PER_SEGMENT, self.resamples)
 
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[LevelsOfSetting]:
+    def evaluate(
+        self, settings: Sequence[Finished], each: Each = here
+    ) -> list[Mapping[str, Sequence[Row | SystemRow]]]:
         """The rows of the metric alone and of every declared point."""
         return in_groups(self._of_metric, settings, OF_METRIC, each)
 
-    def _of_metric(self, settings: Sequence[Finished]) -> list[LevelsOfSetting]:
+    def _of_metric(self, settings: Sequence[Finished]) -> list[Mapping[str, Sequence[Row | SystemRow]]]:
         """Of one metric with each explainer: the metric alone is the same for all of them, and computed once."""
-        return [self._of_setting(setting) for setting in settings]
+        alone: dict[tuple[str, bytes], list[Row]] = {}
+        return [self._of_setting(setting, alone) for setting in settings]
 
-    def _of_setting(self, setting: Finished) -> LevelsOfSetting:
-        places, points = Places(setting), list(setting.points)
+    def _of_setting(
+        self, setting: Finished, alone: dict[tuple[str, bytes], list[Row]]
+    ) -> Mapping[str, Sequence[Row | SystemRow]]:
+        """alone: the rows of segments of the metric alone, by the human score and its own."""
         correlations: list[Row] = []
         systems: list[SystemRow] = []
         drawn = {"resamples": self.resamples, "seed": self.seed}
-        aspects = list(setting.segments.judgements.aspects)
-        of_segments = {human: segment_rows(setting, places, points, human, **drawn) for human in aspects}
-        for point in points:
+        of, aspects = SegmentCodes(setting), setting.segments.judgements.aspects
+        of_segments = {human: self._of_segments(setting, of, human, alone) for human in aspects}
+        for point in setting.points:
             for human in aspects:
-                one = OfPoint(setting, places, point, human, system_score=self.system_score, **drawn)
-                correlations += of_segments[human][point]
-                correlations += one.system_rows()
-                systems += one.systems_table()
-        return LevelsOfSetting(tuple(correlations), tuple(systems))
+                level = SystemLevel(setting, of, point, human, system_score=self.system_score, **drawn)
+                correlations += [*of_segments[human].get(point, ()), *level.rows()]
+                systems += level.table()
+        return {"correlations": correlations, "systems": systems}
+
+    def _of_segments(
+        self, setting: Finished, of: SegmentCodes, human_name: str, alone: dict[tuple[str, bytes], list[Row]]
+    ) -> Mapping[str, list[Row]]:
+        """The rows of each point; none for a judgement of systems only."""
+        judged, drawn = setting.segments.judgements, {"resamples": self.resamples, "seed": self.seed}
+        human, base = judged.scores[human_name], setting.points[BASE]
+        if judged.systems.get(human_name) is not None and not np.isfinite(human).any():
+            return {}
+        key = human_name, base.tobytes()
+        if key not in alone:
+            (alone[key],) = segment_rows(setting, of, [BASE], base[:, None], human_name, **drawn)
+        alike: dict[bytes, list[str]] = {}
+        for point, scores in setting.boosted.items():  # those with scores of the same segments share their resamples
+            alike.setdefault(np.isfinite(scores).tobytes(), []).append(point)
+        found = {BASE: alone[key]}
+        for points in alike.values():
+            columns = np.column_stack([setting.boosted[point] for point in points])
+            found |= zip(points, segment_rows(setting, of, points, columns, human_name, **drawn), strict=True)
+        return found

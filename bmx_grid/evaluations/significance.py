@@ -31,8 +31,7 @@ from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import check_kind, correlate
 from bmx_grid.measures.grid import nearest_point
 from bmx_grid.measures.grid_resampling import bootstrap_bands, selection_adjusted, split_gains
-from bmx_grid.measures.paired_rows import Unit
-from bmx_grid.measures.significance import Alternative, Comparison, compare, williams
+from bmx_grid.measures.significance import Alternative, Comparison, Unit, compare, williams
 from bmx_grid.measures.weighted_grids import Sample
 from bmx_grid.segments import SegmentSet
 

@@ -5,23 +5,22 @@ Metrics are compared there as well. The tables are top_systems.parquet, ranks.pa
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
+from bmx_grid.attribution.contracts import combined
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.agreement import OF_SYSTEMS, OfPoint, Places, SystemScore
-from bmx_grid.evaluations.base import BASE, Each, Evaluation, Finished, Floats, grouped, here, seconds
+from bmx_grid.evaluations.base import BASE, Each, Evaluation, Finished, Floats, here, in_groups, seconds
+from bmx_grid.evaluations.levels import OF_SYSTEMS, SegmentCodes, SystemLevel, SystemScore
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import average_ranks
-from bmx_grid.measures.systems import FEWEST_SYSTEMS, Statistic, system_interval
+from bmx_grid.measures.systems import FEWEST_SYSTEMS
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 
 SECONDS_PER_SEGMENT = 2e-3  # with 1,000 resamples
@@ -86,29 +85,6 @@ class DifferenceRow:
     high: float
 
 
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """What differences are made of: statistics of a metric among so many systems, turned so that higher is better.
-
-    samples: float64[B] resampled ones; of: of what systems and clusters; interval: samples -> its ends.
-    """
-
-    values: Mapping[Statistic, float]
-    samples: Mapping[Statistic, Floats]
-    of: bytes
-    interval: Callable[[Floats], tuple[float, float]]
-
-
-@dataclass(frozen=True)
-class TopSystems:
-    """The rows of one setting. drawn: by number of systems and fit, until the settings of a sweep are compared."""
-
-    top_systems: tuple[TopRow, ...] = ()
-    ranks: tuple[RankRow, ...] = ()
-    top_differences: tuple[DifferenceRow, ...] = ()
-    drawn: Mapping[tuple[int, str], Drawn] = field(default_factory=dict, compare=False, repr=False)
-
-
 @dataclass(frozen=True, kw_only=True)
 class TopSystemsEvaluation(Evaluation):
     """Correlations of system scores with people among the best 3, 4, … systems by human score, and their ranks.
@@ -137,76 +113,74 @@ class TopSystemsEvaluation(Evaluation):
     def cost(self, n_segments: int) -> float:
         return seconds(n_segments, SECONDS_PER_SEGMENT, self.resamples)
 
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[TopSystems]:
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Mapping[str, Sequence[Any]]]:
         """The rows of each setting, with the differences between metrics, each taken from its first explainer."""
-        results = each(self._of_setting, settings)
-        rows: dict[int, list[DifferenceRow]] = {}
-        for of_pair in grouped(settings, (0, 1)):
-            first_of: dict[str, int] = {}
-            for at in of_pair:
-                first_of.setdefault(settings[at].metric_name, at)
-            for one, other in itertools.combinations(first_of.values(), 2):
-                fitted = [any(fit == ON_THESE for _, fit in results[at].drawn) for at in (one, other)]
-                first, second = (other, one) if fitted == [False, True] else (one, other)
-                names = settings[second].metric_name, settings[first].segments.judgements.primary
-                rows.setdefault(first, []).extend(_differences(results[first], results[second], *names))
-        return [replace(of, top_differences=tuple(rows.get(at, ())), drawn={}) for at, of in enumerate(results)]
+        return in_groups(self._of_pair, settings, (0, 1), each)
 
-    def _of_setting(self, setting: Finished) -> TopSystems:
-        """The rows of the metric alone; none where fewer than three systems have names and human scores."""
-        best_first = _best_first(setting)
-        found = TopSystems()
+    def _of_pair(self, settings: Sequence[Finished]) -> list[Mapping[str, Sequence[Any]]]:
+        levels = [dict(self._levels(setting)) for setting in settings]
+        differences: list[list[DifferenceRow]] = [[] for _ in settings]
+        first_of = {setting.metric_name: place for place, setting in reversed(list(enumerate(settings)))}
+        for one, other in itertools.combinations(sorted(first_of.values()), 2):
+            fitted = [any(fit == ON_THESE for _, fit in levels[place]) for place in (one, other)]
+            first, second = (other, one) if fitted == [False, True] else (one, other)
+            differences[first] += _differences(levels[first], levels[second], settings[second].metric_name)
+        return [
+            {
+                "top_systems": [row for key, level in of.items() for row in _top_rows(*key, level)],
+                "ranks": [row for key, level in of.items() for row in _rank_rows(*key, level)],
+                "top_differences": rows,
+            }
+            for of, rows in zip(levels, differences, strict=True)
+        ]
+
+    def _levels(self, setting: Finished) -> Iterator[tuple[tuple[int, str], SystemLevel]]:
+        """The best systems by how many they are and what the metric was fitted on; none with fewer than three.
+
+        Systems without a name, a score or a human score are none.
+        """
+        drawn = {"resamples": self.resamples, "seed": self.seed}
+        human = setting.segments.judgements.primary
+        best_first = _best_first(setting) if setting.segments.systems else []
         for size in range(FEWEST_SYSTEMS, len(best_first) + 1):
             for fitted, part in _parts(setting, best_first[:size]):
-                found = self._with(found, fitted, part, size)
-        return found
-
-    def _with(self, found: TopSystems, fitted: str, setting: Finished, size: int) -> TopSystems:
-        """With the rows of a setting of so many systems."""
-        human = setting.segments.judgements.primary
-        drawn = {"resamples": self.resamples, "seed": self.seed}
-        one = OfPoint(setting, Places(setting), BASE, human, system_score=self.system_score, **drawn)
-        rows = [
-            TopRow(human, size, fitted, row.statistic, row.value, row.low, row.high, row.n_segments, row.system_score)
-            for row in islice(one.system_rows(), len(OF_SYSTEMS))  # soft accuracy, the last one, is not asked for
-        ]
-        names, scores, judged = one.of_systems()
-        direction = 1.0 if setting.metric.higher_is_better else -1.0
-        values = {
-            statistic: row.value * (1.0 if statistic == "pairwise_accuracy" else direction)
-            for statistic, row in zip(OF_SYSTEMS, rows, strict=True)
-        }
-        interval = functools.partial(system_interval, n_systems=one.n_systems, n_clusters=one.n_clusters)
-        kept = {**found.drawn, (size, fitted): Drawn(values, one.samples, one.drawn_from, interval)}
-        columns = (scores * direction, _ranks(scores), judged, _ranks(judged))
-        ranks = [
-            RankRow(human, size, fitted, name, *(float(column[at]) for column in columns))
-            for at, name in enumerate(names)
-        ]
-        return TopSystems((*found.top_systems, *rows), (*found.ranks, *ranks), drawn=kept)
+                level = SystemLevel(part, SegmentCodes(part), BASE, human, system_score=self.system_score, **drawn)
+                yield (size, fitted), level
 
 
-def _differences(one: TopSystems, other: TopSystems, against: str, human: str) -> Iterator[DifferenceRow]:
+def _top_rows(size: int, fitted: str, level: SystemLevel) -> Iterator[TopRow]:
+    for row in itertools.islice(level.rows(), len(OF_SYSTEMS)):  # soft accuracy, the last one, is not asked for
+        ends = (row.value, row.low, row.high, row.n_segments, row.system_score)
+        yield TopRow(level.human_name, size, fitted, row.statistic, *ends)
+
+
+def _rank_rows(size: int, fitted: str, level: SystemLevel) -> Iterator[RankRow]:
+    # Ranks from 1, the highest; equal scores share the mean of theirs.
+    columns = (level.direction * level.scores, _ranks(level.scores), level.human, _ranks(level.human))
+    for place, name in enumerate(level.names):
+        yield RankRow(level.human_name, size, fitted, name, *(float(column[place]) for column in columns))
+
+
+def _differences(
+    one: Mapping[tuple[int, str], SystemLevel], other: Mapping[tuple[int, str], SystemLevel], against: str
+) -> Iterator[DifferenceRow]:
     """Of every number of systems that both have, each as fitted on these systems where it is."""
-    for size in sorted({size for size, _ in one.drawn} & {size for size, _ in other.drawn}):
-        fits = [ON_THESE if (size, ON_THESE) in found.drawn else AS_SCORED for found in (one, other)]
-        x, y = one.drawn[size, fits[0]], other.drawn[size, fits[1]]
+    for size in sorted({size for size, _ in one} & {size for size, _ in other}):
+        fits = [ON_THESE if (size, ON_THESE) in levels else AS_SCORED for levels in (one, other)]
+        x, y = one[size, fits[0]], other[size, fits[1]]
         for statistic in OF_SYSTEMS:
             difference, ends = x.values[statistic] - y.values[statistic], (math.nan, math.nan)
-            if x.of == y.of and math.isfinite(difference):
+            if x.drawn_from == y.drawn_from and math.isfinite(difference):
                 ends = x.interval(x.samples[statistic] - y.samples[statistic])
-            yield DifferenceRow(against, human, size, fits[0], fits[1], statistic, difference, *ends)
+            yield DifferenceRow(against, x.human_name, size, fits[0], fits[1], statistic, difference, *ends)
 
 
 def _best_first(setting: Finished) -> list[str]:
     """The systems that have a human score and a score, from the best to the worst by people."""
-    if not setting.segments.systems:
-        return []
-    one = OfPoint(setting, Places(setting), BASE, setting.segments.judgements.primary)
-    names, scores, human = one.of_systems()
+    level = SystemLevel(setting, SegmentCodes(setting), BASE, setting.segments.judgements.primary)
     of_human = {
         name: value
-        for name, score, value in zip(names, scores.tolist(), human.tolist(), strict=True)
+        for name, score, value in zip(level.names, level.scores.tolist(), level.human.tolist(), strict=True)
         if name and np.isfinite(score) and np.isfinite(value)
     }
     return sorted((name for name in setting.segments.systems if name in of_human), key=lambda name: -of_human[name])
@@ -237,9 +211,8 @@ def _parts(setting: Finished, systems: list[str]) -> Iterator[tuple[str, Finishe
     columns = metric.columns_of_best().get(len(systems))
     if columns is not None and kept == {metric.outputs.systems[at] for at in metric.outputs.best_first[: len(systems)]}:
         again = metric.statistics_of(own, *columns)
-        yield ON_THESE, part(AttributionSet(metric.combine(again), {}, again))
+        yield ON_THESE, part(AttributionSet(combined(metric, again), {}, again))
 
 
 def _ranks(scores: Floats) -> Floats:
-    """Ranks from 1, the highest; the mean of equal ones."""
     return np.asarray(average_ranks(-scores))

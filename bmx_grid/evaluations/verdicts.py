@@ -33,10 +33,11 @@ from bmx_grid.evaluations.boost_evidence import (
     lines_of,
 )
 from bmx_grid.evaluations.held_out import Held, Rated
-from bmx_grid.evaluations.intervals import CONFIDENCE, Estimate
+from bmx_grid.evaluations.intervals import Estimate
 from bmx_grid.measures.cluster_means import interval_kind
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.multiplicity import holm
+from bmx_grid.measures.resampling import CONFIDENCE
 from bmx_grid.wording import counted, number
 
 Label = Literal["helps", "explained by length or score", "no gain shown", "too little data", "hurts"]

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.measures.at_a_time import fitting, ranges, sizes
 from bmx_grid.measures.best import TIE, beats
+from bmx_grid.measures.correlation import FEWEST
+from bmx_grid.measures.resampling import blocks, draws, fitting, interval, ranges
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -62,11 +63,6 @@ class TieCalibrated:
     n_undefined: int
     n_pairs: int
     n_pairs_of: int
-
-
-def acc_eq(metric: Floats, human: Floats, groups: Ints, *, seed: int = 0, max_pairs: int = MAX_PAIRS) -> TieCalibrated:
-    """acc_eq with tie calibration of float64[n] scores without NaN, on `SegmentPairs`."""
-    return SegmentPairs.of(human, groups, seed=seed, max_pairs=max_pairs).calibrated(metric)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,6 +235,22 @@ def spa(metric: Floats, human: Floats, *, resamples: int = 1000, seed: int = 0) 
     return SoftAgreement(value, apart, int(defined.sum()))
 
 
+def spa_interval(found: SoftAgreement, *, resamples: int, seed: int) -> tuple[float, float]:
+    """The 95 % interval of soft pairwise accuracy over resampled systems, each pair's p-values as they are."""
+    n_systems = len(found.apart)
+    if n_systems < FEWEST or not resamples or not found.n_pairs:
+        return math.nan, math.nan
+    apart, known = np.nan_to_num(found.apart), np.isfinite(found.apart).astype(np.float64)
+    values, rng = [], np.random.default_rng(seed)
+    for size in blocks(resamples, n_systems):
+        times = draws(rng, n_systems, size)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            sums = [np.einsum("bs,bs->b", times @ matrix, times) for matrix in (apart, known)]
+            share = 1 - sums[0] / sums[1]
+        values.append(np.where((times > 0).sum(axis=1) >= FEWEST, share, np.nan))
+    return interval(np.concatenate(values), n_systems)
+
+
 def _one_sided(differences: Floats, resamples: int, seed: int) -> Floats:
     """float64[pairs] p-values of "the first system is better"; differences: float64[items, pairs]."""
     observed = differences.sum(axis=0)
@@ -255,7 +267,7 @@ def _signs(resamples: int, items: int, seed: int) -> Iterator[Floats]:
         yield _kept_signs(resamples, items, seed)
         return
     rng = np.random.default_rng(seed)
-    for size in sizes(resamples, fitting(SIGNS_AT_ONCE, items)):
+    for size in blocks(resamples, items, SIGNS_AT_ONCE):
         yield _drawn_signs(size, items, rng)
 
 

@@ -20,23 +20,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.errors import ConfigError, unknown
-from bmx_grid.measures.resampling import (
-    FEWEST_CLUSTERS,
-    Floats,
-    Ints,
-    bounds,
-    codes,
-    interval_levels,
-    number_of,
-    seeded_draws,
-)
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, Floats, Ints, codes, interval, number_of, seeded_draws
 
 Level = Literal["nominal", "ordinal", "interval"]
 Weights = Literal["none", "linear", "quadratic"]
 Chance = Literal["pooled", "uniform"]
 Disagreements = Callable[[Floats], tuple[Floats, Floats]]
-
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -241,12 +230,11 @@ def _agreement(
     observed, expected = (one.item() for one in disagreements(np.ones((len(given), 1))))
     value = float(_value(np.array(observed), np.array(expected)))
     units = number_of(cluster)
-    low, high = math.nan, math.nan
+    samples = np.empty(0)
     if resamples and units >= FEWEST_CLUSTERS and math.isfinite(value):
         drawn = seeded_draws(units, resamples, seed, max(len(given), width))
         samples = np.concatenate([_value(*disagreements(times[cluster])) for times in drawn])
-        low, high = (float(end) for end in bounds(samples, interval_levels(CONFIDENCE, units)))
-    return Agreement(value, low, high, observed, expected, *counts)
+    return Agreement(value, *interval(samples, units), observed, expected, *counts)
 
 
 def _value(observed: Floats, expected: Floats) -> Floats:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.measures.best import TIE
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, blocks, bounds, codes, draws, interval_levels
+from bmx_grid.measures.resampling import CONFIDENCE, FEWEST_CLUSTERS, codes, interval, resampled_sums
 
 Floats = NDArray[np.float64]
 
@@ -32,8 +32,7 @@ class MeanOfClusters:
     mean: of all defined values, each counted once; low, high: its interval, of the kind `interval_kind(clusters)`, NaN
     with fewer than 3 clusters. positive, negative: how many clusters have such a mean (within 1e-12 of 0 is neither);
     p: of the sign test on these, one-sided: whether more are positive.
-    n: defined values; undefined: NaN among those given; clusters: those with a defined value; resamples, seed: of the
-    bootstrap.
+    n: defined values; undefined: NaN among those given; clusters: those with a defined value.
     """
 
     mean: float
@@ -45,8 +44,6 @@ class MeanOfClusters:
     n: int
     undefined: int
     clusters: int
-    resamples: int
-    seed: int
 
 
 def cluster_mean(
@@ -55,7 +52,6 @@ def cluster_mean(
     *,
     resamples: int = 10_000,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> MeanOfClusters:
     """The mean of float64[N] values of settings in clusters given by N labels; NaN values are left out and counted.
 
@@ -63,6 +59,7 @@ def cluster_mean(
     size the t interval of their means), that of many the expanded percentile interval (`resampling.interval_levels`) of
     the mean over whole clusters drawn with replacement. Raises ValueError when the arrays differ in length.
     """
+    from scipy.special import stdtrit
     from scipy.stats import binomtest
 
     values, cluster = np.asarray(values, dtype=np.float64), np.asarray(cluster)
@@ -71,18 +68,16 @@ def cluster_mean(
     defined = ~np.isnan(values)
     unit = codes(cluster[defined])
     sums, sizes = np.bincount(unit, values[defined]), np.bincount(unit)
-    low, high, clusters = np.nan, np.nan, len(sizes)
+    low, high, clusters = math.nan, math.nan, len(sizes)
     mean = float(values[defined].mean()) if defined.any() else float("nan")
     if FEWEST_CLUSTERS <= clusters < BOOTSTRAPPED:
-        reach = _reach(sums - mean * sizes, int(sizes.sum()), confidence)
+        left = sums - mean * sizes
+        error = math.sqrt(clusters / (clusters - 1) * float(left @ left)) / int(sizes.sum())
+        reach = float(stdtrit(clusters - 1, (1 + CONFIDENCE) / 2)) * error
         low, high = mean - reach, mean + reach
     elif clusters >= BOOTSTRAPPED:
-        rng, found = np.random.default_rng(seed), []
-        for size in blocks(resamples, clusters):
-            weights = draws(rng, clusters, size)
-            found.append((weights @ sums) / (weights @ sizes))
-        ends = bounds(np.concatenate(found), interval_levels(confidence, clusters))
-        low, high = (float(end) for end in ends)
+        samples = resampled_sums(lambda of: of[:, 0] / of[:, 1], np.stack([sums, sizes], axis=1), resamples, seed)
+        low, high = interval(samples, clusters)
     means = sums / sizes if clusters else sums
     positive, negative = int((means > TIE).sum()), int((means < -TIE).sum())
     tosses = positive + negative
@@ -96,8 +91,6 @@ def cluster_mean(
         n=int(defined.sum()),
         undefined=int((~defined).sum()),
         clusters=clusters,
-        resamples=resamples,
-        seed=seed,
     )
 
 
@@ -106,12 +99,3 @@ def interval_kind(clusters: int) -> str:
     if clusters < FEWEST_CLUSTERS:
         return ""
     return "Student's t" if clusters < BOOTSTRAPPED else "bootstrap"
-
-
-def _reach(left: Floats, n: int, confidence: float) -> float:
-    """Half of the width of Student's t interval; left: float64[C] sums of the values less their mean, by cluster."""
-    from scipy.special import stdtrit
-
-    count = len(left)
-    error = math.sqrt(count / (count - 1) * float(left @ left)) / n
-    return float(stdtrit(count - 1, (1 + confidence) / 2)) * error

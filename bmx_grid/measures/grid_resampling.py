@@ -35,11 +35,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.measures.at_a_time import fitting, ranges, sizes
 from bmx_grid.measures.best import TIE, first_within_rounding
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.resampling import bounds, draws, interval_levels, number_of, swaps
-from bmx_grid.measures.weighted_grids import BLEND_CELLS, Sample, grids
+from bmx_grid.measures.resampling import blocks, bounds, draws, fitting, interval_levels, number_of, ranges, swaps
+from bmx_grid.measures.weighted_grids import BLEND_CELLS, WEIGHT_CELLS, Sample, grids
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -98,7 +97,7 @@ class CrossFitted:
     w: Floats
 
 
-def bootstrap_bands(sample: Sample, resamples: int = 1000, seed: int = 0, confidence: float = 0.95) -> Bands:
+def bootstrap_bands(sample: Sample, resamples: int = 1000, seed: int = 0) -> Bands:
     """Intervals of every point's correlation and gain, from clusters drawn with replacement.
 
     Expanded percentile intervals (`resampling.interval_levels`). Undefined resamples are left out and counted.
@@ -108,12 +107,14 @@ def bootstrap_bands(sample: Sample, resamples: int = 1000, seed: int = 0, confid
     undefined = np.full(shape, resamples)
     if not sample.enough:
         return Bands(low, high, gain_low, gain_high, np.nan, np.nan, undefined)
-    levels = interval_levels(confidence, sample.clusters)
+    levels = interval_levels(sample.clusters)
     ends: tuple[Floats, Floats] = np.array(np.nan), np.array(np.nan)
     for here in ranges(shape[0], fitting(KEPT_CELLS, resamples * len(sample.w))):
         part = sample.part(here)
         rng = np.random.default_rng([seed, BANDS])
-        found = [grids(part, draws(rng, sample.clusters, size)) for size in sizes(resamples, sample.weight_block)]
+        found = [
+            grids(part, draws(rng, sample.clusters, size)) for size in blocks(resamples, sample.clusters, WEIGHT_CELLS)
+        ]
         baseline = np.concatenate([alone for _, alone in found])
         ends = bounds(baseline, levels)
         for column, place in enumerate(np.flatnonzero(sample.given)):
@@ -251,7 +252,7 @@ def selection_adjusted(sample: Sample, resamples: int = 1000, seed: int = 0) -> 
     gain = float(sample.correlation[row, column] - sample.baseline) if boosts else 0.0
     rng = np.random.default_rng([seed, SELECTION])
     found = []
-    for size in sizes(resamples, sample.weight_block):
+    for size in blocks(resamples, sample.clusters, WEIGHT_CELLS):
         signs = 1 - 2 * swaps(rng, sample.clusters, size)
         found.append(_largest_gains(sample, signs) if sample.kind == "pearson" else _one_by_one(sample, signs))
     null = np.sort(np.concatenate(found))

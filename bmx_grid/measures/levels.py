@@ -15,25 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.measures.agreement import SegmentPairs, TieCalibrated, members_of
-from bmx_grid.measures.at_a_time import fitting, ranges
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
 from bmx_grid.measures.resampling import (
     CELLS,
     FEWEST_CLUSTERS,
     Floats,
     Ints,
-    bounds,
     codes,
-    interval_levels,
+    fitting,
+    interval,
     number_of,
-    pearson_two_pass,
+    ranges,
     seeded_draws,
     weighted_correlations,
 )
+from bmx_grid.measures.systems import weighted_statistics
 
 Flags = NDArray[np.bool_]
 
-CONFIDENCE = 0.95
 SMALL = 32  # segments up to which groups of one size are computed together, from the signs of all pairs
 
 
@@ -81,13 +80,7 @@ class Groups:
         if not resamples or max(units, default=0) < FEWEST_CLUSTERS:
             return [(math.nan, math.nan)] * len(values)
         samples = self._resampled(values, defined, again, resamples, seed)
-        ends = []
-        for column, count in zip(samples, units, strict=True):
-            low, high = math.nan, math.nan
-            if count >= FEWEST_CLUSTERS:
-                low, high = (float(end) for end in bounds(column, interval_levels(CONFIDENCE, count)))
-            ends.append((low, high))
-        return ends
+        return [interval(column, count) for column, count in zip(samples, units, strict=True)]
 
     def _resampled(
         self,
@@ -146,10 +139,10 @@ def grouped_correlations(
 
     ends = of.intervals(values, again, resamples, seed)
     made = []
-    for own, interval in zip(values, ends, strict=True):
+    for own, end in zip(values, ends, strict=True):
         known = own[np.isfinite(own)]
         value = float(known.mean()) if len(known) else math.nan
-        made.append(Grouped(value, *interval, len(own), len(own) - len(known), len(human)))
+        made.append(Grouped(value, *end, len(own), len(own) - len(known), len(human)))
     width = scores.shape[1]
     return [dict(zip(kinds, made[column::width], strict=True)) for column in range(width)]
 
@@ -211,7 +204,8 @@ def _within(kind: Kind, scores: Floats, human: Floats, of: Groups) -> Floats:
             some = of_size[part]
             rows = np.stack([of.members[group] for group in some])
             for column in range(scores.shape[1]):
-                found[column, some] = _of_rows(kind, scores[rows, column], human[rows])
+                of_rows = weighted_statistics([kind], scores[rows, column], human[rows], np.ones(rows.shape))
+                found[column, some] = of_rows[kind]
     return found
 
 
@@ -220,18 +214,3 @@ def _of_all(kind: Kind, scores: Floats, human: Floats) -> Floats:
     if kind == "pearson":
         return np.array([correlate(kind, column, human) for column in scores.T])
     return weighted_correlations(kind, scores, human, np.ones((len(human), 1)))[:, 0]
-
-
-def _of_rows(kind: Kind, x: Floats, y: Floats) -> Floats:
-    """float64[g] the correlation of each row of float64[g, m] with that of another."""
-    once = np.ones_like(x).T
-    if kind == "pearson":
-        return pearson_two_pass(x.T, y.T, once)
-    one, other = (np.sign(values[:, :, None] - values[:, None, :]) for values in (x, y))
-    if kind == "spearman":  # a rank less the mean rank is half the net number below
-        return pearson_two_pass(one.sum(axis=2).T, other.sum(axis=2).T, once)
-    net = np.einsum("gij,gij->g", one, other)
-    untied = (np.einsum("gij,gij->g", signs, signs) for signs in (one, other))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found = net / np.sqrt(next(untied)) / np.sqrt(next(untied))
-    return np.asarray(np.clip(found, -1.0, 1.0))

@@ -11,16 +11,12 @@ are asked for at a time and on however many threads.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.measures.at_a_time import fitting, ranges, sizes
-from bmx_grid.measures.best import TIE
 from bmx_grid.measures.correlation import FEWEST, Kind, check_kind
 
 Floats = NDArray[np.float64]
@@ -28,10 +24,8 @@ Ints = NDArray[np.int64]
 
 # Two clusters have three different resamples, are one and the same cluster in half of them, and have two swaps.
 FEWEST_CLUSTERS = 3
+CONFIDENCE = 0.95
 CELLS = 2**21  # resamples x pairs handled at a time: 16 MiB per array
-EXACT_CELLS = 2**22  # resamples x units an enumeration may have
-SIGNS = 3000  # pairs up to which Kendall's tau multiplies a matrix of signs (36 MB); beyond, a compiled kernel counts
-STRIPS = 4  # of a matrix of signs; more save fewer products than they cost
 AT_ONCE = 2**17  # resamples x pairs in one pass over sorted pairs: 1 MiB per array stays in a processor's cache
 TOGETHER = 32  # resamples in one product of many pairs, at least: fewer read all pairs for little
 LOST = 1e-6  # share of the second moment that must be left as variance, to trust moments
@@ -82,58 +76,63 @@ def swaps(rng: np.random.Generator, units: int, resamples: int) -> Floats:
     return rng.integers(0, 2, size=(resamples, units)).astype(np.float64)
 
 
-def every_draw(units: int) -> Floats:
-    """`draws` enumerated: all U^U of them, each as likely as any other. Raises ValueError for too many."""
-    _check_enumeration(units**units * units)
-    picked = np.array(list(itertools.product(range(units), repeat=units)))
-    return np.stack([(picked == unit).sum(axis=1) for unit in range(units)], axis=1).astype(np.float64)
+def fitting(cells: int, each: int) -> int:
+    """How many things of `each` cells fit into so many cells; at least one."""
+    return max(1, cells // max(each, 1))
 
 
-def every_swap(units: int) -> Floats:
-    """`swaps` enumerated: all 2^U of them, no swap first. Raises ValueError for too many."""
-    _check_enumeration(2**units * units)
-    return ((np.arange(2**units)[:, None] >> np.arange(units)) & 1).astype(np.float64)
+def ranges(count: int, size: int) -> Iterator[slice]:
+    """The ranges of `size` places, the last perhaps shorter, that together are 0 to `count`."""
+    for first in range(0, count, size):
+        yield slice(first, min(first + size, count))
 
 
-def blocks(resamples: int, cells: int) -> Iterator[int]:
+def blocks(resamples: int, cells: int, most: int | None = None) -> Iterator[int]:
     """Numbers of resamples to handle at a time, summing to `resamples`, for `cells` array cells per resample."""
-    return sizes(resamples, fitting(CELLS, cells))
+    return (part.stop - part.start for part in ranges(resamples, fitting(CELLS if most is None else most, cells)))
 
 
-def interval_levels(confidence: float, units: int) -> tuple[float, float]:
-    """The two quantiles of the bootstrap distribution that bound an interval: the expanded percentile interval.
+def sums_by(unit: Ints, columns: Floats) -> Floats:
+    """float64[U, K] sums of float64[N, K] over the rows of each unit, int64[N] codes."""
+    found: Floats = np.stack([np.bincount(unit, column) for column in columns.T], axis=1)
+    return found
+
+
+def resampled_sums(compute: Callable[[Floats], Floats], sums: Floats, resamples: int, seed: int) -> Floats:
+    """float64[R, ...] what `compute` makes of float64[R, K] sums over U units that are drawn with replacement.
+
+    sums: float64[U, K] of each unit. None (R = 0) with fewer than FEWEST_CLUSTERS units.
+    """
+    if len(sums) < FEWEST_CLUSTERS or resamples < 1:
+        return compute(sums[:0])
+    return np.concatenate([compute(drawn.T @ sums) for drawn in seeded_draws(len(sums), resamples, seed)])
+
+
+def interval(samples: Floats, units: int) -> tuple[float, float]:
+    """The 95 % interval of float64[R] resamples of so many units; NaN of none, or of fewer than FEWEST_CLUSTERS units.
+
+    That of `interval_levels`.
+    """
+    if not len(samples) or units < FEWEST_CLUSTERS:
+        return math.nan, math.nan
+    low, high = bounds(samples, interval_levels(units))
+    return float(low), float(high)
+
+
+def interval_levels(units: int) -> tuple[float, float]:
+    """The two quantiles of the bootstrap distribution that bound a 95 % interval: the expanded percentile interval.
 
     The plain percentile interval is too short for few units: it lacks the factor n / (n - 1) of the variance and
     the width of Student's t. Its levels are therefore widened to Phi(-t sqrt(n / (n - 1))), with t the quantile of
     Student's t of n - 1 degrees of freedom (Hesterberg 2015, "What teachers should know about the bootstrap", The
     American Statistician 69(4)). For 18 clusters the levels are .01497 and .98503, for 560 they are .02465 and .97535.
-    Raises ValueError unless 0 < confidence < 1.
     """
     from scipy.special import ndtr, stdtrit
 
-    if not 0 < confidence < 1:
-        raise ValueError(f"the confidence is a share between 0 and 1, not {confidence}")
     if units < 2:
         return 0.0, 1.0
-    lower = float(ndtr(stdtrit(units - 1, (1 - confidence) / 2) * math.sqrt(units / (units - 1))))
+    lower = float(ndtr(stdtrit(units - 1, (1 - CONFIDENCE) / 2) * math.sqrt(units / (units - 1))))
     return lower, 1 - lower
-
-
-def p_of_zero(samples: Floats, units: int) -> float:
-    """The two-sided p value of 0 that `interval_levels` stand for: at most .05 where a 95 % interval leaves 0 out.
-
-    samples: float64[R] of a bootstrap of so many units. With k of the R defined samples at or beyond 0 it starts from
-    (k + 1) / (R + 1), so that it is never 0; what is within 1e-12 is at 0, as differently rounded equal correlations
-    are. NaN with fewer than two units, or where more than half are undefined.
-    """
-    from scipy.special import ndtri, stdtr
-
-    known = samples[~np.isnan(samples)]
-    if units < 2 or not len(known) or 2 * len(known) < len(samples):
-        return math.nan
-    beyond = min(np.count_nonzero(known <= TIE), np.count_nonzero(known >= -TIE))
-    share = min((beyond + 1) / (len(known) + 1), 0.5)
-    return float(2 * stdtr(units - 1, ndtri(share) / math.sqrt(units / (units - 1))))
 
 
 def bounds(samples: Floats, levels: tuple[float, float]) -> tuple[Floats, Floats]:
@@ -155,34 +154,28 @@ def bounds(samples: Floats, levels: tuple[float, float]) -> tuple[Floats, Floats
     return found[0].reshape(shape), found[1].reshape(shape)
 
 
-def weighted_correlation(kind: Kind, x: Floats, human: Floats, weights: Floats) -> Floats:
-    """float64[R] correlations of M pairs, each pair repeated as often as its weight says.
-
-    x, human: float64[M], finite; weights: float64[R, M] whole numbers of at least 0. NaN where one side is constant
-    among the pairs that count, or the list has fewer than 3 pairs, copies counted. Raises ConfigError for an unknown
-    kind.
-    """
-    found: Floats = weighted_correlations(kind, x[:, None], human, weights.T)[0]
-    return found
-
-
 def weighted_correlations(kind: Kind, columns: Floats, human: Floats, times: Floats) -> Floats:
-    """float64[K, R] `weighted_correlation` of K scores with the same human scores under the same weights.
+    """float64[K, R] correlations of K scores of M pairs with human scores, each pair as often as its weight says.
 
-    columns: float64[M, K]; times: float64[M, R], the weights with a row for each pair.
+    columns: float64[M, K]; human: float64[M]; times: float64[M, R] whole numbers of at least 0. NaN where one side is
+    constant among the pairs that count, where the list has fewer than 3 pairs, copies counted, and for a column that
+    is not finite. Raises ConfigError for an unknown kind.
     """
     check_kind(kind)
     found = np.full((columns.shape[1], times.shape[1]), np.nan)
-    if len(human) < FEWEST:
+    known = np.flatnonzero(np.isfinite(columns).all(axis=0))
+    if len(human) < FEWEST or not len(known):
         return found
-    times = np.ascontiguousarray(times)
+    times, columns = np.ascontiguousarray(times), columns[:, known]
     if kind == "kendall":
-        found[:] = _kendall(columns, human, times)
+        from bmx_grid.measures.ordered import weighted_kendall
+
+        found[known] = [weighted_kendall(column, human, times.T) for column in columns.T]
     elif kind == "pearson":
-        found[:] = _pearson(columns, human, times)
+        found[known] = _pearson(columns, human, times)
     else:
         for part in ranges(times.shape[1], fitting(AT_ONCE, len(times))):
-            found[:, part] = _spearman(columns, human, times[:, part])
+            found[known, part] = _spearman(columns, human, times[:, part])
     found[:, times.sum(axis=0) < FEWEST] = np.nan
     clipped: Floats = np.clip(found, -1.0, 1.0)
     return clipped
@@ -276,58 +269,6 @@ def _ranks(values: Floats, times: Floats, size: Floats) -> tuple[Floats, Floats]
     return ranks[group], squares
 
 
-def _kendall(columns: Floats, human: Floats, times: Floats) -> Floats:
-    if len(human) > SIGNS:
-        from bmx_grid.measures.ordered import weighted_kendall
-
-        return np.array([weighted_kendall(column, human, times.T) for column in columns.T])
-    single, found = times.T.astype(np.float32), []
-    pairs, squares = times.sum(axis=0) ** 2, np.einsum("mr,mr->r", times, times)
-    of_human, untied_human = _signs(human), pairs - _tied_pairs(human, times, squares)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        for column in columns.T:
-            net = 2 * _net(_signs(column) * of_human, single)
-            untied = pairs - _tied_pairs(column, times, squares)
-            found.append(net / np.sqrt(untied) / np.sqrt(untied_human))
-    return np.array(found)
-
-
-def _signs(values: Floats) -> NDArray[np.float32]:
-    ranks = codes(values).astype(np.float32)
-    above, below = ranks[:, None] > ranks, ranks[:, None] < ranks
-    found: NDArray[np.float32] = above.astype(np.float32) - below
-    return found
-
-
-def _net(signs: NDArray[np.float32], weights: NDArray[np.float32]) -> Floats:
-    """float64[R] the sum of float32[M, M] signs over the pairs of the drawn list, float32[R, M].
-
-    Whole numbers below 2^24: single precision adds them exactly, in half the time. Signs are symmetric, so that
-    blocks of rows above the diagonal are enough.
-    """
-    net = np.zeros(len(weights))
-    for rows in ranges(len(signs), -(-len(signs) // STRIPS)):
-        own = signs[:, rows].copy()
-        own[rows] /= 2  # these pairs are counted twice
-        above = weights[:, : rows.stop] @ own[: rows.stop]
-        above *= weights[:, rows]
-        net += above.sum(axis=1, dtype=np.float64)
-    return net
-
-
-def _tied_pairs(values: Floats, times: Floats, squares: Floats) -> Floats:
-    """float64[R] pairs of the drawn list that tie, in both orders and with themselves; squares: of distinct values."""
-    order = np.argsort(values)
-    new = np.append(True, values[order][1:] != values[order][:-1])
-    shared = ~(new & np.append(new[1:], True))
-    if not shared.any():
-        return squares
-    rows = times[order[shared]]
-    tied = np.add.reduceat(rows, np.flatnonzero(new[shared]), axis=0)
-    found: Floats = squares + np.einsum("gr,gr->r", tied, tied) - np.einsum("mr,mr->r", rows, rows)
-    return found
-
-
 def _tied(values: Floats, times: Floats) -> tuple[Ints, Floats, Floats]:
     """The dense rank of each value, and the total weight of each of G distinct values, and of those up to it.
 
@@ -344,8 +285,3 @@ def _tied(values: Floats, times: Floats) -> tuple[Ints, Floats, Floats]:
         upto = upto[last]
         tied = np.diff(upto, axis=0, prepend=0)
     return group, tied, upto
-
-
-def _check_enumeration(cells: Any) -> None:
-    if cells > EXACT_CELLS:
-        raise ValueError(f"too many resamples to enumerate them ({cells:,} array cells); draw them with a seed")

@@ -1,34 +1,42 @@
-"""Is the difference between two metrics' correlations with the same human scores real? Tests and an interval.
+"""Is the difference between two metrics, or two systems, real? Tests and an interval.
 
-The tests are Williams' (Graham and Baldwin 2014) and permutation and bootstrap over inputs, systems or both (Deutsch,
-Dror and Roth 2021, "A statistical analysis of summarization evaluation metrics using resampling methods", TACL 9).
+The tests of correlations are Williams' (Graham and Baldwin 2014) and permutation and bootstrap over inputs, systems or
+both (Deutsch, Dror and Roth 2021, "A statistical analysis of summarization evaluation metrics using resampling
+methods", TACL 9). Scores that are made of sums over segments, as BLEU of a corpus and means, are compared by the paired
+bootstrap (Koehn 2004) and approximate randomisation (Riezler and Maxwell 2005).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypedDict, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.measures.best import TIE
-from bmx_grid.measures.correlation import Kind, check_kind
-from bmx_grid.measures.paired_rows import PairedRows, Statistic, Unit
+from bmx_grid.measures.correlation import Kind, check_kind, correlate
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
     blocks,
-    bounds,
     codes,
     draws,
-    interval_levels,
+    interval,
     number_of,
+    pair_columns,
+    pearson_of_sums,
+    sums_by,
     swaps,
+    weighted_correlations,
 )
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Alternative = Literal["two-sided", "greater"]
+Unit = Literal["inputs", "systems", "both"]
+Combine = Callable[[Floats], Floats]
 
 
 def williams(r_x: float, r_y: float, r_xy: float, n: int, alternative: Alternative = "two-sided") -> float:
@@ -46,7 +54,7 @@ def williams(r_x: float, r_y: float, r_xy: float, n: int, alternative: Alternati
     """
     from scipy.special import stdtr
 
-    _check_alternative(alternative)
+    _check(alternative)
     found = np.array([r_x, r_y, r_xy], dtype=np.float64)
     if np.isnan(found).any() or n < 4 or r_xy >= 1 - TIE:  # equal metrics differ by rounding
         return float("nan")
@@ -65,13 +73,12 @@ def williams(r_x: float, r_y: float, r_xy: float, n: int, alternative: Alternati
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two metrics against the same human scores.
+    """Two metrics against the same human scores, or two systems.
 
     x, y: the statistic of each on the used segments; difference: x - y. low, high: interval of the difference from
     the bootstrap. p: of the permutation test. p_bootstrap: from the resamples on the other side of 0 (twice the smaller
     side where two-sided); it says what the interval says, and is no test under a null hypothesis. n: used segments;
-    clusters, systems: how many of each (0 systems where none were given). resamples: of each of the two; undefined:
-    resamples of the bootstrap without a value, left out; seed: of both.
+    clusters: how many clusters these are.
     """
 
     x: float
@@ -83,19 +90,6 @@ class Comparison:
     p_bootstrap: float
     n: int
     clusters: int
-    systems: int
-    resamples: int
-    undefined: int
-    seed: int
-
-
-class _Found(TypedDict):
-    difference: float
-    low: float
-    high: float
-    p: float
-    p_bootstrap: float
-    undefined: int
 
 
 def compare(
@@ -105,112 +99,198 @@ def compare(
     cluster: ArrayLike | None = None,
     *,
     system: ArrayLike | None = None,
-    item: ArrayLike | None = None,
-    statistic: Kind | Statistic = "pearson",
+    group: ArrayLike | None = None,
+    statistic: Kind = "pearson",
     unit: Unit = "inputs",
     alternative: Alternative = "two-sided",
     resamples: int = 1000,
     seed: int = 0,
-    confidence: float = 0.95,
-    exact: bool = False,
     bootstrap: bool = True,
 ) -> Comparison:
     """The difference of two metrics' correlations with the human scores: interval by bootstrap, p by permutation.
 
     x, y, human: float64[N], one row per segment (and system); a row with NaN or infinity in any of them is left out.
     cluster: N labels of segments that are not independent of each other, the inputs of a design with systems; each
-    row is its own without. system: N labels; item: N labels of what was translated, the clusters without.
-    statistic: "pearson", "spearman", "kendall" (over all rows, no grouping), or a function of scores, human scores,
-    system codes and item codes (whole numbers from 0 on) of any number of rows. Such a function is called in a loop,
-    with a system or cluster that was drawn twice under two codes.
+    row is its own without. system: N labels. group: N labels, for the mean of the correlations within groups, of those
+    where it is defined; a row that is drawn twice counts twice in its group.
 
     unit: what is swapped between the metrics, and drawn with replacement.
         "inputs": whole clusters (PERM-INPUTS, BOOT-INPUTS). "systems": whole systems. "both": each row is swapped if
         either its system or its cluster is, not both (PERM-BOTH as in nlpstats), and counts as often as its system
-        was drawn times its cluster was (BOOT-BOTH). "single": single scores are swapped (as in mt-metrics-eval), which
-        takes rows as independent; the interval is that of "inputs".
+        was drawn times its cluster was (BOOT-BOTH).
         The default is "inputs": it says what another sample of segments would say of these systems, and it keeps its
         size where rows share a source or reference. "both" also asks about other systems, of which there are few.
     Scores of both metrics are standardised over the used rows before they are swapped, as in Deutsch et al. Swapping
     turns the sign of each cluster's contribution to the difference, so that the test is exact where the two metrics
     are exchangeable, and right for many clusters where only their correlations are equal.
     p = (k + 1) / (R + 1) for k of R swaps that differ as much as observed (an undefined one counts as such).
-    alternative: "greater" asks whether x is better. exact: all swaps and all draws are enumerated instead of drawn.
-    bootstrap: false for the permutation test alone; interval and p_bootstrap are then NaN.
+    alternative: "greater" asks whether x is better. bootstrap: false for the permutation test alone; interval and
+    p_bootstrap are then NaN.
 
     NaN for interval and p with fewer than 3 units or an undefined difference. Raises ValueError for arrays of different
     lengths, a unit without systems, an unknown name or a number of resamples below 1, ConfigError for an unknown kind.
     """
-    _check_alternative(alternative)
-    if unit not in get_args(Unit) or (unit in ("systems", "both") and system is None):
+    _check(alternative, resamples)
+    check_kind(statistic)
+    if unit not in get_args(Unit) or (unit != "inputs" and system is None):
         raise ValueError(f"the unit {unit!r} is not one of {', '.join(get_args(Unit))}, or needs systems")
-    if resamples < 1:
-        raise ValueError(f"at least one resample is needed, not {resamples}")
-    if isinstance(statistic, str):
-        check_kind(statistic)
-    rows = PairedRows.of(x, y, human, cluster, system, item)
-    units = {"inputs": rows.clusters, "systems": rows.systems, "both": min(rows.clusters, rows.systems)}
-    count = units.get(unit, rows.clusters)
-    first, second = (rows.statistic(statistic, scores) for scores in (rows.x, rows.y))
-    samples, swapped = None, None
-    if count >= FEWEST_CLUSTERS and not math.isnan(first - second):
-        drawing, swapping = (None, None) if exact else _generators(seed)
-        samples = rows.bootstrapped(statistic, unit, resamples, drawing) if bootstrap else None
-        swapped = rows.permuted(statistic, unit, resamples, swapping)
-    found = _intervals_and_p(first - second, samples, swapped, alternative, interval_levels(confidence, count), exact)
-    counts = {"n": len(rows.human), "clusters": rows.clusters, "systems": rows.systems}
-    return Comparison(first, second, **found, **counts, resamples=resamples, seed=seed)
+    arrays = [np.asarray(values, dtype=np.float64) for values in (x, y, human)]
+    rows = np.arange(arrays[0].size)
+    labels = [rows if cluster is None else np.asarray(cluster)]
+    labels += [np.zeros(arrays[0].shape) if own is None else np.asarray(own) for own in (system, group)]
+    if any(array.shape != rows.shape for array in (*arrays, *labels)):
+        shapes = ", ".join(str(array.shape) for array in (*arrays, *labels))
+        raise ValueError(f"scores, human scores and labels must be arrays of one length, not of shapes {shapes}")
+    used = np.isfinite(arrays).all(axis=0)
+    left, right, judged = (array[used] for array in arrays)
+    units, systems, groups = (codes(label[used]) for label in labels)
+    left, right = _standardised(left), _standardised(right)
+    first, second = (_mean_within(statistic, scores, judged, groups) for scores in (left, right))
+    design = _Design(unit, units, systems)
+    samples, swapped = [np.empty(0)], [np.empty(0)]
+    if design.count >= FEWEST_CLUSTERS and not math.isnan(first - second):
+        drawing, swapping = _generators(seed)
+        row_of = design.unit_of_row
+        for times in design.blocks(draws, resamples, drawing) if bootstrap else ():
+            both = (_resampled(statistic, scores, judged, row_of, times, groups) for scores in (left, right))
+            samples.append(np.subtract(*both))
+        # After a swap the scores of a metric are some of both: each unit of the pooled rows counts once or not at all.
+        pooled, row_of = np.append(left, right), np.append(row_of, row_of + number_of(row_of))
+        for swap in design.blocks(swaps, resamples, swapping):
+            kept = np.concatenate([1 - swap, swap], axis=1)
+            both = (
+                _resampled(statistic, pooled, np.tile(judged, 2), row_of, times, np.tile(groups, 2))
+                for times in (kept, 1 - kept)
+            )
+            swapped.append(np.subtract(*both))
+    drawn = np.concatenate(samples), np.concatenate(swapped)
+    return _comparison(first, second, *drawn, alternative, design.count, len(judged), number_of(units))
 
 
-def compare_means(
-    x: ArrayLike,
-    y: ArrayLike,
+@dataclass(frozen=True, eq=False)
+class _Design:
+    """What is drawn and swapped of N rows; clusters, systems: int64[N] codes."""
+
+    unit: Unit
+    clusters: Ints
+    systems: Ints
+
+    @property
+    def count(self) -> int:
+        """How many units there are; of both the fewer."""
+        counts = {"inputs": number_of(self.clusters), "systems": number_of(self.systems)}
+        return min(counts.values()) if self.unit == "both" else counts[self.unit]
+
+    @property
+    def unit_of_row(self) -> Ints:
+        """int64[N]; of both each row is one."""
+        rows = np.arange(len(self.clusters))
+        return {"inputs": self.clusters, "systems": self.systems, "both": rows}[self.unit]
+
+    def blocks(self, draw: Callable[..., Floats], resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
+        """float64[R, U] how often each unit is drawn, or whether it is swapped, of a block of resamples at a time."""
+        of_clusters, of_systems = rng.spawn(2)
+        for size in blocks(resamples, 2 * len(self.clusters)):
+            if self.unit == "inputs":
+                yield draw(of_clusters, number_of(self.clusters), size)
+                continue
+            times = draw(of_systems, number_of(self.systems), size)
+            if self.unit == "both":
+                other = draw(of_clusters, number_of(self.clusters), size)[:, self.clusters]
+                times = times[:, self.systems]
+                times = times * other if draw is draws else (times + other) % 2
+            yield times
+
+
+def _resampled(kind: Kind, scores: Floats, human: Floats, unit: Ints, times: Floats, groups: Ints) -> Floats:
+    """float64[R] the correlation, or its mean within groups, where units of rows count float64[R, U] times."""
+    if number_of(groups) > 1:
+        members = (np.flatnonzero(groups == group) for group in range(number_of(groups)))
+        return _mean(
+            [weighted_correlations(kind, scores[rows, None], human[rows], times.T[unit[rows]])[0] for rows in members]
+        )
+    if kind != "pearson":
+        return np.asarray(weighted_correlations(kind, scores[:, None], human, times.T[unit])[0])
+    found = pearson_of_sums(times @ sums_by(unit, pair_columns(scores, human - human.mean())))
+    lost = np.flatnonzero(np.isnan(found))
+    found[lost] = weighted_correlations(kind, scores[:, None], human, times[lost].T[unit])[0]
+    return np.asarray(found)
+
+
+def _mean_within(kind: Kind, scores: Floats, human: Floats, groups: Ints) -> float:
+    """The correlation, or its mean within groups."""
+    members = (groups == group for group in range(max(number_of(groups), 1)))
+    return float(_mean([np.array([correlate(kind, scores[rows], human[rows])]) for rows in members])[0])
+
+
+def _mean(values: Sequence[Floats]) -> Floats:
+    """float64[R] the mean of arrays of that length, without what is undefined."""
+    known = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0))
+
+
+def compare_sums(
+    x: Floats,
+    y: Floats,
+    combine: Combine,
     cluster: ArrayLike | None = None,
     *,
     alternative: Alternative = "two-sided",
     resamples: int = 1000,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> Comparison:
-    """The difference of two means over the same groups: agreement within each item, say, averaged over items.
+    """Two scores that `combine` makes of sums over the same N rows, from float64[N, K] terms of these sums.
 
-    x, y: float64[G], a statistic of each metric in each group; groups where one is undefined are left out. cluster: G
-    labels of groups that are drawn and swapped together; each is its own without. To swap the scores of a whole group
-    is to swap its two statistics, so that this is `compare` by "inputs" with the grouped statistic, without its loop.
-    Raises ValueError for arrays of different lengths, an unknown alternative, or a number of resamples below 1.
+    With `systems.by_mean` and `systems.mean` two means, of agreement within each item, say. cluster: N labels of rows
+    that are drawn and swapped together; each is its own without. A row with NaN or infinity is left out.
+    Raises ValueError for terms or labels of other shapes, an unknown alternative, or a number of resamples below 1.
     """
-    _check_alternative(alternative)
-    if resamples < 1:
-        raise ValueError(f"at least one resample is needed, not {resamples}")
-    one, other = (np.asarray(values, dtype=np.float64) for values in (x, y))
-    labels = np.arange(len(one)) if cluster is None else np.asarray(cluster)
-    if not one.shape == other.shape == labels.shape or one.ndim != 1:
-        raise ValueError(f"shapes {one.shape}, {other.shape} and {labels.shape} are not those of one list of groups")
-    used = np.isfinite(one) & np.isfinite(other)
-    one, other, group_of = one[used], other[used], codes(labels[used])
-    count = number_of(group_of)
-    first, second = (float(values.mean()) if len(values) else np.nan for values in (one, other))
-    samples, swapped = None, None
+    _check(alternative, resamples)
+    labels = np.arange(len(x)) if cluster is None else np.asarray(cluster)
+    if not x.shape == y.shape == (*labels.shape, x.shape[-1]):
+        raise ValueError(
+            f"terms of shapes {x.shape} and {y.shape} and labels of shape {labels.shape} are of other rows"
+        )
+    used = np.isfinite(x).all(axis=1) & np.isfinite(y).all(axis=1)
+    unit = codes(labels[used])
+    of_x, of_y = (sums_by(unit, terms[used]) for terms in (x, y))
+    whole_x, whole_y, count = of_x.sum(axis=0), of_y.sum(axis=0), number_of(unit)
+    samples, swapped = [np.empty(0)], [np.empty(0)]
     if count >= FEWEST_CLUSTERS:
         drawing, swapping = _generators(seed)
-        sums, sizes = np.bincount(group_of, one - other), np.bincount(group_of)
-        parts = [draws(drawing, count, size) for size in blocks(resamples, count)]
-        samples = np.concatenate([(part @ sums) / (part @ sizes) for part in parts])
-        signs = (1 - 2 * swaps(swapping, count, size) for size in blocks(resamples, count))
-        swapped = np.concatenate([part @ sums for part in signs]) / len(one)
-    found = _intervals_and_p(first - second, samples, swapped, alternative, interval_levels(confidence, count))
-    return Comparison(first, second, **found, n=len(one), clusters=count, systems=0, resamples=resamples, seed=seed)
+        for size in blocks(resamples, count):
+            times, moved = draws(drawing, count, size), swaps(swapping, count, size) @ (of_y - of_x)
+            samples.append(combine(times @ of_x) - combine(times @ of_y))
+            swapped.append(combine(whole_x + moved) - combine(whole_y - moved))
+    first, second = (float(combine(whole)) for whole in (whole_x, whole_y))
+    drawn = np.concatenate(samples), np.concatenate(swapped)
+    return _comparison(first, second, *drawn, alternative, count, int(used.sum()), count)
 
 
-def permutation_p(swapped: Floats, difference: float, alternative: Alternative, exact: bool) -> float:
-    """p of a difference among float64[R] those after swaps: (k + 1) / (R + 1), of all swaps (exact) k / R.
+def _comparison(
+    x: float, y: float, samples: Floats, swapped: Floats, alternative: Alternative, units: int, n: int, clusters: int
+) -> Comparison:
+    """What a comparison says, from float64[R] differences of bootstrap samples and after swaps; NaN where are none.
 
-    k: swaps that differ as much as observed; an undefined one counts as such.
+    p of a swap: (k + 1) / (R + 1) for k that differ as much as observed; an undefined one counts as such.
     """
-    if alternative == "two-sided":
-        swapped, difference = np.abs(swapped), abs(difference)
-    extreme = int((~(swapped < difference - TIE)).sum())  # NaN included
-    return extreme / len(swapped) if exact else (extreme + 1) / (len(swapped) + 1)
+    p, difference = math.nan, x - y
+    if len(swapped):
+        if alternative == "two-sided":
+            swapped, difference = np.abs(swapped), abs(difference)
+        p = (int((~(swapped < difference - TIE)).sum()) + 1) / (len(swapped) + 1)
+    low, high = interval(samples, units)
+    return Comparison(x, y, x - y, low, high, p, _p_of_resamples(samples, alternative), n, clusters)
+
+
+def _p_of_resamples(samples: Floats, alternative: Alternative) -> float:
+    """(k + 1) / (R + 1) for k of R resampled differences that are not above 0; two-sided twice the smaller side."""
+    if not len(samples):
+        return math.nan
+    known = samples[~np.isnan(samples)]
+    sides = [(int((side <= TIE).sum()) + 1) / (len(known) + 1) for side in (known, -known)]
+    return sides[0] if alternative == "greater" else min(1.0, 2 * min(sides))
 
 
 def _generators(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
@@ -219,32 +299,18 @@ def _generators(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
     return drawing, swapping
 
 
-def _intervals_and_p(
-    difference: float,
-    samples: Floats | None,
-    swapped: Floats | None,
-    alternative: Alternative,
-    levels: tuple[float, float],
-    exact: bool = False,
-) -> _Found:
-    """What a comparison says of its difference, from bootstrap samples and swaps; NaN where there are none."""
-    found = _Found(difference=difference, low=np.nan, high=np.nan, p=np.nan, p_bootstrap=np.nan, undefined=0)
-    if samples is not None:
-        low, high = bounds(samples, levels)
-        missing = np.isnan(samples)
-        found |= {"low": float(low), "high": float(high), "undefined": int(missing.sum())}
-        found["p_bootstrap"] = _p_of_resamples(samples[~missing], alternative)
-    if swapped is not None:
-        found["p"] = permutation_p(swapped, difference, alternative, exact)
-    return found
+def _standardised(scores: Floats) -> Floats:
+    """Less their mean, over their standard deviation; only less their mean when they are constant."""
+    if not len(scores):
+        return scores
+    left: Floats = scores - scores.mean()
+    if not (scores == scores[0]).all():
+        left /= left.std()
+    return left
 
 
-def _p_of_resamples(samples: Floats, alternative: Alternative) -> float:
-    """(k + 1) / (R + 1) for k of R resampled differences that are not above 0; two-sided twice the smaller side."""
-    sides = [(int((side <= TIE).sum()) + 1) / (len(samples) + 1) for side in (samples, -samples)]
-    return sides[0] if alternative == "greater" else min(1.0, 2 * min(sides))
-
-
-def _check_alternative(alternative: str) -> None:
+def _check(alternative: str, resamples: int = 1000) -> None:
     if alternative not in get_args(Alternative):
         raise ValueError(f"the alternative {alternative!r} is not one of {', '.join(get_args(Alternative))}")
+    if resamples < 1:
+        raise ValueError(f"at least one resample is needed, not {resamples}")

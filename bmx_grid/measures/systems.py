@@ -15,91 +15,91 @@ pairwise tests as well, and are another thing.
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from bmx_grid.measures.agreement import SoftAgreement, pairwise_accuracy
-from bmx_grid.measures.at_a_time import fitting, ranges
-from bmx_grid.measures.levels import CONFIDENCE
+from bmx_grid.measures.agreement import pairwise_accuracy
 from bmx_grid.measures.resampling import (
     AT_ONCE,
     FEWEST_CLUSTERS,
     Floats,
     Ints,
-    blocks,
-    bounds,
+    codes,
     draws,
-    interval_levels,
+    fitting,
+    interval,
     pearson_two_pass,
+    ranges,
+    resampled_sums,
     seeded_draws,
+    sums_by,
 )
 
+Combine = Callable[[Floats], Floats]
 Statistic = Literal["pearson", "spearman", "kendall", "pairwise_accuracy"]
 FEWEST_SYSTEMS = 3  # different ones, in a resample that counts
 
 
+def by_mean(scores: ArrayLike) -> Floats:
+    """float64[N, 2] terms whose sums `mean` makes the mean of the scores of."""
+    values = np.asarray(scores, dtype=np.float64)
+    return np.stack([values, np.ones(len(values))], axis=1)
+
+
+def mean(sums: Floats) -> Floats:
+    """float64[...] means from float64[..., 2] sums of `by_mean`; NaN of none."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(sums[..., 0] / sums[..., 1])
+
+
+def system_score(
+    terms: Floats, combine: Combine, cluster: ArrayLike, resamples: int = 1000, seed: int = 0
+) -> tuple[float, float, float]:
+    """The score of a system that `combine` makes of the sums of N segments' terms, and the ends of its interval.
+
+    terms: float64[N, k], statistics of a corpus score or those of `by_mean`. cluster: N labels of segments that are
+    drawn together. Raises ValueError for another number of labels.
+    """
+    sums = sums_by(codes(cluster), terms)
+    return float(combine(terms.sum(axis=0))), *interval(resampled_sums(combine, sums, resamples, seed), len(sums))
+
+
 @dataclass(frozen=True, eq=False)
 class SystemScores:
-    """Scores of S systems; of what is undefined NaN.
+    """Scores of S systems that `combine` makes of sums over their segments, n of them in C clusters.
 
-    mean: float64[S] the mean of the system's segment scores; corpus: the score of its summed statistics, None without.
-    n_segments: int64[S] segments used.
+    terms: float64[n, k] statistics of a corpus score, or those of `by_mean`. systems, clusters: int64[n] codes;
+    n_systems, n_clusters: how many there are.
     """
 
-    mean: Floats
-    corpus: Floats | None
-    n_segments: Ints
-
-
-@dataclass(frozen=True, eq=False)
-class Segments:
-    """What system scores are made of: n segments of S systems in C clusters.
-
-    scores: float64[n]; systems, clusters: int64[n] numbers from 0; n_systems, n_clusters: how many there are.
-    statistics: float64[n, k] with combine: float64[..., k] -> float64[...], or None for means only.
-    """
-
-    scores: Floats
+    terms: Floats
+    combine: Combine
     systems: Ints
     clusters: Ints
     n_systems: int
     n_clusters: int
-    statistics: Floats | None = None
-    combine: Callable[[Floats], Floats] | None = None
 
-    def system_scores(self) -> SystemScores:
-        """Mean and corpus score of each system, over all its segments."""
-        whole = np.ones((self.n_clusters, 1))
-        mean = self.resampled(whole, corpus=False)[0]
-        corpus = self.resampled(whole, corpus=True)[0] if self.combine is not None else None
-        return SystemScores(mean, corpus, np.bincount(self.systems, minlength=self.n_systems))
-
-    def resampled(self, weights: Floats, *, corpus: bool) -> Floats:
-        """float64[B, S] scores of systems under float64[C, B] weights of clusters; NaN for one without segments."""
-        values = np.stack([self.scores, np.ones(len(self.scores))], axis=1)
-        if corpus and self.statistics is not None:
-            values = np.concatenate([self.statistics, np.ones((len(self.scores), 1))], axis=1)
-        sums = self._summed(values, weights)
-        drawn = sums[..., -1] > 0
-        with np.errstate(invalid="ignore", divide="ignore"):
-            own = self.combine if corpus else None
-            found = sums[..., 0] / sums[..., 1] if own is None else own(sums[..., :-1])
-        return np.where(drawn, found, np.nan)
-
-    def _summed(self, values: Floats, weights: Floats) -> Floats:
-        """float64[B, S, k] sums by system of the segments' values, float64[n, k], as often as their cluster counts."""
+    @functools.cached_property
+    def _of_clusters(self) -> Any:
+        """Sparse float64[S * (k + 1), C]: sums of each system's terms by cluster, and of how many segments."""
         from scipy.sparse import coo_array
 
+        values = np.column_stack([self.terms, np.ones(len(self.terms))])
         k = values.shape[1]
-        columns = self.systems[:, None] * k + np.arange(k)
-        rows = np.repeat(self.clusters, k)
-        shape = (self.n_systems * k, self.n_clusters)
-        of_clusters = coo_array((values.ravel(), (columns.ravel(), rows)), shape=shape).tocsr()
-        return np.asarray((of_clusters @ weights).T.reshape(weights.shape[1], self.n_systems, k))
+        place = (self.systems[:, None] * k + np.arange(k)).ravel(), np.repeat(self.clusters, k)
+        return coo_array((values.ravel(), place), shape=(self.n_systems * k, self.n_clusters)).tocsr()
+
+    def __call__(self, weights: Floats) -> Floats:
+        """float64[B, S] scores under float64[C, B] weights of clusters; NaN for a system without segments."""
+        k = self.terms.shape[1] + 1
+        sums = np.asarray((self._of_clusters @ weights).T.reshape(weights.shape[1], self.n_systems, k))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(sums[..., -1] > 0, self.combine(sums[..., :-1]), np.nan)
 
 
 def system_statistic(statistic: Statistic, metric: Floats, human: Floats) -> float:
@@ -140,22 +140,6 @@ def system_samples(
     return {statistic: np.concatenate(found) for statistic, found in values.items()}
 
 
-def system_interval(samples: Floats, n_systems: int, n_clusters: int) -> tuple[float, float]:
-    """The 95 % interval of float64[B] samples over systems and clusters; NaN without any.
-
-    The expanded percentile interval for the systems or the clusters, whichever are fewer. Resamples with fewer than
-    three different systems do not count.
-    """
-    if not len(samples):
-        return math.nan, math.nan
-    return _ends(samples, interval_levels(CONFIDENCE, min(n_systems, n_clusters)))
-
-
-def _ends(samples: Floats, levels: tuple[float, float]) -> tuple[float, float]:
-    low, high = bounds(samples, levels)
-    return float(low), float(high)
-
-
 def weighted_statistics(
     statistics: Sequence[Statistic], metric: Floats, human: Floats, times: Floats
 ) -> dict[Statistic, Floats]:
@@ -192,7 +176,7 @@ def _statistics_of(
             else:
                 found[statistic] = (pairs * (one == other)).sum(axis=0) / pairs.sum(axis=0)
     enough = np.count_nonzero(times, axis=0) >= FEWEST_SYSTEMS
-    return {statistic: np.where(enough, values, np.nan) for statistic, values in found.items()}
+    return {statistic: np.where(enough, np.clip(values, -1.0, 1.0), np.nan) for statistic, values in found.items()}
 
 
 def _net_below(signs: Floats, times: Floats, first: Ints, second: Ints) -> Floats:
@@ -203,64 +187,32 @@ def _net_below(signs: Floats, times: Floats, first: Ints, second: Ints) -> Float
     return net
 
 
-def spa_interval(found: SoftAgreement, *, resamples: int, seed: int) -> tuple[float, float]:
-    """The 95 % interval of soft pairwise accuracy over resampled systems, each pair's p-values as they are."""
-    n_systems = len(found.apart)
-    if n_systems < FEWEST_SYSTEMS or not resamples or not found.n_pairs:
-        return math.nan, math.nan
-    apart, known = np.nan_to_num(found.apart), np.isfinite(found.apart).astype(np.float64)
-    values, rng = [], np.random.default_rng(seed)
-    for size in blocks(resamples, n_systems):
-        times = draws(rng, n_systems, size)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            sums = [np.einsum("bs,bs->b", times @ matrix, times) for matrix in (apart, known)]
-            share = 1 - sums[0] / sums[1]
-        values.append(np.where((times > 0).sum(axis=1) >= FEWEST_SYSTEMS, share, np.nan))
-    return _ends(np.concatenate(values), interval_levels(CONFIDENCE, n_systems))
-
-
 LEFT_OUT = 0.025  # of the resamples, at each end
 
 
-@dataclass(frozen=True, eq=False)
-class RankRanges:
-    """The ranks of S systems, 1 is the best; 0 for a system without a score, or without resamples.
+def rank_ranges(scores: Floats, samples: Floats) -> Ints:
+    """int64[4, S] rank, the ends of its range and cluster of float64[S] scores of systems, higher is better.
 
-    rank: int64[S] 1 and the number of systems with a higher score: equal scores share the best of their ranks.
-    low, high: int64[S] the ends of the rank range. cluster: int64[S] from 1, the best.
-    """
-
-    rank: Ints
-    low: Ints
-    high: Ints
-    cluster: Ints
-
-
-def rank_ranges(scores: Floats, samples: Floats) -> RankRanges:
-    """Ranks of float64[S] scores of systems, higher is better, with their ranges from float64[B, S] resampled ones.
-
-    A system without a score (NaN) is left out; so are resamples in which another system has none. Systems that are
-    equal in a resample have all the ranks that they share, so that turning all signs turns the ranges round. Without a
-    resample there are ranks only. Raises ValueError for other shapes.
+    rank: 1 and the number of systems with a higher score: equal scores share the best of their ranks. The range is of
+    float64[B, S] resampled scores; clusters count from 1, the best. A system without a score (NaN) is left out, with 0;
+    so are resamples in which another system has none. Systems that are equal in a resample have all the ranks that they
+    share, so that turning all signs turns the ranges round. Without a resample there are ranks only, the rest is 0.
+    Raises ValueError for other shapes.
     """
     if scores.ndim != 1 or samples.shape[1:] != scores.shape:
         raise ValueError(f"scores of shape {scores.shape} and resamples of shape {samples.shape}")
-    known = np.flatnonzero(np.isfinite(scores))
-    found = RankRanges(*(np.zeros(len(scores), dtype=np.int64) for _ in range(4)))
-    own = scores[known]
-    found.rank[known] = 1 + (own[:, None] < own).sum(axis=1)
+    known, found = np.flatnonzero(np.isfinite(scores)), np.zeros((4, len(scores)), dtype=np.int64)
+    found[0, known] = 1 + (scores[known][:, None] < scores[known]).sum(axis=1)
     drawn = samples[:, known][np.isfinite(samples[:, known]).all(axis=1)]
     if not len(drawn) or not len(known):
         return found
-    ordered = np.sort(drawn, axis=1)
     best, worst = np.empty(drawn.shape, dtype=np.int64), np.empty(drawn.shape, dtype=np.int64)
-    for row, (values, in_order) in enumerate(zip(drawn, ordered, strict=True)):
+    for row, (values, in_order) in enumerate(zip(drawn, np.sort(drawn, axis=1), strict=True)):
         best[row] = 1 + len(known) - np.searchsorted(in_order, values, side="right")
         worst[row] = len(known) - np.searchsorted(in_order, values, side="left")
     left_out = int(LEFT_OUT * len(drawn))
-    found.low[known] = np.sort(best, axis=0)[left_out]
-    found.high[known] = np.sort(worst, axis=0)[len(drawn) - 1 - left_out]
-    found.cluster[known] = _clusters(found.low[known], found.high[known])
+    low, high = np.sort(best, axis=0)[left_out], np.sort(worst, axis=0)[len(drawn) - 1 - left_out]
+    found[1:, known] = low, high, _clusters(low, high)
     return found
 
 

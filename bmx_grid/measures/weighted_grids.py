@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.measures.aggregation import PRECISION
-from bmx_grid.measures.at_a_time import fitting, ranges
 from bmx_grid.measures.correlation import Kind, check_kind, correlate, correlate_grid
 from bmx_grid.measures.grid import GridMeans
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, number_of
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, fitting, number_of, ranges
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

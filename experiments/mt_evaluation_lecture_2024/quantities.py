@@ -17,7 +17,6 @@ from scipy.stats import binomtest
 from bmx_grid.analysis.table import GridTable
 from bmx_grid.measures.annotators import fleiss_kappa
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.system_scores import student_interval
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.metrics.words import Wer, WordMatch
 from bmx_grid.words.perturbation import Item
@@ -66,16 +65,15 @@ def ranks(_: Sequence[GridTable], expected: Mapping[str, Any]) -> Iterator[Check
 
 def interval(x: np.ndarray[Any, Any], human: np.ndarray[Any, Any], kind: Any) -> tuple[float, float]:
     """95 % interval of a correlation by a bootstrap of systems."""
-    from bmx_grid.measures.resampling import bounds, interval_levels, seeded_draws, weighted_correlations
+    from bmx_grid.measures import resampling
 
-    times = np.concatenate(list(seeded_draws(len(x), 2000, 0)), axis=1)
-    low, high = bounds(weighted_correlations(kind, x[:, None], human, times)[0], interval_levels(0.95, len(x)))
-    return float(low), float(high)
+    times = np.concatenate(list(resampling.seeded_draws(len(x), 2000, 0)), axis=1)
+    return resampling.interval(resampling.weighted_correlations(kind, x[:, None], human, times)[0], len(x))
 
 
 def computed(texts: Mapping[str, Any]) -> dict[str, float]:
     """Every quantity of the slides, by its key."""
-    from scipy.stats import t
+    from scipy.stats import t, ttest_1samp
 
     found: dict[str, float] = {}
     bleu = SentenceBleu(tokenize="none", smooth_method="none")
@@ -103,8 +101,8 @@ def computed(texts: Mapping[str, Any]) -> dict[str, float]:
         found |= {f"t_{level}_{n}": float(t.ppf(0.5 + level / 200, n)) for n in (100, 300, 600)}
     sample = np.repeat([0.0, 1.0], [70, 30])
     found["variance"] = float(sample.var(ddof=1))
-    interval = student_interval(sample)
-    found["half_width"] = (interval.high - interval.low) / 2
+    low, high = ttest_1samp(sample, 0).confidence_interval(0.95)
+    found["half_width"] = float(high - low) / 2
     return found
 
 

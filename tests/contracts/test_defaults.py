@@ -57,12 +57,10 @@ DEFAULTS = {
     "brief": False,
     "clusters": 0,
     "clusters_better": 0,
-    "confidence": 0.95,
     "copies": 1,
     "data": False,
     "ddof": 0,
     "draws": 3,
-    "exact": False,
     "folds": 10,
     "independent": False,
     "longest": 44,
@@ -90,7 +88,7 @@ DEFAULTS = {
 OTHERS = {
     "analysis.shown.pairs_to_compare most": 5,  # a figure has room for them
     "evaluations.tagged_words._names most": 3,  # examples in a table
-    "evaluations.agreement.__init__ resamples": 0,  # no draws unless an interval is asked for
+    "evaluations.levels.__init__ resamples": 0,  # no draws unless an interval is asked for
     "measures.cluster_means.cluster_mean resamples": 10_000,  # of few numbers, each of them cheap
     "measures.levels.grouped_acc_eq resamples": 0,  # no interval unless it is asked for
     "measures.levels.grouped_correlations resamples": 0,

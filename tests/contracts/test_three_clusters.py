@@ -9,7 +9,7 @@ from bmx_grid.analysis import plausibility, regression, side_by_side
 from bmx_grid.evaluations import intervals, right_and_wrong
 from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_of
 from bmx_grid.evaluations.held_out import Held, Rated
-from bmx_grid.measures import annotators, cluster_means, levels, significance, system_scores, systems
+from bmx_grid.measures import annotators, cluster_means, levels, resampling, significance, systems
 from bmx_grid.measures.grid_resampling import bootstrap_bands, cross_fit, selection_adjusted, split_gains
 from bmx_grid.measures.weighted_grids import Sample
 
@@ -68,15 +68,12 @@ def first_sample(found):
 INTERVALS = {
     "two metrics": lambda count: significance.compare(X, Y, HUMAN, clusters(count), **DRAWN).low,
     "two metrics, p": lambda count: significance.compare(X, Y, HUMAN, clusters(count), **DRAWN).p,
-    "two means": lambda count: significance.compare_means(X, Y, clusters(count), **DRAWN).low,
-    "the score of a system": lambda count: (
-        system_scores.system_score(system_scores.by_mean(X), system_scores.mean, clusters(count), 40).low
+    "two means": lambda count: (
+        significance.compare_sums(systems.by_mean(X), systems.by_mean(Y), systems.mean, clusters(count), **DRAWN).low
     ),
-    "two systems": lambda count: (
-        system_scores.paired(
-            system_scores.by_mean(X), system_scores.by_mean(Y), system_scores.mean, clusters(count), 40
-        ).p
-    ),
+    "the score of a system": lambda count: systems.system_score(systems.by_mean(X), systems.mean, clusters(count), 40)[
+        1
+    ],
     "alpha": lambda count: annotators.krippendorff_alpha(GRADES, "interval", cluster=clusters(count), **DRAWN).low,
     "Fleiss' kappa": lambda count: annotators.fleiss_kappa(GRADES, cluster=clusters(count), **DRAWN).low,
     "Cohen's kappa": lambda count: annotators.cohen_kappa(*GRADES.T[:2], cluster=clusters(count), **DRAWN).low,
@@ -88,9 +85,7 @@ INTERVALS = {
     "accuracy of segments": lambda count: grouped(
         lambda *given: levels.grouped_acc_eq(X[:, None], HUMAN, *given)[0][0].low, count
     ),
-    "systems, by their clusters of segments": lambda count: systems.system_interval(over_systems(5, count), 5, count)[
-        0
-    ],
+    "systems, by their clusters of segments": lambda count: resampling.interval(over_systems(5, count), count)[0],
     "systems, by their number": lambda count: len(over_systems(count, 5)) or math.nan,
     "the points of a grid": lambda count: bootstrap_bands(sample(count), 40).low[0, 0],
     "halves of a grid": lambda count: split_gains(sample(count), 9).mean,

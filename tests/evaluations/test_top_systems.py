@@ -47,7 +47,7 @@ def finished(metric: Metric) -> Finished:
 
 
 def by_cell(result):
-    return {(row.systems, row.fitted, row.statistic): row for row in result.top_systems}
+    return {(row.systems, row.fitted, row.statistic): row for row in result["top_systems"]}
 
 
 def test_the_best_systems_by_hand():
@@ -61,7 +61,7 @@ def test_the_best_systems_by_hand():
         assert cells[size, AS_SCORED, "kendall"].value == -1  # TER counts errors: its own sign
         assert cells[size, AS_SCORED, "pearson"].system_score == "corpus"
         assert cells[size, AS_SCORED, "pearson"].n_segments == size * len(REFERENCES)
-    ranks = {row.system: row for row in found.ranks if row.systems == 3}
+    ranks = {row.system: row for row in found["ranks"] if row.systems == 3}
     assert {name: (row.rank, row.human_rank) for name, row in ranks.items()} == {
         "A": (1, 1),
         "C": (2, 2),
@@ -83,9 +83,9 @@ def test_a_fitted_metric_is_fitted_again_on_the_best_systems(tiny_model):
                 if segment.system == name
             ]
             expected = float(alone.combine(alone.statistics(items).sum(axis=0)))
-            (row,) = [r for r in found.ranks if (r.systems, r.fitted, r.system) == (size, ON_THESE, name)]
+            (row,) = [r for r in found["ranks"] if (r.systems, r.fitted, r.system) == (size, ON_THESE, name)]
             assert row.score == pytest.approx(expected, abs=1e-9)
-    assert {(row.systems, row.fitted) for row in found.top_systems} == {
+    assert {(row.systems, row.fitted) for row in found["top_systems"]} == {
         (size, fitted) for size in (3, 4) for fitted in (AS_SCORED, ON_THESE)
     }
     whole = [by_cell(found)[4, fitted, "pearson"].value for fitted in (AS_SCORED, ON_THESE)]
@@ -95,13 +95,17 @@ def test_a_fitted_metric_is_fitted_again_on_the_best_systems(tiny_model):
 def test_a_metric_that_is_fitted_once_or_on_systems_that_others_find_best_is_not_fitted_again(tiny_model):
     settings = {"model": tiny_model("bert"), "layer": 2, "device": "cpu"}
     once = TopSystemsEvaluation(resamples=0).evaluate([finished(DifficultyBertScore(**settings))])[0]
-    assert {row.fitted for row in once.top_systems} == {AS_SCORED}
+    assert {row.fitted for row in once["top_systems"]} == {AS_SCORED}
     setting = finished(DifficultyBertScore(**settings, best=True))
     turned = {name: -score for name, score in HUMAN.items()}
     human = Judgements({"da": np.full(len(setting.items), np.nan)}, systems={"da": turned})
     setting = dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, judgements=human))
     found = TopSystemsEvaluation(resamples=0).evaluate([setting])[0]
-    assert {(row.systems, row.fitted) for row in found.top_systems} == {(3, AS_SCORED), (4, AS_SCORED), (4, ON_THESE)}
+    assert {(row.systems, row.fitted) for row in found["top_systems"]} == {
+        (3, AS_SCORED),
+        (4, AS_SCORED),
+        (4, ON_THESE),
+    }
 
 
 def test_a_system_without_a_human_score_is_none_of_the_best():
@@ -109,7 +113,7 @@ def test_a_system_without_a_human_score_is_none_of_the_best():
     human = Judgements({"da": np.full(len(setting.items), np.nan)}, systems={"da": {n: HUMAN[n] for n in "ABC"}})
     setting = dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, judgements=human))
     found = TopSystemsEvaluation(resamples=0).evaluate([setting])[0]
-    assert {(row.systems, row.system) for row in found.ranks} == {(3, "A"), (3, "B"), (3, "C")}
+    assert {(row.systems, row.system) for row in found["ranks"]} == {(3, "A"), (3, "B"), (3, "C")}
 
 
 def test_intervals_hold_the_value():
@@ -121,18 +125,20 @@ def test_difficulties_and_the_hardest_words(tiny_model):
     metric = DifficultyBertScore(model=tiny_model("bert"), layer=2, device="cpu", best=True)
     setting = finished(metric)
     found = DifficultyEvaluation(sentences=1, top="top:50%").evaluate([setting])[0]
-    assert [row.systems for row in found.difficulty] == [4] * 20 + [2] * 20
+    assert [row.systems for row in found["difficulty"]] == [4] * 20 + [2] * 20
     for systems in (4, 2):
-        own = [row for row in found.difficulty if row.systems == systems]
+        own = [row for row in found["difficulty"] if row.systems == systems]
         assert sum(row.share for row in own) == pytest.approx(1)
         assert {row.references for row in own} == {4} and {row.zero for row in own} == {0}
     known = setting.metric.difficulty(REFERENCES)
     weights = np.concatenate([one[0] for _, one in known])
-    assert found.difficulty[0].tokens == len(weights) and found.difficulty[0].mean == pytest.approx(weights.mean())
-    assert found.difficulty[1].share == pytest.approx(((weights >= 0.05) & (weights < 0.1)).mean())
+    assert found["difficulty"][0].tokens == len(weights) and found["difficulty"][0].mean == pytest.approx(
+        weights.mean()
+    )
+    assert found["difficulty"][1].share == pytest.approx(((weights >= 0.05) & (weights < 0.1)).mean())
     hardest = max(range(4), key=lambda at: known[at][1][0].mean())
     for fit, systems in enumerate((4, 2)):
-        words = [row for row in found.difficult_words if row.systems == systems]
+        words = [row for row in found["difficult_words"] if row.systems == systems]
         assert {row.id for row in words} == {str(hardest)}
         assert [row.token for row in words] == known[hardest][0]
         assert [row.difficulty for row in words] == pytest.approx(known[hardest][1][fit].tolist())
@@ -151,9 +157,9 @@ def test_difficulties_and_the_hardest_words(tiny_model):
 def test_a_second_fit_is_shown_where_the_metric_has_it(best, top, systems, tiny_model):
     metric = DifficultyBertScore(model=tiny_model("bert"), layer=2, device="cpu", best=best)
     found = DifficultyEvaluation(sentences=1, top=top).evaluate([finished(metric)])[0]
-    for rows in (found.difficulty, found.difficult_words):
+    for rows in (found["difficulty"], found["difficult_words"]):
         assert {row.systems for row in rows} == systems
-    assert [row.low for row in found.difficulty].count(0.0) == len(systems)
+    assert [row.low for row in found["difficulty"]].count(0.0) == len(systems)
 
 
 def test_without_the_model_there_are_no_difficulties_and_it_is_said(tiny_model, monkeypatch):
@@ -165,11 +171,11 @@ def test_without_the_model_there_are_no_difficulties_and_it_is_said(tiny_model, 
     monkeypatch.setattr(DifficultyBertScore, "check", absent)
     with pytest.warns(UserWarning, match="toy · de-en · m: no table of difficulty: the model is gone"):
         found = DifficultyEvaluation().evaluate([setting])[0]
-    assert not found.difficulty and not found.difficult_words
+    assert not found["difficulty"] and not found["difficult_words"]
 
 
 def test_other_metrics_have_no_difficulties():
-    assert DifficultyEvaluation().evaluate([finished(Ter())])[0].difficulty == ()
+    assert DifficultyEvaluation().evaluate([finished(Ter())])[0]["difficulty"] == ()
 
 
 @pytest.mark.parametrize(
@@ -213,7 +219,7 @@ def noisy(
 def compared(*settings: Finished, resamples: int = 100) -> list:
     evaluation = TopSystemsEvaluation(resamples=resamples, system_score="mean")
     found = evaluation.evaluate(settings)
-    return [list(one.top_differences) for one in found]
+    return [list(one["top_differences"]) for one in found]
 
 
 def test_metrics_are_compared_among_the_best_systems():

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from bmx_grid.measures import agreement
-from bmx_grid.measures.agreement import acc_eq, pairwise_accuracy, spa
+from bmx_grid.measures.agreement import SegmentPairs, pairwise_accuracy, spa
+
+
+def acc_eq(metric, human, groups, **options):
+    return SegmentPairs.of(human, groups, **options).calibrated(metric)
 
 
 def one_group(values):

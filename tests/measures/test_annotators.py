@@ -47,7 +47,7 @@ def test_resamples_of_alpha_are_the_library_on_repeated_items(level):
         library.alpha(reliability_data=np.repeat(given, row.astype(int), axis=0).T, level_of_measurement=level)
         for row in times
     ]
-    ends = bounds(np.array(samples), interval_levels(0.95, len(given)))
+    ends = bounds(np.array(samples), interval_levels(len(given)))
     found = krippendorff_alpha(given, level, resamples=40, seed=3)
     assert (found.low, found.high) == pytest.approx(tuple(map(float, ends)), abs=1e-12)
 
@@ -77,7 +77,7 @@ def test_resamples_of_cohen_are_the_library_with_sample_weights(weights):
         for row in draws(np.random.default_rng(5), len(one), 40)
     ]
     found = cohen_kappa(one, other, weights=weights, resamples=40, seed=5)
-    ends = bounds(np.array(samples), interval_levels(0.95, len(one)))
+    ends = bounds(np.array(samples), interval_levels(len(one)))
     assert (found.low, found.high) == pytest.approx(tuple(map(float, ends)), abs=1e-12)
 
 

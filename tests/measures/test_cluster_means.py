@@ -53,7 +53,7 @@ def test_larger_clusters_count_more_in_the_t_interval():
 def test_the_interval_of_many_clusters_is_that_of_all_resamples():
     """Half of the clusters are 0, half are 1: a resample's mean is binomial."""
     found = cluster_mean(np.arange(BOOTSTRAPPED) % 2, np.arange(BOOTSTRAPPED), resamples=40_000)
-    ends = binom.ppf(interval_levels(0.95, BOOTSTRAPPED), BOOTSTRAPPED, 0.5) / BOOTSTRAPPED
+    ends = binom.ppf(interval_levels(BOOTSTRAPPED), BOOTSTRAPPED, 0.5) / BOOTSTRAPPED
     assert (found.low, found.high) == pytest.approx(tuple(ends))
 
 

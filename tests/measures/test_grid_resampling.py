@@ -29,7 +29,7 @@ def test_bands_are_quantiles_over_the_draws(kind):
         values.append(correlate_grid(kind, sample.means[rows], sample.base[rows], sample.human[rows], W))
         alone.append(correlate(kind, sample.base[rows], sample.human[rows]))
     values, alone = np.array(values), np.array(alone)
-    levels = interval_levels(0.95, sample.clusters)
+    levels = interval_levels(sample.clusters)
     np.testing.assert_allclose([found.low, found.high], np.quantile(values, levels, axis=0), atol=1e-12)
     gains = values - alone[:, None, None]
     np.testing.assert_allclose([found.gain_low, found.gain_high], np.quantile(gains, levels, axis=0), atol=1e-12)

@@ -10,17 +10,15 @@ from bmx_grid.measures.resampling import (
     bounds,
     codes,
     draws,
-    every_draw,
-    every_swap,
+    fitting,
     interval_levels,
     number_of,
-    p_of_zero,
     pair_columns,
     pearson_of_sums,
     pearson_two_pass,
+    ranges,
     seeded_draws,
     swaps,
-    weighted_correlation,
     weighted_correlations,
 )
 
@@ -29,6 +27,11 @@ SCIPY = {
     "spearman": lambda x, y: stats.spearmanr(x, y)[0],
     "kendall": lambda x, y: stats.kendalltau(x, y)[0],
 }
+
+
+def weighted_correlation(kind, x, human, weights):
+    """Of one column, with a row of weights for each resample."""
+    return weighted_correlations(kind, x[:, None], human, weights.T)[0]
 
 
 @pytest.mark.parametrize("sample", [draws, swaps])
@@ -47,15 +50,6 @@ def test_draws_are_multinomial():
     assert found.var() == pytest.approx(0.8, abs=0.02)
 
 
-def test_enumerations():
-    assert (every_draw(3).sum(axis=1) == 3).all() and len(every_draw(3)) == 27
-    assert (every_draw(3).mean(axis=0) == 1).all()
-    assert every_swap(3).tolist() == [[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)]
-    for enumerated in (every_draw, every_swap):
-        with pytest.raises(ValueError, match="too many"):
-            enumerated(40)
-
-
 def test_blocks_cover_all_resamples():
     assert sum(blocks(1000, 100_000)) == 1000
     assert max(blocks(1000, 100_000)) * 100_000 <= resampling.CELLS
@@ -71,13 +65,7 @@ def test_blocks_cover_all_resamples():
     ],
 )
 def test_levels_widen_for_few_units(units, lower):
-    assert interval_levels(0.95, units) == pytest.approx((lower, 1 - lower), abs=1e-7)
-
-
-@pytest.mark.parametrize("confidence", [0, 1, 1.5, 95])
-def test_a_confidence_is_a_share(confidence):
-    with pytest.raises(ValueError, match=f"between 0 and 1, not {confidence}"):
-        interval_levels(confidence, 10)
+    assert interval_levels(units) == pytest.approx((lower, 1 - lower), abs=1e-7)
 
 
 def test_bounds_leave_undefined_resamples_out():
@@ -96,9 +84,7 @@ def test_bounds_leave_undefined_resamples_out_of_as_many_rows_as_values():
 
 @pytest.mark.parametrize("kind", SCIPY)
 @pytest.mark.parametrize("values", [pytest.param(4, id="many ties"), pytest.param(10_000, id="few ties")])
-@pytest.mark.parametrize("signs", [pytest.param(3000, id="matrix"), pytest.param(0, id="compiled kernel")])
-def test_weights_are_repetitions(kind, values, signs, monkeypatch):
-    monkeypatch.setattr(resampling, "SIGNS", signs)
+def test_weights_are_repetitions(kind, values):
     rng = np.random.default_rng(3)
     x, human = rng.integers(0, values, (2, 30)).astype(float)
     weights = draws(rng, 30, 40)
@@ -216,6 +202,23 @@ def test_seeded_draws_are_those_of_the_seed_in_blocks_of_any_size(monkeypatch):
     assert (np.concatenate(parts, axis=1) == expected).all()
 
 
+@pytest.mark.parametrize("kind", SCIPY)
+def test_a_column_that_is_not_finite_is_nan_and_changes_no_other(kind):
+    columns, human = np.random.default_rng(7).normal(size=(2, 20, 2))
+    expected = weighted_correlations(kind, columns[:, :1], human[:, 0], np.ones((20, 3)))
+    columns[3, 1] = np.nan
+    found = weighted_correlations(kind, columns, human[:, 0], np.ones((20, 3)))
+    assert (found[0] == expected[0]).all() and np.isnan(found[1]).all()
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_ranges_are_all_places_in_order(size):
+    parts = list(ranges(100, size))
+    assert [place for part in parts for place in range(part.start, part.stop)] == list(range(100))
+    assert {part.stop - part.start for part in parts[:-1]} <= {size}
+    assert (fitting(10, 0), fitting(10, 4), fitting(10, 40)) == (10, 2, 1)
+
+
 def test_codes_number_equal_labels_alike():
     assert codes(["b", "a", "b"]).tolist() == [1, 0, 1]
     assert codes([]).tolist() == []
@@ -224,21 +227,3 @@ def test_codes_number_equal_labels_alike():
 @pytest.mark.parametrize("labels", [[], ["a"], ["b", "a", "b"], list(range(7))], ids=len)
 def test_the_number_of_codes_is_that_of_different_labels(labels):
     assert number_of(codes(labels)) == len(set(labels))
-
-
-@pytest.mark.parametrize("units", [9, 40, 400])
-def test_a_p_value_of_zero_is_where_the_interval_leaves_zero_out(units):
-    samples = np.random.default_rng(units).normal(size=20_001)
-    for confidence in (0.8, 0.95):
-        end = np.quantile(samples, interval_levels(confidence, units)[0])
-        for shifted in (samples - end, end - samples):
-            assert p_of_zero(shifted, units) == pytest.approx(1 - confidence, rel=0.02)
-
-
-def test_p_values_of_zero_are_never_0_and_undefined_where_an_interval_is():
-    assert 0 < p_of_zero(np.ones(999), 500) == pytest.approx(0.002, rel=0.1)
-    assert p_of_zero(np.zeros(10), 9) == 1
-    assert p_of_zero(np.array([1e-16, -1e-16, 1e-16, 1.0]), 9) == p_of_zero(np.array([0.0, 0.0, 0.0, 1.0]), 9)
-    assert p_of_zero(np.array([np.nan, 1, 1, 1.0]), 9) == p_of_zero(np.ones(3), 9)
-    assert np.isnan(p_of_zero(np.array([np.nan, np.nan, 1.0]), 9))
-    assert np.isnan(p_of_zero(np.ones(9), 1))

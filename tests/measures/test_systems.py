@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.measures.agreement import spa
-from bmx_grid.measures.resampling import draws
+from bmx_grid.measures.agreement import spa, spa_interval
+from bmx_grid.measures.resampling import draws, interval
 from bmx_grid.measures.systems import (
-    Segments,
-    spa_interval,
-    system_interval,
+    SystemScores,
+    by_mean,
+    mean,
     system_samples,
     system_statistic,
     weighted_statistics,
@@ -64,22 +64,25 @@ def test_constant_systems_are_undefined(statistic):
     assert np.isnan(system_statistic(statistic, np.full(5, value), np.arange(5.0)))
 
 
-def some_segments(corpus=True):
+def ratio(sums):
+    return sums[..., 0] / sums[..., 1]
+
+
+def some_systems(corpus):
     """Six segments of two systems in three clusters; statistics whose ratio of sums is the corpus score."""
     statistics = np.array([[1.0, 4], [2, 5], [3, 9], [1, 2], [5, 6], [2, 8]])
-    scores = statistics[:, 0] / statistics[:, 1]
-    systems, clusters = np.array([0, 1, 0, 1, 0, 1]), np.array([0, 0, 1, 1, 2, 2])
-    if not corpus:
-        return Segments(scores, systems, clusters, 2, 3)
-    return Segments(scores, systems, clusters, 2, 3, statistics, lambda sums: sums[..., 0] / sums[..., 1])
+    where = np.array([0, 1, 0, 1, 0, 1]), np.array([0, 0, 1, 1, 2, 2]), 2, 3
+    terms, combine = (statistics, ratio) if corpus else (by_mean(ratio(statistics)), mean)
+    return SystemScores(terms, combine, *where)
+
+
+ONCE = np.ones((3, 1))
 
 
 def test_a_system_is_the_mean_of_its_segments_and_the_score_of_its_sums():
-    found = some_segments().system_scores()
-    assert found.mean.tolist() == pytest.approx([np.mean([1 / 4, 3 / 9, 5 / 6]), np.mean([2 / 5, 1 / 2, 2 / 8])])
-    assert found.corpus.tolist() == pytest.approx([9 / 19, 5 / 15])
-    assert found.n_segments.tolist() == [3, 3]
-    assert some_segments(corpus=False).system_scores().corpus is None
+    means = [np.mean([1 / 4, 3 / 9, 5 / 6]), np.mean([2 / 5, 1 / 2, 2 / 8])]
+    assert some_systems(corpus=False)(ONCE)[0].tolist() == pytest.approx(means)
+    assert some_systems(corpus=True)(ONCE)[0].tolist() == pytest.approx([9 / 19, 5 / 15])
 
 
 @pytest.mark.parametrize("column", [0, 1, 2])
@@ -87,25 +90,23 @@ def test_a_sum_of_zero_is_a_statistic_like_any_other(column):
     statistics = np.ones((4, 3))
     statistics[:, column] = 0.0
     systems, clusters = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    found = Segments(np.ones(4), systems, clusters, 2, 2, statistics, lambda sums: sums.sum(axis=-1))
-    assert found.system_scores().corpus.tolist() == [4.0, 4.0]
+    found = SystemScores(statistics, lambda sums: sums.sum(axis=-1), systems, clusters, 2, 2)
+    assert found(np.ones((2, 1)))[0].tolist() == [4.0, 4.0]
 
 
 def test_drawn_clusters_count_as_often_as_they_were_drawn():
     weights = np.array([[2.0, 1, 0], [0, 0, 3]]).T
-    found = some_segments()
-    assert found.resampled(weights, corpus=True).tolist() == [
+    assert some_systems(corpus=True)(weights).tolist() == [
         pytest.approx([(2 * 1 + 3) / (2 * 4 + 9), (2 * 2 + 1) / (2 * 5 + 2)]),
         pytest.approx([5 / 6, 2 / 8]),
     ]
-    assert found.resampled(weights, corpus=False)[0].tolist() == pytest.approx(
-        [(2 / 4 + 3 / 9) / 3, (2 * 2 / 5 + 1 / 2) / 3]
-    )
+    expected = [(2 / 4 + 3 / 9) / 3, (2 * 2 / 5 + 1 / 2) / 3]
+    assert some_systems(corpus=False)(weights)[0].tolist() == pytest.approx(expected)
 
 
 def test_a_system_without_a_drawn_segment_has_no_score():
-    found = Segments(np.array([1.0, 2, 3]), np.array([0, 1, 1]), np.array([0, 1, 2]), 2, 3)
-    assert np.isnan(found.resampled(np.array([[0.0, 1, 2]]).T, corpus=False)).tolist() == [[True, False]]
+    found = SystemScores(by_mean([1.0, 2, 3]), mean, np.array([0, 1, 1]), np.array([0, 1, 2]), 2, 3)
+    assert np.isnan(found(np.array([[0.0, 1, 2]]).T)).tolist() == [[True, False]]
 
 
 def interval_of(metric, human, n_systems, n_clusters, statistic="pearson", seed=0):
@@ -118,7 +119,7 @@ def interval_of(metric, human, n_systems, n_clusters, statistic="pearson", seed=
         resamples=500,
         seed=seed,
     )[statistic]
-    return system_interval(samples, n_systems, n_clusters)
+    return interval(samples, min(n_systems, n_clusters))
 
 
 def test_intervals_hold_the_value_and_come_from_the_seed():

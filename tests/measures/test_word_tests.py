@@ -121,7 +121,7 @@ def test_the_bootstrap_of_labels_equals_a_plain_loop(corpus):
         rows = [row for row in range(len(gold)) for _ in range(int(column[cluster[row]]))]
         drawn.append(measures_of(*(Labels.from_rows(one[row] for row in rows) for one in (gold, labellings[1]))))
     for name in MEASURES:
-        ends = np.quantile([one[name] for one in drawn], interval_levels(0.95, int(cluster.max()) + 1))
+        ends = np.quantile([one[name] for one in drawn], interval_levels(int(cluster.max()) + 1))
         assert (found[name].low, found[name].high) == pytest.approx(tuple(ends))
         assert found[name].value == pytest.approx(measures_of(gold, labellings[1])[name])
         assert (found[name].n_segments, found[name].clusters) == (len(gold), cluster.max() + 1)

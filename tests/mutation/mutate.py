@@ -62,7 +62,7 @@ NEEDED = 0.9
 # The tests of modules whose name they do not bear, or not alone; with a folder, where they are in another room.
 NEARBY = {
     "grid": ("grid", "grid_evaluation"),
-    "levels": ("levels", "levels_evaluation"),
+    "levels": ("levels", "levels_evaluation", "top_systems"),
     "significance": ("significance", "significance_evaluation"),
     "chosen": ("declared_points", "boosts_evaluation"),
     "held_out": ("boosts_evaluation",),
@@ -70,9 +70,7 @@ NEARBY = {
     "boost_members": ("boosts_evaluation",),
     "boost_verdicts": ("boosts_evaluation", "verdicts"),
     "points": ("points", "declared_points"),
-    "system_scores": ("system_intervals", "commands/test_score_systems"),
-    "agreement": ("agreement", "levels_evaluation", "top_systems"),
-    "paired_rows": ("significance", "resampling"),
+    "systems": ("systems", "rank_ranges", "top_systems", "commands/test_score_systems"),
     "weighted_kendall": ("resampling", "weighted_grids", "grid_resampling"),
     "ceiling": ("tested", "sweep/test_ceilings"),
     "examples": ("examples", "words_questions"),

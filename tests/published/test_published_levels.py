@@ -43,7 +43,7 @@ def levels(segments, metric, statistics, resamples=0):
     labels = clusters([segments])[0].tolist()
     made = Finished(segments, "m", "none", metric, None, segments.items(metric.reads), scores, labels)
     found = LevelsEvaluation(resamples=resamples).evaluate([made])[0]
-    return {(row.level, row.grouping, row.statistic): row for row in found.correlations}
+    return {(row.level, row.grouping, row.statistic): row for row in found["correlations"]}
 
 
 @pytest.fixture(scope="module")

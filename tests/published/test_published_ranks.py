@@ -5,7 +5,7 @@ import numpy as np
 from bmx_grid.configure import build, load_option
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.measures.resampling import codes, seeded_draws
-from bmx_grid.measures.systems import Segments, rank_ranges
+from bmx_grid.measures.systems import SystemScores, by_mean, mean, rank_ranges
 from bmx_grid.segments import clusters
 
 
@@ -15,11 +15,10 @@ def test_zh_en_has_two_clusters_of_systems(data_dir):
     systems = codes([segment.system for segment in found.segments])
     names = sorted(found.systems)
     of = codes(clusters([found])[0])
-    segments = Segments(found.human_scores, systems, of, len(names), int(of.max()) + 1)
-    scores = segments.system_scores().mean
-    drawn = seeded_draws(segments.n_clusters, 1000, 0)
-    ranks = rank_ranges(scores, np.concatenate([segments.resampled(times, corpus=False) for times in drawn]))
-    by_name = {name: (int(ranks.low[at]), int(ranks.high[at]), int(ranks.cluster[at])) for at, name in enumerate(names)}
+    scores = SystemScores(by_mean(found.human_scores), mean, systems, of, len(names), int(of.max()) + 1)
+    drawn = seeded_draws(scores.n_clusters, 1000, 0)
+    ranks = rank_ranges(scores(np.ones((len(set(of)), 1)))[0], np.concatenate([scores(times) for times in drawn]))
+    by_name = {name: tuple(ranks[1:, place].tolist()) for place, name in enumerate(names)}
     assert by_name["metricsystem5"] == (13, 13, 2)
     assert by_name["metricsystem1"] == (1, 4, 1)
     assert {cluster for name, (_, _, cluster) in by_name.items() if name != "metricsystem5"} == {1}
