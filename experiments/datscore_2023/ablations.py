@@ -30,9 +30,9 @@ from bmx_grid.configure import build
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.errors import BmxError, ConfigError, DataMissingError, unknown
 from bmx_grid.measures.correlation import Kind
-from bmx_grid.metrics._mixed import Mixed
-from bmx_grid.metrics._seq2seq import score_of
+from bmx_grid.metrics.bartscore import score_of
 from bmx_grid.metrics.base import Metric
+from bmx_grid.metrics.combined import Mixed
 from bmx_grid.metrics.datscore import DatScore
 from bmx_grid.report.figures.canvas import BLUE, COLUMN, INK, canvas, style, thin_grid
 from bmx_grid.storage.files import replacing

@@ -106,7 +106,7 @@ def test_own_settings_and_the_seed_come_with_the_recipe():
     [
         pytest.param({"settings": {"metric.lowercase": True}}, "metric chrf .*lowercase: false in", id="a setting"),
         pytest.param({"metric": "sentence_bleu"}, 'metric sentence_bleu given .*type: "Chrf" in', id="metric"),
-        pytest.param({"metric": {"_target_": "bmx_grid.metrics.ter.Ter"}}, "the metric Ter given", id="a class"),
+        pytest.param({"metric": {"_target_": "bmx_grid.metrics.words.Ter"}}, "the metric Ter given", id="a class"),
         pytest.param({"explainer": "lime"}, 'explainer lime given .*type: "Erasure" in the recipe', id="explainer"),
         pytest.param({"settings": {"explainer.words": "x"}}, "unknown key 'words'", id="no setting"),
         pytest.param({"explainer": None}, "the recipe mine needs its explainer, erasure", id="no explainer"),

@@ -16,7 +16,7 @@ from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.judgements import Judgements
 from bmx_grid.measures.agreement import spa
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.metrics.ter import Ter
+from bmx_grid.metrics.words import Ter
 from bmx_grid.segments import Segment, SegmentSet, clusters
 
 LEVELS = LevelsEvaluation(resamples=200)

@@ -13,10 +13,10 @@ from bmx_grid.evaluations.difficulty import DifficultyEvaluation
 from bmx_grid.evaluations.top_systems import AS_SCORED, ON_THESE, TopSystemsEvaluation
 from bmx_grid.judgements import Judgements
 from bmx_grid.metrics.base import Metric
-from bmx_grid.metrics.bertscore import BertScore
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
-from bmx_grid.metrics.ter import Ter
+from bmx_grid.metrics.encoders import BertScore
+from bmx_grid.metrics.words import Ter
 from bmx_grid.segments import Segment, SegmentSet
 
 REFERENCES = ["The cat sat on the mat .", "A dog ran across the road .", "He paid 3.5 euros .", "Prices rose again ."]

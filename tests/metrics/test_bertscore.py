@@ -12,7 +12,7 @@ from pairs import score
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.metrics import _matching
-from bmx_grid.metrics.bertscore import BertScore
+from bmx_grid.metrics.encoders import BertScore
 from bmx_grid.models import encoding
 
 pytestmark = pytest.mark.filterwarnings("ignore:model '.*tokens:UserWarning")

@@ -7,9 +7,8 @@ from nasty import PIECES, masked
 from pairs import pairs_of, request_of
 
 from bmx_grid.metrics import sentence_bleu
-from bmx_grid.metrics._ngram_bits import _bit_side, count_masked
 from bmx_grid.metrics._ngrams import NgramCounts, count_ngrams, sides_of_request
-from bmx_grid.metrics.sentence_bleu import SentenceBleu
+from bmx_grid.metrics.sentence_bleu import SentenceBleu, _bit_side, count_masked
 from bmx_grid.words.perturbation import Plan, Request
 
 TOKENIZER = sentence_bleu._tokenizer("13a", False)

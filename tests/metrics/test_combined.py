@@ -18,7 +18,7 @@ from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.combined import Combined
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
-from bmx_grid.metrics.ter import Ter
+from bmx_grid.metrics.words import Ter
 from bmx_grid.segments import Segment, SegmentSet
 
 TEXTS = [

@@ -14,8 +14,7 @@ from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.judgements import Judgements
 from bmx_grid.measures.one_vs_rest import one_vs_rest
 from bmx_grid.metrics import datscore
-from bmx_grid.metrics._seq2seq import score_of
-from bmx_grid.metrics.bartscore import BartScore
+from bmx_grid.metrics.bartscore import BartScore, score_of
 from bmx_grid.metrics.datscore import DatScore
 from bmx_grid.models import kept
 from bmx_grid.models.generation import Decoding, translate
@@ -158,7 +157,7 @@ def test_nothing_is_scored_or_translated_twice(tiny_model, tmp_path, monkeypatch
         translated.extend(texts)
         return translate(loaded, texts, languages, how, batch_tokens)
 
-    monkeypatch.setattr("bmx_grid.metrics._seq2seq.forced", counting)
+    monkeypatch.setattr("bmx_grid.metrics.bartscore.forced", counting)
     monkeypatch.setattr(datscore, "translate", translating)
     folder = tiny_model("m2m100")
     metric = DatScore(model=folder, augment=("fr",), cache_dir=str(tmp_path)).fitted(segments())

@@ -12,9 +12,9 @@ from bmx_grid.attribution.explain import explain_items
 from bmx_grid.errors import ConfigError
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.judgements import Judgements
-from bmx_grid.metrics import _difficulty, _matching, difficulty_bertscore
-from bmx_grid.metrics.bertscore import BertScore
+from bmx_grid.metrics import _matching, difficulty_bertscore
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
+from bmx_grid.metrics.encoders import BertScore
 from bmx_grid.models import encoding
 from bmx_grid.segments import Segment, SegmentSet
 from bmx_grid.words.perturbation import Item
@@ -55,7 +55,7 @@ def metric(folder, **settings) -> DifficultyBertScore:
 def forget(monkeypatch) -> None:
     """As in a new process: no text was embedded."""
     monkeypatch.setattr(_matching, "_KEPT", {})
-    difficulty_bertscore._prepared_of.cache_clear()
+    difficulty_bertscore._prepared.cache_clear()
 
 
 def items_of(system, segments=SEGMENTS) -> list[Item]:
@@ -125,9 +125,10 @@ def test_scores_depend_neither_on_the_batch_nor_on_the_order_of_systems(tiny_mod
 
 def test_running_weights_depend_on_the_order_from_three_places_on():
     tokens, weights = np.array([7, 7, 7, 8]), np.array([[0.1, 0.2, 0.6, 0.5]])
-    assert _difficulty.type_weights(tokens, weights, "running")[7] == pytest.approx([0.375])
-    assert _difficulty.type_weights(tokens, weights, "mean")[7] == pytest.approx([0.3])
-    assert _difficulty.type_weights(tokens[:2], weights, "running")[7] == pytest.approx([0.15])  # the mean of two
+    assert difficulty_bertscore.type_weights(tokens, weights, "running")[7] == pytest.approx([0.375])
+    assert difficulty_bertscore.type_weights(tokens, weights, "mean")[7] == pytest.approx([0.3])
+    two = difficulty_bertscore.type_weights(tokens[:2], weights[:, :2], "running")
+    assert two[7] == pytest.approx([0.15])  # the mean of two
 
 
 def test_each_text_is_embedded_once(tiny_model, monkeypatch):
@@ -224,10 +225,10 @@ def test_new_tokens_of_a_perturbed_reference_weigh_1(tiny_model):
     fitted.score(items_of("A"))
     ((tokens, weights),) = fitted.difficulty([REFERENCE])
     assert len(tokens) == weights.shape[1]
-    fit = _difficulty.Fit.of(np.arange(len(tokens)) + 500, weights, "running")
+    fit = difficulty_bertscore.Fit.of(np.arange(len(tokens)) + 500, weights, "running")
     changed = np.array([500, 3, *range(502, 500 + len(tokens))])
     expected = [weights[0, 0], 1.0, *weights[0, 2:]]
-    assert _difficulty.align(fit, changed)[0].tolist() == pytest.approx(expected)
+    assert difficulty_bertscore.align(fit, changed)[0].tolist() == pytest.approx(expected)
 
 
 def test_a_reference_of_two_segments_has_the_weights_of_the_segment_of_the_pair(tiny_model):

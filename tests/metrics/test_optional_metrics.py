@@ -8,8 +8,7 @@ import pytest
 from pairs import score
 
 from bmx_grid.errors import UnavailableError
-from bmx_grid.metrics.comet import Comet
-from bmx_grid.metrics.transquest import TransQuest
+from bmx_grid.metrics.libraries import Comet, TransQuest
 
 PAIRS = [("a source", "a hypothesis"), ("another", "")]
 

@@ -12,14 +12,12 @@ from bmx_grid.errors import ConfigError
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.identity import digest
 from bmx_grid.judgements import Judgements
-from bmx_grid.metrics._references import best
-from bmx_grid.metrics.bertscore import BertScore
+from bmx_grid.metrics.base import best
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.combined import Combined
+from bmx_grid.metrics.encoders import BertScore, SentenceEmbedding
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
-from bmx_grid.metrics.sentence_embedding import SentenceEmbedding
-from bmx_grid.metrics.ter import Ter
-from bmx_grid.metrics.words import Wer, WordMatch
+from bmx_grid.metrics.words import Ter, Wer, WordMatch
 from bmx_grid.segments import Segment, SegmentSet
 from bmx_grid.words.perturbation import Item
 

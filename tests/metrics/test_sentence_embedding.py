@@ -6,7 +6,7 @@ from neural import EMPTY, MINILM, MINILM_FOLDER, NAMES, PAIRS
 from pairs import score
 
 from bmx_grid.errors import ConfigError
-from bmx_grid.metrics.sentence_embedding import SentenceEmbedding
+from bmx_grid.metrics.encoders import SentenceEmbedding
 
 pytestmark = pytest.mark.filterwarnings("ignore:model '.*tokens:UserWarning")
 

@@ -9,7 +9,7 @@ from pairs import items, score
 from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.errors import ConfigError
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.metrics.ter import Ter
+from bmx_grid.metrics.words import Ter
 
 SETTINGS = [
     pytest.param({}, id="default"),

@@ -9,9 +9,8 @@ from neural import PAIRS
 from pairs import score
 
 from bmx_grid.errors import UnavailableError
-from bmx_grid.metrics import xmoverscore_authors
-from bmx_grid.metrics.xmoverscore import XMoverScore, moved_distance
-from bmx_grid.metrics.xmoverscore_authors import AuthorsXMoverScore, rounded_distance
+from bmx_grid.metrics import xmoverscore
+from bmx_grid.metrics.xmoverscore import AuthorsXMoverScore, XMoverScore, moved_distance, rounded_distance
 
 PLAIN = {"detokenize": False, "truecase": False, "transport": "exact"}
 pytestmark = pytest.mark.filterwarnings("ignore:model '.*tokens:UserWarning")
@@ -44,7 +43,7 @@ def test_without_its_steps_it_is_xmoverscore(options):
     ],
 )
 def test_texts_are_detokenised(text, language, expected):
-    assert xmoverscore_authors.detokenized(text, language) == expected
+    assert xmoverscore.detokenized(text, language) == expected
 
 
 def test_both_texts_are_detokenised_by_their_languages_before_they_are_compared(options):
@@ -72,10 +71,10 @@ def truecaser(monkeypatch) -> None:
     module = ModuleType("truecase")
     module.TrueCaser = TrueCaser
     monkeypatch.setitem(sys.modules, "truecase", module)
-    for cached in (xmoverscore_authors._truecaser, xmoverscore_authors.truecased):
+    for cached in (xmoverscore._truecaser, xmoverscore.truecased):
         cached.cache_clear()
     yield
-    for cached in (xmoverscore_authors._truecaser, xmoverscore_authors.truecased):
+    for cached in (xmoverscore._truecaser, xmoverscore.truecased):
         cached.cache_clear()
 
 
@@ -119,7 +118,7 @@ def test_a_missing_library_is_named_with_its_command_and_only_where_it_is_needed
 ):
     spec = SimpleNamespace(name="there")
     there = {name: spec for name in ("sacremoses", "truecase", "nltk", "pyemd") if name != library}
-    monkeypatch.setattr(xmoverscore_authors.importlib.util, "find_spec", lambda name: there.get(name))
+    monkeypatch.setattr(xmoverscore.importlib.util, "find_spec", lambda name: there.get(name))
     nltk = ModuleType("nltk")
     nltk.data = SimpleNamespace(find=lambda path: path)
     monkeypatch.setitem(sys.modules, "nltk", nltk)
@@ -135,7 +134,7 @@ def test_missing_data_of_nltk_are_named_with_their_command(options, monkeypatch)
     nltk = ModuleType("nltk")
     nltk.data = SimpleNamespace(find=lacking)
     monkeypatch.setitem(sys.modules, "nltk", nltk)
-    monkeypatch.setattr(xmoverscore_authors.importlib.util, "find_spec", lambda name: SimpleNamespace(name=name))
+    monkeypatch.setattr(xmoverscore.importlib.util, "find_spec", lambda name: SimpleNamespace(name=name))
     with pytest.raises(UnavailableError, match=r"python -m nltk\.downloader punkt_tab"):
         AuthorsXMoverScore(**options).check()
 

@@ -12,7 +12,7 @@ import pytest
 from tiny_models import SENTENCES
 
 from bmx_grid.errors import UnavailableError
-from bmx_grid.metrics.bertscore import BertScore
+from bmx_grid.metrics.encoders import BertScore
 from bmx_grid.models.files import LOWER_CASED_BY_DEFAULT, check_model
 from bmx_grid.models.loading import load_model
 

@@ -1,0 +1,116 @@
+"""Reference-free metrics through their authors' own libraries: COMET and MonoTransQuest; optional extras."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bmx_grid.errors import ConfigError, UnavailableError
+from bmx_grid.identity import identity, runtime
+from bmx_grid.metrics.base import Cost, Floats, Metric, pairs_of, reads_one
+from bmx_grid.words.perturbation import Item, Role
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OfLibrary(Metric):
+    """A model that rates a translation from its source, as a library predicts it.
+
+    Batches and truncation are the library's; the empty text scores what the model gives it.
+    """
+
+    LIBRARY: ClassVar[str]
+    REMEDY: ClassVar[str]
+
+    model: str = identity()
+
+    @property
+    def reads(self) -> tuple[Role, ...]:
+        return reads_one("source")
+
+    @property
+    def cost(self) -> Cost:
+        return "model"
+
+    @property
+    def signature(self) -> str:
+        return f"{self.LIBRARY}|model:{self.model}|reads:source|version:{self.VERSION}"
+
+    def check(self) -> None:
+        if importlib.util.find_spec(self.LIBRARY) is None:
+            raise UnavailableError(f"metric '{self.LIBRARY}' needs the library {self.REMEDY}")
+
+    def score(self, items: Sequence[Item]) -> Floats:
+        self.check()
+        pairs = pairs_of(items, "source")
+        return np.array(self._predict(pairs) if pairs else [], dtype=np.float64).reshape(-1)
+
+    @abstractmethod
+    def _predict(self, pairs: Sequence[tuple[str, str]]) -> Any:
+        """A score per pair of source and translation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comet(_OfLibrary):
+    """A COMET model (Rei et al., 2020). Its checkpoints are pickled: load only models whose publisher you trust."""
+
+    LIBRARY: ClassVar[str] = "comet"
+    REMEDY: ClassVar[str] = (
+        "unbabel-comet: `pip install unbabel-comet`. Its release 2.2.7 asks for numpy<2 and transformers<5, older than "
+        "what this package needs, so that both share an environment only with a release that lifts these bounds."
+    )
+
+    model: str = identity("Unbabel/wmt20-comet-qe-da")
+    batch_size: int = runtime(32)
+    gpus: int = runtime(0)
+
+    def __post_init__(self) -> None:
+        for name, value, least in (("batch_size", self.batch_size, 1), ("gpus", self.gpus, 0)):
+            if value < least:
+                raise ConfigError(f"{name}={value}: must be at least {least}.")
+
+    def _predict(self, pairs: Sequence[tuple[str, str]]) -> Any:
+        rows = [{"src": source, "mt": hypothesis} for source, hypothesis in pairs]
+        return _comet(self.model).predict(rows, batch_size=self.batch_size, gpus=self.gpus, progress_bar=False).scores
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransQuest(_OfLibrary):
+    """A MonoTransQuest model (Ranasinghe et al., 2020)."""
+
+    LIBRARY: ClassVar[str] = "transquest"
+    REMEDY: ClassVar[str] = (
+        "transquest: `pip install transquest`. Its release 1.1.1 was written for transformers 4, while this package "
+        "needs transformers 5: it may install and still not run."
+    )
+
+    model: str = identity("TransQuest/monotransquest-da-multilingual")
+    cuda: bool = runtime(False)
+
+    def _predict(self, pairs: Sequence[tuple[str, str]]) -> Any:
+        return _transquest(self.model, self.cuda).predict([list(pair) for pair in pairs])[0]
+
+
+@functools.lru_cache(maxsize=1)
+def _comet(model: str) -> Any:
+    import comet
+
+    return comet.load_from_checkpoint(comet.download_model(model))
+
+
+@functools.lru_cache(maxsize=1)
+def _transquest(model: str, cuda: bool) -> Any:
+    name = "transquest.algo.sentence_level.monotransquest.run_model"
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:
+        raise UnavailableError(
+            f"metric 'transquest': {name} does not load beside the libraries here: {error}"
+        ) from error
+    return module.MonoTransQuestModel("xlmroberta", model, num_labels=1, use_cuda=cuda)
