@@ -18,24 +18,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import shlex
-import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from bmx_grid.api.comparison import GROUPINGS, LEVELS, compare
+from bmx_grid.api.inputs import numbers
 from bmx_grid.configure import folder_path
-from bmx_grid.datasets.columns import ROLES, usual_columns
-from bmx_grid.datasets.lines import parse_number
+from bmx_grid.datasets.columns import ROLES, named_roles, usual_columns
 from bmx_grid.datasets.tables import MAX_BYTES, Table, open_table
 from bmx_grid.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.measures.correlation import KINDS
-from bmx_grid.report.table import wrapped, write_table
-from bmx_grid.report.terminal import WIDEST
+from bmx_grid.report.table import write_table
+from bmx_grid.report.terminal import fitted, terminal_width
 from bmx_grid.terminal import command
 from bmx_grid.wording import counted, visible
 
@@ -67,7 +65,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--statistic", choices=KINDS, default="pearson", help="what tests compare")
     parser.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=f"roles: {', '.join(ROLES)}")
     parser.add_argument("--language-pair", metavar="LP", help="of a table without a column for it")
-    parser.add_argument("--separator", metavar="SIGN", help="of a CSV file, if it is not the comma")
     parser.add_argument("--resamples", type=int, default=1000, help="of intervals and tests (default: 1000)")
     parser.add_argument("--seed", type=int, default=0, help="of intervals and tests (default: 0)")
     parser.add_argument("--output", metavar="DIR", help="write the tables (CSV) and all numbers there")
@@ -80,63 +77,27 @@ def _run(parsed: argparse.Namespace) -> str:
     path = Path(parsed.table).expanduser()
     if not path.is_file():
         raise DataMissingError(f"{parsed.table}: there is no such file (looked in {Path.cwd()}).")
-    table = open_table(path, MAX_BYTES, separator_of(path, parsed.separator), "--separator")
-    columns = _columns(parsed.columns)
-    if parsed.human is not None and "score" in columns:
-        raise ConfigError("--human and --columns score= both name the human scores; give one of them.")
+    table, columns = open_table(path, MAX_BYTES, None, ""), named_roles(parsed.columns)
     if not parsed.metrics:
         raise ConfigError(_without_metrics(table, parsed.human or columns.get("score"), parsed.table))
-    out = None if parsed.output is None else folder_path(parsed.output, "--output")
-    asked = ("by", "level", "statistic", "resamples", "seed", "language_pair")
+    folder = None if parsed.output is None else folder_path(parsed.output, "--output")
+    arguments = {name: getattr(parsed, name) for name in ("by", "level", "statistic", "resamples", "seed")}
+    pair = parsed.language_pair
     compared = compare(
-        table,
-        parsed.metrics,
-        parsed.human,
-        columns=columns,
-        output_dir=out,
-        analysis=out is not None,
-        cache_dir=str(Path(tempfile.gettempdir()) / "bmx_grid"),  # nothing is scored, so nothing is kept there
-        **{name: getattr(parsed, name) for name in asked},
+        table, parsed.metrics, parsed.human, columns=columns, language_pair=pair, output_dir=folder, **arguments
     )
-    if out is not None:
+    if folder is not None:
         for shown in compared.tables():
-            write_table(shown, out / "tables", "csv")
-        print(f"written to {visible(str(out))}/", file=sys.stderr)
-    read = {"human scores": list(compared.columns["score"]), "metrics": parsed.metrics}
-    read |= {role.replace("_", " "): list(names) for role, names in compared.columns.items() if role != "score"}
+            write_table(shown, folder / "tables", "csv")
+        print(f"written to {visible(str(folder))}/", file=sys.stderr)
+    roles = {role.replace("_", " "): list(names) for role, names in compared.columns.items()}
+    read = {"human scores": roles.pop("score"), "metrics": parsed.metrics, **roles}
     read["unused"] = [name for name in dict.fromkeys(table.names) if not any(name in names for names in read.values())]
     if parsed.json:
-        found = {"table": parsed.table, "read": read, **compared.as_dict()}
-        return json.dumps(found, ensure_ascii=False, indent=1)
-    width = min(shutil.get_terminal_size((80, 24)).columns, WIDEST)
-    head = f"{visible(parsed.table)}: {counted(len(table), 'row')}; " + "; ".join(
-        f"{kind} {visible(', '.join(names))}" for kind, names in read.items() if names
-    )
-    return f"{wrapped(head, width, '  ')}\n\n{compared.summary(width)}"
-
-
-def _columns(arguments: Sequence[str]) -> dict[str, str]:
-    """Role -> column. Raises ConfigError."""
-    columns: dict[str, str] = {}
-    for argument in arguments:
-        role, _, column = argument.partition("=")
-        if not column:
-            raise ConfigError(f"--columns {argument}: write ROLE=COLUMN, with one of {', '.join(ROLES)}.")
-        if role in columns:
-            raise ConfigError(f"--columns: the {role} is given twice; name one column.")
-        columns[role] = column
-    return columns
-
-
-def separator_of(path: Path, separator: str | None) -> str | None:
-    """The separator of a CSV file. Raises ConfigError for more than one character, and for a file of another kind."""
-    if separator is None:
-        return None
-    if len(separator) != 1 or separator in '\r\n" ':
-        raise ConfigError(f"--separator {separator!r}: give one character, such as ';'.")
-    if not path.name.lower().removesuffix(".gz").endswith(".csv"):
-        raise ConfigError(f"--separator is for CSV files, and {visible(path.name)} is none; leave it out.")
-    return separator
+        return json.dumps({"table": parsed.table, "read": read, **compared.as_dict()}, ensure_ascii=False, indent=1)
+    parts = [f"{kind} {visible(', '.join(names))}" for kind, names in read.items() if names]
+    head = fitted(f"{visible(parsed.table)}: {counted(len(table), 'row')}; {'; '.join(parts)}")
+    return f"{head}\n\n{compared.summary(terminal_width())}"
 
 
 def _without_metrics(table: Table, human: str | None, name: str) -> str:
@@ -144,16 +105,15 @@ def _without_metrics(table: Table, human: str | None, name: str) -> str:
     names = [column for column in dict.fromkeys(table.names) if table.names.count(column) == 1]
     roles = usual_columns(names, {} if human is None else {"score": (human,)})
     human = roles.pop("score", human) or "COLUMN"
-    values = table.take([column for column in names if column not in (human, *roles.values())])
-    numbers = [column for column, own in values.items() if _is_number(own)]
-    if not numbers:
+    metrics = [column for column in names if column not in (human, *roles.values()) and _is_number(table, column)]
+    if not metrics:
         return f"{name}: --metrics COLUMN is missing, and no column but {human} holds numbers."
-    ready = ["bmx-grid", "compare", name, "--metrics", *numbers, "--human", human]
+    ready = ["bmx-grid", "compare", name, "--metrics", *metrics, "--human", human]
     return f"--metrics is missing: which columns are metrics? Those of numbers: {shlex.join(ready)}"
 
 
-def _is_number(values: Sequence[Any]) -> bool:
+def _is_number(table: Table, name: str) -> bool:
     try:
-        return any(math.isfinite(parse_number(value, "", "", "")) for value in values)
+        return bool(np.isfinite(numbers(table, name)).any())
     except DataError:
         return False

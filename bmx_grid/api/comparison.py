@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
+import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ UNDEFINED_IN_GROUPS = "n/a: a correlation within a group needs 3 rated segments;
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column(Metric):
+class ColumnMetric(Metric):
     """A metric by its scores of segments that are in memory: language pair, id, system -> score."""
 
     scores: Mapping[tuple[str, str, str | None], float] = runtime()
@@ -61,20 +61,20 @@ class Column(Metric):
     def given(self, segments: SegmentSet) -> GivenScores:
         """The scores of these segments, NaN where there is none."""
         pair = segments.language_pair
-        return GivenScores(np.array([self.scores[pair, one.id, one.system] for one in segments.segments], np.float64))
+        return GivenScores(np.array([self.scores[pair, item.id, item.system] for item in segments.segments]))
 
     def score(self, items: Sequence[Item]) -> NoReturn:
         raise ConfigError("a column of scores cannot score other texts; name a metric that scores texts.")
 
 
-def column_metric(values: Floats, sets: Sequence[tuple[SegmentSet, list[int]]]) -> Column:
+def column_metric(values: Floats, sets: Sequence[tuple[SegmentSet, list[int]]]) -> ColumnMetric:
     """The metric of a column: float64 of the rows of a frame, which the sets name."""
     scores = {
-        (segments.language_pair, one.id, one.system): float(values[row])
+        (segments.language_pair, segment.id, segment.system): float(values[row])
         for segments, rows in sets
-        for one, row in zip(segments.segments, rows, strict=True)
+        for segment, row in zip(segments.segments, rows, strict=True)
     }
-    return Column(scores=scores, content=digest(repr(values.tolist()))[:16])
+    return ColumnMetric(scores=scores, content=digest(repr(values.tolist()))[:16])
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +95,8 @@ class Compared:
     @property
     def correlations(self) -> pd.DataFrame:
         """The correlation of each metric with human judgements, with its interval, at this level and grouping."""
-        table = self.run.correlations
-        rows = table["level"] == self.level
-        if self.level == "segment":
-            rows &= table["grouping"] == self.grouping
-        return table[rows].reset_index(drop=True)
+        table = self._of_level("correlations")
+        return table[(table["grouping"] == self.grouping) | (self.level == "system")].reset_index(drop=True)
 
     @functools.cached_property
     def tests(self) -> pd.DataFrame:
@@ -123,17 +120,20 @@ class Compared:
 
         from bmx_grid.evaluations.verdicts import verdicts
 
-        rows, evidence = [], []
-        for pair, of, names in _pairs_of_metrics(self.run.scores) if self._is_judged else ():
-            better, worse, known = _better(of, *names, self.statistic, self.resamples, self.seed)
-            rows.append({"language_pair": pair[1], "compared": better, "against": worse})
-            evidence.append(known)
-        for row, known, verdict in zip(rows, evidence, verdicts(evidence), strict=True):
-            row["verdict"] = verdict.label
+        if (self.level, self.grouping) != ("segment", "none"):
+            return pd.DataFrame()
+        known = [
+            ((pair, *better), evidence)
+            for (_, pair), left, right in _pairs_of_metrics(self.run.scores)
+            for better, evidence in [_better(left, right, self.statistic, self.resamples, self.seed)]
+        ]
+        rows = []
+        for (names, evidence), verdict in zip(known, verdicts([item for _, item in known]), strict=True):
+            row = {**dict(zip(COMPARED, names, strict=True)), "verdict": verdict.label}
             for name in ESTIMATES:
-                estimate = getattr(known, name)
+                estimate = getattr(evidence, name)
                 row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-            row["because"] = verdict.because
+            rows.append({**row, "because": verdict.because})
         return pd.DataFrame(rows)
 
     @property
@@ -160,10 +160,12 @@ class Compared:
 
     def as_dict(self) -> dict[str, Any]:
         """All rows with all digits, as JSON holds them; None where a number is undefined or a language pair unknown."""
-        return {
-            **{key: getattr(self, key) for key in ("level", "grouping", "statistic", "resamples", "seed")},
-            **{name: _records(getattr(self, name)) for name in ("correlations", "tests", "verdicts")},
-        }
+        settings = {key: getattr(self, key) for key in ("level", "grouping", "statistic", "resamples", "seed")}
+        tables = {name: getattr(self, name) for name in ("correlations", "tests", "verdicts")}
+        for name, table in tables.items():
+            shown = table.drop(columns=["dataset", "explainer", "point"], errors="ignore").astype(object)
+            settings[name] = shown.where(shown.notna() & (shown != NO_PAIR), None).to_dict("records")
+        return settings
 
     def __repr__(self) -> str:
         metrics = ", ".join(dict.fromkeys(self.correlations["metric"]))
@@ -173,27 +175,19 @@ class Compared:
         """What a notebook shows: the tables of `summary`, each with its title."""
         return "".join(paragraphs(table.title) + table_html(table) for table in self.tables())
 
-    @property
-    def _is_judged(self) -> bool:
-        return self.level == "segment" and self.grouping == "none"
-
     def _agreement(self) -> Table:
-        import pandas as pd
-
-        frame, unit = self.correlations, "segments" if self.level == "segment" else "systems"
-        names = ["language_pair", "metric"]
-        others = [kind for kind in dict.fromkeys(frame["statistic"]) if kind != self.statistic]
+        frame, unit, names = self.correlations, f"{self.level}s", ["language_pair", "metric"]
         wide = frame.pivot(index=names, columns="statistic", values="value").reset_index()
-        chosen = frame[frame["statistic"] == self.statistic].merge(wide, on=names)
-        parts = [part for _, part in chosen.groupby("language_pair", sort=False)]
-        ranked = pd.concat([part.sort_values("value", ascending=False, kind="stable") for part in parts])
+        ranked = frame[frame["statistic"] == self.statistic].merge(wide, on=names)
+        ranked = ranked.sort_values("value", ascending=False, kind="stable")
+        ranked = ranked.sort_values("language_pair", kind="stable")
+        others = [kind for kind in dict.fromkeys(frame["statistic"]) if kind != self.statistic]
         columns = {"value": (self.statistic, ".3f"), "low": ("low", ".3f"), "high": ("high", ".3f")}
-        columns |= {kind: (kind.replace("_", " "), ".3f") for kind in others}
+        columns |= {kind: (kind.replace("_", " "), ".3f") for kind in others} | {f"n_{unit}": (unit, "")}
         grouped = "" if self.level == "system" or self.grouping == "none" else f", grouped by {self.grouping}"
         notes = [f"Low, high: 95 % interval of {self.statistic}, by a bootstrap of {self.resamples:,} resamples."]
         notes += [UNDEFINED_IN_GROUPS] if grouped and ranked["value"].isna().all() else []
         title = f"Correlation with human judgements ({frame['human'].iloc[0]}), {self.level} level{grouped}"
-        columns |= {f"n_{unit}": (unit, "")}
         return table_of(ranked, title, names, columns, notes, "compared_agreement", in_groups=True)
 
     def _differences(self) -> Table:
@@ -264,100 +258,59 @@ def compare(
         resamples, seed: of intervals and tests. columns, language_pair, output_dir: as for `grid`.
     Raises ConfigError for unknown columns, DataError for values that are not scores.
     """
-    _check_choices(by or "none", level, statistic)
+    grouping = by or "none"
+    _check_choice("by", "grouping", grouping, GROUPINGS)
+    _check_choice("level", "level", level, LEVELS)
+    _check_choice("statistic", "statistic", statistic, KINDS)
     resamples, seed = drawn(resamples, seed, FEWEST_RESAMPLES)
     table = frame if isinstance(frame, File) else FrameTable(frame)
-    names, given = listed("metrics", metrics), keyed("columns", columns)
-    if not names:
+    names = listed("metrics", metrics)
+    roles = _roles(table, names, human, keyed("columns", columns))
+    _check_groups(roles, grouping, level)
+    scores = {name: _scores(table, name) for name in names}
+    sets = segment_sets(*_with_texts(table, roles), language_pair)
+    config = {
+        "cache_dir": str(Path(tempfile.gettempdir()) / "bmx_grid"),  # nothing is scored, so nothing is kept there
+        "explainer": [],
+        "evaluation": ["levels", "significance"],
+        **{f"evaluation.{name}.resamples": resamples for name in ("levels", "significance")},
+        "evaluation.significance.statistics": [statistic],
+        "seed": seed,
+        **keys,
+        **keyed("settings", settings),
+        "dataset": {NAME: frame_reader([segments for segments, _ in sets])},
+        "metric": {name: column_metric(values, sets) for name, values in scores.items()},
+    }
+    return Compared(swept_frame(config, output_dir, quiet), level, grouping, statistic, resamples, seed, roles)
+
+
+def _check_choice(argument: str, kind: str, value: object, known: Sequence[str]) -> None:
+    if not isinstance(value, str) or value not in known:
+        raise ConfigError(f"{argument}: " + unknown(kind, value, known))
+
+
+def _roles(
+    table: File, metrics: Sequence[str], human: str | None, columns: Mapping[str, Any]
+) -> dict[str, tuple[str, ...]]:
+    """Role -> its columns. Raises ConfigError for metrics and human scores that cannot be used, DataError for none."""
+    if not metrics:
         raise ConfigError("metrics: name at least one column of scores, as in compare(frame, ['comet', 'chrf']).")
-    check_columns(table, "metrics", names)
-    if human is not None:
-        given["score"] = _human(table, human, names, given)
-    roles = roles_of(table, given, ("score",), taken=names)
-    _check_groups(roles, by, level)
-    used_columns = table.take(dict.fromkeys([*names, *(name for own in roles.values() for name in own)]))
-    of_metrics = _like(table, {name: used_columns[name] for name in names})
-    scores = {name: numbers(of_metrics, name, FEWEST) for name in names}
-    sets = segment_sets(*_with_texts(table, roles, used_columns), language_pair)
-    _warn_of_gaps(table, scores)
-    run = swept_frame(
-        {
-            "explainer": [],
-            "evaluation": ["levels", "significance"],
-            **{f"evaluation.{name}.resamples": resamples for name in ("levels", "significance")},
-            "evaluation.significance.statistics": [statistic],
-            "seed": seed,
-            **keys,
-            **keyed("settings", settings),
-            "dataset": {NAME: frame_reader([segments for segments, _ in sets])},
-            "metric": {name: column_metric(values, sets) for name, values in scores.items()},
-        },
-        output_dir,
-        quiet,
-    )
-    return Compared(run, level, by or "none", statistic, resamples, seed, roles)
-
-
-def _check_choices(grouping: str, level: str, statistic: str) -> None:
-    """Raise ConfigError with what is known for a grouping, level or statistic that does not exist."""
-    choices = (("by", "grouping", grouping, GROUPINGS), ("level", "level", level, LEVELS))
-    for argument, kind, value, known in (*choices, ("statistic", "statistic", statistic, KINDS)):
-        if not isinstance(value, str) or value not in known:
-            raise ConfigError(f"{argument}: " + unknown(kind, value, known))
-
-
-def _with_texts(
-    table: File, roles: dict[str, tuple[str, ...]], columns: Mapping[str, list[Any]]
-) -> tuple[File, dict[str, tuple[str, ...]]]:
-    """The columns of the roles as a table with texts, and its roles: scores need no texts.
-
-    Without a hypothesis there is the number of the row, and without a source or reference the id, so that segments of
-    one id are one cluster.
-    """
-    number = [str(row + 1) for row in range(len(table))]
-    made = {"hypothesis": number} if "hypothesis" not in roles else {}
-    if not {"source", "reference"} & roles.keys():
-        ids = columns[roles["id"][0]] if "id" in roles else number
-        made["source"] = ["" if name is None else name for name in ids]
-    used = {name: columns[name] for names in roles.values() for name in names}
-    used |= {f"({role})": values for role, values in made.items()}
-    return _like(table, used), {**roles, **{role: (f"({role})",) for role in made}}
-
-
-def _like(table: File, columns: Mapping[str, list[Any]]) -> File:
-    """A table of these columns, whose rows are in the places of those of another one."""
-    import pandas as pd
-
-    made = FrameTable(pd.DataFrame(dict(columns), dtype=object))
-    made.path, made.place = table.path, table.place
-    return made
-
-
-def _human(table: File, human: str, metrics: Sequence[str], given: Mapping[str, Any]) -> str:
-    """The column of human scores. Raises ConfigError for one that is unknown, a metric, or given twice."""
+    check_columns(table, "metrics", metrics)
+    if human is None:
+        return roles_of(table, columns, ("score",), taken=metrics)
     if human in metrics:
         raise ConfigError(f"human: the column {human!r} is one of the metrics; name another one with human.")
-    if "score" in given:
-        raise ConfigError("human and columns['score'] both name the human scores; give one of them.")
+    if "score" in columns:
+        raise ConfigError("human and the role score both name the human scores; give one of them.")
     check_columns(table, "human", [human])
-    return human
+    return roles_of(table, {**columns, "score": human}, ("score",), taken=metrics)
 
 
-def _warn_of_gaps(table: File, scores: Mapping[str, Floats]) -> None:
-    for name, values in scores.items():
-        if np.isnan(values).any():
-            warnings.warn(
-                f"{table.path}: {int(np.isnan(values).sum()):,} of {len(values):,} segments have no score in column "
-                f"'{name}'; they are left out and counted.",
-                stacklevel=3,
-            )
-
-
-def _check_groups(roles: Mapping[str, object], by: str | None, level: str) -> None:
+def _check_groups(roles: Mapping[str, object], grouping: str, level: str) -> None:
     """Raise DataError where a grouping or level needs columns that the frame does not have."""
-    needs = {"item": ("id", "system"), "system": ("system",)}
-    argument, value = ("level", level) if level == "system" else ("by", str(by))
-    missing = [role for role in needs.get(value, ()) if role not in roles]
+    needed: dict[str, tuple[str, ...]] = {"item": ("id", "system"), "system": ("system",), "none": ()}
+    argument, value = ("level", level) if level == "system" else ("by", grouping)
+    missing = [role for role in needed[value] if role not in roles]
     if missing:
         raise DataError(
             f"{argument}={value!r} compares systems, and the frame has no column for {' and '.join(missing)}; name it: "
@@ -365,33 +318,64 @@ def _check_groups(roles: Mapping[str, object], by: str | None, level: str) -> No
         )
 
 
-def _pairs_of_metrics(
-    scores: pd.DataFrame, *, sort: bool = False
-) -> Iterator[tuple[tuple[Any, ...], dict[str, pd.DataFrame], tuple[str, str]]]:
-    """Of every data set and language pair every two metrics, with the rows of all metrics by name."""
+def _scores(table: File, name: str) -> Floats:
+    """float64 of a metric's column; a warning says how many are missing. Raises DataError."""
+    values = numbers(table, name, FEWEST)
+    if missing := int(np.isnan(values).sum()):
+        warnings.warn(
+            f"{table.path}: {missing:,} of {len(values):,} segments have no score in column '{name}'; they are left "
+            "out and counted.",
+            stacklevel=4,
+        )
+    return values
+
+
+def _with_texts(table: File, roles: Mapping[str, tuple[str, ...]]) -> tuple[File, dict[str, tuple[str, ...]]]:
+    """The table with texts, and its roles: scores need no texts.
+
+    Without a hypothesis there is the number of the row, and without a source or reference the id, so that segments of
+    one id are one cluster.
+    """
+    rows = [str(row + 1) for row in range(len(table))]
+    texts = {} if "hypothesis" in roles else {"hypothesis": rows}
+    if not {"source", "reference"} & roles.keys():
+        ids = table.take(roles["id"])[roles["id"][0]] if "id" in roles else rows
+        texts["source"] = ["" if name is None else name for name in ids]
+    added = {f"({role})": values for role, values in texts.items()}
+
+    def column(name: str) -> list[Any]:
+        return added[name] if name in added else table.take([name])[name]
+
+    used = dict.fromkeys(name for names in roles.values() for name in names)  # a metric may be called as a role
+    whole = File(table.path, [*used, *added], len(table), column, table.place)
+    return whole, {**roles, **{role: (f"({role})",) for role in texts}}
+
+
+def _pairs_of_metrics(scores: pd.DataFrame) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame, pd.DataFrame]]:
+    """Of every data set and language pair every two metrics, with the rows of both."""
     for names, rows in scores.groupby(["dataset", "language_pair"], sort=False):
-        of = {str(name): own.reset_index(drop=True) for name, own in rows.groupby("metric", sort=sort)}
-        for pair in itertools.combinations(of, 2):
-            yield tuple(names), of, pair
+        of_metric = [part.reset_index(drop=True) for _, part in rows.groupby("metric")]
+        for left, right in itertools.combinations(of_metric, 2):
+            yield tuple(names), left, right
 
 
 def _better(
-    of: Mapping[str, pd.DataFrame], first: str, second: str, kind: Kind, resamples: int, seed: int
-) -> tuple[str, str, Evidence]:
-    """The better of two metrics on the segments that both score, the other one, and the evidence for it."""
+    left: pd.DataFrame, right: pd.DataFrame, kind: Kind, resamples: int, seed: int
+) -> tuple[tuple[str, str], Evidence]:
+    """The better of two metrics on the segments that both score, and the other one; the evidence for it."""
     from bmx_grid.evaluations.held_out import rated_of
     from bmx_grid.evaluations.verdicts import evidence_on
 
-    frame = of[first]
-    human = frame["human"].to_numpy(np.float64)
-    scores = {name: of[name]["base"].to_numpy(np.float64) for name in (first, second)}
-    used = np.asarray(np.isfinite([human, *scores.values()]).all(axis=0))
-    correlations = [correlate(kind, values[used], human[used]) for values in scores.values()]
-    better, worse = (second, first) if correlations[1] > correlations[0] else (first, second)
-    counts = frame[[name for name in frame if str(name).startswith("words_")]].dropna(axis=1).to_numpy(np.float64)
-    clusters, items = (frame[name].to_numpy(str) for name in ("cluster", "id"))
-    rated = rated_of(kind, scores[worse], human, np.log(np.maximum(counts, 1)), clusters, items, used, seed)
-    return better, worse, evidence_on(kind, rated, scores[better][used], (), resamples, seed)
+    human, *both = (part.to_numpy(np.float64) for part in (left["human"], left["base"], right["base"]))
+    used = np.asarray(np.isfinite([human, *both]).all(axis=0))
+    correlations = [correlate(kind, values[used], human[used]) for values in both]
+    names = [str(frame["metric"].iloc[0]) for frame in (left, right)]
+    if correlations[1] > correlations[0]:
+        both, names = both[::-1], names[::-1]
+    counts = left.filter(regex="^words_").dropna(axis=1).to_numpy(np.float64)
+    clusters, items = (left[name].to_numpy(str) for name in ("cluster", "id"))
+    rated = rated_of(kind, both[1], human, np.log(np.maximum(counts, 1)), clusters, items, used, seed)
+    return (names[0], names[1]), evidence_on(kind, rated, both[0][used], (), resamples, seed)
 
 
 def grouped_tests(scores: pd.DataFrame, grouping: str, statistic: Kind, resamples: int, seed: int) -> pd.DataFrame:
@@ -410,40 +394,28 @@ def grouped_tests(scores: pd.DataFrame, grouping: str, statistic: Kind, resample
 
     drawn_with: dict[str, Any] = {"resamples": resamples, "seed": seed}
     rows: list[dict[str, Any]] = []
-    for (dataset, pair), of, (left, right) in _pairs_of_metrics(scores, sort=True):
-        frame = of[left]
-        x, y, human = (np.asarray(part, float) for part in (frame["base"], of[right]["base"], frame["human"]))
-        x = np.where(frame["system"].notna().to_numpy(), x, np.nan)
-        groups = codes(frame["id" if grouping == "item" else "system"].astype(str))
-        cluster = frame["cluster"].to_numpy()
+    for (dataset, pair), left, right in _pairs_of_metrics(scores):
+        x, y, human = (np.asarray(part, float) for part in (left["base"], right["base"], left["human"]))
+        x = np.where(left["system"].notna().to_numpy(), x, np.nan)
+        groups = codes(left["id" if grouping == "item" else "system"].astype(str))
+        cluster = left["cluster"].to_numpy()
         if grouping == "item":
             both = within_groups(statistic, np.stack([x, y], axis=1), human, groups)
             _, first = np.unique(groups, return_index=True)
             test = compare_sums(by_mean(both[0]), by_mean(both[1]), mean, cluster[first], **drawn_with)
         else:
             test = significance(x, y, human, cluster, group=groups, statistic=statistic, **drawn_with)
+        compared, against = (frame["metric"].iloc[0] for frame in (left, right))
         rows.append(
             {
-                **{"dataset": dataset, "language_pair": pair, "compared": left, "against": right},
+                **{"dataset": dataset, "language_pair": pair, "compared": compared, "against": against},
                 **{"level": "segment", "grouping": grouping, "statistic": statistic},
-                **{"difference": test.difference, "low": test.low, "high": test.high},
-                **{"test": "perm_inputs", "alternative": "two-sided", "p": test.p},
-                **{"p_holm": math.nan, "p_bh": math.nan},
-                **{"n": test.n, "clusters": test.clusters, **drawn_with},
+                **{name: getattr(test, name) for name in ("difference", "low", "high", "p", "n", "clusters")},
+                **{"test": "perm_inputs", "alternative": "two-sided", **drawn_with},
             }
         )
     table = pd.DataFrame(rows)
-    for name, adjust in (("p_holm", holm), ("p_bh", benjamini_hochberg)) if rows else ():
-        table[name] = adjust(table["p"].to_numpy())
+    if rows:
+        p = table["p"].to_numpy()
+        table = table.assign(p_holm=holm(p), p_bh=benjamini_hochberg(p))
     return table
-
-
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    rows = table.drop(columns=["dataset", "explainer", "point"], errors="ignore").to_dict("records")
-    return [
-        {
-            str(key): None if value == NO_PAIR or (isinstance(value, float) and math.isnan(value)) else value
-            for key, value in row.items()
-        }
-        for row in rows
-    ]

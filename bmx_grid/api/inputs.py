@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.attribution.scorer import SURROGATE
 from bmx_grid.configure import check_seed, convert
-from bmx_grid.datasets.columns import ROLES, SEVERAL, quoted, usual_columns
-from bmx_grid.datasets.columns import listed as shown_columns
+from bmx_grid.datasets.columns import quoted, recognised
 from bmx_grid.datasets.lines import parse_number
 from bmx_grid.datasets.tables import Table
 from bmx_grid.errors import ConfigError, DataError, unknown
@@ -123,61 +122,31 @@ def check_columns(table: Table, argument: str, names: Sequence[object], hint: st
     """Raise ConfigError with the closest name for a column that the table does not have."""
     for name in names:
         if name not in table.names:
-            raise ConfigError(f"{_prefix(table)}{argument}: {unknown('column', name, table.names)}{hint}")
-
-
-def _prefix(table: Table) -> str:
-    return "" if isinstance(table, FrameTable) else f"{visible(str(table.path))}: "
+            raise ConfigError(f"{table.path}: {argument}: {unknown('column', name, table.names)}{hint}")
 
 
 def roles_of(
     table: Table, columns: Columns | None, needed: Sequence[str], taken: Sequence[str] = ()
 ) -> dict[str, tuple[str, ...]]:
-    """Role -> its columns: those of `columns`, else the one of the role's own or of a usual name.
-
-    taken: columns that play another part. Raises ConfigError for an unknown role or column, DataError for needed roles
-    without a column, all in one sentence.
-    """
-    names = [name for name in dict.fromkeys(table.names) if name not in taken]
-    roles: dict[str, tuple[str, ...]] = {}
-    for role, given in keyed("columns", columns).items():
-        if role not in ROLES:
-            raise ConfigError("columns: " + unknown("role", role, ROLES))
-        roles[role] = tuple(listed(f"columns: {role}", given))
-        if len(roles[role]) != 1 and role not in SEVERAL:
-            raise ConfigError(f"columns: only {' and '.join(SEVERAL)} may have several columns, not {role}.")
-        for name in roles[role]:
-            if name not in names:
-                raise ConfigError(f"{_prefix(table)}columns: {role}: " + unknown("column", name, names))
-    roles |= {role: (name,) for role, name in usual_columns(names, roles).items()}
-    missing = [role for role in needed if role not in roles]
-    if "hypothesis" in needed and not {"source", "reference"} & roles.keys():
-        missing.append("source or reference")
-    if missing:
-        role = missing[0].split()[0]
-        way_out = f"columns={{'{role}': 'COLUMN'}}" if isinstance(table, FrameTable) else f"--columns {role}=COLUMN"
-        raise DataError(
-            f"{table.path} has no column for {', '.join(missing)}; its {'other ' if taken else ''}columns are "
-            f"{shown_columns(names) or 'none'}. Name them: {way_out}."
-        )
-    return roles
+    """Role -> its columns, as `recognised` finds them; taken: columns that play another part."""
+    given = {role: listed(f"columns: {role}", names) for role, names in keyed("columns", columns).items()}
+    free = [name for name in dict.fromkeys(table.names) if name not in taken]
+    way_out = "columns={{'{}': 'COLUMN'}}" if isinstance(table, FrameTable) else "--columns {}=COLUMN"
+    return recognised(free, given, needed, str(table.path), way_out)
 
 
 def numbers(table: Table, name: str, least: int = 0) -> Floats:
     """float64 of a column, NaN for gaps. Raises DataError naming the row of anything else, and for too few numbers."""
-    what, path = f"the score in column '{name}'", visible(str(table.path))
-    parsed = np.array(
-        [
-            parse_number(value, f"{path}, {table.place(row)}", what, "leave it empty where there is none")
-            for row, value in enumerate(table.take([name])[name])
-        ]
-    )
+    what, way_out = f"the score in column '{name}'", "leave it empty where there is none"
+    values = table.take([name])[name]
+    parsed = [parse_number(value, visible(table.where(row)), what, way_out) for row, value in enumerate(values)]
     count = int(np.isfinite(parsed).sum())
     if count < least:
         raise DataError(
-            f"the column {name!r} of {path} has {count} numbers in {len(table)} rows; a correlation needs {least}."
+            f"the column {name!r} of {table.path} has {count} numbers in {len(table)} rows; a correlation needs "
+            f"{least}."
         )
-    return parsed
+    return np.array(parsed)
 
 
 def override_value(value: Any) -> str:

@@ -104,12 +104,8 @@ def test_columns_that_no_usual_name_gives_away(call, frame, tmp_path):
         pytest.param([], "bmx-grid compare scores.tsv --metrics 'good one' poor year --human MQM", id="ready command"),
         pytest.param(["--metrics", "poor", "--output", ""], "--output: '' is not a path", id="output"),
         pytest.param(
-            ["--metrics", "poor", "--separator", "ab"], "--separator 'ab': give one character", id="separator"
-        ),
-        pytest.param(["--metrics", "poor", "--separator", ";"], "--separator is for CSV files", id="not a CSV file"),
-        pytest.param(
             ["--metrics", "poor", "--human", "MQM", "--columns", "score=year"],
-            "--human and --columns score= both name the human scores",
+            "human and the role score both name the human scores",
             id="two human scores",
         ),
         pytest.param(["--metrics", "poor", "--columns", "id=year", "id=sys"], "the id is given twice", id="two ids"),

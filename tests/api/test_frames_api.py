@@ -147,7 +147,7 @@ def test_usual_names_play_their_role(columns, roles):
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
-        (lambda f, j: bmx.grid(f.drop(columns="DA")), "no column for score; its columns are ref, mt, remark"),
+        (lambda f, j: bmx.grid(f.drop(columns="DA")), "no column for score among ref, mt, remark"),
         (lambda f, j: bmx.grid(f.drop(columns="ref")), "no column for source or reference"),
         (lambda f, j: bmx.grid(f.iloc[:0]), "no rows"),
         (lambda f, j: bmx.grid(f.assign(DA="x")), "the frame, row 1.*'x'.*number"),
