@@ -39,7 +39,7 @@ def _run(name: str) -> int:
 
         given = f"run it as bmx-grid +sweep={name}" if name in options("sweep") else "it is given as +sweep=NAME"
         raise ConfigError(f"{unknown('command', name, COMMANDS)} If a sweep is meant, {given}.")
-    from bmx_grid.commands.compose import main as run
+    from bmx_grid.commands.run import main as run
 
     return run(sys.argv[1:])
 

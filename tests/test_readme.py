@@ -13,7 +13,7 @@ from fakes import ROOT, composed
 
 from bmx_grid.commands import compose
 from bmx_grid.commands.analyse import main as analyse
-from bmx_grid.commands.compose import compose_and_run
+from bmx_grid.commands.run import compose_and_run
 from bmx_grid.commands.sweep import run_sweep
 from bmx_grid.configure import options
 from bmx_grid.sweep.executors.dask import Dask

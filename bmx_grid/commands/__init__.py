@@ -2,7 +2,7 @@
 
 # Name -> its module, whose `main(arguments)` returns the exit status; arguments of no command are those of a run.
 COMMANDS = {
-    "run": "bmx_grid.commands.compose",
+    "run": "bmx_grid.commands.run",
     "score": "bmx_grid.commands.score",
     "compare": "bmx_grid.api.compare_command",
     "analyse": "bmx_grid.commands.analyse",

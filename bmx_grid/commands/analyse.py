@@ -26,7 +26,7 @@ from bmx_grid.terminal import command
 from bmx_grid.wording import counted, visible
 
 if TYPE_CHECKING:
-    from bmx_grid.commands.multirun import Job
+    import pandas as pd
 
 HELP = """usage: bmx-grid analyse PATH [PATH ...] [KEY=VALUE ...]
 
@@ -196,23 +196,22 @@ def _summary(analysis: Analysis) -> str:
     return "\n\n".join([*parts, *(as_text(one, _width()).rstrip() for one in unsigned), signature(analysis)])
 
 
-def _several(parsed: Arguments, jobs: Sequence[Job] | None) -> None:
+def _several(parsed: Arguments, jobs: pd.DataFrame | None) -> None:
     """Compare each pair of sweeps; of a multirun its jobs first."""
     from bmx_grid.analysis.side_by_side import side_by_side
-    from bmx_grid.commands.multirun import as_shown, table_of_jobs
+    from bmx_grid.commands.multirun import FOLDER, jobs_table
 
     if jobs is None:
         _give(parsed, [side_by_side(parsed.paths).table()])
         return
-    path = parsed.paths[0]
-    tables = [table_of_jobs(jobs, path if path.is_dir() else path.parent)]
+    tables = [jobs_table(jobs)]
     if parsed.format is None and parsed.output_dir is None:
-        print(as_text(as_shown(tables[0]), _width()), end="")
+        print(as_text(jobs_table(jobs, brief=True), _width()), end="")
         print("\neach pair of sweeps, setting by setting: add format=FORMAT")
         return
     if len(jobs) > 1:
         try:
-            tables.append(side_by_side([job.folder for job in jobs]).table())
+            tables.append(side_by_side([Path(name) for name in jobs[FOLDER]]).table())
         except (ConfigError, DataError) as error:  # jobs may differ in metric or data
             print(f"no pair is compared: {error}", file=sys.stderr)
     _give(parsed, tables)

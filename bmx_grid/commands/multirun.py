@@ -1,215 +1,201 @@
-"""Several sweeps by one command (-m): one job per combination of values, each of which may fail alone; their table."""
+"""Several sweeps by one command (-m): one per combination of values, each of which may fail alone; their table."""
 
 from __future__ import annotations
 
-import csv
+import itertools
+import math
 import os
 import re
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bmx_grid.analysis.base import Cell, Table
-from bmx_grid.analysis.gains import GainSummary, summarise
+from bmx_grid.analysis.gains import summarise
 from bmx_grid.analysis.table import CONTROL
-from bmx_grid.errors import BmxError, DataError, DataMissingError
+from bmx_grid.commands.compose import composed, naming_files, option_names, parse, shown
+from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError
 from bmx_grid.masking import masked_address
-from bmx_grid.report.table import as_csv, as_text
+from bmx_grid.report.table import as_text
 from bmx_grid.report.terminal import fitted, terminal_width
 from bmx_grid.storage.files import write_text
 from bmx_grid.sweep.output import table_path
 from bmx_grid.terminal import say
 from bmx_grid.wording import counted, setting_label, shortened, with_interval
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 FILE = "multirun.csv"
-FOLDER, STATUS = "folder", "status"
-FOUND = ("settings", "failed", "baseline", "mean gain", "low", "high", "better", "worse")
-MOST_SHOWN = 200  # characters of a job's name in a message
+MAX_JOBS = 10_000  # of a multirun, all of which are composed before the first one starts
+MOST_SHOWN = 200  # characters of a sweep's name in a message
+FOLDER, STATUS, NOT_STARTED = "folder", "status", "not started"
+FORMS = {"settings": "", "failed": "", "baseline": ".4f", "mean gain": "+.4f", "low": "+.4f", "high": "+.4f"}
+FORMS |= {"better": "", "worse": ""}
 NOTE = (
     "Baseline, mean gain: over settings without controls, the gain at the declared point of the explainer, with its "
     "95 % interval over language pairs, from 3 on; better: above 1e-5, worse: 0 or less."
 )
 
 
-@dataclass(frozen=True)
-class Job:
-    """One job of a multirun.
+def run_several(lines: Sequence[str], folder: Path | None) -> int:
+    """Run one sweep per combination of the values in these overrides; the exit status. Raises BmxError."""
+    jobs = list(_jobs(lines, folder))  # all are composed, before the first one runs
+    folders = [str(config["output_dir"]) for config, _ in jobs]
+    where = Path(folders[0] if len(set(folders)) == 1 else os.path.commonpath(map(os.path.abspath, folders)))
+    rows, mistakes, has_failures = [], dict[str, str](), False
+    for config, values in jobs:
+        _rename(config, values)
+        name = shortened(str(config["name"]), MOST_SHOWN)
+        n_failed, mistake, is_mistake = _run(config, lines, folder)
+        if mistake:
+            mistakes[name] = mistake
+        status = NOT_STARTED if mistake else f"{counted(n_failed, 'part')} failed" if n_failed else "done"
+        has_failures |= n_failed > 0 or not (mistake == "" or is_mistake)
+        out = Path(config["output_dir"])
+        keys = dict(_unescaped(value).lstrip("+").partition("=")[::2] for value in values)
+        results = {} if mistake else _results(out)
+        rows.append({**keys, STATUS: status, "failed": n_failed, **results, FOLDER: os.path.relpath(out, where)})
+        if n_failed:
+            print(f"{counted(n_failed, 'part')} of {name} failed; the table below says how many.", file=sys.stderr)
+    if not all(config["dry_run"] is True for config, _ in jobs):
+        _show(rows, where)
+    for name, mistake in mistakes.items():
+        print(masked_address(f"error: {name}: {mistake}"), file=sys.stderr)
+    return 2 if len(mistakes) == len(jobs) and not has_failures else 1 if mistakes or has_failures else 0
 
-    folder: its output folder; varied: key -> value of this job; n_failed: settings or parts that failed.
-    mistake: why it did not start, or ""; crash: the traceback of a bug, or "".
+
+def _jobs(lines: Sequence[str], folder: Path | None) -> Iterator[tuple[dict[str, Any], list[str]]]:
+    """The configuration of each combination of values, and the overrides that differ between them.
+
+    Raises ConfigError for what has no list of values, and for too many sweeps.
     """
-
-    folder: Path
-    varied: Mapping[str, str]
-    n_failed: int = 0
-    mistake: str = ""
-    crash: str = ""
-
-
-def run_several(lines: Sequence[str], folder: Path | None, config_name: str) -> int:
-    """Run one job per combination of the values in these overrides; the exit status. Raises BmxError."""
-    from bmx_grid.commands.compose import composed
-    from bmx_grid.commands.overrides import combinations
-
-    varied = combinations(lines, folder)
-    configs = [composed(overrides, folder, config_name) for overrides, _ in varied]  # all, before the first one runs
-    folders = {str(config["output_dir"]) for config in configs}
-    where = Path(folders.pop() if len(folders) == 1 else os.path.commonpath(map(os.path.abspath, folders)))
-    jobs = {}
-    for config, (_, values) in zip(configs, varied, strict=True):
-        plain = re.sub(r"\\(.)", r"\1", ",".join(values))  # Hydra escapes what its grammar reserves
-        suffix = masked_address(plain).replace(os.sep, "_")
-        if suffix:
-            config["name"] = f"{config['name']},{suffix}"
-            output_dir = Path(str(config["output_dir"]))
-            config["output_dir"] = str(output_dir.with_name(f"{output_dir.name},{suffix}"))
-        jobs[shortened(str(config["name"]), MOST_SHOWN)] = _run(config, values)
-    if not all(config["dry_run"] is True for config in configs):
-        table = write_jobs(list(jobs.values()), where)
-        say(f"\n{as_text(as_shown(table), terminal_width()).rstrip()}\n")
-        say(fitted(f"written to {where / FILE}; each pair of sweeps: bmx-grid analyse {where / FILE} format=text"))
-    for name, job in jobs.items():
-        if job.n_failed:
-            print(f"{counted(job.n_failed, 'part')} of {name} failed; the table above says why.", file=sys.stderr)
-        if job.mistake or job.crash:
-            print(masked_address(f"error: {name}: {job.mistake or job.crash}"), file=sys.stderr)
-    if jobs and all(job.mistake for job in jobs.values()):
-        return 2
-    return 1 if any(job.n_failed or job.mistake or job.crash for job in jobs.values()) else 0
+    values = [_values(line, folder) for line in lines]
+    if math.prod(map(len, values)) > MAX_JOBS:
+        varied = ", ".join(shown(line) for line, texts in zip(lines, values, strict=True) if len(texts) > 1)
+        raise ConfigError(f"the values of {varied} make more than {MAX_JOBS:,} jobs; name fewer.")
+    several = [parse(line).is_sweep_override() for line in lines]
+    for job in itertools.product(*values):
+        with naming_files(job, folder):
+            yield composed(job, folder), list(itertools.compress(job, several))
 
 
-def _run(config: dict[str, Any], values: Sequence[str]) -> Job:
-    """One job; a mistake or a bug ends this job alone."""
-    from bmx_grid.commands.compose import run_config
+def _values(line: str, folder: Path | None) -> list[str]:
+    """An override with one value for each of its values."""
+    from hydra.core.override_parser.types import Glob
 
-    pairs = (masked_address(value).lstrip("+").partition("=") for value in values)
-    job = Job(Path(config["output_dir"]), {key: re.sub(r"\\(.)", r"\1", value) for key, _, value in pairs})
+    override = parse(line)
+    if not override.is_sweep_override():
+        return [line]
+    if override.is_interval_sweep():
+        raise ConfigError(f"{shown(line)}: an interval has no list of values; name them, as KEY=1,2,3.")
+    value = override.value()
+    names = value.filter(option_names(override.key_or_group, folder)) if isinstance(value, Glob) else None
+    texts = override.sweep_string_iterator() if names is None else names
+    overrides = [f"{override.get_key_element()}={text}" for text in itertools.islice(texts, MAX_JOBS + 1)]
+    if not overrides:
+        raise ConfigError(f"{shown(line)}: no value is left to run; name at least one.")
+    return overrides
+
+
+def _unescaped(text: str) -> str:
+    """A value without the escapes of what Hydra's grammar reserves, and without passwords."""
+    return masked_address(re.sub(r"\\(.)", r"\1", text))
+
+
+def _rename(config: dict[str, Any], values: Sequence[str]) -> None:
+    """Give a sweep a name and a folder that say which values it has."""
+    suffix = _unescaped(",".join(values)).replace(os.sep, "_")
+    if suffix:
+        config["name"] = f"{config['name']},{suffix}"
+        folder = Path(str(config["output_dir"]))
+        config["output_dir"] = str(folder.with_name(f"{folder.name},{suffix}"))
+
+
+def _run(config: dict[str, Any], lines: Sequence[str], folder: Path | None) -> tuple[int, str, bool]:
+    """How many parts of a sweep failed; or why it did not start, and whether for a user's mistake or for a bug."""
+    from bmx_grid.commands.sweep import run
+
     try:
-        return replace(job, n_failed=run_config(config))
+        with naming_files(lines, folder):
+            return run(config), "", False
     except BmxError as error:
-        return replace(job, mistake=str(error))
-    except Exception:  # a bug of any kind, whose traceback is printed at the end; the other jobs still run
-        return replace(job, crash=traceback.format_exc())
+        return 0, str(error), True
+    except Exception:  # a bug of any kind, whose traceback is printed at the end; the other sweeps still run
+        return 0, traceback.format_exc(), False
 
 
-def table_of_jobs(jobs: Sequence[Job], where: Path) -> Table:
-    """A row per job in their order, folders as they are seen from `where`; numbers are read from settings.csv.
+def _results(folder: Path) -> dict[str, float]:
+    """The numbers of FORMS in a sweep's settings.csv; none without one. Raises DataError for one that is damaged."""
+    import pandas as pd
 
-    Raises DataError for a settings.csv that cannot be read.
-    """
-    keys = list(dict.fromkeys(key for job in jobs for key in job.varied))
+    path = folder / "settings.csv"
+    if not path.is_file():
+        return {}
+    try:
+        frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
+        real = frame[(frame["metric"] != CONTROL) & (frame["explainer"] != CONTROL)]
+        clusters = [setting_label(*names) for names in real[["dataset", "language_pair"]].to_numpy()]
+        gain, baseline = (real[name].to_numpy(float) for name in ("fixed_gain", "baseline"))
+        gains = summarise(gain, baseline, np.array(clusters, dtype=np.str_))
+        alone = real.drop_duplicates(["dataset", "language_pair", "metric"])["baseline"]  # once for all explainers
+    except (KeyError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); run that sweep again.") from error
+    ends = {"mean gain": gains.mean_gain, "low": gains.mean_low, "high": gains.mean_high}
+    counts = {"settings": len(frame), "better": gains.better, "worse": gains.worse}
+    return {**counts, "baseline": float(alone.mean()), **ends}
+
+
+def _show(rows: Sequence[Mapping[str, Any]], where: Path) -> None:
+    """Write multirun.csv and print it. Raises StoreError."""
+    import pandas as pd
+
+    keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in (STATUS, FOLDER, *FORMS)]
+    frame = pd.DataFrame(list(rows), columns=[*keys, STATUS, *FORMS, FOLDER])
+    counts = ["settings", "failed", "better", "worse"]
+    write_text(where / FILE, frame.astype(dict.fromkeys(counts, "Int64")).to_csv(index=False))
+    say(f"\n{as_text(jobs_table(frame, brief=True), terminal_width()).rstrip()}\n")
+    say(fitted(f"written to {where / FILE}; each pair of sweeps: bmx-grid analyse {where / FILE} format=text"))
+
+
+def jobs_table(frame: pd.DataFrame, *, brief: bool = False) -> Table:
+    """The sweeps of a multirun as a table. brief: for a terminal, the interval beside the gain and no folders."""
+    keys = list(frame.columns[: list(frame.columns).index(STATUS)])
+    last = [key.rpartition(".")[2] for key in keys]
+    header = [*(last if brief and len({*last, *FORMS}) == len(last) + len(FORMS) else keys), STATUS, *FORMS, FOLDER]
+    hidden = ("failed", "low", "high", FOLDER) if brief else ()
     rows = []
-    for job in jobs:
-        failed = f"{counted(job.n_failed, 'part')} failed" if job.n_failed else "done"
-        status = "not started" if job.mistake or job.crash else failed
-        names = [*(job.varied.get(key, "") for key in keys), status]
-        rows.append((*map(Cell, names), *_found(job), Cell(_seen_from(job.folder, where))))
+    for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
+        cells = {name: Cell(row[name], FORMS[name]) if name in FORMS else Cell(str(row[name])) for name in row}
+        if brief and row["low"] is not None:
+            gain = with_interval(row["mean gain"], row["low"], row["high"])
+            cells["mean gain"] = Cell(row["mean gain"], words=gain)
+        rows.append(tuple(cell for name, cell in cells.items() if name not in hidden))
+    names = tuple(name for name in header if name not in hidden)
     return Table(
-        "multirun",
-        f"{counted(len(jobs), 'sweep')} of a multirun",
-        (*keys, STATUS, *FOUND, FOLDER),
-        (tuple(rows),),
-        (NOTE,),
-        names=len(keys) + 1,
+        "multirun", f"{counted(len(frame), 'sweep')} of a multirun", names, (tuple(rows),), (NOTE,), names=len(keys) + 1
     )
 
 
-def as_shown(table: Table) -> Table:
-    """The table of a multirun for a terminal: short names of keys, intervals beside gains, no folders."""
-    header = list(table.header)
-    n_keys = header.index(STATUS)
-    last = [key.rpartition(".")[2] for key in header[:n_keys]]
-    keys = last if len({*last, *FOUND}) == len(last) + len(FOUND) else header[:n_keys]
-    at = {name: header.index(name) for name in (STATUS, *FOUND)}
-    rows = []
-    for row in table.rows:
-        gain, low, high = (row[at[name]].value for name in ("mean gain", "low", "high"))
-        gained = (
-            "" if gain is None or low is None or high is None else with_interval(float(gain), float(low), float(high))
-        )
-        names = [*row[: n_keys + 1], row[at["settings"]], row[at["baseline"]]]
-        rows.append((*names, Cell(gain, words=gained), row[at["better"]], row[at["worse"]]))
-    shown = (*keys, STATUS, "settings", "baseline", "mean gain", "better", "worse")
-    return replace(table, header=shown, groups=(tuple(rows),))
-
-
-def write_jobs(jobs: Sequence[Job], where: Path) -> Table:
-    """Write multirun.csv to the folder `where`; its table. Raises StoreError."""
-    table = table_of_jobs(jobs, where)
-    write_text(where / FILE, as_csv(table))
-    return table
-
-
-def read_jobs(path: Path) -> list[Job] | None:
-    """The jobs that have a folder with results; None where `path` is no folder, or file, of a multirun.
+def read_jobs(path: Path) -> pd.DataFrame | None:
+    """The sweeps of a multirun that have a folder; None where `path` is no folder, or file, of a multirun.
 
     A folder that holds a sweep of its own is that sweep; its multirun.csv can be named. Raises DataError.
     """
+    import pandas as pd
+
     file = path / FILE if path.is_dir() and not table_path(path, "grid").is_file() else path
     if file.name != FILE or not file.is_file():
         return None
-    with file.open(encoding="utf-8", newline="") as lines:
-        reader = csv.DictReader(lines)
-        names = list(reader.fieldnames or ())
-        if FOLDER not in names or STATUS not in names:
-            raise DataError(f"{file}: no columns {FOLDER} and {STATUS}; it is not the table of a multirun.")
-        keys = names[: names.index(STATUS)]
-        rows = [row for row in reader if row[STATUS] != "not started"]
-    found = [Job(file.parent / row[FOLDER], {key: row[key] for key in keys}, int(row["failed"] or 0)) for row in rows]
-    left = [job for job in found if job.folder.is_dir()]
-    if not left:
-        raise DataMissingError(f"{file}: none of its {counted(len(rows), 'folder')} is there any more.")
+    frame = pd.read_csv(file, keep_default_na=False, na_values=[""])
+    if not {STATUS, FOLDER, *FORMS} <= {*frame.columns}:
+        raise DataError(f"{file}: no columns {FOLDER} and {STATUS}; it is not the table of a multirun.")
+    frame[FOLDER] = [str(file.parent / name) for name in frame[FOLDER]]
+    left = frame[(frame[STATUS] != NOT_STARTED) & frame[FOLDER].map(os.path.isdir)]
+    if left.empty:
+        raise DataMissingError(f"{file}: none of its {counted(len(frame), 'folder')} is there any more.")
     return left
-
-
-def _found(job: Job) -> list[Cell]:
-    """A cell for each of FOUND."""
-    path = job.folder / "settings.csv"
-    if job.mistake or job.crash or not path.is_file():
-        return [Cell(None), Cell(job.n_failed), *[Cell(None)] * (len(FOUND) - 2)]
-    with path.open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    try:
-        gains, baseline, n_settings = _gains(rows), _baseline(rows), len(rows)
-    except (KeyError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read ({error}); run that sweep again.") from error
-    ends = (gains.mean_gain, gains.mean_low, gains.mean_high)
-    return [
-        Cell(n_settings),
-        Cell(job.n_failed),
-        Cell(baseline, ".4f"),
-        *(Cell(one, "+.4f") for one in ends),
-        Cell(gains.better),
-        Cell(gains.worse),
-    ]
-
-
-def _real(rows: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    return [row for row in rows if CONTROL not in (row["metric"], row["explainer"])]
-
-
-def _gains(rows: Sequence[Mapping[str, str]]) -> GainSummary:
-    real = _real(rows)
-    gain, baseline = (np.array([_number(row[key]) for row in real]) for key in ("fixed_gain", "baseline"))
-    clusters = np.array([setting_label(row["dataset"], row["language_pair"]) for row in real], dtype=np.str_)
-    return summarise(gain, baseline, clusters)
-
-
-def _baseline(rows: Sequence[Mapping[str, str]]) -> float:
-    """The mean over metrics and parts, each once for all its explainers."""
-    alone = {(row["dataset"], row["language_pair"], row["metric"]): _number(row["baseline"]) for row in _real(rows)}
-    known = [one for one in alone.values() if np.isfinite(one)]
-    return float(np.mean(known)) if known else float("nan")
-
-
-def _number(text: str) -> float:
-    return float(text) if text else float("nan")
-
-
-def _seen_from(folder: Path, where: Path) -> str:
-    return os.path.relpath(folder, where)

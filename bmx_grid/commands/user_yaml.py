@@ -1,8 +1,9 @@
-"""YAML that a user wrote: YAML 1.2's plain values, texts as keys, no anchors, aliases or tags."""
+"""YAML that a user wrote: YAML 1.2's plain values, texts as keys, no anchors, aliases, tags or environment."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ VALUES = {
     "int": r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+",
     "float": r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
 }
+KEY = re.compile(r"\$\{[^${}:]+\}")  # a reference to another key; with a colon it calls a resolver, such as oc.env
 
 
 class _Loader(yaml.SafeLoader):
@@ -75,8 +77,8 @@ def parse_yaml(text: str, where: str) -> Any:
         raise ConfigError(f"{where}: nested too deeply; write less in one value.") from error
 
 
-def read_yaml(file: Path) -> tuple[dict[str, Any], str]:
-    """The keys of a YAML file, none where it is empty, and its text. Raises ConfigError naming file, line and key."""
+def read_yaml(file: Path) -> dict[str, Any]:
+    """The keys of a YAML file, none where it is empty. Raises ConfigError naming file, line and key."""
     try:
         raw = file.read_bytes()
         text = raw.decode("utf-8-sig")
@@ -85,7 +87,22 @@ def read_yaml(file: Path) -> tuple[dict[str, Any], str]:
         raise ConfigError(f"{file}, line {line}: this is not UTF-8 ({error.reason}); save it as UTF-8.") from error
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}; check its permissions.") from error
-    found = parse_yaml(text, str(file))
-    if found is not None and not isinstance(found, dict):
-        raise ConfigError(f"{file}: expected keys with values, as 'KEY: VALUE' lines, got {str(found)[:60]!r}.")
-    return found or {}, text
+    keys = parse_yaml(text, str(file))
+    if keys is not None and not isinstance(keys, dict):
+        raise ConfigError(f"{file}: expected keys with values, as 'KEY: VALUE' lines, got {str(keys)[:60]!r}.")
+    return keys or {}
+
+
+def check_references(value: Any, where: str) -> None:
+    """Refuse ${…} that reads anything but keys of the configuration. Raises ConfigError."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            check_references(inner, f"{where}: {key}" if ":" not in where else f"{where}.{key}")
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            check_references(inner, where)
+    elif isinstance(value, str) and "${" in KEY.sub("", value):
+        raise ConfigError(
+            f"{where}: {value[:60]!r} may refer to keys, as ${{data_dir}}, and to nothing else, such as the "
+            "environment; write the value."
+        )

@@ -14,7 +14,7 @@ import pytest
 from fakes import ROOT, composed
 
 from bmx_grid.__main__ import _run
-from bmx_grid.commands.compose import compose_and_run
+from bmx_grid.commands.run import compose_and_run
 from bmx_grid.commands.sweep import run
 from bmx_grid.errors import BmxError
 from bmx_grid.storage import files
@@ -104,11 +104,11 @@ def test_values_that_cannot_be_are_refused_before_anything_is_written(overrides,
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        pytest.param("~grid", "options of grid are chosen, not deleted", id="no grid"),
-        pytest.param("~aggregation", "options of aggregation are chosen, not deleted", id="no aggregation"),
+        pytest.param("~grid", "options of grid are chosen by name, not deleted", id="no grid"),
+        pytest.param("~aggregation", "options of aggregation are chosen by name, not deleted", id="no aggregation"),
         pytest.param("~grid.p", "grid.p: the key is missing", id="no p at all"),
         pytest.param("+grid.corelation=kendall", "unknown key 'corelation'.*'correlation'", id="a typo below grid"),
-        pytest.param("grid.p=[1,2]", "grid.p holds keys below it; set them one by one", id="a list for keys"),
+        pytest.param("grid.p=[1,2]", "grid.p: expected keys below it", id="a list for keys"),
         pytest.param("name=../../elsewhere", "cannot name a sweep", id="a name that is a path"),
     ],
 )
@@ -369,7 +369,7 @@ def test_a_failed_job_of_a_multirun_leaves_the_others_and_a_status(tmp_path):
     assert list(zip(gathered["limit"], gathered["status"], strict=True)) == [(0, "not started"), (3, "done")]
     (tmp_path / "outputs" / "quickstart,limit=3").rename(tmp_path / "elsewhere")
     lost = command("analyse", "outputs/quickstart", cwd=tmp_path)
-    assert lost.returncode == 2 and "none of its 1 folder is there any more" in lost.stderr
+    assert lost.returncode == 2 and "none of its 2 folders is there any more" in lost.stderr
 
 
 def test_parameters_in_the_results_are_readable(tmp_path):

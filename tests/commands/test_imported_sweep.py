@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 from score_trees import TREE, plant
 
-from bmx_grid.commands.compose import compose_and_run
+from bmx_grid.commands.run import compose_and_run
 
 TABLE = "id\tsystem\tsource\treference\thypothesis\tscore\n" + "".join(
     f"{row}\t{system}\ts{row}\tword {row} here\tword {row} {system}\t{row * 0.1 + (system == 'B')}\n"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
-from bmx_grid.commands.compose import compose_and_run
+from bmx_grid.commands.run import compose_and_run
 
 ROWS = [(row, f"word {row} here", f"a word {'very ' * row}{row}", row * 0.3 - (row % 3)) for row in range(1, 8)]
 TABLE = "id\tsource\treference\thypothesis\tscore\n" + "".join(

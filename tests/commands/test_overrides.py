@@ -5,7 +5,7 @@ import sys
 import pytest
 from fakes import ROOT
 
-from bmx_grid.commands.compose import compose_and_run
+from bmx_grid.commands.run import compose_and_run
 from bmx_grid.terminal import command
 
 sys.path.insert(0, str(ROOT / "tests" / "fuzz"))

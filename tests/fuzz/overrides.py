@@ -65,8 +65,6 @@ FILES = {
     "mine/sweep/byte_order_mark.yaml": "\ufeff" + GLOBAL + "name: marked\n",
     "mine/sweep/invisible.yaml": GLOBAL + "li\u00a0mit: 3\nseed\u200b: 1\n",
     "mine/sweep/large.yaml": GLOBAL + "evaluation: {levels: {resamples: 1000000000000}}\n",
-    "mine/primary.yaml": "defaults: [config, _self_]\nlimit: 2\n",
-    "mine/path.yaml": "defaults: [config, _self_]\nhydra: {searchpath: ['pkg://hostile']}\n",
 }
 BYTES = {
     "mine/metric/latin1.yaml": "latin1:\n  _target_: é\n".encode("latin-1"),
@@ -163,12 +161,10 @@ VALUES = (
     *("99999999999999999999999", "[" * 50 + "]" * 50, "int(x)", "str(1)", "sort(3,1)", "shuffle(1,2)", "tag(a,1)"),
 )
 FLAGS = (
-    *(["--multirun"], ["-m"], ["--run"], ["--cfg", "job"], ["--cfg", "nope"], ["--cfg", "job", "--resolve"]),
-    *(["--cfg", "hydra"], ["--cfg", "job", "--package", "grid.p"], ["--cfg", "job", "--package", "nope"]),
-    *(["--resolve"], ["--config-dir", "mine"]),
+    *(["--multirun"], ["-m"], ["--run"], ["--cfg", "job"], ["--cfg", "nope"]),
+    *(["--cfg", "hydra"], ["--resolve"], ["--config-dir", "mine"]),
     *(["--config-dir", "nowhere"], ["--config-dir=mine"], ["--config-dir", "hostile.py"], ["--config-dir"]),
-    *(["--config-dir", "x" * 6000], ["--config-name", "nope"], ["--config-name", ""], ["--config-path", "mine"]),
-    *(["--config-dir", "mine", "--config-name", "primary"], ["--config-dir", "mine", "--config-name", "path"]),
+    *(["--config-dir", "x" * 6000], ["--config-name", "nope"], ["--config-path", "mine"]),
     *(["--experimental-rerun", "x.pickle"], ["--nope"], ["--dry-run"], ["-x"], ["--cfg", "job", "--multirun"]),
     *(["-"], ["--"], ["--multirun", "--multirun"]),
 )

@@ -52,7 +52,7 @@ class TooLong(Exception):
 
 
 def of_overrides(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
-    from bmx_grid.commands.compose import compose_and_run
+    from bmx_grid.commands.run import compose_and_run
 
     overrides.write_options(folder)
     sys.path.insert(0, str(folder))  # where the foreign code lies that may not run

@@ -18,7 +18,7 @@ import pytest
 from clusters import PATHS, begun, chunks, command, ended, tables
 from started import start, wait_for, wait_until_alone
 
-from bmx_grid.commands.compose import compose_and_run
+from bmx_grid.commands.run import compose_and_run
 
 pytest.importorskip("distributed", reason='pip install "bmx-grid[dask]"')
 pytestmark = pytest.mark.processes

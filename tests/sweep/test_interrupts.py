@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from started import PATIENCE, alive_in_group, start, wait_until_alone
 
-from bmx_grid.commands.compose import compose_and_run
+from bmx_grid.commands.run import compose_and_run
 from bmx_grid.stopping import GRACE_SECONDS, HELD_SECONDS
 from bmx_grid.terminal import RESUMES
 
