@@ -48,6 +48,8 @@ def check_explainer(explainer: Explainer) -> None:
         value = getattr(explainer, name)
         if not isinstance(value, bool):
             raise ComponentError(f"{type(explainer).__name__}.{name}: expected True or False, got {shown(value)}.")
+    if not isinstance(explainer.of_metric, str | None):
+        raise ComponentError(f"{type(explainer).__name__}.of_metric: expected a name or None.")
 
 
 def _check_identity(component: Metric | Explainer) -> None:

@@ -165,7 +165,10 @@ class Slot:
         for table in self._tables():
             found.take(table)
         if found.absent:
-            raise StoreError(f"{self.path} lacks {found.absent} of {len(keys)} explanations; run the command again.")
+            raise StoreError(
+                f"{self.path} lacks {found.absent} of {len(keys)} explanations; run the command again, with a "
+                "cache_dir that all machines share where workers run on several."
+            )
         return found.in_order()
 
     def _chunk(self, keys: Sequence[str]) -> Place:

@@ -86,7 +86,7 @@ METRIC_HOOKS = (
     *("check", "fitted", "given", "members", "count_texts", "score", "score_masked", "statistics", "combine"),
 )
 EXPLAINER_HOOKS = (
-    *("signature", "stochastic", "writes_texts", "fingerprint", "recipe_fingerprint"),
+    *("signature", "stochastic", "writes_texts", "of_metric", "fingerprint", "recipe_fingerprint"),
     *("check", "members", "given", "count_texts", "plan", "plan_many", "attribute"),
 )
 

@@ -10,10 +10,6 @@ from bmx_grid.configure import ALLOWED_PACKAGES, load_option
 
 pytestmark = pytest.mark.processes
 TWO = {"cuda:0", "cuda:1"}
-EXECUTORS = {
-    "loky": ("executor=loky", "executor.n_jobs=1"),
-    "a Dask cluster": ("executor=dask",),
-}
 
 
 @pytest.fixture
@@ -33,16 +29,13 @@ def who(folder) -> dict[str, dict[str, set[str]]]:
     return found
 
 
-@pytest.mark.parametrize("executor", EXECUTORS.values(), ids=EXECUTORS.keys())
-def test_each_device_has_a_process_of_its_own_and_statistics_have_none(tmp_path, two_devices, blank_figures, executor):
-    if "executor=dask" in executor:
-        pytest.importorskip("distributed", reason='pip install "bmx-grid[dask]"')
+def test_each_device_has_a_process_of_its_own_and_statistics_have_none(tmp_path, two_devices, blank_figures):
     (tmp_path / "notes").mkdir()
     noted(str(tmp_path / "notes"), "main", "None")
     config = composed(
         *("dataset.sample.language_pairs=[de-en,fr-en]", "limit=6", "explainer=[erasure,random]", "grid.p.step=10"),
         *("evaluation=[levels]", "analysis=false", "tracking=none", "executor.chunk_texts=1"),
-        *(f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", *executor),
+        *(f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", "executor=loky", "executor.n_jobs=1"),
     )
     notes = {"folder": str(tmp_path / "notes")}
     config["metric"] = {"large": {"_target_": "where_done.DeviceMetric", **notes}}

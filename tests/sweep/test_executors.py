@@ -20,9 +20,8 @@ from bmx_grid import devices
 from bmx_grid.configure import build
 from bmx_grid.errors import ConfigError, UnavailableError
 from bmx_grid.models.loading import _chosen_device
-from bmx_grid.sweep.executors.base import Executor, Job, Worker
+from bmx_grid.sweep.executors.base import AHEAD, Executor, Job, Lane, Worker, results
 from bmx_grid.sweep.executors.dask import Dask
-from bmx_grid.sweep.executors.futures import AHEAD, Lane, results
 from bmx_grid.sweep.executors.local import Loky, Sequential
 from bmx_grid.sweep.runner import _needs_device
 
@@ -88,20 +87,6 @@ def test_sequential_gives_its_device_to_this_process_for_each_job():
     assert devices.assigned() is None
     with pytest.raises(ConfigError, match=r"cuda:0, cuda:1 is more than one, and executor=sequential runs one job"):
         Sequential(devices=TWO)
-
-
-@pytest.fixture
-def one_processor(monkeypatch) -> None:
-    """A Dask cluster of this machine has one worker beside those with a device: each takes seconds of work to start."""
-    pytest.importorskip("distributed")
-    monkeypatch.setattr("joblib.cpu_count", lambda: 1)
-
-
-@pytest.mark.processes
-def test_a_dask_cluster_of_this_machine_has_one_worker_for_each_device(one_processor):
-    found = list(Dask(devices=TWO).run(mixed(16)))
-    assert sorted(number for number, *_ in found) == list(range(16))
-    check_devices(found, plain_elsewhere=False)  # Dask may give light jobs to a worker with a device
 
 
 SEEN = {
@@ -247,8 +232,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from bmx_grid.identity import runtime
-from bmx_grid.sweep.executors.base import Executor, Worker
-from bmx_grid.sweep.executors.futures import Lane, results
+from bmx_grid.sweep.executors.base import Executor, Lane, Worker, results
 
 
 @dataclass(frozen=True)
@@ -321,22 +305,6 @@ def worker(address: str, *options: str, **environment: str):
     return running(f"{DASK}worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard", *options, **environment)
 
 
-@pytest.mark.parametrize("error", [ValueError, AssertionError, TimeoutError])
-@pytest.mark.processes
-def test_how_a_dask_cluster_ends_does_not_hide_why_a_job_failed(one_processor, monkeypatch, error):
-    import distributed
-
-    close = distributed.SpecCluster.close
-
-    def close_and_raise(self, timeout=None):
-        close(self, timeout)
-        raise error("invalid operation on closed AsyncProcess")
-
-    monkeypatch.setattr(distributed.SpecCluster, "close", close_and_raise)
-    with pytest.raises(ZeroDivisionError):
-        list(Dask(devices=()).run([Job(partial(divmod, 1, 0))]))
-
-
 @pytest.mark.processes
 def test_dask_workers_say_which_device_they_hold(scheduler):
     address, _ = scheduler
@@ -376,12 +344,11 @@ def test_a_lost_scheduler_is_said_in_a_sentence(scheduler):
             list(found)
 
 
-@pytest.mark.processes
-def test_a_lost_dask_worker_of_this_machine_is_replaced(tmp_path):
-    pytest.importorskip("distributed")
-    assert list(Dask(devices=()).run([Job(partial(jobs.killed_once, tmp_path / "mark"))])) == ["done"]
-
-
 def test_devices_of_a_scheduler_elsewhere_are_named_where_its_workers_start():
     with pytest.raises(ConfigError, match=r"BMX_DEVICE=cuda:0 dask worker tcp://host:8786"):
         Dask(address="tcp://host:8786", devices=("cuda:0",))
+
+
+def test_dask_without_an_address_names_the_way_out():
+    with pytest.raises(ConfigError, match=r"executor\.address=tcp://HOST:8786.*executor=loky"):
+        Dask().check()

@@ -1,19 +1,28 @@
-"""What an executor is: jobs in, results out, wherever they run."""
+"""What an executor is: jobs in, results out, wherever they run; and how jobs go through anything that gives futures."""
 
 from __future__ import annotations
 
+import copy
 import re
+import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol
 
 from bmx_grid.errors import BmxError, ConfigError
 from bmx_grid.identity import Component, runtime
 
 _DEVICE = re.compile(r"cuda:\d+|mps|cpu")
 KEPT = "Finished work is kept"
+AHEAD = 3  # jobs that are submitted for each worker: one runs, two wait while results are evaluated here
+HELD = 256  # jobs that wait for a kind of worker that is busy, so that the other kind is not idle behind them
+LOOK_SECONDS = 1.0  # between two looks at the workers of a pool
 
 
 class WorkerLost(BmxError):
@@ -48,7 +57,7 @@ class Worker:
 class Executor(Component):
     """Runs independent jobs.
 
-    A subclass says how in `run` and `workers`. `futures.results` does most of it for anything that returns futures.
+    A subclass says how in `run` and `workers`. `results` does most of it for anything that returns futures.
 
     chunk_texts: about how many texts one job scores; also the most that a killed process loses.
     devices: the devices to use, one worker each ("cuda:0", "cuda:1"); none with (), those of this machine with None.
@@ -60,13 +69,14 @@ class Executor(Component):
     def __post_init__(self) -> None:
         if self.chunk_texts < 1:
             raise ConfigError(f"executor.chunk_texts must be at least 1, got {self.chunk_texts}.")
-        for device in self.devices or ():
+        devices = self.devices or ()
+        for device in devices:
             if not _DEVICE.fullmatch(device):
                 raise ConfigError(
                     f"executor.devices: '{device}' is not a device; write cuda:0, cuda:1, …, mps or cpu, [] for none, "
                     "or null for those of this machine."
                 )
-            if self.devices is not None and self.devices.count(device) > 1:
+            if devices.count(device) > 1:
                 raise ConfigError(f"executor.devices: {device} is named twice, and each device has one worker.")
 
     def check(self) -> None:
@@ -101,3 +111,152 @@ class Executor(Component):
         Where workers hold devices, a job with `needs_device` runs on one of these, and finds its device's name in
         `bmx_grid.devices.assigned()`.
         """
+
+
+@dataclass
+class Lane:
+    """One or several workers that take jobs through `submit`; has_device: whether each of them holds a device.
+
+    submit: returns a future, as `concurrent.futures` and Dask have it.
+    expected: that workers will come where there are none yet, so that jobs for them wait.
+    open: jobs that were submitted and are not done; held: jobs that wait for these workers; done: jobs that ended.
+    """
+
+    submit: Callable[[Callable[[], Any]], Any]
+    n_workers: int
+    has_device: bool = False
+    expected: bool = False
+    open: int = field(default=0, init=False)
+    held: int = field(default=0, init=False)
+    done: int = field(default=0, init=False)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another job should be submitted."""
+        return self.open < AHEAD * self.n_workers
+
+
+def results(lanes: Sequence[Lane], jobs: Iterable[Job], look: Callable[[], None] | None = None) -> Iterator[Any]:
+    """What the jobs return, as they finish; a job that needs a device waits for a lane that has one, if any has.
+
+    look: called every LOOK_SECONDS; what it raises ends the run. It may change the lanes' `n_workers`.
+    """
+    feeder = _Feeder(lanes, jobs)
+    looked = time.monotonic()
+    while feeder.fill():
+        if look is not None and time.monotonic() - looked >= LOOK_SECONDS:
+            look()
+            looked = time.monotonic()
+            continue
+        try:
+            lane, future = feeder.finished.get(timeout=LOOK_SECONDS)
+        except Empty:
+            continue
+        lane.open -= 1
+        lane.done += 1
+        feeder.fill()  # before the result is evaluated
+        yield future.result()
+
+
+class _Feeder:
+    """Keeps lanes full of jobs; finished: futures that are done, each with its lane."""
+
+    def __init__(self, lanes: Sequence[Lane], jobs: Iterable[Job]) -> None:
+        self.finished: SimpleQueue[tuple[Lane, Any]] = SimpleQueue()
+        self._lanes, self._jobs, self._more = lanes, iter(jobs), True
+        self._held: dict[bool, deque[Job]] = {True: deque(), False: deque()}
+
+    def fill(self) -> bool:
+        """Submit jobs until there is no room or no job left; whether a result is still to come."""
+        while any(lane.has_room for lane in self._lanes) and (self._submit() or self._read()):
+            pass
+        for lane in self._lanes:
+            lane.held = len(self._held[lane.has_device])
+        return self._more or any(lane.open for lane in self._lanes) or any(self._held.values())
+
+    def _submit(self) -> bool:
+        """Submit a job that waits, if there is a lane for one."""
+        for needs_device, held in self._held.items():
+            if held and (lane := self._lane(needs_device)) is not None:
+                lane.open += 1
+                lane.submit(held.popleft().work).add_done_callback(partial(self._done, lane))
+                return True
+        return False
+
+    def _read(self) -> bool:
+        """Read a job, if there is one and room for it."""
+        if self._more and sum(map(len, self._held.values())) < HELD:
+            job = next(self._jobs, None)
+            if job is not None:
+                self._held[job.needs_device].append(job)
+                return True
+            self._more = False
+        return False
+
+    def _done(self, lane: Lane, future: Any) -> None:  # in a thread of the pool's
+        self.finished.put((lane, future))
+
+    def _lane(self, needs_device: bool) -> Lane | None:
+        """The least busy lane of a kind; any kind where there is only one. None when all are full."""
+        for kind in (needs_device, not needs_device):
+            lanes = [lane for lane in self._lanes if lane.has_device is kind]
+            staffed = [lane for lane in lanes if lane.n_workers > 0]
+            if staffed:
+                least = min(staffed, key=lambda lane: lane.open / lane.n_workers)
+                return least if least.has_room else None
+            if any(lane.expected for lane in lanes):
+                return None
+        return None
+
+
+class Pool(Protocol):
+    """Workers that were started, or found."""
+
+    lanes: Sequence[Lane]
+
+    def look(self) -> None:
+        """Count the workers, once in LOOK_SECONDS. Raises BmxError when they stay away."""
+
+    def lost(self, error: BaseException) -> BmxError | None:
+        """The sentence for an error that came from the pool; None for one of a job."""
+
+
+@dataclass(frozen=True)
+class Pooled(Executor):
+    """An executor whose workers are started, or connected to, with its first job."""
+
+    @abstractmethod
+    def _started(self) -> AbstractContextManager[Pool]:
+        """The workers. When the block ends no process of them is left; where an error ends it they are killed."""
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
+        """As `Executor.run` says."""
+        with self.kept() as same:
+            yield from same.run(jobs)
+
+    @contextmanager
+    def kept(self) -> Iterator[Executor]:
+        """This executor, whose workers come with the first job and stay until the block ends or a run fails."""
+        with ExitStack() as stack:
+            same = copy.copy(self)
+            object.__setattr__(same, "run", partial(self._run_on, stack, []))
+            yield same
+
+    def _run_on(self, stack: ExitStack, pools: list[Pool], jobs: Iterable[Job]) -> Iterator[Any]:
+        """`run` on the only one of `pools`, which is started where there is none; what ends it is on the stack."""
+        remaining = iter(jobs)
+        first = next(remaining, None)
+        if first is None:  # no worker is started
+            return
+        if not pools:
+            pools.append(stack.enter_context(self._started()))
+        (pool,) = pools
+        try:
+            yield from results(pool.lanes, chain([first], remaining), pool.look)
+        except BaseException as error:  # GeneratorExit among them: what still runs ends with this run
+            lost = pool.lost(error)
+            pools.clear()
+            stack.__exit__(type(error), error, error.__traceback__)
+            if lost is None:
+                raise
+            raise lost from error

@@ -15,8 +15,7 @@ from bmx_grid.devices import ASSIGNED, assigned_here, present
 from bmx_grid.errors import BmxError, ConfigError
 from bmx_grid.identity import runtime
 from bmx_grid.stopping import end_with_parent, uninterrupted, without_interrupts
-from bmx_grid.sweep.executors.base import KEPT, Executor, Job, Worker, WorkerLost
-from bmx_grid.sweep.executors.futures import Lane, Pool, Pooled
+from bmx_grid.sweep.executors.base import KEPT, Executor, Job, Lane, Pool, Pooled, Worker, WorkerLost
 
 MAX_PROCESSES = 1_024  # each takes hundreds of megabytes; larger numbers are slips of the hand
 # Libraries that start threads of their own read these when they are loaded.
@@ -96,7 +95,6 @@ class _Processes:
     """Pools of processes, whose number does not change."""
 
     lanes: Sequence[Lane]
-    n_done: int = 0
 
     def look(self) -> None:
         """Nothing to see."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shlex
@@ -20,20 +21,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bmx_grid.devices import ASSIGNED
-from bmx_grid.errors import BmxError, ConfigError, UnavailableError, unknown
+from bmx_grid.errors import BmxError, ConfigError, UnavailableError
 from bmx_grid.identity import runtime
 from bmx_grid.stopping import uninterrupted, without_interrupts
-from bmx_grid.sweep.executors.base import KEPT, Worker
-from bmx_grid.sweep.executors.dask import (
-    CLOSE_SECONDS,
-    DEVICE,
-    PROCESSOR,
-    Cluster,
-    OnDask,
-    close_client,
-    start_cluster,
-)
-from bmx_grid.sweep.executors.futures import Pool
+from bmx_grid.sweep.executors.base import KEPT, Pool, Worker
+from bmx_grid.sweep.executors.dask import CLOSE_SECONDS, DEVICE, PROCESSOR, Cluster, OnDask, close_client, quiet
 from bmx_grid.sweep.executors.local import THREADS
 from bmx_grid.wording import counted
 
@@ -44,7 +36,6 @@ ASK_SECONDS = 10.0  # between two questions to SLURM about its queue, which all 
 ANSWER_SECONDS = 30.0  # for a command of SLURM to answer
 CONNECT_SECONDS = 30.0
 _MEMORY = re.compile(r"[1-9]\d*(\.\d+)? ?[kKMGT](i?B)?")
-_ERROR = re.compile(r"^\w*(Error|Exception)\b|error:", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -95,18 +86,10 @@ class Slurm(OnDask):
         if self.devices is not None:
             raise ConfigError("executor.devices: SLURM hands out devices; write executor.gpus=N for N of them.")
         for line in self.directives:
-            if not line.startswith("-") or "\n" in line:
-                raise ConfigError(
-                    f"executor.directives: {line!r} is not an option of sbatch; write them as ['--qos=long']."
-                )
             if line.startswith(("-J", "--job-name")):
                 raise ConfigError(
                     f"executor.directives: '{line}': the sweep names its jobs, and finds them by it; leave it out."
                 )
-
-    @property
-    def _elsewhere(self) -> bool:
-        return True
 
     def check(self) -> None:
         """As `OnDask.check`; and UnavailableError where SLURM's commands are missing."""
@@ -117,12 +100,6 @@ class Slurm(OnDask):
                 "are submitted to SLURM, or choose executor=loky."
             )
         super().check()
-        if self.interface is not None:
-            import psutil
-
-            there = psutil.net_if_addrs()
-            if self.interface not in there:
-                raise ConfigError("executor.interface: " + unknown("network interface", self.interface, there))
 
     def planned(self) -> str:
         """The jobs that are submitted, in one line."""
@@ -142,26 +119,41 @@ class Slurm(OnDask):
         return (*plain, *(Worker(f"GPU job {job}", "cuda:0") for job in range(1, self.gpus + 1)))
 
     @contextmanager
-    def _connected(self, mark: Path | None) -> Iterator[Pool]:
+    def _started(self) -> Iterator[Pool]:
+        self.check()
+        quiet()
         import distributed
 
         name = f"bmx_grid-{uuid.uuid4().hex[:8]}"
         with ExitStack() as stack:
             stack.callback(_cancel, name)  # whatever happens from here on
             with without_interrupts(), uninterrupted():
-                jobs = self._jobs(name)
-                listens = {} if self.interface is None else {"interface": self.interface}
-                cluster = start_cluster({}, listens)
+                cluster = self._cluster()
                 stack.callback(_close_cluster, cluster, name)
                 client = distributed.Client(cluster, timeout=CONNECT_SECONDS)
-                stack.push(partial(close_client, client))
-                _check_accepted(jobs, cluster.scheduler_address)
-                cluster.worker_spec.update(jobs)
+                stack.callback(close_client, client)
+                cluster.worker_spec.update(self._jobs(name))
                 queue = _Queue(cluster, name, self.log_dir)
                 queue.submit()
             kinds = [has_device for has_device, number in ((False, self.jobs), (True, self.gpus)) if number]
-            absent = partial(self._absent, queue)
-            yield Cluster(client, self.timeout, absent, own=True, kinds=kinds, watch=queue.look, mark=mark)
+            yield Cluster(client, self.timeout, partial(self._absent, queue), kinds=kinds, watch=queue.look)
+
+    def _cluster(self) -> Any:
+        """A scheduler in this process. Raises ConfigError for an unknown interface, with those that there are."""
+        import distributed
+
+        options = {
+            "port": 0,
+            "protocol": "tcp://",
+            "dashboard": False,
+            "dashboard_address": "127.0.0.1:0",  # of its HTTP server, which warns when the usual port is taken
+            "interface": self.interface,
+        }
+        scheduler = {"cls": distributed.Scheduler, "options": options}
+        try:
+            return distributed.SpecCluster(scheduler=scheduler, silence_logs=logging.CRITICAL)
+        except ValueError as error:
+            raise ConfigError(f"executor.interface: {error}.") from error
 
     def _jobs(self, name: str) -> dict[str, Any]:
         """What dask-jobqueue submits, by the name of its worker."""
@@ -211,7 +203,6 @@ class _Queue:
         self._cluster, self._name, self._log_dir = cluster, name, log_dir
         self._asked = time.monotonic()
         self._n_done = self._in_vain = 0  # jobs done; how often some were submitted again since
-        self._last = ""  # SLURM job that ended
         self._pending: list[str] = []  # SLURM's reasons for the jobs that wait
         self._warned = False
 
@@ -220,7 +211,10 @@ class _Queue:
         try:
             self._cluster.sync(self._cluster._correct_state)
         except RuntimeError as error:  # what dask-jobqueue makes of a command that fails
-            raise UnavailableError(f"SLURM refused a job: {_said(str(error))}.") from error
+            raise UnavailableError(
+                f"SLURM refuses a job: {_said(str(error))}. See `sinfo` for its partitions and limits, and set "
+                "executor.queue, executor.account, executor.cores, executor.memory or executor.walltime."
+            ) from error
 
     def look(self, workers: Mapping[str, Any], n_done: int) -> None:
         """Submit again what has ended. Raises UnavailableError when jobs end again and again with nothing done."""
@@ -238,7 +232,6 @@ class _Queue:
             self._n_done, self._in_vain = n_done, 0
         for name, job in list(self._cluster.workers.items()):
             if str(job.job_id) not in listed:
-                self._last = str(job.job_id)
                 del self._cluster.workers[name]
         if len(self._cluster.workers) == len(self._cluster.worker_spec):
             return
@@ -248,9 +241,9 @@ class _Queue:
                 self._in_vain += 1
         elif not listed:
             raise UnavailableError(
-                f"SLURM jobs were submitted again {AGAIN} times, and ended before a piece of work was done"
-                f"{self._log()}. {KEPT}: check executor.python, executor.prologue, executor.memory and "
-                "executor.walltime, and run the same command."
+                f"SLURM jobs were submitted again {AGAIN} times, and ended before a piece of work was done; what they "
+                f"printed is in executor.log_dir ({self._log_dir}). {KEPT}: check executor.python, executor.prologue, "
+                "executor.memory and executor.walltime, and run the same command."
             )
 
     def state(self) -> str:
@@ -258,19 +251,6 @@ class _Queue:
         reasons = {reason: self._pending.count(reason) for reason in self._pending}
         waiting = [f"{counted(number, 'job')} pending, {reason}" for reason, number in reasons.items()]
         return "; ".join(waiting) or "none is pending"
-
-    def _log(self) -> str:
-        """What the log of the job that ended last says, and where it is."""
-        if self._log_dir is None:
-            return ""
-        path = Path(self._log_dir).expanduser() / f"{self._name}-{self._last}.err"
-        with suppress(OSError):
-            lines = [line.strip() for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
-            lines = [line for line in lines if line and " - INFO - " not in line]
-            errors = [line for line in lines if _ERROR.search(line)]
-            if lines:
-                return f": {(errors or lines)[-1][:200]} ({path})"
-        return f"; their logs are in {self._log_dir}"
 
 
 def _job_class() -> Any:
@@ -290,20 +270,6 @@ def _where(queue: str | None) -> str:
 
 def _resources(name: str) -> list[str]:
     return ["--no-dashboard", "--resources", f"{name}=1"]
-
-
-def _check_accepted(jobs: Mapping[str, Any], address: str) -> None:
-    """Ask SLURM whether it would take one job of each kind. Raises UnavailableError with what it says."""
-    for name in {name.partition("-")[0]: name for name in jobs}.values():
-        job = jobs[name]["cls"](address, name=name, **jobs[name]["options"])
-        with job.job_file() as script:
-            asked = _ask("sbatch", "--test-only", script)
-        if asked is None or asked.returncode != 0:
-            said = f"no answer in {ANSWER_SECONDS:g} seconds" if asked is None else _said(asked.stderr)
-            raise UnavailableError(
-                f"SLURM refuses such a job: {said}. See `sinfo` for its partitions and limits, and set executor.queue, "
-                "executor.account, executor.cores, executor.memory or executor.walltime."
-            )
 
 
 def _said(text: str) -> str:
