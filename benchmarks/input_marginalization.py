@@ -19,8 +19,7 @@ from harness import Bench
 # isort: split
 import numpy as np
 
-from bmx_grid.explainers.input_marginalization import InputMarginalization
-from bmx_grid.models.masked_lm import MaskedLM, load_masked_lm
+from bmx_grid.explainers.input_marginalization import InputMarginalization, MaskedLM, load_masked_lm
 
 VOCABULARY = 119_547
 COUNT = 19  # candidates above 0.05

@@ -76,7 +76,6 @@ def main() -> int:
             labels = loaded.tokenizer(text_target=targets)["input_ids"]
             asked = {(source, *one[:at]) for source, one in zip(sources, labels, strict=True) for at in range(len(one))}
             rates(bench, loaded, scored, len(asked), medians)
-    bench.row("padding", f"padded share of tokens: {scored.padded_share:.1%} of {scored.tokens:,}", scored.padded_share)
     mean, worst = (max(abs(how(one)) for one in apart) for how in (np.mean, lambda one: np.abs(one).max()))
     bench.row("difference", f"largest difference of a mean: {mean:.1e}", mean, 1e-4, most=True)
     bench.row("difference of a token", f"largest difference of a log-probability: {worst:.1e}", worst)

@@ -76,9 +76,9 @@ def slurm(tmp_path_factory) -> Iterator[dict[str, object]]:
 @pytest.fixture
 def no_text_truncated(monkeypatch) -> None:
     """As in a new process: no model has truncated a text, so that the next one is the first and is warned of."""
-    from bmx_grid.models import truncation
+    from bmx_grid.models import encoding
 
-    monkeypatch.setattr(truncation, "_TEXTS", Counter())
+    monkeypatch.setattr(encoding, "_TRUNCATED", Counter())
 
 
 @pytest.fixture(scope="session")

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError
-from bmx_grid.explainers.base import Explainer
-from bmx_grid.explainers.threads import one_blas_thread
+from bmx_grid.explainers.base import Explainer, one_blas_thread
 from bmx_grid.identity import identity
 from bmx_grid.words.perturbation import Plan
 

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError, ExplainError
-from bmx_grid.explainers.base import Explainer
-from bmx_grid.explainers.threads import one_blas_thread
+from bmx_grid.explainers.base import Explainer, one_blas_thread
 from bmx_grid.identity import identity
 from bmx_grid.wording import counted
 from bmx_grid.words.perturbation import Plan

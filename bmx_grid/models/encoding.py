@@ -1,8 +1,10 @@
-"""Texts through an encoder: tokens, batches filled by a budget of padded tokens, hidden states."""
+"""Texts through an encoder: tokens, batches filled by a budget of padded tokens, hidden states; what was truncated."""
 
 from __future__ import annotations
 
+import threading
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.models.loading import LoadedModel
-from bmx_grid.models.truncation import note
 
 Ints = NDArray[np.int64]
 TokenIds = list[NDArray[np.int32]]
@@ -32,13 +33,13 @@ def tokenize(
     """int32[L] token ids of each text, truncated to `max_length` tokens (None or above the model's limit: that limit).
 
     target: as the target of a translation model, whose tokens may be other ones than those of a source.
-    Truncated texts are counted (`models.truncation`); the first ones of a model are warned of.
+    Truncated texts are counted (`truncated`); the first ones of a model are warned of.
     """
     limit = loaded.max_length if max_length is None else min(max_length, loaded.max_length)
     found = _ids(loaded, texts, specials, target, truncation=True, max_length=limit)
     full = [text for text, ids in zip(texts, found, strict=True) if len(ids) == limit]
     too_long = sum(len(ids) > limit for ids in _ids(loaded, full, specials, target, truncation=False))
-    if note(too_long, loaded.name):
+    if note_truncated(too_long, loaded.name):
         warnings.warn(
             f"model '{loaded.name}': {too_long} of {len(texts)} texts have more than {limit} tokens and are truncated, "
             "as in the published metric. This is reported once per model; the results count all such texts.",
@@ -115,3 +116,25 @@ def hidden_states(loaded: LoadedModel, ids: Sequence[Sequence[int]]) -> tuple[An
     with torch.inference_mode():
         output = loaded.network(input_ids=tokens, attention_mask=there.long()).last_hidden_state
     return output.float(), there
+
+
+_LOCK = threading.Lock()
+_TRUNCATED: Counter[str] = Counter()  # texts that models of this process have read in part, by model
+
+
+def note_truncated(count: int, model: str) -> bool:
+    """Add `count` texts that `model` has read in part. True if they are its first: then it warns, once."""
+    with _LOCK:
+        first = count > 0 and _TRUNCATED[model] == 0
+        _TRUNCATED[model] += count
+    return first
+
+
+def truncated() -> int:
+    """How many texts models of this process have read in part so far; two readings differ by the texts between them.
+
+    A text counts each time it is read, by each model that reads it: the encoder of a metric, its language model,
+    and the masked language model of an explainer, which reads the part around a masked word.
+    """
+    with _LOCK:
+        return _TRUNCATED.total()

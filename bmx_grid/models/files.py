@@ -29,23 +29,6 @@ LOWER_CASED_BY_DEFAULT = (
     *("mobilebert", "mpnet", "nezha", "nomic_bert", "retribert", "roformer", "splinter", "squeezebert", "yoso"),
 )
 _READ_FROM_JSON = ("TokenizersBackend", "PreTrainedTokenizerFast")  # classes that take tokenizer.json as it is
-_LIBRARIES = {"sentencepiece": "sentencepiece", "google.protobuf": "protobuf"}  # module -> distribution
-
-
-def check_libraries(model: str, is_there: Callable[[str], bool]) -> None:
-    """Raise UnavailableError when the tokenizer comes as a SentencePiece file only and its libraries are missing.
-
-    is_there: whether the model has a file of that name.
-    """
-    lacking = [name for module, name in _LIBRARIES.items() if not _installed(module)]
-    if not lacking or is_there("tokenizer.json"):
-        return
-    only = next((name for name in SENTENCE_PIECE if is_there(name)), None)
-    if only is not None:
-        raise UnavailableError(
-            f"model '{model}': its tokenizer is the SentencePiece file {only}, which is read with "
-            f"{' and '.join(lacking)}: not installed. Run `pip install {' '.join(lacking)}`."
-        )
 
 
 def check_casing(model: str, model_type: object, find: Callable[[str], Path | None]) -> None:
@@ -100,13 +83,6 @@ def read_object(model: str, path: Path) -> dict[str, Any]:
     return found
 
 
-def _installed(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # the package above it is missing
-        return False
-
-
 _PACKAGE = "package:"
 _PARTS = {  # of a model: the names of files that one of must be there
     "config.json": ("config.json",),
@@ -127,10 +103,6 @@ def model_folder(model: str) -> Path | None:
     if model.startswith(_PACKAGE):
         package, _, inside = model.removeprefix(_PACKAGE).partition("/")
         spec = importlib.util.find_spec(package) if package.isidentifier() else None
-        if spec is not None and not spec.submodule_search_locations:
-            raise UnavailableError(
-                f"model '{model}': '{package}' is a module without folders; set `model` to a folder."
-            )
         if spec is None or not spec.submodule_search_locations:
             distribution = package.replace("_", "-")
             raise UnavailableError(
@@ -150,10 +122,11 @@ def model_identity(model: str, revision: str | None) -> dict[str, str | None]:
     model's results pass for this one's. A folder has no revision.
     """
     try:
-        if model_folder(model) is not None:
-            return {"revision": None, "content": content_digest(model)}
+        folder = model_folder(model)
     except UnavailableError:
         return {"revision": revision, "content": None}
+    if folder is not None:
+        return {"revision": None, "content": content_digest(folder)}
     return {"revision": commit(model, revision), "content": None}
 
 
@@ -173,16 +146,9 @@ def commit(model: str, revision: str | None) -> str | None:
     return revision if hub_is_closed() else _ask_hub(model, revision)[0] or revision
 
 
-def content_digest(model: str) -> str | None:
-    """16 digits of the SHA-256 over the files of a local model that a result depends on.
-
-    None for a hub id, and when the folder is not there.
-    """
-    try:
-        folder = model_folder(model)
-    except UnavailableError:
-        return None
-    if folder is None or not folder.is_dir():
+def content_digest(folder: Path) -> str | None:
+    """16 digits of the SHA-256 over the files of a local model that a result depends on; None without the folder."""
+    if not folder.is_dir():
         return None
     parts = []
     for path in sorted(folder.iterdir()):
@@ -202,8 +168,8 @@ def _file_digest(path: Path, size: int, modified: int) -> str:
 def check_model(model: str, revision: str | None = None, layers: int | None = None) -> None:
     """Raise UnavailableError when `model` is unavailable; reads no more than its configuration, never its weights.
 
-    Its tokenizer counts: a library that the tokenizer needs, and a casing that nothing states. A hub model that is
-    not in the cache passes while the hub may be asked: loading will fetch it.
+    Its tokenizer counts: a casing that nothing states. A hub model that is not in the cache passes while the hub may be
+    asked: loading will fetch it.
     layers: how many hidden layers are needed.
     """
     folder = model_folder(model)
@@ -219,7 +185,6 @@ def check_model(model: str, revision: str | None = None, layers: int | None = No
             first = ", ".join(_PARTS[part][0] for part in lacking)
             raise UnavailableError(absent(model, revision, f"{first}: not in the cache, and {why}"))
     find = functools.partial(find_file, model, revision)
-    check_libraries(model, functools.partial(_is_there, model, revision))
     config = find("config.json")
     if config is None:
         return
@@ -227,8 +192,8 @@ def check_model(model: str, revision: str | None = None, layers: int | None = No
     has = settings.get("num_hidden_layers")
     if layers is not None and isinstance(has, int) and layers > has:
         raise UnavailableError(f"model '{model}' has {has} hidden layers, so there is no layer {layers}.")
-    if find("tokenizer_config.json") is not None or not _is_there(model, revision, "tokenizer_config.json"):
-        check_casing(model, settings.get("model_type"), find)  # else the hub has it: checked when it is loaded
+    if find("tokenizer_config.json") is not None or folder is not None or hub_is_closed():
+        check_casing(model, settings.get("model_type"), find)  # else the hub may have it: checked when it is loaded
 
 
 def find_file(model: str, revision: str | None, name: str) -> Path | None:
@@ -237,15 +202,6 @@ def find_file(model: str, revision: str | None, name: str) -> Path | None:
     if folder is None:
         return _cached(model, revision, name)
     return folder / name if (folder / name).is_file() else None
-
-
-def _is_there(model: str, revision: str | None, name: str) -> bool:
-    """Whether a model has a file: in its folder, in the cache, or on the hub if that answers."""
-    if find_file(model, revision, name) is not None:
-        return True
-    if model_folder(model) is not None or hub_is_closed() or _known_to_be_absent(model, revision, name):
-        return False
-    return _on_hub(model, revision, name)
 
 
 def hub_is_closed() -> bool:
@@ -272,27 +228,6 @@ def _ask_hub(model: str, revision: str | None) -> tuple[str | None, str | None]:
     except refusals as error:
         why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         return None, f"the hub does not give it ({url}: {why})"
-
-
-@functools.cache
-def _on_hub(model: str, revision: str | None, name: str) -> bool:
-    """Whether the hub answers that a model has a file. Asked once per process."""
-    from huggingface_hub import get_hf_file_metadata, hf_hub_url
-    from huggingface_hub.errors import HfHubHTTPError
-
-    refusals: tuple[type[BaseException], ...] = HfHubHTTPError.__bases__
-    try:
-        get_hf_file_metadata(hf_hub_url(model, name, revision=revision), timeout=_HUB_WAITS_S)
-    except refusals:
-        return False
-    return True
-
-
-def _known_to_be_absent(model: str, revision: str | None, name: str) -> bool:
-    """Whether the hub has answered before, for this revision, that a model has no such file."""
-    from huggingface_hub import _CACHED_NO_EXIST, try_to_load_from_cache
-
-    return try_to_load_from_cache(model, name, revision=revision) is _CACHED_NO_EXIST
 
 
 def _cached(model: str, revision: str | None, name: str) -> Path | None:

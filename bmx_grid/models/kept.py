@@ -1,10 +1,10 @@
 """Texts and numbers that a model made once, kept by the content that they were made of.
 
-In a file of the cache folder, which all processes share, else in this process only. What is missing is made under a
-lock, so that workers that need the same do not make it twice, and is written in parts, so that a killed run goes on.
+In a folder of the cache, which all processes share, else in this process only. What is missing is made under a lock, so
+that workers that need the same do not make it twice, and is written in parts, so that a killed run goes on. A part is
+never changed, and named by its keys and their values.
 
-In an object store every part is an object of its own that is never changed, named by its keys and their values; the
-lock holds on one machine only, so that two machines may make the same twice, and keep both.
+The lock of an object store holds on one machine only, so that two machines may make the same twice, and keep both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from bmx_grid.errors import StoreError
 from bmx_grid.identity import canonical_json, digest
-from bmx_grid.storage.addresses import Address, Place, listed, locked, opened, place, replacing
+from bmx_grid.storage.addresses import Place, listed, locked, opened, place, replacing
 
 Value = str | tuple[float, ...]
 Make = Callable[[list[str]], Iterator[Mapping[str, Value]]]  # what is missing -> parts, as they are made
@@ -28,13 +28,12 @@ _WRITE_EVERY_S = 30.0
 
 
 class Kept:
-    """Values by key. path: None for this process only; of an address, the objects are in the folder beside it."""
+    """Values by key. path: None for this process only; the parts are in the folder of this name."""
 
     def __init__(self, path: Place | None, identity: str) -> None:
         self.path, self.identity = path, identity
         self._values: dict[str, Value] = {}
-        self._read_at: tuple[int, ...] | None = None
-        self._read: set[Place] = set()  # objects
+        self._read: set[Place] = set()
         self._new: dict[str, Value] = {}  # not written yet
 
     def known(self, keys: Sequence[str]) -> dict[str, Value]:
@@ -76,23 +75,12 @@ class Kept:
                 self._write()
 
     def _load(self) -> None:
-        """Read the file again if it has changed, or new objects; a damaged one counts as empty, with a warning."""
-        if isinstance(self.path, Address):
-            for one in listed(self.path.with_suffix(".parts"), ".parquet"):
-                if one not in self._read:
-                    self._values.update(self._content(one))
-                    self._read.add(one)
-        elif self.path is not None:
-            try:
-                state = self.path.stat()
-            except FileNotFoundError:
-                return
-            except PermissionError as error:
-                raise StoreError(_unreadable(self.path, error)) from error
-            version = (state.st_mtime_ns, state.st_size, state.st_ino)
-            if version != self._read_at:
-                self._values.update(self._content(self.path))
-                self._read_at = version
+        """Read new parts, and the one file of earlier versions; a damaged one counts as empty, with a warning."""
+        if self.path is not None:
+            for file in (self.path, *listed(self.path.with_suffix(".parts"), ".parquet")):
+                if file not in self._read:
+                    self._values.update(self._content(file))
+                    self._read.add(file)
 
     def _content(self, file: Place) -> dict[str, Value]:
         """The values in a file; none where it is gone, or damaged. Raises StoreError where it cannot be opened."""
@@ -109,7 +97,9 @@ class Kept:
         except FileNotFoundError:
             return {}
         except PermissionError as error:
-            raise StoreError(_unreadable(file, error)) from error
+            raise StoreError(
+                f"cannot read {file}: {error.strerror}. Fix its permissions or choose another cache_dir."
+            ) from error
         except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             warnings.warn(f"{file} is damaged ({reason}); what it held is made again.", stacklevel=2)
@@ -122,30 +112,21 @@ class Kept:
         return {"version": VERSION, "identity": json.loads(self.identity), "digest": digest(rows)}
 
     def _write(self) -> None:
-        """Write all values to the file, or the new ones to an object."""
-        if self.path is None:
-            self._new.clear()
-            return
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        """Write the new values as a part."""
+        if self.path is not None:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
 
-        written = self._new if isinstance(self.path, Address) else self._values
-        keys, values = list(written), list(written.values())
-        kind = pa.string() if values and isinstance(values[0], str) else pa.list_(pa.float64())
-        table = pa.table({"key": pa.array(keys, pa.string()), "value": pa.array(values, kind)})
-        header = self._header(keys, values)
-        marked = table.replace_schema_metadata({"bmx_grid": canonical_json(header)})
-        file = self.path
-        if isinstance(file, Address):
-            file = file.with_suffix(".parts") / f"{header['digest'][:24]}.parquet"
+            keys, values = list(self._new), list(self._new.values())
+            kind = pa.string() if isinstance(values[0], str) else pa.list_(pa.float64())
+            table = pa.table({"key": pa.array(keys, pa.string()), "value": pa.array(values, kind)})
+            header = self._header(keys, values)
+            marked = table.replace_schema_metadata({"bmx_grid": canonical_json(header)})
+            file = self.path.with_suffix(".parts") / f"{header['digest'][:24]}.parquet"
+            with replacing(file) as part:
+                pq.write_table(marked, part, compression="zstd", use_dictionary=False, write_page_checksum=True)
             self._read.add(file)
-        with replacing(file) as part:
-            pq.write_table(marked, part, compression="zstd", use_dictionary=False, write_page_checksum=True)
         self._new.clear()
-
-
-def _unreadable(file: Place, error: PermissionError) -> str:
-    return f"cannot read {file}: {error.strerror}. Fix its permissions or choose another cache_dir."
 
 
 def made_or_kept(

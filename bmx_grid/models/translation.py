@@ -115,19 +115,11 @@ class Forced:
     log_probabilities: natural logarithms; entropies: of the model's distribution at each token, in nats (eq. 4 of
     DATScore). Rows are the target's tokens as the model's labels have them, end and other special tokens included.
     is_code: bool, flat as the values: the token is the code of the target's language, which is given to the model.
-    tokens: that went through encoder and decoder, padded: how many padding tokens went with them.
     """
 
     log_probabilities: Ragged
     entropies: Ragged
     is_code: NDArray[np.bool_]
-    tokens: int
-    padded: int
-
-    @property
-    def padded_share(self) -> float:
-        """The share of padding in all tokens that were computed; NaN when there was none."""
-        return self.padded / (self.tokens + self.padded) if self.tokens else float("nan")
 
     def sums(self, *, codes: bool) -> Floats:
         """float64[n, 4]: tokens, sum of log-probabilities, sum of entropy x log-probability, sum of entropies.
@@ -154,7 +146,7 @@ def forced(
     """Score n targets given n sources. The same in any batch, up to the rounding of the model's precision.
 
     max_length: the most tokens per text, special tokens included; None for the model's own limit. Truncated texts
-    are counted (`models.truncation`). with_entropies: else they are NaN, and not computed.
+    are counted (`encoding.truncated`). with_entropies: else they are NaN, and not computed.
 
     Each source is encoded once. Targets of a source that begin alike ask the same question at their common tokens,
     which goes through the output layer once; a target that is another's beginning goes through nothing.
@@ -168,7 +160,6 @@ def forced(
     questions = _Questions(loaded, source_of, labels, flat, with_entropies)
     lengths = np.array([len(one) for one in labels], dtype=np.int64)
     source_lengths = np.array([len(one) for one in source_ids], dtype=np.int64)
-    decoded, encoded = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
     for window in _windows(source_lengths, _HELD // loaded.network.config.d_model):
         held = _Encoded(loaded, [source_ids[one] for one in window], batch_tokens)
         place = np.full(len(source_ids), -1)
@@ -177,19 +168,15 @@ def forced(
 
         def answer(batch: Ints, held: _Encoded = held, place: Ints = place, chosen: Ints = chosen) -> None:
             rows = chosen[batch]
-            states, width = held.decoded(place[source_of[rows]], [questions.entered[row] for row in rows])
-            decoded[:] += lengths[rows].sum(), len(rows) * width - lengths[rows].sum()
-            questions.take(rows, states)
+            questions.take(rows, held.decoded(place[source_of[rows]], [questions.entered[row] for row in rows]))
 
         # a source's token costs a decoder two of the sixteen matrices that a target's token costs
         in_batches(answer, (lengths + source_lengths[source_of] // 8)[chosen], loaded, batch_tokens)
         questions.answer()
-        encoded += held.count
     is_code = np.zeros(len(flat), dtype=np.bool_) if languages.code is None else flat == languages.code
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    tokens, padding = (encoded + decoded).tolist()
     likely, entropies = questions.likely, questions.entropies[questions.of_token]
-    return Forced(Ragged(likely, offsets), Ragged(entropies, offsets), is_code, tokens, padding)
+    return Forced(Ragged(likely, offsets), Ragged(entropies, offsets), is_code)
 
 
 class _Questions:
@@ -258,10 +245,7 @@ class _Questions:
 
 
 class _Encoded:
-    """The encoder's states of some sources, one after the other in one tensor.
-
-    count: int64[2], the tokens that went through the encoder, and the padding that went with them.
-    """
+    """The encoder's states of some sources, one after the other in one tensor."""
 
     def __init__(self, loaded: LoadedModel, ids: TokenIds, batch_tokens: int | None) -> None:
         import torch
@@ -271,7 +255,6 @@ class _Encoded:
         self._starts = np.cumsum(self._lengths) - self._lengths
         shape = (int(self._lengths.sum()), loaded.network.config.d_model)
         self._flat = torch.empty(shape, dtype=loaded.network.dtype, device=loaded.device)
-        self.count = np.array([shape[0], 0], dtype=np.int64)
         in_batches(self._encode, self._lengths, loaded, batch_tokens)
 
     def _encode(self, batch: Ints) -> None:
@@ -283,7 +266,6 @@ class _Encoded:
             states = self._loaded.network.base_model.encoder(input_ids=tokens, attention_mask=there.long())[0]
             places, _ = self._places(batch)
             self._flat[places[there]] = states[there]
-        self.count[1] += rows.size - mask.sum()
 
     def _places(self, rows: Ints) -> tuple[Any, Any]:
         """int64[B, L], bool[B, L]: where the tokens of these sources are in the tensor, and whether there is one."""
@@ -295,8 +277,8 @@ class _Encoded:
         device = self._loaded.device
         return torch.from_numpy(places).to(device), torch.from_numpy(there).to(device)
 
-    def decoded(self, sources: Ints, entered: Sequence[Sequence[int]]) -> tuple[Any, int]:
-        """The decoder's states [T, D] at the tokens of targets, flat, and how long these were padded to."""
+    def decoded(self, sources: Ints, entered: Sequence[Sequence[int]]) -> Any:
+        """The decoder's states [T, D] at the tokens of targets, flat."""
         import torch
 
         places, there = self._places(sources)
@@ -308,7 +290,7 @@ class _Encoded:
                 encoder_attention_mask=there.long(),
                 use_cache=False,
             )[0][torch.from_numpy(mask).to(self._loaded.device)]
-        return states, rows.shape[1]
+        return states
 
 
 def _windows(lengths: Ints, limit: int) -> Iterator[Ints]:

@@ -15,7 +15,7 @@ from bmx_grid.errors import BmxError, component_errors
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
-from bmx_grid.models.truncation import truncated
+from bmx_grid.models.encoding import truncated
 from bmx_grid.sweep.evaluation import Evaluations, Outcome, Progress, finish, run_jobs, wherever_quicker
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.settings import PlannedSetting, SweepPlan

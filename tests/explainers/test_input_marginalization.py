@@ -17,10 +17,9 @@ from pairs import explain, truth_of
 from tiny_models import MAX_LENGTH, tiny_bert, tiny_gpt2, tiny_roberta, tiny_xlm_roberta
 
 from bmx_grid.errors import ConfigError, ExplainError, UnavailableError
-from bmx_grid.explainers.input_marginalization import InputMarginalization
+from bmx_grid.explainers.input_marginalization import InputMarginalization, MaskedLM, load_masked_lm, window
+from bmx_grid.models.encoding import truncated
 from bmx_grid.models.loading import load_model
-from bmx_grid.models.masked_lm import MaskedLM, load_masked_lm, window
-from bmx_grid.models.truncation import truncated_by_model
 
 SENTENCE = ("The", "cat", "sat", "on", "the", "mat", "yesterday", ".")
 SIDES = [
@@ -129,7 +128,7 @@ def test_it_agrees_with_a_plain_loop_at_any_threshold(bert, delta, no_candidate)
 def test_candidates_depend_on_the_other_words(bert):
     """Else the agreement above would hold for a model that ignores what it reads."""
     lm = load_masked_lm(str(bert), None, "float32", "cpu", 512)
-    here, there = (lm.propose(words, [0], 19, 8192).probabilities for words in (("a", "cat"), ("a", "3.5 .")))
+    here, there = (lm.propose(words, [0], 19, 8192)[1] for words in (("a", "cat"), ("a", "3.5 .")))
     assert np.abs(here - there).max() > 1e-3
 
 
@@ -226,7 +225,7 @@ def test_the_masks_own_spelling_in_the_text_is_not_taken_for_the_mask(bert, word
         at = [i for i, token in enumerate(encoded["input_ids"][0].tolist()) if token == 4][before]
         likely = lm.loaded.network(**encoded).logits[0, at].softmax(-1)
         expected = torch.topk(likely[5:], 3).values
-        assert found.probabilities[place] == pytest.approx(expected.tolist(), abs=1e-6)
+        assert found[1][place] == pytest.approx(expected.tolist(), abs=1e-6)
 
 
 def test_pairs_are_explained_alike_alone_and_together_to_the_bit(bert):
@@ -299,13 +298,13 @@ def test_sides_longer_than_the_model_are_read_in_windows_and_counted(bert, no_te
         _, found = explained(marginalization(bert), words)
     assert np.isfinite(found).all()
     lm = load_masked_lm(str(bert), None, "float32", "cpu", 512)
-    assert truncated_by_model() == {f"{lm.loaded.name} (windows around masked words)": len(words)}
+    assert truncated() == len(words)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         explained(marginalization(bert), words)
     # Far from both ends, every window looks the same.
     proposals = lm.propose(words, [60, 70], 3, 8192)
-    assert proposals.texts[0] == proposals.texts[1]
+    assert proposals[0][0] == proposals[0][1]
 
 
 @pytest.mark.filterwarnings("ignore:.*more than 5 tokens")

@@ -158,4 +158,4 @@ def test_a_sweep_with_a_combination_and_an_explainer(tmp_path, monkeypatch, blan
     assert run(composed(*chosen)) == 0
     rows = pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist()
     assert {row["metric"] for row in rows} == {"combined", "chrf"}
-    assert len(list((tmp_path / "cache" / "parts").glob("*.parquet"))) == 2
+    assert len(list((tmp_path / "cache" / "parts").rglob("*.parquet"))) == 2

@@ -199,7 +199,7 @@ def test_what_was_made_before_an_interrupt_is_kept(tmp_path):
 def test_a_damaged_store_is_made_again(tmp_path):
     store = kept.kept(str(tmp_path), "directions", {"model": "x"})
     store.filled(["a"], lambda keys: iter([{"a": (1.0, 2.0)}]))
-    path = next((tmp_path / "directions").glob("*.parquet"))
+    path = next((tmp_path / "directions").rglob("*.parquet"))
     path.write_bytes(path.read_bytes()[:-20])
     kept._kept.cache_clear()
     with pytest.warns(UserWarning, match="is damaged"):
@@ -258,7 +258,7 @@ def test_a_sweep_from_data_to_mlflow(tiny_model, tmp_path, template, blank_figur
     assert run(composed(*chosen)) == 0
     rows = pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist()
     assert {row["metric"] for row in rows} == {"datscore", "bartscore"}
-    assert len(list((tmp_path / "cache" / "translations").glob("*.parquet"))) == 2
+    assert len(list((tmp_path / "cache" / "translations").rglob("*.parquet"))) == 2
     from mlflow import MlflowClient
 
     client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path / 'mlflow.db'}")

@@ -268,7 +268,7 @@ def test_statistics_as_fitted_on_the_best_systems(tiny_model):
 
 
 def test_a_text_of_more_tokens_than_the_model_reads_is_counted(tiny_model, no_text_truncated):
-    from bmx_grid.models.truncation import truncated
+    from bmx_grid.models.encoding import truncated
 
     segments = [("cat " * 100, {"A": "the cat", "B": "a dog " * 80})]
     fitted = metric(tiny_model("bert")).fitted(segment_set(segments, ["A", "B"]))

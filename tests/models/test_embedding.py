@@ -5,9 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from bmx_grid.models.encoding import in_batches, padded, token_budget, tokenize
+from bmx_grid.models.encoding import in_batches, padded, token_budget, tokenize, truncated
 from bmx_grid.models.loading import LoadedModel, load_model
-from bmx_grid.models.truncation import truncated, truncated_by_model
 
 
 def a_model() -> LoadedModel:
@@ -80,7 +79,7 @@ def test_long_texts_are_truncated_counted_and_warned_of_once(tiny_model, name, n
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tokenize(model, texts, 1_000)
-    assert truncated() == 4 and truncated_by_model() == {model.name: 4}
+    assert truncated() == 4
     assert max(len(one) for one in tokenize(model, texts, 5)) == 5
 
 

@@ -163,7 +163,7 @@ def test_a_cached_hub_model_without_its_tokenizer_is_not_had(tiny_model, monkeyp
 
 
 def test_a_folder_has_no_revision(copied):
-    assert model_identity(str(copied), "0" * 40) == {"revision": None, "content": content_digest(str(copied))}
+    assert model_identity(str(copied), "0" * 40) == {"revision": None, "content": content_digest(copied)}
 
 
 def test_an_unknown_architecture_is_refused(copied):
@@ -228,7 +228,6 @@ def test_a_tokenizer_without_a_limit_has_the_networks(copied):
 
 
 def test_a_folder_written_again_is_another_model(copied):
-    before = content_digest(str(copied))
+    before = content_digest(copied)
     change_config(copied, layer_norm_eps=1e-9)
-    assert content_digest(str(copied)) != before
-    assert content_digest("roberta-large") is None
+    assert content_digest(copied) != before

@@ -1,18 +1,13 @@
-"""What a tokenizer lacks is found before a model is fetched or loaded: libraries, and a stated casing."""
+"""A casing that nothing states is found before a model is loaded; SentencePiece files are read."""
 
 import json
 import shutil
-import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from tiny_models import SENTENCES
 
 from bmx_grid.errors import UnavailableError
-from bmx_grid.metrics.encoders import BertScore
 from bmx_grid.models.files import LOWER_CASED_BY_DEFAULT, check_model
 from bmx_grid.models.loading import load_model
 
@@ -20,13 +15,6 @@ COMMIT = "a" * 40
 CASED = {"type": "BertNormalizer", "lowercase": False}
 LOWER_CASED = {"type": "BertNormalizer", "lowercase": True}
 IN_A_ROW = {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]}
-
-
-@pytest.fixture(params=["sentencepiece", "google.protobuf"])
-def hidden(request, monkeypatch) -> str:
-    """A library that cannot be imported; the name to install it by."""
-    monkeypatch.setitem(sys.modules, request.param, None)
-    return {"google.protobuf": "protobuf"}.get(request.param, request.param)
 
 
 def test_a_tokenizer_of_one_sentencepiece_file_is_read(tiny_model):
@@ -37,66 +25,6 @@ def test_a_tokenizer_of_one_sentencepiece_file_is_read(tiny_model):
     tokenizer = load_model("encoder", folder, device="cpu").tokenizer
     plain = sentencepiece.SentencePieceProcessor(model_file=f"{folder}/sentencepiece.bpe.model")
     assert [tokenizer.tokenize(text) for text in SENTENCES] == [plain.encode(text, out_type=str) for text in SENTENCES]
-
-
-def test_a_sentencepiece_tokenizer_without_its_library_is_refused_by_check(tiny_model, hidden):
-    with pytest.raises(UnavailableError, match=f"sentencepiece.bpe.model.*pip install {hidden}`") as caught:
-        BertScore(model=tiny_model("sentence_piece"), layer=1).check()
-    assert tiny_model("sentence_piece") in str(caught.value)
-
-
-def test_a_tokenizer_json_needs_neither_library(tiny_model, hidden, tmp_path):
-    folder = shutil.copytree(tiny_model("xlm_roberta"), tmp_path / "model")
-    shutil.copy(f"{tiny_model('sentence_piece')}/sentencepiece.bpe.model", folder)
-    check_model(str(folder))
-
-
-@pytest.fixture
-def hub(monkeypatch, tmp_path) -> Iterator[list[str]]:
-    """A hub on this machine, and the names of the files that every model on it has."""
-    from huggingface_hub import constants
-
-    from bmx_grid.models import files
-
-    names: list[str] = []
-
-    class Hub(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            there = self.path.rpartition("/")[2] in names
-            self.send_response(200 if there else 404)
-            headers = {"X-Repo-Commit": COMMIT, "ETag": '"0"', "Content-Length": "0"}
-            for name, value in (headers | ({} if there else {"X-Error-Code": "EntryNotFound"})).items():
-                self.send_header(name, value)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_port}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-    files._ask_hub.cache_clear()
-    files._on_hub.cache_clear()
-    yield names
-    server.shutdown()
-    server.server_close()
-    files._ask_hub.cache_clear()
-    files._on_hub.cache_clear()
-
-
-def test_a_hub_model_that_is_not_downloaded_is_refused_before_it_is(hub, hidden):
-    hub += ["config.json", "model.safetensors", "sentencepiece.bpe.model"]
-    with pytest.raises(UnavailableError, match=f"pip install {hidden}`"):
-        check_model("acme/tiny")
-
-
-@pytest.mark.parametrize("tokenizer", ["tokenizer.json", "vocab.txt"])
-def test_a_hub_model_with_another_tokenizer_is_not(hub, hidden, tokenizer):
-    hub += ["config.json", "model.safetensors", tokenizer]
-    check_model("acme/tiny")
 
 
 @pytest.fixture

@@ -134,7 +134,7 @@ def test_answers_do_not_depend_on_blocks(model, states, block, monkeypatch):
     parts = forced(loaded, SOURCES, TARGETS, languages)
     assert parts.log_probabilities.values.tolist() == pytest.approx(whole.log_probabilities.values.tolist(), abs=1e-6)
     assert parts.entropies.values.tolist() == pytest.approx(whole.entropies.values.tolist(), abs=1e-6)
-    assert (parts.tokens, len(parts.is_code)) == (whole.tokens, len(whole.is_code))
+    assert len(parts.is_code) == len(whole.is_code)
 
 
 def test_codes_are_the_familys_and_count_only_where_asked(model):
@@ -149,23 +149,10 @@ def test_codes_are_the_familys_and_count_only_where_asked(model):
     assert with_codes[1:].tolist() == pytest.approx([likely.sum(), (likely * entropy).sum(), entropy.sum()], abs=1e-12)
 
 
-def test_padding_is_stated(model):
-    _, loaded, languages = model
-    alike = forced(loaded, SOURCES[:1] * 2, TARGETS[:1] * 2, languages)
-    assert (alike.padded, alike.padded_share) == (0, 0.0)
-    one = forced(loaded, SOURCES[:1], TARGETS[:1], languages)
-    assert alike.tokens == one.tokens  # the second pair asks nothing new
-    other = forced(loaded, SOURCES[:1] * 2, [TARGETS[0], TARGETS[1]], languages)
-    assert other.tokens == one.tokens + len(other.log_probabilities[1])  # the source that both share is encoded once
-    mixed = forced(loaded, SOURCES, TARGETS, languages, batch_tokens=100_000)
-    assert 0 < mixed.padded_share < 0.6
-
-
 def test_no_pairs_no_numbers(model):
     _, loaded, languages = model
     found = forced(loaded, [], [], languages)
     assert len(found.log_probabilities) == 0
-    assert np.isnan(found.padded_share)
     assert found.sums(codes=True).shape == (0, 4)
 
 
@@ -281,7 +268,7 @@ def test_a_family_without_known_codes_is_refused(tiny_model, tmp_path):
 
 
 def test_long_texts_are_counted(tiny_model, no_text_truncated):
-    from bmx_grid.models.truncation import truncated
+    from bmx_grid.models.encoding import truncated
 
     loaded = load_translator(tiny_model("m2m100"), None, "float32", "cpu")
     found = forced(loaded, ["Katze"], ["the cat " * 200], languages_of(loaded, "de", "en"))
