@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from bmx_grid.evaluations.base import Floats
+from bmx_grid.evaluations.base import NAMES, Floats
 from bmx_grid.evaluations.held_out import Held, Ints, Rated
 from bmx_grid.evaluations.intervals import Estimate, estimate, over_pairs
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
@@ -35,12 +36,17 @@ CHOSEN_FOR_SEVERAL = {
 FEWEST_SOURCES = 30  # with three translations or more, for a gain within sources
 
 Key = tuple[str, str, str]  # boost, against, point
-Chosen = Mapping[tuple[str, str], Held]  # by boost and point
+Chosen = dict[tuple[str, str], list[Held]]  # by boost and point: as it is, then made of reassigned attributions
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BoostRow:
-    """One row of boosts.parquet: what a boost gains over something at a point (`Line`), and how it was resampled."""
+    """One row of boosts.parquet: what a boost gains over something at a point, on a data set and language pair.
+
+    The interval is that of the bootstrap of a pair's clusters; of several pairs that of `intervals.over_pairs`.
+    clusters: of segments that it rests on. abstained: the share of choices that are "do not boost"; constants: as JSON,
+    of a single choice.
+    """
 
     dataset: str
     language_pair: str
@@ -57,43 +63,32 @@ class BoostRow:
     clusters: int
     abstained: float
     chosen_on: str
-    constants: str
+    constants: str = ""
     resamples: int
     seed: int
 
 
-@dataclass(frozen=True)
-class Line:
-    """What a boost gains over something at a point, on a scope: the names of data set and language pair.
+@dataclass(frozen=True, kw_only=True)
+class Line(BoostRow):
+    """A row, with the p value of its gain, which is not a column: verdicts have it, corrected."""
 
-    The interval is that of the bootstrap of a pair's clusters; of several pairs that of `intervals.over_pairs`.
-    units: how many clusters, or language pairs, it rests on. abstained: the share of choices that are "do not boost";
-    constants: as JSON, of a single choice.
-    """
+    p: float
 
-    dataset: str
-    language_pair: str
-    boost: str
-    against: str
-    point: str
-    gain: Estimate
-    pairs: int
-    n: int
-    clusters: int
-    abstained: float
-    chosen_on: str
-    constants: str = ""
+    @classmethod
+    def of(cls, names: Sequence[str], key: Key, gain: Estimate, **columns: Any) -> Line:
+        """The row of a gain; names: as of NAMES."""
+        named: dict[str, Any] = dict(zip((*NAMES, "boost", "against", "point"), (*names, *key), strict=True))
+        return cls(**named, gain=gain.value, low=gain.low, high=gain.high, p=gain.p, **columns)
 
     @property
     def key(self) -> Key:
         """Boost, against, point."""
         return self.boost, self.against, self.point
 
-    def row(self, metric: str, explainer: str, resamples: int, seed: int) -> BoostRow:
-        """The row of this line."""
-        columns = {name: value for name, value in vars(self).items() if name != "gain"}
-        columns |= {"gain": self.gain.value, "low": self.gain.low, "high": self.gain.high}
-        return BoostRow(**columns, metric=metric, explainer=explainer, resamples=resamples, seed=seed)
+    @property
+    def estimate(self) -> Estimate:
+        """The gain with its interval."""
+        return Estimate(self.gain, self.low, self.high, self.p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,11 +123,9 @@ class Contrasts:
     def under(self, times: Iterable[Floats]) -> dict[Key, Floats]:
         """float64[R] the differences under blocks float64[n, R'] of how often a segment counts."""
         blocks: dict[Key, list[Floats]] = {}
-        known = [place for place, one in enumerate(self.columns) if np.isfinite(one).all()]
-        whole = np.column_stack([self.columns[place] for place in known]) if known else np.empty((len(self.human), 0))
+        columns = np.column_stack(self.columns) if self.columns else np.empty((len(self.human), 0))
         for weights in times:
-            found = np.full((len(self.columns), weights.shape[1]), np.nan)
-            found[known] = weighted_correlations(self.kind, whole, self.human, weights)
+            found = weighted_correlations(self.kind, columns, self.human, weights)
             for key, (own, off) in self.terms.items():
                 blocks.setdefault(key, []).append(found[list(own)].mean(axis=0) - found[list(off)].mean(axis=0))
             for key, (items, rows) in self.within.items():
@@ -142,16 +135,14 @@ class Contrasts:
         return {key: np.concatenate(parts) for key, parts in blocks.items()}
 
 
-def contrasts(
-    kind: Kind, rated: Rated, held: Chosen, reassigned: Mapping[tuple[str, str], Sequence[Held]]
-) -> Contrasts:
+def contrasts(kind: Kind, rated: Rated, held: Chosen) -> Contrasts:
     """What each boost gains over the metric, and over what else its verdict asks for."""
     made = Contrasts(kind, rated.human)
     base = made.add(rated.base)
-    places = {key: made.add(one.scores) for key, one in held.items()}
+    places = {key: made.add(own.scores) for key, (own, *_) in held.items()}
     for (boost, point), place in places.items():
         made.terms[boost, METRIC, point] = (place,), (base,)
-        others = tuple(made.add(one.scores) for one in reassigned.get((boost, point), ()))
+        others = tuple(made.add(reassigned.scores) for reassigned in held[boost, point][1:])
         if others:
             made.terms[boost, REASSIGNED, point] = (place,), others
     _fitted(made, rated, held, SCORE_AND_LENGTH)
@@ -159,22 +150,22 @@ def contrasts(
     return made
 
 
-def over_metrics(kind: Kind, rated: Rated, held: Chosen, metrics: Mapping[str, Floats]) -> Contrasts:
-    """What each boost adds where the other metrics are fitted to the judged segments together with the curve."""
+def over_metrics(kind: Kind, rated: Rated, held: Chosen, metrics: Floats) -> Contrasts:
+    """What each boost adds where float64[n, m] metrics are fitted to the judged segments together with the curve."""
     made = Contrasts(kind, rated.human)
-    _fitted(made, rated, held, METRICS, *metrics.values())
+    _fitted(made, rated, held, METRICS, metrics)
     return made
 
 
 def _fitted(made: Contrasts, rated: Rated, held: Chosen, against: str, *more: Floats) -> None:
     """The contrasts of boosts over a curve of score and lengths, and further scores, fitted to the judged segments."""
-    keys = [key for key, one in held.items() if key[0] not in PLACEBOS and np.isfinite(one.scores).all()]
+    keys = [key for key, (own, *_) in held.items() if key[0] not in PLACEBOS and np.isfinite(own.scores).all()]
     if not (keys and len(rated.human)):
         return
     curve = CurveTerms.of(rated.base, rated.log_words, len(np.unique(rated.clusters)))
     terms = np.column_stack([curve.columns(rated.base, rated.log_words), *more])
     breaks = curve.breaks(rated.base, rated.log_words)
-    scores = np.column_stack([held[key].scores for key in keys])
+    scores = np.column_stack([held[key][0].scores for key in keys])
     alone, boosted = predictions(made.kind, terms, rated.human, rated.fold_of, scores, breaks, curve.most_breaks)
     off = made.add(alone)
     for (boost, point), predicted in zip(keys, boosted.T, strict=True):
@@ -195,8 +186,8 @@ def _within_source(made: Contrasts, rated: Rated, held: Chosen) -> None:
         return
     first = np.array([rows[0] for rows in items])
     alone = np.array([correlate(made.kind, rated.base[rows], rated.human[rows]) for rows in items])
-    for (boost, point), one in held.items():
-        gains = np.array([correlate(made.kind, one.scores[rows], rated.human[rows]) for rows in items]) - alone
+    for (boost, point), (own, *_) in held.items():
+        gains = np.array([correlate(made.kind, own.scores[rows], rated.human[rows]) for rows in items]) - alone
         known = np.isfinite(gains)
         if known.sum() >= FEWEST_SOURCES:
             made.within[boost, WITHIN, point] = gains[known], first[known]
@@ -212,11 +203,11 @@ def lines_of(
     samples = made.under(times) if count >= FEWEST_CLUSTERS else {}
     lines = []
     for key, value in made.values().items():
-        boost, _, point = key
         gain = estimate(value, samples[key], count) if key in samples and math.isfinite(value) else Estimate(value)
-        one = held[boost, point]
-        sizes = 1, len(rated.human), count
-        lines.append(Line(names[0], names[1], *key, gain, *sizes, one.abstained, one.chosen_on, one.constants))
+        one = held[key[0], key[2]][0]
+        sizes = {"pairs": 1, "n": len(rated.human), "clusters": count, "resamples": resamples, "seed": seed}
+        choice = {"abstained": one.abstained, "chosen_on": one.chosen_on, "constants": one.constants}
+        lines.append(Line.of(names, key, gain, **sizes, **choice))
     return lines
 
 
@@ -248,17 +239,26 @@ def over_scope(scope: tuple[str, str], lines: Sequence[Line], joint: Mapping[Key
     """
     groups: dict[Key, list[Line]] = {}
     for line in lines:
-        if math.isfinite(line.gain.value):
+        if math.isfinite(line.gain):
             groups.setdefault(line.key, []).append(line)
     made = []
     for key, own in groups.items():
-        _, _, point = key
         if len(own) < 2:
             continue
-        values = [line.gain.value for line in own]
+        values = [line.gain for line in own]
         drawn = estimate(float(np.mean(values)), joint[key], clusters) if key in joint else Estimate()
-        sizes = len(own), sum(line.n for line in own), clusters
-        abstained = float(np.mean([line.abstained for line in own]))
-        said = CHOSEN_FOR_SEVERAL.get(point, own[0].chosen_on)
-        made.append(Line(*scope, *key, over_pairs(values, drawn), *sizes, abstained, said))
+        gain = over_pairs(values, drawn)
+        over = Line.of(
+            (*scope, own[0].metric, own[0].explainer),
+            key,
+            gain,
+            pairs=len(own),
+            n=sum(line.n for line in own),
+            clusters=clusters,
+            abstained=float(np.mean([line.abstained for line in own])),
+            chosen_on=CHOSEN_FOR_SEVERAL.get(key[2], own[0].chosen_on),
+            resamples=own[0].resamples,
+            seed=own[0].seed,
+        )
+        made.append(over)
     return made

@@ -12,12 +12,10 @@ from bmx_grid.boosts.base import Boost
 from bmx_grid.boosts.recipe import Fixed, Identity
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import Finished, Floats
-from bmx_grid.evaluations.held_out import Ints, Rated, rated_of
-from bmx_grid.evaluations.points import Flags, cross_fitting_folds
+from bmx_grid.evaluations.held_out import Flags, Ints, Rated, folds_of, rated_of
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.placebos import NO_DONOR, donors
 from bmx_grid.measures.resampling import codes
-from bmx_grid.metrics.random import RandomMetric
 
 REASSIGNED_PLACE = 2  # in the seed
 
@@ -38,17 +36,16 @@ class Member:
     donors: tuple[Ints, ...]
     roles: tuple[str, ...]
 
-    @property
-    def can_reassign(self) -> bool:
-        """Whether every segment has another cluster to get attributions from."""
-        return bool(len(self.labels)) and not any((of == NO_DONOR).any() for of in self.donors)
+    def features_of(self, name: str, boost: Boost) -> list[Floats]:
+        """The features of a boost as they are, then with attributions of other segments, one for each draw.
 
-    def reassigned(self, boost: Boost, name: str) -> list[Floats]:
-        """The features of a boost with the attributions of other segments, one for each draw."""
-        if not self.can_reassign:
+        None where it cannot be made; as they are alone where a segment has no other cluster to get attributions from.
+        """
+        if name not in self.features:
             return []
         features, theirs = self.features[name], np.array(boost.of_attributions())
-        return [np.where(theirs, features[donor], features) for donor in self.donors]
+        known = len(self.labels) and not any((of == NO_DONOR).any() for of in self.donors)
+        return [features, *(np.where(theirs, features[donor], features) for donor in self.donors if known)]
 
     def on_all(self, scores: Floats) -> Floats:
         """float64[N] from float64[n]; NaN for the others."""
@@ -57,107 +54,79 @@ class Member:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class Preparation:
-    """Makes members of settings.
+def members_of(
+    settings: Sequence[Finished],
+    labels: Sequence[Sequence[str] | NDArray[np.str_]],
+    boosts: Mapping[str, Boost],
+    spec: GridSpec,
+    *,
+    fold_seed: int,
+    draws: int,
+    seed: int,
+) -> list[Member]:
+    """Members whose codes of clusters are the same in all of them; labels: N of each setting.
 
-    spec, fold_seed: the grid whose segments, correlation and folds are used; boosts: by name; draws, seed: of
-    reassigned attributions.
+    spec, fold_seed: the grid whose segments, correlation and folds are used; draws, seed: of reassigned attributions.
+    Raises DataError where a boost cannot be made of the attributions at all.
     """
+    members = [_member(setting, boosts, spec, fold_seed, draws, seed) for setting in settings]
+    own = [np.asarray(of, dtype=np.str_)[member.rated.used] for member, of in zip(members, labels, strict=True)]
+    parts = np.split(codes(np.concatenate(own)), np.cumsum([len(of) for of in own])[:-1])
+    return [
+        replace(member, labels=of, rated=replace(member.rated, clusters=part))
+        for member, of, part in zip(members, own, parts, strict=True)
+    ]
 
-    spec: GridSpec
-    fold_seed: int
-    boosts: Mapping[str, Boost]
-    draws: int
-    seed: int
 
-    def members(self, settings: Sequence[Finished], labels: Sequence[Sequence[str] | NDArray[np.str_]]) -> list[Member]:
-        """Members whose codes of clusters are the same in all of them; labels: N of each setting."""
-        members = [self.member(setting) for setting in settings]
-        own = [np.asarray(of, dtype=np.str_)[one.rated.used] for one, of in zip(members, labels, strict=True)]
-        ends = np.cumsum([len(of) for of in own])[:-1]
-        parts = np.split(codes(np.concatenate(own)), ends)
-        return [
-            replace(one, labels=of, rated=replace(one.rated, clusters=part))
-            for one, of, part in zip(members, own, parts, strict=True)
-        ]
+def _member(
+    setting: Finished, boosts: Mapping[str, Boost], spec: GridSpec, fold_seed: int, draws: int, seed: int
+) -> Member:
+    base, human = setting.scores.base_scores, setting.segments.human_scores
+    labels, kind = np.asarray(setting.clusters, dtype=np.str_), spec.correlation
+    features: dict[str, Floats] = {}
+    lacking: dict[str, str] = {}
+    used = np.isfinite(human) & np.isfinite(base)
+    if setting.explainer is not None:
+        used = setting.inputs(spec).used
+        features, lacking = _features(setting, boosts, used)
+        # one set of segments for all boosts that can be made here
+        used = np.logical_and.reduce([used, *(np.isfinite(columns).all(axis=1) for columns in features.values())])
+    words = np.column_stack([setting.word_counts(role) for role in setting.worded])
+    items = np.array([segment.id for segment in setting.segments.segments], dtype=np.str_)
+    rated = rated_of(kind, base, human, np.log(np.maximum(words, 1).astype(np.float64)), labels, items, used, fold_seed)
+    own, donors_of = labels[used], []
+    if setting.explainer is not None:  # the folds of the grid's points, also where boosts need fewer segments
+        inputs = setting.inputs(spec)
+        folds = folds_of(kind, inputs.base, inputs.human, codes(labels[inputs.used]), fold_seed)
+        rated = replace(rated, fold_of=folds[used[inputs.used]])
+        for draw in range(draws if features else 0):  # whatever settings a sweep has
+            content = int(setting.segments.fingerprint()[:16], 16)
+            rng = np.random.default_rng([seed, content, REASSIGNED_PLACE, draw])
+            donors_of.append(donors(inputs.lengths[used[inputs.used]], codes(own), rng))
+    features = {name: columns if used.all() else columns[used] for name, columns in features.items()}
+    return Member(rated, own, features, lacking, tuple(donors_of), tuple(setting.worded))
 
-    def member(self, setting: Finished) -> Member:
-        """Raises DataError where a boost cannot be made of the attributions at all."""
-        labels = np.asarray(setting.clusters, dtype=np.str_)
-        features, lacking = {}, {}
-        if setting.explainer is None:
-            used = np.isfinite(setting.segments.human_scores) & np.isfinite(setting.scores.base_scores)
+
+def _features(setting: Finished, boosts: Mapping[str, Boost], used: Flags) -> tuple[dict[str, Floats], dict[str, str]]:
+    """The features float64[N, k] of boosts that can be made, and why others cannot, by name."""
+    features, lacking = {}, {}
+    for name, boost in boosts.items():
+        reason = _differs(boost, setting)
+        columns = np.empty((0, 1)) if reason else boost.features(setting.scores.ground_truth, setting.scores.hypothesis)
+        if not reason and not (np.isfinite(columns).all(axis=1) & used).any():
+            reason = "it reads a side that has no attributions here" if used.any() else "no segment is rated"
+        if reason:
+            lacking[name] = reason
         else:
-            used = setting.inputs(self.spec).used
-            for name, boost in self.boosts.items():
-                reason = _differs(boost, setting)
-                found = None if reason else boost.features(setting.scores.ground_truth, setting.scores.hypothesis)
-                if found is not None and not (np.isfinite(found).all(axis=1) & used).any():
-                    reason = "it reads a side that has no attributions here" if used.any() else "no segment is rated"
-                if reason or found is None:
-                    lacking[name] = reason
-                else:
-                    features[name] = found
-            # one set of segments for all boosts that can be made here
-            used = np.logical_and.reduce([used, *(np.isfinite(found).all(axis=1) for found in features.values())])
-        roles = setting.worded
-        counts = np.column_stack([setting.word_counts(role) for role in roles])
-        rated = rated_of(
-            self.spec.correlation,
-            setting.scores.base_scores,
-            setting.segments.human_scores,
-            np.log(np.maximum(counts, 1).astype(np.float64)),
-            labels,
-            np.array([segment.id for segment in setting.segments.segments], dtype=np.str_),
-            used,
-            self.fold_seed,
-        )
-        if setting.explainer is not None:  # the folds of the grid's points, also where boosts need fewer segments
-            folds = cross_fitting_folds(self.spec, setting, self.fold_seed)
-            rated = replace(rated, fold_of=folds[used[setting.inputs(self.spec).used]])
-        own = labels[used]
-        return Member(
-            rated,
-            own,
-            {name: found if used.all() else found[used] for name, found in features.items()},
-            lacking,
-            tuple(self._donors(setting, used, own, draw) for draw in range(self.draws)) if features else (),
-            tuple(roles),
-        )
-
-    def _donors(self, setting: Finished, used: Flags, labels: NDArray[np.str_], draw: int) -> Ints:
-        """Drawn from the seed and the segments, whatever settings a sweep has."""
-        own = setting.inputs(self.spec)
-        content = int(setting.segments.fingerprint()[:16], 16)
-        rng = np.random.default_rng([self.seed, content, REASSIGNED_PLACE, draw])
-        return donors(own.lengths[used[own.used]], codes(labels), rng)
-
-
-def other_metrics(
-    own: Sequence[Finished], members: Sequence[Member], settings: Sequence[Finished]
-) -> list[dict[str, Floats]]:
-    """For each of some settings float64[n] scores of the other metrics at hand, by name; the same names for all.
-
-    settings: of the sweep. Left out are the random metric, and metrics without a score for a judged segment.
-    """
-    found: list[dict[str, Floats]] = []
-    for setting, member in zip(own, members, strict=True):
-        scores = {
-            other.metric_name: other.scores.base_scores[member.rated.used]
-            for other in settings
-            if other.pair == setting.pair and len(other.segments) == len(setting.segments)
-            if other.metric_name != setting.metric_name and not isinstance(other.metric, RandomMetric)
-        }
-        found.append({name: scores[name] for name in sorted(scores) if np.isfinite(scores[name]).all()})
-    shared = [name for name in found[0] if all(name in of for of in found)]
-    return [{name: of[name] for name in shared} for of in found]
+            features[name] = columns
+    return features, lacking
 
 
 def _differs(boost: Boost, setting: Finished) -> str:
     """Why a recipe is not for this setting; "" where it is, and for other boosts."""
-    if not isinstance(boost, Fixed) or setting.explainer is None:
+    if not isinstance(boost, Fixed):
         return ""
+    assert setting.explainer is not None
     recipe = boost.known
     if any(part.dataset == setting.segments.dataset for part in recipe.chosen_on):
         return f"the recipe was chosen on {setting.segments.dataset}; give your data another name if they are others"

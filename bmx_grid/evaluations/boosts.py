@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bmx_grid.boosts.base import Boost, Candidate, Fitted
+from bmx_grid.boosts.base import Boost, Candidate
 from bmx_grid.boosts.controls import Curve, Length, MetricAverage
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
-from bmx_grid.boosts.recipe import Chosen, ChosenOn, Fixed, HeldOut
+from bmx_grid.boosts.recipe import Chosen as ChosenBoost
+from bmx_grid.boosts.recipe import ChosenOn, Fixed, HeldOut
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.base import OF_PAIRS, Columns, Each, Evaluation, Finished, Floats, grouped, here, in_groups
+from bmx_grid.evaluations.base import OF_PAIRS, Columns, Each, Evaluation, Finished, Floats, grouped, here
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
     COMBINED,
@@ -27,6 +29,8 @@ from bmx_grid.evaluations.boost_evidence import (
     OTHER_DATASETS,
     PUBLISHED,
     BoostRow,
+    Chosen,
+    Contrasts,
     Key,
     Line,
     contrasts,
@@ -35,19 +39,21 @@ from bmx_grid.evaluations.boost_evidence import (
     over_metrics,
     over_scope,
 )
-from bmx_grid.evaluations.boost_members import Member, Preparation, other_metrics
+from bmx_grid.evaluations.boost_members import Member, members_of
 from bmx_grid.evaluations.grid import CELLS_PER_SECOND, GridEvaluation
-from bmx_grid.evaluations.held_out import Held, chosen, cross_fitted, in_sample, on_others
-from bmx_grid.evaluations.points import FOLDS, Flags, free_of_each
+from bmx_grid.evaluations.held_out import FOLDS, Flags, Held, chosen, cross_fitted, free_of_each, on_others
 from bmx_grid.evaluations.verdicts import DISTANCE, SMALLEST_GAIN, Judged, VerdictRow, asked, judged, not_judged
 from bmx_grid.identity import identity
-from bmx_grid.measures.correlation import correlate
+from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import nearest_point
+from bmx_grid.metrics.random import RandomMetric
 from bmx_grid.segments import SegmentSet, clusters
 
 FITS_PER_SECOND = 400  # of a boost on half of 560 segments, on one core
 RESAMPLED_PER_SECOND = 1e7  # segments x resamples, of one score
 TAKEN = (LENGTH, CURVE, COMBINED)  # names
+
+Choice = tuple[str, Candidate, list[list[Floats]]]  # its name; of each setting its features, as they are and reassigned
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,20 +63,19 @@ class BoostsOfSetting:
     lines: gains; judged: verdicts. In the first setting of a scope those on the whole scope as well, and in the first
     one of a metric and explainer `chosen`: each boost fitted on all segments of all its settings.
     scores: float64[N] held-out scores by boost. labels: of the clusters that its judged segments belong to. lacking: by
-    name, why a boost cannot be made here. best: by name, what it gains on the segments it is chosen on. held, joint:
-    what later steps need; empty in the end.
+    name, why a boost cannot be made here. best: by name, what it gains on the segments it is chosen on. joint: in the
+    first setting of a data set, resampled means over its language pairs.
     """
 
     names: tuple[str, str, str, str]
-    lines: tuple[Line, ...] = ()
-    judged: tuple[Judged, ...] = ()
-    scores: Mapping[str, Floats] = field(default_factory=dict)
-    labels: frozenset[str] = frozenset()
-    lacking: Mapping[str, str] = field(default_factory=dict)
-    best: Mapping[str, float] = field(default_factory=dict)
-    chosen: tuple[Chosen, ...] = ()
-    held: Mapping[tuple[str, str], Held] = field(default_factory=dict)
-    joint: Mapping[Key, Floats] = field(default_factory=dict)
+    lines: list[Line] = field(default_factory=list)
+    judged: list[Judged] = field(default_factory=list)
+    scores: dict[str, Floats] = field(default_factory=dict)
+    labels: set[str] = field(default_factory=set)
+    lacking: dict[str, str] = field(default_factory=dict)
+    best: dict[str, float] = field(default_factory=dict)
+    chosen: list[ChosenBoost] = field(default_factory=list)
+    joint: dict[Key, Floats] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,272 +139,227 @@ class BoostEvaluation(Evaluation):
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[BoostsOfSetting]:
         """What boosts reach where others choose: folds, pairs, data sets; gains over several pairs, and verdicts."""
-        completed = in_groups(self._of_pairs, settings, OF_PAIRS, each)
-        for places in grouped(settings, OF_PAIRS):
-            self._combine(settings, completed, places)
+        work = [
+            ([settings[at] for at in places], [_other_metrics(settings[at], settings) for at in places])
+            for places in grouped(settings, OF_PAIRS)
+        ]
+        of_group = zip(grouped(settings, OF_PAIRS), each(self._of_pairs, work), strict=True)
+        by_place = {at: result for places, found in of_group for at, result in zip(places, found, strict=True)}
+        results = [by_place[at] for at in range(len(settings))]
         alike = grouped(settings, (2, 3))  # of one metric and explainer
         for places in alike:
-            self._from_other_datasets(settings, completed, places)
+            self._from_other_datasets([settings[at] for at in places], [results[at] for at in places])
         for scope, places in _scopes(settings):
-            first, lines = completed[places[0]], self._over(scope, settings, completed, places)
-            completed[places[0]] = replace(first, lines=(*first.lines, *lines))
-        completed = self._judged(completed)
+            lines = _over(scope, [results[at] for at in places])
+            results[places[0]].lines.extend(lines)
+        self._judge(results)
         for places in alike:
             if settings[places[0]].explainer is not None:
-                given = [one for at in places for one in completed[at].judged]
-                found = tuple(self._choices([settings[at] for at in places], given))
-                completed[places[0]] = replace(completed[places[0]], chosen=found)
-        return [replace(one, held={}, joint={}) for one in completed]
-
-    def _of_pairs(self, settings: Sequence[Finished]) -> list[BoostsOfSetting]:
-        """What boosts reach where other folds and other language pairs choose. Metrics alone have no boosts."""
-        results = [BoostsOfSetting(setting.names) for setting in settings]
-        if settings[0].explainer is None:
-            return results
-        members = self._preparation.members(settings, [one.clusters for one in settings])
-        free = free_of_each([setting.clusters for setting in settings])
-        held, reassigned = self._chosen([setting.names[1] for setting in settings], members, free, ELSEWHERE)
-        for setting, member, own, theirs in zip(settings, members, held, reassigned, strict=True):
-            for name, point, held_at in self._without_choice(setting, member):
-                own[name, point] = held_at(member.features[name])
-                theirs[name, point] = [held_at(one) for one in member.reassigned(self.boosts[name], name)]
-            for name, candidate, features in self._candidates(member):
-                own[name, CROSS_FITTED] = cross_fitted(self._kind, candidate, member.rated, features)
-                if name in member.features:
-                    theirs[name, CROSS_FITTED] = [
-                        cross_fitted(self._kind, candidate, member.rated, one)
-                        for one in member.reassigned(self.boosts[name], name)
-                    ]
-        completed = self._with_lines(settings, members, results, held, reassigned)
-        for setting in settings:
-            setting.forget()
-        return [
-            replace(
-                result,
-                lacking=member.lacking,
-                labels=frozenset(member.labels.tolist()),
-                best={name: self._best_gain(name, member) for name in member.features},
-            )
-            for result, member in zip(completed, members, strict=True)
-        ]
+                verdicts = [judged for at in places for judged in results[at].judged]
+                results[places[0]].chosen.extend(self._for_recipes([settings[at] for at in places], verdicts))
+        return results
 
     def rows(self, result: BoostsOfSetting) -> Mapping[str, Sequence[Any]]:
         """Gains by boost, against and point; verdicts by boost and point."""
-        lines = [line.row(*result.names[2:], self.resamples, self.seed) for line in result.lines]
-        return {"boosts": lines, "verdicts": [one.row(result.names[2:]) for one in result.judged]}
+        return {"boosts": result.lines, "verdicts": [judged.row(result.names[2:]) for judged in result.judged]}
 
     def segment_columns(self, result: BoostsOfSetting) -> Columns:
         """The held-out score of each boost: of what other language pairs choose, else of what other folds choose."""
         return {f"boost_{name}": scores for name, scores in result.scores.items()}
 
     @property
-    def _kind(self) -> Any:
+    def _kind(self) -> Kind:
         return self.grid.correlation
 
-    @property
-    def _preparation(self) -> Preparation:
-        return Preparation(self.grid.spec, self.grid.seed, self.boosts, self.draws, self.seed)
+    def _members(
+        self, settings: Sequence[Finished], labels: Sequence[Sequence[str] | NDArray[np.str_]]
+    ) -> list[Member]:
+        grid = self.grid
+        return members_of(
+            settings, labels, self.boosts, grid.spec, fold_seed=grid.seed, draws=self.draws, seed=self.seed
+        )
 
-    def _candidates(self, member: Member) -> Iterator[tuple[str, Candidate, Floats]]:
-        """What is chosen, with its features: boosts that are not fixed, and the placebos that need no attribution."""
-        for name, features in member.features.items():
-            if not isinstance(self.boosts[name], Fixed):
-                yield name, self.boosts[name], features
-        yield LENGTH, Length(member.roles), member.rated.log_words
-        yield CURVE, Curve(member.roles), member.rated.log_words
+    def _of_pairs(self, work: tuple[Sequence[Finished], Sequence[Mapping[str, Floats]]]) -> list[BoostsOfSetting]:
+        """What boosts, and the average of metrics, reach where other folds and other language pairs choose.
 
-    def _without_choice(self, setting: Finished, member: Member) -> Iterator[tuple[str, str, Callable[[Floats], Held]]]:
-        """Recipes, and the power mean at the published point of the explainer: name, point, and features to scores."""
+        work: settings, and of each float64[N] the scores of other metrics by name. Metrics alone have no boosts.
+        """
+        settings, others = work
+        results = [BoostsOfSetting(setting.names) for setting in settings]
+        if settings[0].explainer is None and not any(others):
+            return results
+        members = self._members(settings, [setting.clusters for setting in settings])
+        free = free_of_each([setting.clusters for setting in settings])
+        names = [setting.names[1] for setting in settings]
+        held: list[Chosen] = [{} for _ in settings]
+        if settings[0].explainer is not None:
+            choices = list(self._choices(members))
+            for choice in choices:
+                self._choose(choice, names, members, free, ELSEWHERE, held)
+            for setting, member, of_boosts, result in zip(settings, members, held, results, strict=True):
+                of_boosts.update(self._without_choice(setting, member))
+                result.lacking.update(member.lacking)
+                result.labels.update(member.labels.tolist())
+                result.best.update({name: self._best_gain(name, member) for name in member.features})
+            for choice in choices:
+                self._cross_fit(choice, members, held)
+            self._add_lines(results, members, held, contrasts)
+        metrics = [
+            {name: scores[member.rated.used] for name, scores in sorted(known.items())}
+            for member, known in zip(members, others, strict=True)
+        ]
+        shared = [name for name in metrics[0] if all(name in of and np.isfinite(of[name]).all() for of in metrics)]
+        if shared:
+            columns = [np.column_stack([of[name] for name in shared]) for of in metrics]
+            average: list[Chosen] = [{} for _ in settings]
+            choice = COMBINED, MetricAverage(tuple(shared)), [[of] for of in columns]
+            self._cross_fit(choice, members, average)
+            self._choose(choice, names, members, free, ELSEWHERE, average)
+            self._add_lines(results, members, average, contrasts)
+            self._add_lines(results, members, held, over_metrics, columns)
+        for setting in settings:
+            setting.forget()
+        return results
+
+    def _choices(self, members: Sequence[Member]) -> Iterator[Choice]:
+        """What is chosen, with its features of each member: boosts that are not fixed, and the placebos."""
+        for name, boost in self.boosts.items():
+            if not isinstance(boost, Fixed):
+                yield name, boost, [member.features_of(name, boost) for member in members]
+        for name, placebo in ((LENGTH, Length(members[0].roles)), (CURVE, Curve(members[0].roles))):
+            yield name, placebo, [[member.rated.log_words] for member in members]
+
+    def _without_choice(self, setting: Finished, member: Member) -> Iterator[tuple[tuple[str, str], list[Held]]]:
+        """Recipes, and the power mean at the published point of the explainer, by name and point."""
         published = self.grid.fixed.get(setting.explainer_name)
         for name in member.features:
             boost, fitted = self.boosts[name], None
             if isinstance(boost, Fixed):
-                fitted, point, said = boost.known.fitted(), FIXED, f"recipe {boost.known.name}"
+                fitted, point, chosen_on = boost.known.fitted(), FIXED, f"recipe {boost.known.name}"
             elif isinstance(boost, PowerMeanGrid) and boost.shift == "paper" and published is not None:
                 spec = boost.spec
                 place = nearest_point(np.array(spec.p), np.array(spec.w), published.p, published.w)
                 if place is not None:
                     fitted = AtPoint(spec.w[place[1]], spec.p[place[0]], place[0])
-                    point, said = PUBLISHED, "as published"
+                    point, chosen_on = PUBLISHED, "as published"
             if fitted is not None:
-                yield name, point, partial(_held_at, fitted, member.rated.base, said)
+                base, features = member.rated.base, member.features_of(name, boost)
+                yield (name, point), [Held(fitted.scores(base, columns), (fitted,), chosen_on) for columns in features]
 
-    def _chosen(
-        self, names: Sequence[str], members: Sequence[Member], free: Sequence[Mapping[int, Flags]], point: str
-    ) -> tuple[list[dict[tuple[str, str], Held]], list[dict[tuple[str, str], list[Held]]]]:
-        """For each member what is best on those that are free of it; and the same with reassigned attributions."""
-        held: list[dict[tuple[str, str], Held]] = [{} for _ in members]
-        reassigned: list[dict[tuple[str, str], list[Held]]] = [{} for _ in members]
-        rated = [one.rated for one in members]
-        of_each = [{name: (one, features) for name, one, features in self._candidates(member)} for member in members]
-        for name, (candidate, _) in of_each[0].items():
-            if any(name not in of for of in of_each):
-                continue
-            features = [of[name][1] for of in of_each]
-            for at, found in enumerate(on_others(self._kind, candidate, names, rated, features, free)):
-                if found is not None:
-                    held[at][name, point] = found
-            if name in self.boosts and all(member.can_reassign for member in members):
-                for drawn in zip(*(member.reassigned(self.boosts[name], name) for member in members), strict=True):
-                    for at, found in enumerate(on_others(self._kind, candidate, names, rated, drawn, free)):
-                        if found is not None:
-                            reassigned[at].setdefault((name, point), []).append(found)
-        return held, reassigned
+    def _cross_fit(self, choice: Choice, members: Sequence[Member], held: Sequence[Chosen]) -> None:
+        """Add for each member what is best on its other folds."""
+        name, candidate, features = choice
+        for own, member, columns in zip(held, members, features, strict=True):
+            if columns:
+                own[name, CROSS_FITTED] = [cross_fitted(self._kind, candidate, member.rated, of) for of in columns]
 
-    def _with_lines(
+    def _choose(
         self,
-        settings: Sequence[Finished],
+        choice: Choice,
+        names: Sequence[str],
         members: Sequence[Member],
-        results: Sequence[BoostsOfSetting],
-        held: Sequence[Mapping[tuple[str, str], Held]],
-        reassigned: Sequence[Mapping[tuple[str, str], Sequence[Held]]],
-    ) -> list[BoostsOfSetting]:
-        """The results with the lines and scores of what was chosen, and joint samples in the first of a data set."""
-        rated = [one.rated for one in members]
-        made = [contrasts(self._kind, *of) for of in zip(rated, held, reassigned, strict=True)]
-        completed = []
-        for setting, member, result, of, own in zip(settings, members, results, made, held, strict=True):
-            lines = lines_of(setting.names, member.rated, of, own, self.resamples, self.seed)
-            scores = {
-                name: member.on_all(own[name, point].scores)
-                for point in (FIXED, CROSS_FITTED, ELSEWHERE)
-                for name in self.boosts
-                if (name, point) in own
-            }
-            completed.append(
-                replace(
-                    result,
-                    lines=(*result.lines, *lines),
-                    scores={**result.scores, **scores},
-                    held={**result.held, **own},
-                )
-            )
-        for dataset in dict.fromkeys(setting.names[0] for setting in settings):
-            inside = [at for at, setting in enumerate(settings) if setting.names[0] == dataset]
-            joint = joint_samples([rated[at] for at in inside], [made[at] for at in inside], self.resamples, self.seed)
-            first = inside[0]
-            completed[first] = replace(completed[first], joint={**completed[first].joint, **joint})
-        return completed
-
-    def _combine(self, settings: Sequence[Finished], completed: list[BoostsOfSetting], places: Sequence[int]) -> None:
-        """Add what the average of metrics gains, and boosts over all metrics, where there are other metrics."""
-        own = [settings[at] for at in places]
-        members = self._preparation.members(own, [one.clusters for one in own])
-        others = other_metrics(own, members, settings)
-        if not others[0]:
-            return
-        candidate, rated = MetricAverage(tuple(others[0])), [one.rated for one in members]
-        features = [np.column_stack(list(scores.values())) for scores in others]
-        free = free_of_each([one.clusters for one in own])
-        names = [one.names[1] for one in own]
-        elsewhere = on_others(self._kind, candidate, names, rated, features, free)
-        held = []
-        for one, columns, found in zip(rated, features, elsewhere, strict=True):
-            inside = {(COMBINED, CROSS_FITTED): cross_fitted(self._kind, candidate, one, columns)}
-            held.append(inside if found is None else {**inside, (COMBINED, ELSEWHERE): found})
-        found_of = self._with_lines(own, members, [completed[at] for at in places], held, [{}] * len(own))
-        made = [
-            over_metrics(self._kind, one, {key: of for key, of in result.held.items() if key[0] in self.boosts}, scores)
-            for one, result, scores in zip(rated, found_of, others, strict=True)
-        ]
-        joint = joint_samples(rated, made, self.resamples, self.seed)
-        for at, setting, one, of, result in zip(places, own, rated, made, found_of, strict=True):
-            lines = lines_of(setting.names, one, of, result.held, self.resamples, self.seed)
-            completed[at] = replace(result, lines=(*result.lines, *lines))
-        first = completed[places[0]]
-        completed[places[0]] = replace(first, joint={**first.joint, **joint})
-
-    def _from_other_datasets(
-        self, settings: Sequence[Finished], completed: list[BoostsOfSetting], places: Sequence[int]
+        free: Sequence[Mapping[int, Flags]],
+        point: str,
+        held: Sequence[Chosen],
     ) -> None:
+        """Add for each member what is best on those that are free of it, at `point`."""
+        name, candidate, features = choice
+        rated = [member.rated for member in members]
+        for drawn in zip(*features, strict=False):  # none where a member lacks the boost
+            for own, found in zip(held, on_others(self._kind, candidate, names, rated, drawn, free), strict=True):
+                if found is not None:
+                    own.setdefault((name, point), []).append(found)
+
+    def _add_lines(
+        self,
+        results: Sequence[BoostsOfSetting],
+        members: Sequence[Member],
+        held: Sequence[Chosen],
+        contrast: Callable[..., Contrasts],
+        *more: Sequence[Any],
+    ) -> None:
+        """Add the lines and scores of what was chosen, and joint samples to the first of a data set."""
+        made = [contrast(self._kind, member.rated, *of) for member, *of in zip(members, held, *more, strict=True)]
+        for result, member, of, own in zip(results, members, made, held, strict=True):
+            result.lines.extend(lines_of(result.names, member.rated, of, own, self.resamples, self.seed))
+            for point in (FIXED, CROSS_FITTED, ELSEWHERE):
+                known = (name for name in self.boosts if (name, point) in own)
+                result.scores.update({name: member.on_all(own[name, point][0].scores) for name in known})
+        for dataset in dict.fromkeys(result.names[0] for result in results):
+            inside = [place for place, result in enumerate(results) if result.names[0] == dataset]
+            rated, of_dataset = [members[place].rated for place in inside], [made[place] for place in inside]
+            results[inside[0]].joint.update(joint_samples(rated, of_dataset, self.resamples, self.seed))
+
+    def _from_other_datasets(self, settings: Sequence[Finished], results: Sequence[BoostsOfSetting]) -> None:
         """Add what is chosen on the other data sets, where there are several."""
-        own = [settings[at] for at in places]
-        of_dataset = [one.names[0] for one in own]
-        if len(set(of_dataset)) < 2 or own[0].explainer is None:
+        datasets = [setting.names[0] for setting in settings]
+        if len(set(datasets)) < 2 or settings[0].explainer is None:
             return
-        labels = clusters([one.segments for one in own])
-        members = self._preparation.members(own, labels)
+        labels = clusters([setting.segments for setting in settings])
+        members = self._members(settings, labels)
         free = [
-            {other: rows for other, rows in of.items() if of_dataset[other] != of_dataset[at]}
+            {other: rows for other, rows in of.items() if datasets[other] != datasets[at]}
             for at, of in enumerate(free_of_each([of.tolist() for of in labels]))
         ]
-        names = [f"{one.names[0]} {one.names[1]}" for one in own]
-        held, reassigned = self._chosen(names, members, free, OTHER_DATASETS)
-        found = self._with_lines(own, members, [completed[at] for at in places], held, reassigned)
-        for at, result in zip(places, found, strict=True):
-            completed[at] = result
+        names = [" ".join(setting.pair) for setting in settings]
+        held: list[Chosen] = [{} for _ in settings]
+        for choice in self._choices(members):
+            self._choose(choice, names, members, free, OTHER_DATASETS, held)
+        self._add_lines(results, members, held, contrasts)
 
-    def _over(
-        self,
-        scope: tuple[str, str],
-        settings: Sequence[Finished],
-        completed: Sequence[BoostsOfSetting],
-        places: Sequence[int],
-    ) -> list[Line]:
-        """The gains over the language pairs of a scope."""
-        pairs = [line for at in places for line in completed[at].lines if line.language_pair != ALL]
-        by_dataset: dict[str, list[int]] = {}
-        for at in places:
-            by_dataset.setdefault(settings[at].names[0], []).append(at)
-        samples = [(completed[own[0]].joint, len(own)) for own in by_dataset.values()]
-        labels = {(settings[at].names[0], label) for at in places for label in completed[at].labels}
-        return over_scope(scope, pairs, _pooled(samples), len(labels))
-
-    def _judged(self, completed: Sequence[BoostsOfSetting]) -> list[BoostsOfSetting]:
-        """The results with verdicts, each corrected over all that answer the same question in this sweep."""
+    def _judge(self, results: Sequence[BoostsOfSetting]) -> None:
+        """Add verdicts, each corrected over all that answer the same question in this sweep."""
         family, owners = [], []
-        for at, result in enumerate(completed):
+        for result in results:
             for one in asked(result.lines, self.boosts):
                 inside = [
-                    of.best[one.boost]
-                    for of in completed
-                    if of.names[2:] == result.names[2:] and one.boost in of.best
-                    if one.dataset in (ALL, of.names[0]) and one.language_pair in (ALL, of.names[1])
+                    other.best[one.boost]
+                    for other in results
+                    if other.names[2:] == result.names[2:] and one.boost in other.best
+                    if one.dataset in (ALL, other.names[0]) and one.language_pair in (ALL, other.names[1])
                 ]
                 family.append(replace(one, best=float(np.mean(inside)) if inside else math.nan))
-                owners.append(at)
-        found: list[list[Judged]] = [[] for _ in completed]
-        for at, one in zip(owners, judged(family, self.smallest_gain), strict=True):
-            found[at].append(one)
-        return [
-            replace(
-                result,
-                judged=(*own, *(not_judged(*result.names[:2], *reason) for reason in result.lacking.items())),
-            )
-            for result, own in zip(completed, found, strict=True)
-        ]
+                owners.append(result)
+        for result, one in zip(owners, judged(family, self.smallest_gain), strict=True):
+            result.judged.append(one)
+        for result in results:
+            result.judged.extend(not_judged(*result.names[:2], *reason) for reason in result.lacking.items())
 
     def _best_gain(self, name: str, member: Member) -> float:
         """What a boost gains on the segments it is chosen on."""
-        rated = member.rated
-        best = in_sample(self._kind, self.boosts[name], rated, member.features[name])
-        return correlate(self._kind, best.scores, rated.human) - correlate(self._kind, rated.base, rated.human)
+        rated, features = member.rated, member.features[name]
+        everyone = np.ones(len(rated.base), dtype=np.bool_)
+        best = chosen(self._kind, self.boosts[name], [(rated, features, everyone)]).scores(rated.base, features)
+        return correlate(self._kind, best, rated.human) - correlate(self._kind, rated.base, rated.human)
 
-    def _choices(self, settings: Sequence[Finished], given: Sequence[Judged]) -> Iterator[Chosen]:
+    def _for_recipes(self, settings: Sequence[Finished], verdicts: Sequence[Judged]) -> Iterator[ChosenBoost]:
         """Each boost fitted on all segments of some settings, with the verdict that says most of such a choice.
 
         That is the one on the most language pairs, chosen furthest away.
         """
-        members = self._preparation.members(settings, clusters([one.segments for one in settings]))
+        members = self._members(settings, clusters([setting.segments for setting in settings]))
         chosen_on = tuple(
-            ChosenOn(*one.pair, len(of.labels), len(set(of.labels)), one.segments.judgements.primary)
-            for one, of in zip(settings, members, strict=True)
+            ChosenOn(*setting.pair, len(of.labels), len(set(of.labels)), setting.segments.judgements.primary)
+            for setting, of in zip(settings, members, strict=True)
         )
         for name in (name for name, boost in self.boosts.items() if not isinstance(boost, Fixed)):
-            made = [of for of in members if name in of.features]
-            own = [one for one in given if one.boost == name and one.point in DISTANCE]
-            if not made or not own:
+            parts = [
+                (of.rated, of.features[name], np.ones(len(of.labels), dtype=np.bool_))
+                for of in members
+                if name in of.features
+            ]
+            known = [one for one in verdicts if one.boost == name and one.point in DISTANCE]
+            if not parts or not known:
                 continue
-            best = max(own, key=lambda one: (one.pairs, list(DISTANCE).index(one.point)))
+            best = max(known, key=lambda one: (one.pairs, list(DISTANCE).index(one.point)))
             gain, beyond = (
                 HeldOut.of(estimate.value, estimate.low, estimate.high, best.how())
                 for estimate in (best.estimates["gain"], best.estimates["beyond"])
             )
-            everyone = [(of.rated, of.features[name], np.ones(len(of.labels), dtype=np.bool_)) for of in made]
-            yield Chosen(
+            yield ChosenBoost(
                 boost_name=name,
                 boost=self.boosts[name],
-                fitted=chosen(self._kind, self.boosts[name], everyone),
+                fitted=chosen(self._kind, self.boosts[name], parts),
                 chosen_on=chosen_on,
                 gain=gain,
                 beyond=beyond,
@@ -408,8 +368,14 @@ class BoostEvaluation(Evaluation):
             )
 
 
-def _held_at(fitted: Fitted, base: Floats, said: str, features: Floats) -> Held:
-    return Held(fitted.scores(base, features), (fitted,), said)
+def _other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str, Floats]:
+    """float64[N] scores of the other metrics of a sweep on the same segments, by name; the random metric is none."""
+    return {
+        other.metric_name: other.scores.base_scores
+        for other in settings
+        if other.pair == setting.pair and len(other.segments) == len(setting.segments)
+        if other.metric_name != setting.metric_name and not isinstance(other.metric, RandomMetric)
+    }
 
 
 def _scopes(settings: Sequence[Finished]) -> Iterator[tuple[tuple[str, str], list[int]]]:
@@ -421,8 +387,13 @@ def _scopes(settings: Sequence[Finished]) -> Iterator[tuple[tuple[str, str], lis
             yield (ALL, ALL), places
 
 
-def _pooled(samples: Sequence[tuple[Mapping[Key, Floats], int]]) -> dict[Key, Floats]:
-    """The resampled means of several data sets as one, each counting as often as it has language pairs."""
-    keys = [key for key in samples[0][0] if all(key in of for of, _ in samples)]
-    total = sum(pairs for _, pairs in samples)
-    return {key: np.asarray(sum(of[key] * pairs for of, pairs in samples) / total) for key in keys}
+def _over(scope: tuple[str, str], results: Sequence[BoostsOfSetting]) -> list[Line]:
+    """The gains over the language pairs of a scope; resamples of data sets count as often as they have pairs."""
+    lines = [line for result in results for line in result.lines if line.language_pair != ALL]
+    sizes = Counter(result.names[0] for result in results)
+    first = {result.names[0]: result for result in reversed(results)}
+    samples = [(first[dataset].joint, sizes[dataset] / len(results)) for dataset in sizes]
+    keys = [key for key in samples[0][0] if all(key in joint for joint, _ in samples)]
+    joint = {key: np.asarray(sum(joint[key] * share for joint, share in samples)) for key in keys}
+    labels = {(result.names[0], label) for result in results for label in result.labels}
+    return over_scope(scope, lines, joint, len(labels))

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import OF_PAIRS, Columns, Each, Evaluation, Finished, Floats, here, in_groups
-from bmx_grid.evaluations.points import Declared, PointRow, chosen_elsewhere, cross_fitted, declared_scores
+from bmx_grid.evaluations.held_out import FOLDS, Flags, free_of_each, other_folds
 from bmx_grid.identity import identity, runtime
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
+from bmx_grid.measures.best import point_that_gains
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import (
@@ -27,6 +30,8 @@ from bmx_grid.measures.grid import (
     grid_of,
     nearest_point,
 )
+from bmx_grid.measures.grid_resampling import cross_fit
+from bmx_grid.measures.weighted_grids import Sample, grids
 from bmx_grid.ragged import row_minimum
 
 CELLS_PER_SECOND = 4e7  # segments x points on one core, Pearson, with the cross-fitted points
@@ -51,15 +56,30 @@ class GridRow:
 
 
 @dataclass(frozen=True)
-class GridKeys:
-    """The keys below `grid` in a configuration: the fields of GridEvaluation, but the aggregation is its own group."""
+class PointRow:
+    """One row of points.parquet: a declared point, and what it reaches on the segments it was not chosen on.
 
-    p: PowerRange
-    w: tuple[float, ...]
-    side: Words
-    correlation: Correlation
-    fixed: Mapping[str, PublishedPoint]
-    max_points: int
+    w, p: the point; w = 1, with p NaN, is the metric alone. baseline, correlation: of the metric alone and of the
+    boosted scores on `n` segments, NaN where undefined; gain: their difference. chosen_on: in words.
+    """
+
+    point: str
+    w: float
+    p: float
+    baseline: float
+    correlation: float
+    gain: float
+    n: int
+    chosen_on: str
+
+
+@dataclass(frozen=True, eq=False)
+class Declared:
+    """boosted: float64[N] scores at a declared point, NaN for a segment without one; judged: one entry per part of the
+    segments that has a point of its own."""
+
+    boosted: Floats
+    judged: tuple[PointRow, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +194,7 @@ class GridEvaluation(Evaluation):
 
     def points(self, result: GridOfSetting) -> Mapping[str, Floats]:
         """The boosted scores of the declared points."""
-        return declared_scores(result.declared)
+        return {name: found.boosted for name, found in result.declared.items()}
 
     def rows(self, result: GridOfSetting) -> Mapping[str, Sequence[Any] | Columns]:
         """One row per grid point, p ascending and w running fastest: the order of the paper's published grid.
@@ -195,8 +215,109 @@ class GridEvaluation(Evaluation):
         """The score at each declared point, and whether attributions were shifted for it."""
         nothing = np.full(len(result.shifted), np.nan)
         names = ("published", "elsewhere", "cross_fitted")
-        known = declared_scores(result.declared)
+        known = {name: found.boosted for name, found in result.declared.items()}
         return {**{f"boosted_{name}": known.get(name, nothing) for name in names}, "shifted": result.shifted}
+
+
+def sample_of(setting: Finished, spec: GridSpec, w: Sequence[float]) -> Sample:
+    """The used segments of a setting as resamples read them."""
+    inputs = setting.inputs(spec)
+    labels = np.asarray(setting.clusters, dtype=np.str_)[inputs.used]
+    return Sample.of(inputs.columns, inputs.base, inputs.human, w, labels, kind=spec.correlation)
+
+
+def scores_at(spec: GridSpec, setting: Finished, w: float, p: float) -> Floats:
+    """float64[N] boosted scores of a setting at (w, p); with w = 1 those of the metric alone, whatever p is."""
+    found = setting.scores
+    if w == 1:
+        return found.base_scores
+    rows = (found.base_scores, found.ground_truth, found.hypothesis)
+    return boosted_scores(spec.aggregation, spec.side, p, w, *rows)
+
+
+def judge(
+    spec: GridSpec,
+    setting: Finished,
+    name: str,
+    boosted: Floats,
+    rows: NDArray[np.bool_],
+    point: tuple[float, float],
+    chosen_on: str,
+) -> PointRow:
+    """What (w, p) reaches on these rows: of the segments that are rated and have a boosted score."""
+    human, base = setting.segments.human_scores, setting.scores.base_scores
+    used = rows & np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
+    alone, at = (correlate(spec.correlation, scores[used], human[used]) for scores in (base, boosted))
+    return PointRow(name, *point, alone, at, at - alone, int(used.sum()), chosen_on)
+
+
+def cross_fitted(spec: GridSpec, setting: Finished, seed: int) -> Declared:
+    """Each segment at the point that is best on the other folds: ten folds of whole clusters, drawn from the seed.
+
+    Points differ in the scale of their scores: all are brought to that of the metric alone
+    (`grid_resampling.CrossFitted`).
+    """
+    found, used = cross_fit(sample_of(setting, spec, spec.w), FOLDS, seed), setting.inputs(spec).used
+    boosted, fold_of = np.full(len(used), np.nan), np.full(len(used), -1)
+    boosted[used], fold_of[used] = found.scores, found.fold
+    chosen_on = other_folds(len(found.rows))
+    judged = [
+        judge(
+            spec,
+            setting,
+            "cross_fitted",
+            boosted,
+            fold_of == fold,
+            (w, spec.p[row] if row >= 0 else math.nan),
+            chosen_on,
+        )
+        for fold, (row, w) in enumerate(zip(found.rows.tolist(), found.w.tolist(), strict=True))
+    ]
+    return Declared(boosted, tuple(judged))
+
+
+def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> list[Declared | None]:
+    """Each setting at the point with the highest mean gain on the other language pairs of its data set.
+
+    settings: those of one metric and explainer. Clusters that a setting shares with the others are taken out of these,
+    and their grids are computed again: 492 of the 2,851 references of WMT17 stand in several language pairs. None where
+    no other language pair has a defined correlation, and for metrics alone.
+    """
+    found: list[Declared | None] = [None] * len(settings)
+    if len(settings) < 2 or any(setting.explainer is None for setting in settings):
+        return found
+    free = free_of_each([setting.clusters for setting in settings])
+    sums = [np.zeros((len(spec.p), len(spec.w))) for _ in settings]
+    choosing: list[list[str]] = [[] for _ in settings]
+    for other, setting in enumerate(settings):
+        judged = [at for at in range(len(settings)) if at != other]
+        for at, gains in zip(judged, gains_on(spec, setting, [free[at][other] for at in judged]), strict=True):
+            if np.isfinite(gains).any():
+                sums[at] += gains
+                choosing[at].append(setting.segments.language_pair)
+    for at, (setting, total, names) in enumerate(zip(settings, sums, choosing, strict=True)):
+        if names:
+            best = point_that_gains(total / len(names), spec.w)
+            w, p = (1.0, math.nan) if best is None else (spec.w[best[1]], spec.p[best[0]])
+            boosted = scores_at(spec, setting, w, p)
+            everyone, on = np.ones(len(boosted), dtype=np.bool_), f"{', '.join(names)} without shared clusters"
+            found[at] = Declared(boosted, (judge(spec, setting, "elsewhere", boosted, everyone, (w, p), on),))
+    return found
+
+
+def gains_on(spec: GridSpec, setting: Finished, parts: Sequence[Flags]) -> Floats:
+    """float64[S, P, W] correlations on each of S parts of the segments, bool[N], less that of the base score there.
+
+    Equal parts are computed once.
+    """
+    given, known = setting.inputs(spec), dict[bytes, int]()
+    place = [known.setdefault(rows[given.used].tobytes(), len(known)) for rows in parts]
+    of = np.stack([parts[place.index(number)][given.used] for number in range(len(known))])
+    each = np.arange(len(given.base))  # any segment may be left out: each is a cluster of its own
+    sample = Sample.of(given.columns, given.base, given.human, spec.w, each, kind=spec.correlation)
+    found, alone = grids(sample, of.astype(np.float64))
+    gains: Floats = (found[np.isin(sample.w, spec.w)] - alone).transpose(2, 1, 0)
+    return gains[place]
 
 
 def metric_alone(spec: GridSpec, base: Floats, human: Floats) -> GridResult:

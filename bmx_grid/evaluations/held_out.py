@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from bmx_grid.boosts.base import Candidate, Fitted, Part
 from bmx_grid.evaluations.base import Floats
-from bmx_grid.evaluations.points import FOLDS, Flags, other_folds, outside_folds
 from bmx_grid.measures.correlation import Kind, correlate
-from bmx_grid.measures.grid_resampling import folds_of
-from bmx_grid.measures.resampling import codes, number_of
-from bmx_grid.measures.weighted_grids import Sample
+from bmx_grid.measures.grid_resampling import FOLDS as FOLDS_PLACE
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, dealt, number_of
 
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+FOLDS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +52,32 @@ def rated_of(
     seed: int,
 ) -> Rated:
     """The segments where bool[N] `used` is true, of arrays of N; clusters, items: labels. seed: of ten folds."""
-    base, human, clusters = base[used], human[used], clusters[used]
-    sample = Sample.of(np.zeros((len(base), 1)), base, human, np.ones(1), clusters, kind=kind)
-    folds = folds_of(sample, FOLDS, seed)
-    return Rated(base, human, log_words[used], codes(clusters), codes(items[used]), folds, used)
+    base, human, unit = base[used], human[used], codes(clusters[used])
+    return Rated(base, human, log_words[used], unit, codes(items[used]), folds_of(kind, base, human, unit, seed), used)
+
+
+def folds_of(kind: Kind, base: Floats, human: Floats, unit: Ints, seed: int) -> Ints:
+    """int64[n] which of ten folds each segment is in, those of the grid; 0 where nothing is cross-fitted."""
+    if number_of(unit) < FEWEST_CLUSTERS or math.isnan(correlate(kind, base, human)):
+        return np.zeros(len(base), dtype=np.int64)
+    return dealt(unit, FOLDS, np.random.default_rng([seed, FOLDS_PLACE]))
+
+
+def free_of_each(clusters: Sequence[Sequence[str]]) -> list[dict[int, Flags]]:
+    """For each of L language pairs the others by number: bool[N] which of their segments are in none of its clusters.
+
+    clusters: N labels of each language pair.
+    """
+    labels, known = [np.asarray(own, dtype=np.str_) for own in clusters], [list(set(own)) for own in clusters]
+    return [
+        {other: ~np.isin(of, own) for other, of in enumerate(labels) if other != at} for at, own in enumerate(known)
+    ]
+
+
+def other_folds(count: int) -> str:
+    """Where the point of each of so many folds was chosen, in words."""
+    count = max(count, 1)
+    return f"the other {count - 1} of {count} folds"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,22 +113,17 @@ def chosen(kind: Kind, candidate: Candidate, selection: Sequence[tuple[Rated, Fl
     return candidate.fit(kind, [part for part in parts if part.decides and np.ptp(part.base) > 0])
 
 
-def in_sample(kind: Kind, candidate: Candidate, rated: Rated, features: Floats) -> Held:
-    """Chosen on the segments it is judged on."""
-    fitted = chosen(kind, candidate, [(rated, features, np.ones(len(rated.base), dtype=np.bool_))])
-    return Held(fitted.scores(rated.base, features), (fitted,), "the segments it is judged on")
-
-
 def cross_fitted(kind: Kind, candidate: Candidate, rated: Rated, features: Floats) -> Held:
     """Each segment with what is best on the folds it is not in; with one fold nothing is defined.
 
     Scores of a fold are brought to the mean and spread of the metric alone, so that folds are comparable.
     """
-    scores, fitted = np.full(len(rated.base), np.nan), []
-    for rows in outside_folds(rated.fold_of):
-        fitted.append(chosen(kind, candidate, [(rated, features, rows)]))
-        scores[~rows] = to_scale(fitted[-1].scores(rated.base, features), rated.base)[~rows]
-    return Held(scores, tuple(fitted), other_folds(number_of(rated.fold_of)))
+    scores, fitted, count = np.full(len(rated.base), np.nan), [], number_of(rated.fold_of)
+    for fold in range(count) if count > 1 else ():
+        inside = rated.fold_of == fold
+        fitted.append(chosen(kind, candidate, [(rated, features, ~inside)]))
+        scores[inside] = to_scale(fitted[-1].scores(rated.base, features), rated.base)[inside]
+    return Held(scores, tuple(fitted), other_folds(count))
 
 
 def on_others(
@@ -124,7 +142,11 @@ def on_others(
     made: list[Held | None] = []
     for judged, own, choosing in zip(rated, features, free, strict=True):
         others = {at: rows[rated[at].used] for at, rows in choosing.items()}
-        known = [at for at, rows in others.items() if _is_defined(kind, rated[at], rows)]
+        known = [
+            at
+            for at, rows in others.items()
+            if math.isfinite(correlate(kind, rated[at].base[rows], rated[at].human[rows]))
+        ]
         if not known:
             made.append(None)
             continue
@@ -141,7 +163,3 @@ def to_scale(scores: Floats, like: Floats) -> Floats:
         return scores
     found: Floats = (scores - scores.mean()) * (wanted / spread) + like.mean()
     return found
-
-
-def _is_defined(kind: Kind, rated: Rated, rows: Flags) -> bool:
-    return bool(np.isfinite(correlate(kind, rated.base[rows], rated.human[rows])))

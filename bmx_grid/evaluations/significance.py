@@ -14,7 +14,7 @@ import numpy as np
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.evaluations.base import BASE, Each, Evaluation, Finished, here
 from bmx_grid.evaluations.compared import UNITS, Scores, scores_of, segment_scores, system_scores
-from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.grid import GridEvaluation, sample_of
 from bmx_grid.evaluations.tests_of import (
     LEVEL,
     Band,
@@ -32,7 +32,6 @@ from bmx_grid.measures.correlation import check_kind, correlate
 from bmx_grid.measures.grid import nearest_point
 from bmx_grid.measures.grid_resampling import bootstrap_bands, selection_adjusted, split_gains
 from bmx_grid.measures.significance import Alternative, Comparison, Unit, compare, williams
-from bmx_grid.measures.weighted_grids import Sample
 from bmx_grid.segments import SegmentSet
 
 Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]
@@ -145,26 +144,20 @@ class SignificanceEvaluation(Evaluation):
 
     def _whole_grid(self, setting: Finished, resamples: int, splits: int) -> WholeGrid:
         spec = self.grid.spec
-        used = setting.inputs(spec)
-        labels = np.asarray(setting.clusters, dtype=np.str_)[used.used]
-
-        def sample(w: Sequence[float]) -> Sample:
-            return Sample.of(used.columns, used.base, used.human, w, labels, kind=spec.correlation)
-
-        whole = sample(spec.w)
+        whole = sample_of(setting, spec, spec.w)
         best = selection_adjusted(whole, resamples, self.seed)
         published = self.grid.fixed.get(setting.explainer_name)
         place = (
             None if published is None else nearest_point(np.array(spec.p), np.array(spec.w), published.p, published.w)
         )
         shown = spec.w[place[1]] if place is not None else best.w if math.isfinite(best.w) else spec.w[0]
-        bands = bootstrap_bands(sample((shown,)), resamples, self.seed)
+        bands = bootstrap_bands(sample_of(setting, spec, (shown,)), resamples, self.seed)
         return WholeGrid(
             point=(best.w, spec.p[best.row] if best.row >= 0 else float("nan")),
             selection=best,
             splits=split_gains(whole, splits, self.seed),
             band=Band(shown, *(one[:, 0] for one in (bands.low, bands.high, bands.gain_low, bands.gain_high))),
-            n=len(used.base),
+            n=len(whole.base),
             clusters=whole.clusters,
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, make_dataclass, replace
 from typing import Any, Literal
 
-from bmx_grid.evaluations.base import Floats
+from bmx_grid.evaluations.base import NAMES, Floats
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
     COMBINED,
@@ -271,7 +271,7 @@ def asked(lines: Iterable[Line], boosts: Iterable[str]) -> Iterator[Judged]:
                 keys = {column: (boost, against, point) for column, against in MEASURED.items()}
                 keys |= {column: (other, METRIC, beside) for column, other in BESIDE.items()}
                 keys[COMBINED_BEYOND] = COMBINED, SCORE_AND_LENGTH, beside
-                estimates = {column: found[key].gain if key in found else Estimate() for column, key in keys.items()}
+                estimates = {column: found[key].estimate if key in found else NOTHING for column, key in keys.items()}
                 yield Judged(*scope, boost, point, line.pairs, line.n, line.clusters, estimates)
 
 
@@ -303,10 +303,10 @@ def evidence_on(
     reassigned: scores of the same boost made of attributions of other segments, one array for each draw; none where no
     attributions are known.
     """
-    held = Held(scores, (), "")
-    made = contrasts(kind, rated, {("", ""): held}, {("", ""): [Held(one, (), "") for one in reassigned]})
-    found = {line.against: line for line in lines_of(("", ""), rated, made, {("", ""): held}, resamples, seed)}
-    of = {name: found[against].gain if against in found else Estimate() for name, against in MEASURED.items()}
+    held = {("", ""): [Held(values, (), "") for values in (scores, *reassigned)]}
+    lines = lines_of(("",) * len(NAMES), rated, contrasts(kind, rated, held), held, resamples, seed)
+    found = {line.against: line for line in lines}
+    of = {name: found[against].estimate if against in found else NOTHING for name, against in MEASURED.items()}
     return Evidence(
         gain=of["gain"],
         beyond=of["beyond"],

@@ -11,8 +11,8 @@ import numpy as np
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import OF_PAIRS, Each, Evaluation, Finished, Floats, here, in_groups, seconds
+from bmx_grid.evaluations.held_out import free_of_each
 from bmx_grid.evaluations.intervals import estimate, resampled
-from bmx_grid.evaluations.points import free_of_each
 from bmx_grid.evaluations.right_and_wrong import OfPart, parts_of_segments
 from bmx_grid.evaluations.tagged_words import Eos, Fit, Flags, TaggedSide, tagged_sides
 from bmx_grid.identity import identity

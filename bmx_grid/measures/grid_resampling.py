@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.measures.best import TIE, first_within_rounding
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.resampling import blocks, bounds, draws, fitting, interval_levels, number_of, ranges, swaps
+from bmx_grid.measures.resampling import blocks, bounds, dealt, draws, fitting, interval_levels, ranges, swaps
 from bmx_grid.measures.weighted_grids import BLEND_CELLS, WEIGHT_CELLS, Sample, grids
 
 Floats = NDArray[np.float64]
@@ -171,12 +171,14 @@ def cross_fit(sample: Sample, folds: int = 10, seed: int = 0) -> CrossFitted:
     With fewer clusters than folds each cluster is a fold. NaN scores where nothing was defined, and all of them with
     fewer than three clusters.
     """
-    n, fold = len(sample.base), folds_of(sample, folds, seed)
-    count = number_of(fold)
-    if count < 2:
+    n, count = len(sample.base), min(folds, sample.clusters)
+    fold = np.zeros(n, dtype=np.int64)
+    if sample.enough:
+        fold = dealt(sample.cluster, folds, np.random.default_rng([seed, FOLDS]))
+    if count < 2 or not sample.enough:
         return CrossFitted(np.full(n, np.nan), fold, np.empty(0, dtype=np.int64), np.empty(0))
-    dealt = fold[sample.order[sample.starts]]
-    rows, columns = _choose(grids(sample, (dealt != np.arange(count)[:, None]).astype(np.float64))[0])
+    of_cluster = fold[sample.order[sample.starts]]
+    rows, columns = _choose(grids(sample, (of_cluster != np.arange(count)[:, None]).astype(np.float64))[0])
     w = np.where(rows < 0, np.nan, sample.w[columns])
     scores = np.full(n, np.nan)
     for number in np.flatnonzero(rows >= 0):
@@ -184,19 +186,6 @@ def cross_fit(sample: Sample, folds: int = 10, seed: int = 0) -> CrossFitted:
         boosted = sample.base if w[number] == 1 else _in_units_of_base(sample, rows[number], w[number])
         scores[inside] = boosted[inside]
     return CrossFitted(scores, fold, np.where(w == 1, -1, rows), w)
-
-
-def folds_of(sample: Sample, folds: int = 10, seed: int = 0) -> Ints:
-    """int[N] the fold of each segment: that of its cluster, as `cross_fit` deals them; 0 where nothing is resampled."""
-    folds = min(folds, sample.clusters)
-    if not sample.enough:
-        return np.zeros(len(sample.base), dtype=np.int64)
-    rng = np.random.default_rng([seed, FOLDS])
-    shuffled = rng.permutation(sample.clusters)
-    largest = shuffled[np.argsort(-np.bincount(sample.cluster)[shuffled], kind="stable")]
-    dealt = np.empty(sample.clusters, dtype=np.int64)
-    dealt[largest] = np.arange(sample.clusters) % folds
-    return dealt[sample.cluster]
 
 
 def _choose(found: Floats) -> tuple[Ints, Ints]:

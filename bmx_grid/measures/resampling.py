@@ -71,6 +71,19 @@ def _kept_draws(units: int, resamples: int, seed: int) -> Floats:
     return found
 
 
+def dealt(unit: Ints, folds: int, rng: np.random.Generator) -> Ints:
+    """int64[N] the fold of each row: units are never divided, and dealt at random, the largest first.
+
+    Folds have nearly equal numbers of rows; with fewer units than folds each unit is a fold.
+    """
+    count = number_of(unit)
+    shuffled = rng.permutation(count)
+    largest = shuffled[np.argsort(-np.bincount(unit, minlength=count)[shuffled], kind="stable")]
+    fold = np.empty(count, dtype=np.int64)
+    fold[largest] = np.arange(count) % folds
+    return fold[unit]
+
+
 def swaps(rng: np.random.Generator, units: int, resamples: int) -> Floats:
     """float64[R, U] of 0 and 1 with equal probability: which units are swapped."""
     return rng.integers(0, 2, size=(resamples, units)).astype(np.float64)

@@ -9,7 +9,7 @@ from bmx_grid.boosts.base import Part
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid, PowerRange, best_mixture
 from bmx_grid.configure import build, load_option
 from bmx_grid.errors import ConfigError, DataError
-from bmx_grid.evaluations.points import best_or_alone, scores_at
+from bmx_grid.evaluations.grid import scores_at
 from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.correlation import correlate, correlate_grid
 from bmx_grid.measures.grid import GridSpec, compute_grid, p_values
@@ -58,7 +58,8 @@ def test_several_parts_choose_the_point_of_the_highest_mean_gain():
         for w in SMALL.w
     )
     fitted = SMALL.fit("pearson", parts)
-    assert (fitted.w, fitted.p) == brute[1:] == best_or_alone(SMALL.spec, gains)
+    row, column = np.unravel_index(np.argmax(gains), gains.shape)
+    assert (fitted.w, fitted.p) == brute[1:] == (SMALL.spec.w[column], SMALL.spec.p[row])
 
 
 def test_parts_without_a_correlation_have_no_say():

@@ -55,10 +55,10 @@ def of_a_boost(count):
     """What a boost gains on a language pair: with its interval, and under draws of clusters of all pairs."""
     codes = clusters(count)
     rated = Rated(X, HUMAN, np.ones((N, 1)), codes, np.arange(N), codes, np.ones(N, dtype=bool))
-    held = {("boost", "elsewhere"): Held(Y, (), "")}
-    made = contrasts("pearson", rated, held, {})
+    held = {("boost", "elsewhere"): [Held(Y, (), "")]}
+    made = contrasts("pearson", rated, held)
     joint = joint_samples([rated], [made], *DRAWN.values())
-    return lines_of(("toy", "de-en"), rated, made, held, *DRAWN.values()), list(joint.values())
+    return lines_of(("toy", "de-en", "m", "e"), rated, made, held, *DRAWN.values()), list(joint.values())
 
 
 def first_sample(found):
@@ -101,7 +101,7 @@ INTERVALS = {
     "gains on a part": lambda count: first_sample(
         right_and_wrong._samples("pearson", X, Y, HUMAN, (Y > 0, Y < 0), clusters(count), 40, 1)[0]
     ),
-    "a boost": lambda count: of_a_boost(count)[0][0].gain.low,
+    "a boost": lambda count: of_a_boost(count)[0][0].low,
     "a boost, over pairs": lambda count: first_sample([one[0] for one in of_a_boost(count)[1]]),
     "a mean of language pairs": lambda count: (
         intervals.over_pairs(X[:count].tolist(), intervals.Estimate(0, 0, 0, 0)).p

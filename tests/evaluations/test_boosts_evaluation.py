@@ -19,8 +19,8 @@ from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.boost_evidence import ALL, Line
 from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
+from bmx_grid.evaluations.held_out import folds_of
 from bmx_grid.evaluations.intervals import Estimate, over_pairs
-from bmx_grid.evaluations.points import cross_fitting_folds
 from bmx_grid.evaluations.verdicts import (
     EXPLAINED,
     HELPS,
@@ -33,6 +33,7 @@ from bmx_grid.evaluations.verdicts import (
     verdicts,
 )
 from bmx_grid.judgements import Judgements
+from bmx_grid.measures.resampling import codes
 from bmx_grid.ragged import Ragged
 
 NAN = float("nan")
@@ -187,7 +188,10 @@ def test_pairs_that_are_copies_of_each_other_do_not_narrow_the_interval():
     ],
 )
 def test_a_boost_has_one_verdict_at_its_declared_point_and_further_questions(pairs_at, points):
-    lines = [Line("toy", ALL, "b", "metric", at, UP, pairs, 9, 9, 0.0, "") for at, pairs in pairs_at.items()]
+    more = {"n": 9, "clusters": 9, "abstained": 0.0, "chosen_on": "", "resamples": 9, "seed": 0}
+    lines = [
+        Line.of(("toy", ALL, "m", "e"), ("b", "metric", at), UP, pairs=pairs, **more) for at, pairs in pairs_at.items()
+    ]
     assert [one.point for one in asked(lines, ["b", "other"])] == points
 
 
@@ -261,7 +265,8 @@ def plain_scores(point, setting, settings):
                                                       setting.scores.hypothesis.rows(), strict=True)]  # fmt: skip
         return 0.4 * base + 0.6 * np.array([len(one) / np.sum(1 / one) for one in words])
     if point == "cross_fitted":
-        folds, scores = cross_fitting_folds(GRID.spec, setting, GRID.seed), np.empty(len(base))
+        folds = folds_of("pearson", base, setting.segments.human_scores, codes(list(setting.clusters)), GRID.seed)
+        scores = np.empty(len(base))
         for fold in np.unique(folds):
             of_fold = at(*best_point([data(setting, folds != fold)]))
             scaled = (of_fold - of_fold.mean()) / of_fold.std() * base.std() + base.mean()

@@ -8,16 +8,8 @@ import pytest
 from scipy.stats import pearsonr
 from some_settings import finished
 
-from bmx_grid.evaluations.points import (
-    FOLDS,
-    best_or_alone,
-    chosen_elsewhere,
-    cross_fitted,
-    gains_on,
-    other_folds,
-    outside_folds,
-    scores_at,
-)
+from bmx_grid.evaluations.grid import chosen_elsewhere, cross_fitted, gains_on, scores_at
+from bmx_grid.evaluations.held_out import FOLDS, other_folds
 from bmx_grid.judgements import Judgements
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.grid_resampling import cross_fit
@@ -131,20 +123,6 @@ def test_clusters_of_the_judged_pair_do_not_take_part():
     assert (known.judged[0].w, known.judged[0].p) != (wild.judged[0].w, wild.judged[0].p)  # the case can tell
 
 
-@pytest.mark.parametrize(
-    ("gains", "expected"),
-    [
-        pytest.param([[-0.1, -0.2, 0.0]], (1.0, np.nan), id="nothing gains: do not boost"),
-        pytest.param([[0.1, 0.2, 0.0]], (0.5, 2.0), id="the highest"),
-        pytest.param([[np.nan, np.nan, np.nan]], (1.0, np.nan), id="undefined"),
-        pytest.param([[np.nan, 1e-14, 0.0]], (1.0, np.nan), id="rounding is no gain"),
-    ],
-)
-def test_best_or_alone(gains, expected):
-    spec = GridSpec(p=(2.0,), w=(0.0, 0.5, 1.0))
-    assert best_or_alone(spec, np.array(gains)) == pytest.approx(expected, nan_ok=True)
-
-
 @pytest.mark.parametrize("w", [(0.5,), (0.5, 1.0)], ids=["without the metric alone", "with it"])
 def test_gains_on_a_grid_of_one_p(w):
     setting = pairs(1)[0]
@@ -158,17 +136,10 @@ def test_gains_on_a_grid_of_one_p(w):
 
 
 @pytest.mark.parametrize(
-    ("fold_of", "outside", "said"),
-    [
-        pytest.param([0, 1, 0], [[False, True, False], [True, False, True]], "the other 1 of 2 folds", id="two folds"),
-        pytest.param([0, 0], [], "the other 0 of 1 folds", id="one fold: nothing is left to choose on"),
-        pytest.param([], [], "the other 0 of 1 folds", id="no segment"),
-    ],
+    ("count", "said"), [(2, "the other 1 of 2 folds"), (1, "the other 0 of 1 folds"), (0, "the other 0 of 1 folds")]
 )
-def test_each_fold_is_judged_at_what_the_others_choose(fold_of, outside, said):
-    folds = np.array(fold_of, dtype=np.int64)
-    assert [rows.tolist() for rows in outside_folds(folds)] == outside
-    assert other_folds(len(outside)) == said
+def test_a_choice_on_other_folds_says_how_many(count, said):
+    assert other_folds(count) == said
 
 
 def test_a_metric_alone_and_a_single_pair_have_no_point_elsewhere():

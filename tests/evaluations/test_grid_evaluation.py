@@ -8,7 +8,7 @@ from some_settings import finished
 
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.grid import GridEvaluation, GridKeys, PowerRange, PublishedPoint, metric_alone, not_evaluated
+from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint, metric_alone, not_evaluated
 from bmx_grid.measures.correlation import pearson
 from bmx_grid.measures.grid import boosted_scores
 from bmx_grid.ragged import Ragged
@@ -96,11 +96,6 @@ def test_points_that_cannot_be_are_refused_when_the_option_is_built(change, said
 )
 def test_one_grid_is_one_identity_however_it_is_written(change, same):
     assert (dataclasses.replace(GRID, **change).fingerprint() == GRID.fingerprint()) is same
-
-
-def test_the_keys_below_grid_are_the_fields_of_the_evaluation():
-    keys = {field.name for field in dataclasses.fields(GridKeys)}
-    assert keys | {"aggregation", "seed"} == {field.name for field in dataclasses.fields(GridEvaluation)}
 
 
 def test_rows_run_through_w_fastest_as_the_published_grid_does():

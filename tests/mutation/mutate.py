@@ -61,7 +61,7 @@ ROOMS: dict[str, tuple[float, tuple[str, ...]]] = {
 NEEDED = 0.9
 # The tests of modules whose name they do not bear, or not alone; with a folder, where they are in another room.
 NEARBY = {
-    "grid": ("grid", "grid_evaluation"),
+    "grid": ("grid", "grid_evaluation", "declared_points"),
     "levels": ("levels", "levels_evaluation", "top_systems"),
     "significance": ("significance", "significance_evaluation"),
     "chosen": ("declared_points", "boosts_evaluation"),
@@ -69,7 +69,7 @@ NEARBY = {
     "boost_evidence": ("boosts_evaluation",),
     "boost_members": ("boosts_evaluation",),
     "boost_verdicts": ("boosts_evaluation", "verdicts"),
-    "points": ("points", "declared_points"),
+    "points": ("points",),
     "systems": ("systems", "rank_ranges", "top_systems", "commands/test_score_systems"),
     "weighted_kendall": ("resampling", "weighted_grids", "grid_resampling"),
     "ceiling": ("tested", "sweep/test_ceilings"),
