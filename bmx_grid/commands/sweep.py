@@ -354,7 +354,6 @@ def _where(sweep: Sweep, written: Sequence[Path]) -> str:
 
     out = sweep.settings.output_dir
     parts = [path.relative_to(out).parts for path in (*written, out / LOG)]
-    names = dict.fromkeys(one[0] if len(one) == 1 else f"{one[0]}/" for one in parts)
-    ordered = [*(name for name in FIRST if name in names), *(name for name in names if name not in FIRST)]
-    listed = fitted(f"  {', '.join(ordered)}")
+    names = dict.fromkeys(inside[0] if len(inside) == 1 else f"{inside[0]}/" for inside in parts)
+    listed = fitted(f"  {', '.join(sorted(names, key=lambda name: (*FIRST, name).index(name)))}")
     return f"written to {out}/:\n{listed}{sweep.tracker.where()}"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import yaml
 
-from bmx_grid.commands.settings import Settings, chosen_option, chosen_options
-from bmx_grid.configure import build, check_distinct
+from bmx_grid.configure import Built, build, check_distinct, check_seed, convert, folder_path
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import Evaluation
@@ -18,6 +19,8 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import Component, digest
 from bmx_grid.masking import masked
 from bmx_grid.metrics.base import Metric
+from bmx_grid.segments import check_name
+from bmx_grid.storage.addresses import Place, place
 from bmx_grid.storage.addresses import check as check_cache
 from bmx_grid.sweep.evaluation import fingerprint
 from bmx_grid.sweep.executors.base import Executor
@@ -25,8 +28,58 @@ from bmx_grid.sweep.output import RUNTIME_KEYS
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.settings import SweepPlan
 from bmx_grid.sweep.tracking.base import Tracker
+from bmx_grid.words.segmentation import Name as WordsName
 
+MAX_SEEDS = 100
 OF_THE_SWEEP = ("scores", "settings", "ceilings", "seeds")  # tables that no evaluation writes
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The keys at the top of a configuration. Raises ConfigError naming the key and the value."""
+
+    name: str
+    data_dir: Path
+    cache_dir: Place
+    output_dir: Path
+    limit: int | None
+    leave_out: tuple[str, ...]
+    words: WordsName
+    seed: int
+    seeds: tuple[int, ...]
+    dry_run: bool
+    on_error: Literal["continue", "stop"]
+    analysis: bool
+    questions: tuple[str, ...]
+    figures: Literal["page", "all"]
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Settings:
+        """The settings of a configuration, each converted to its type."""
+        hints = typing.get_type_hints(cls)
+        values = {key: convert(config[key], hint, key) for key, hint in hints.items() if not key.endswith("_dir")}
+        folders: dict[str, Any] = {key: folder_path(config[key], key) for key in ("data_dir", "output_dir")}
+        cache = convert(config["cache_dir"], str, "cache_dir")
+        return cls(**values, **folders, cache_dir=place(cache) if "://" in cache else folder_path(cache, "cache_dir"))
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 1:
+            raise ConfigError(f"limit must be at least 1 segment per language pair, or null for all; got {self.limit}.")
+        if "/" in self.name or not self.name.strip(". ") or not self.name.isprintable():
+            raise ConfigError(
+                f"name: {self.name[:60]!r} cannot name a sweep, whose folder and runs bear it; write a name without "
+                "slashes, and another folder as output_dir=DIR."
+            )
+        check_seed(self.seed)
+        for seed in self.seeds:
+            check_seed(seed, "seeds: a seed")
+        if len(set(self.seeds)) < len(self.seeds) or len(self.seeds) > MAX_SEEDS:
+            raise ConfigError(
+                f"seeds: each is a run of its own; name each once, and at most {MAX_SEEDS}; got {len(self.seeds)}, "
+                f"{len(set(self.seeds))} of them different."
+            )
+        if self.questions and not self.analysis:
+            raise ConfigError("questions are answered by the analysis, and analysis=false: leave out one of the two.")
 
 
 @dataclass(frozen=True)
@@ -48,13 +101,13 @@ class Sweep:
     @property
     def grid(self) -> GridEvaluation | None:
         """The grid among the evaluations, which the analysis rests on."""
-        return next((one for one in self.evaluations.values() if isinstance(one, GridEvaluation)), None)
+        return next((part for part in self.evaluations.values() if isinstance(part, GridEvaluation)), None)
 
     def fingerprints(self) -> dict[str, str]:
         """Of every planned setting, by its label."""
         return {
-            one.label: fingerprint(one, self.plan.clusters_of(one), self.evaluations, self.settings.seed)
-            for one in (planned.setting for planned in self.plan.settings)
+            setting.label: fingerprint(setting, self.plan.clusters_of(setting), self.evaluations, self.settings.seed)
+            for setting in (planned.setting for planned in self.plan.settings)
         }
 
     def is_tracked(self) -> bool:
@@ -68,7 +121,7 @@ class Sweep:
         """SHA-256 of all that the files of this sweep depend on, known before anything is computed."""
         from bmx_grid._version import __version__
 
-        refused = [(one.label, one.reason) for one in (*self.plan.left_out, *self.plan.failed)]
+        refused = [(setting.label, setting.reason) for setting in (*self.plan.left_out, *self.plan.failed)]
         of_settings = list(self.fingerprints().values())
         return digest([__version__, self.config_digest, self.settings.figures, of_settings, refused])
 
@@ -76,16 +129,19 @@ class Sweep:
 def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     """The sweep of a configuration. Raises BmxError for mistakes, before anything runs."""
     settings = Settings.from_config(config)
-    datasets = {name: build(node, DatasetReader, f"dataset.{name}") for name, node in chosen_options(config, "dataset")}
+    if settings.questions:
+        from bmx_grid.analysis.questions import with_others
+
+        with_others(settings.questions)  # imported before anything runs
+    datasets = built_options(config, "dataset", DatasetReader)
     check_distinct("dataset", {key: reader.name for key, reader in datasets.items()})
-    metrics = {name: build(node, Metric, f"metric.{name}") for name, node in chosen_options(config, "metric")}
-    explainers = {
-        name: build(node, Explainer, f"explainer.{name}") for name, node in chosen_options(config, "explainer", least=0)
-    }
-    evaluations = _evaluations(config, settings)
-    executor = build(chosen_option(config, "executor"), Executor, "executor")
+    metrics = built_options(config, "metric", Metric)
+    explainers = built_options(config, "explainer", Explainer, least=0)
+    evaluations = built_options(config, "evaluation", Evaluation)
+    _check_tables(evaluations, settings)
+    executor = build(config.get("executor"), Executor, "executor")
     executor.check()
-    tracker = build(chosen_option(config, "tracking"), Tracker, "tracking")
+    tracker = build(config.get("tracking"), Tracker, "tracking")
     check_cache(settings.cache_dir, writes=not settings.dry_run)
     plan = make_plan(
         datasets,
@@ -100,19 +156,29 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
         words=settings.words,
     )
     left_out = _left_out(evaluations, plan)
-    evaluations = {name: one for name, one in evaluations.items() if name not in left_out}
+    evaluations = {name: evaluation for name, evaluation in evaluations.items() if name not in left_out}
     kept = {key: node for key, node in config.items() if key not in RUNTIME_KEYS}
-    whole, identity = _text(config), digest(_text(kept))
-    return Sweep(settings, plan, evaluations, left_out, executor, tracker, whole, identity)
+    return Sweep(settings, plan, evaluations, left_out, executor, tracker, _text(config), digest(_text(kept)))
 
 
-def _evaluations(config: Mapping[str, Any], settings: Settings) -> dict[str, Evaluation]:
-    """The evaluations by name. Raises ConfigError where two write one table."""
-    evaluations = {
+def built_options(config: Mapping[str, Any], group: str, expected: type[Built], least: int = 1) -> dict[str, Built]:
+    """The chosen options of a group by name, built, in order. Raises ConfigError when there are fewer than `least`."""
+    chosen = config.get(group)
+    if chosen is None and least == 0:
+        return {}
+    if not isinstance(chosen, Mapping) or len(chosen) < least:
+        raise ConfigError(f"{group}: choose at least one, as {group}=[NAME,…].")
+    built = {}
+    for name, node in chosen.items():
+        check_name(group, str(name), f"{group}.{name}")
         # the grid's keys are at the top of the configuration, and errors name them as they are written there
-        name: build(node, Evaluation, name if name == "grid" else f"evaluation.{name}")
-        for name, node in chosen_options(config, "evaluation")
-    }
+        where = name if (group, name) == ("evaluation", "grid") else f"{group}.{name}"
+        built[str(name)] = build(node, expected, where)
+    return built
+
+
+def _check_tables(evaluations: Mapping[str, Evaluation], settings: Settings) -> None:
+    """Refuse two evaluations that write one table, and seeds without a grid. Raises ConfigError."""
     writer = dict.fromkeys(OF_THE_SWEEP, "the sweep itself")
     for name, evaluation in evaluations.items():
         for table in evaluation.ROWS:
@@ -121,12 +187,11 @@ def _evaluations(config: Mapping[str, Any], settings: Settings) -> dict[str, Eva
                     f"evaluation.{name} writes the table {table}, and so does {writer[table]}; leave one out."
                 )
             writer[table] = f"evaluation.{name}"
-    if settings.seeds and not any(isinstance(one, GridEvaluation) for one in evaluations.values()):
+    if settings.seeds and not any(isinstance(evaluation, GridEvaluation) for evaluation in evaluations.values()):
         raise ConfigError(
             "seeds: what differs between seeds is the gain at points of the grid; add grid to evaluation, or write "
             "seeds=[]."
         )
-    return evaluations
 
 
 def _left_out(evaluations: Mapping[str, Evaluation], plan: SweepPlan) -> dict[str, str]:
@@ -137,12 +202,12 @@ def _left_out(evaluations: Mapping[str, Evaluation], plan: SweepPlan) -> dict[st
     n_metrics = len({setting.metric_name for setting in settings})  # an imported one may stand for many
     n_explainers = len({setting.explainer_name for setting in settings if setting.explainer is not None})
     sets = [setting.segments for setting in settings]
-    reasons = {name: one.inapplicable(n_metrics, n_explainers, sets) for name, one in evaluations.items()}
+    reasons = {name: part.inapplicable(n_metrics, n_explainers, sets) for name, part in evaluations.items()}
     left_out = {name: reason for name, reason in reasons.items() if reason}
     if len(left_out) == len(evaluations):
-        told = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        each = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise ConfigError(
-            f"evaluation=[{','.join(evaluations)}] would write nothing: {told}. Add grid or levels to evaluation, or "
+            f"evaluation=[{','.join(evaluations)}] would write nothing: {each}. Add grid or levels to evaluation, or "
             "another data set."
         )
     return left_out

@@ -81,7 +81,7 @@ SAMPLE = (
             "datasets sample and tabular are both named 'sample'.*dataset.tabular.name=NAME",
             id="two data sets of one name",
         ),
-        pytest.param(["~executor"], "executor: expected keys below it", id="no executor"),
+        pytest.param(["~executor"], "executor: expected an option with a `_target_`, got None", id="no executor"),
         pytest.param(
             ["metric=[chrf]", "explainer=[]", "evaluation=[boosts]"],
             "would write nothing: boosts: needs an explainer, or several metrics to average. Add grid or levels",
