@@ -116,15 +116,7 @@ def load(
     from bmx_grid.api.inputs import keyed, recipe_of
     from bmx_grid.attribution.scorer import make_scorer
 
-    found: Recipe | None = None
-    if recipe is not None:
-        from bmx_grid.errors import ConfigError
-
-        found = recipe_of(recipe)
-        if explainer is None:
-            raise ConfigError(f"the recipe {found.name} needs its explainer, {found.explainer.name}: leave out None.")
     if callable(metric) and not isinstance(metric, type):
         metric = function_metric(getattr(metric, "__name__", "function"), metric)
-    if isinstance(explainer, EllipsisType):
-        explainer = "lime" if found is None else None
-    return make_scorer(metric, explainer, p, w, keyed("settings", settings), found)
+    known = None if recipe is None else recipe_of(recipe)
+    return make_scorer(metric, explainer, p, w, keyed("settings", settings), known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ PARTS = ("metric", "explainer", "aggregation")  # settings that may be the name 
 OF_THE_MEAN = ("p", "w", "side", "aggregation")  # settings of the boost by p and w
 PLURAL: Mapping[Role, str] = {"source": "sources", "reference": "references", "hypothesis": "hypotheses"}
 SURROGATE = re.compile("[\ud800-\udfff]")  # half of a character: no UTF-8 file holds it, and no model reads it
+DEFAULT_EXPLAINER = "lime"
 TEXTS_AT_ONCE = 5_000  # enough to fill batches, few enough for the progress display to move
 Option = Any  # a name, a mapping with a `_target_`, or an object
 Report = Callable[[int], None]
@@ -173,21 +175,29 @@ class Scorer:
 
 def make_scorer(
     metric: Option | None,
-    explainer: Option | None,
+    explainer: Option | EllipsisType | None,
     p: float | None,
     w: float | None,
     settings: Mapping[str, Any],
     recipe: Recipe | None = None,
 ) -> Scorer:
-    """A scorer from names of options (see `bmx_grid.load`); with a recipe, None stands for its own parts.
+    """A scorer from names of options (see `bmx_grid.load`); with a recipe, metric and explainer need no name.
+
+    explainer: None for none, ... for that of the recipe, or the default one.
 
     Raises ConfigError for names, keys and values that cannot be used, or that are not those of the recipe;
     UnavailableError for a metric or an explainer that is unavailable here.
     """
-    made = _of_recipe(recipe, metric, explainer, p, w, settings) if recipe else _of(metric, explainer, p, w, settings)
+    if recipe is None:
+        scorer = _of(metric, DEFAULT_EXPLAINER if explainer is ... else explainer, p, w, settings)
+    elif explainer is None:
+        name = recipe.explainer.name
+        raise ConfigError(f"the recipe {recipe.name} needs its explainer, {name}: do not set the explainer to none.")
+    else:
+        scorer = _of_recipe(recipe, metric, None if explainer is ... else explainer, p, w, settings)
     with component_errors():
-        (made.metric if made.explained is None else made.explained).check()
-    return made
+        (scorer.metric if scorer.explained is None else scorer.explained).check()
+    return scorer
 
 
 def _of(
@@ -216,8 +226,8 @@ def _of(
             raise ConfigError(f"'{next(iter(node))}' belongs to an explainer, and there is none: leave it out.")
         return Scorer(alone)
     if by_point:
-        return Scorer(build({"_target_": _name_of(BoostedMetric), **node}, BoostedMetric, "scorer"))
-    explained = build({"_target_": _name_of(Explained), **node}, Explained, "scorer")
+        return Scorer(build({"_target_": _name_of(BoostedMetric), **node}, BoostedMetric, "settings"))
+    explained = build({"_target_": _name_of(Explained), **node}, Explained, "settings")
     return Scorer(explained.metric, explained)
 
 
@@ -248,7 +258,7 @@ def _of_recipe(
     for group, own, given in (("metric", recipe.metric, metric), ("explainer", recipe.explainer, explainer)):
         node[group] = own.node(group) if given is None else given
     _set_all(node, settings, seed)
-    explained = build({"_target_": _name_of(Explained), **node}, Explained, "scorer")
+    explained = build({"_target_": _name_of(Explained), **node}, Explained, "settings")
     found, how = explained.metric, explained.explainer
     recipe.check(
         Identity.of("metric", _called(metric, recipe.metric.name), found, found.signature),

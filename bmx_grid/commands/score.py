@@ -27,13 +27,12 @@ examples:
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.attribution.scorer import Scored, Scorer, make_scorer
+from bmx_grid.attribution.scorer import DEFAULT_EXPLAINER, Scorer, make_scorer
 from bmx_grid.boosts.recipe import LIST, embedded, find_recipe, recipes_in_words
 from bmx_grid.commands.scored_text import FORMATS, segments, systems
 from bmx_grid.commands.user_yaml import parse_yaml
@@ -43,10 +42,9 @@ from bmx_grid.datasets.lines import check_aligned, decode_lines, read_bytes
 from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.progress import Progress
 from bmx_grid.terminal import command
-from bmx_grid.wording import counted, telling_apart, visible
-from bmx_grid.words.perturbation import ROLES
+from bmx_grid.wording import counted, named, shortened, telling_apart, visible
+from bmx_grid.words.perturbation import ROLES, Role
 
-DEFAULT = "lime"  # the explainer, where none is named
 NONE = "none"  # in place of an explainer: no attributions
 NAMED = 5  # segments that a note names
 READ_FROM_FILES = "imported"  # the one metric that scores no texts, and the one explainer that explains none
@@ -75,9 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     metrics = ", ".join(name for name in options("metric") if name != READ_FROM_FILES)
     parser.add_argument("--metric", metavar="NAME", help=f"{metrics}; needed without a recipe")
     explainers = ", ".join(name for name in options("explainer") if name != READ_FROM_FILES)
-    parser.add_argument(
-        "--explainer", metavar="NAME", help=f"{explainers} (default: {DEFAULT}, or the recipe's); none: no attributions"
-    )
+    default = f"default: {DEFAULT_EXPLAINER}, or the recipe's"
+    parser.add_argument("--explainer", metavar="NAME", help=f"{explainers} ({default}); none: no attributions")
     known = ", ".join(embedded()) or "none yet"
     parser.add_argument(
         "--recipe", metavar="FILE|NAME", help=f"boost as a recipe says; embedded: {known}; {LIST} shows them"
@@ -91,22 +88,11 @@ def _parser() -> argparse.ArgumentParser:
         "-w", type=float, help="share of the metric itself in that boost, 0 to 1 (default with -p: likewise)"
     )
     needed = "; needed where the metric reads it"
-    parser.add_argument("-s", "--source", metavar="FILE", help=f"one source per line{needed}")
-    parser.add_argument(
-        *("-r", "--reference"),
-        metavar="FILE",
-        nargs="+",
-        action="extend",
-        help=f"one reference per line{needed}; several files are several references of each segment",
-    )
-    parser.add_argument(
-        "-t",
-        "--hypothesis",
-        metavar="FILE",
-        nargs="+",
-        action="extend",
-        help="one translation per line; several are systems",
-    )
+    several = f"one reference per line{needed}; several files are several references of each segment"
+    files: dict[str, Any] = {"metavar": "FILE", "action": "extend", "default": []}
+    parser.add_argument("-s", "--source", nargs=1, help=f"one source per line{needed}", **files)
+    parser.add_argument("-r", "--reference", nargs="+", help=several, **files)
+    parser.add_argument("-t", "--hypothesis", nargs="+", help="one translation per line; several are systems", **files)
     parser.add_argument("--format", choices=list(FORMATS), default="text", help="text (default), json or tsv")
     parser.add_argument("--json", action="store_const", const="json", dest="format", help="as --format json")
     parser.add_argument("--only-system", action="store_true", help="the systems' scores and tests, no segments")
@@ -120,6 +106,41 @@ def _run(parsed: argparse.Namespace) -> str:
     """The output. Raises BmxError for every mistake that the user can fix."""
     if parsed.recipe == LIST:
         return recipes_in_words()
+    _check(parsed)
+    texts = _texts(parsed)
+    settings = dict(map(_setting, parsed.set))
+    scorer = _scorer(parsed, settings, texts["reference"])
+    for role in scorer.reads:
+        if not texts[role]:
+            raise ConfigError(f"the metric {_metric(parsed, scorer)} reads the {role}: give it with --{role} FILE.")
+    if len(texts["reference"]) > 1:  # a line may be empty from the second file on
+        first, *others = texts["reference"]
+        texts["reference"] = [[(line, *filter(None, more)) for line, *more in zip(first, *others, strict=True)]]
+    names = telling_apart([Path(name) for name in parsed.hypothesis])
+    of_system = {
+        name: [texts[role][place if role == "hypothesis" else 0] for role in scorer.reads]
+        for place, name in enumerate(names)
+    }
+    shown = scorer if scorer.boosts or parsed.words else Scorer(scorer.metric)  # what is not shown is not explained
+    # All systems at once: they share sources and references, and batches are full.
+    whole = [[text for system in of_system.values() for text in system[place]] for place in range(len(scorer.reads))]
+    with Progress(0 if parsed.quiet else shown.count_texts(*whole)) as progress:
+        scored = shown.explain(*whole, progress=progress.advance)
+    if scored.unboosted and not parsed.quiet:
+        rows = named([str(row + 1) for row in scored.unboosted], most=NAMED)
+        kept = counted(len(scored.unboosted), "segment without words keeps", "segments without words keep")
+        print(f"note: {kept} the score of the metric: {rows}.", file=sys.stderr)
+    if parsed.only_system or len(names) > 1:
+        parts = dict(zip(names, scored.parts(len(names)), strict=True))
+        items = {name: shown.items(*lists) for name, lists in of_system.items()}
+        values = systems(shown, parts, items, int(settings.get("seed", 0)), with_segments=not parsed.only_system)
+    else:
+        values = segments(shown, scored, words=parsed.words)
+    return FORMATS[parsed.format](values)
+
+
+def _check(parsed: argparse.Namespace) -> None:
+    """Raise ConfigError for arguments that do not go together."""
     for part in ("metric", "explainer"):
         if getattr(parsed, part) == READ_FROM_FILES:
             raise ConfigError(
@@ -132,124 +153,50 @@ def _run(parsed: argparse.Namespace) -> str:
         raise ConfigError(
             "--words shows the attributions of an explainer, and --explainer none has none; leave it out, or name one."
         )
-    several = len(parsed.reference or ()) > 1
-    scorer = _scorer(parsed, {"references": "all", "nrefs": str(len(parsed.reference))} if several else {})
-    for role in scorer.reads:
-        if getattr(parsed, role) is None:
-            raise ConfigError(f"the metric {_metric(parsed, scorer)} reads the {role}: give it with --{role} FILE.")
-    files = [(role, name) for role in ROLES for name in _listed(getattr(parsed, role))]
-    hypotheses = _listed(parsed.hypothesis)
-    names = telling_apart([Path(name) for name in hypotheses]) if hypotheses else [""]
-    if len(set(hypotheses)) < len(hypotheses):
-        raise ConfigError(f"--hypothesis: the same file is given twice: {', '.join(hypotheses)}.")
-    if parsed.words and len(names) > 1:
+    if parsed.words and len(parsed.hypothesis) > 1:
         raise ConfigError("--words shows the words of one system: give one file of hypotheses.")
-    read = _texts(files)
-    texts: dict[str, list[Any]] = {
-        role: [lines for (of, _), lines in zip(files, read, strict=True) if of == role] for role in ROLES
-    }
-    if several:  # a line may be empty from the second file on
-        texts["reference"] = [
-            [(first, *filter(None, further)) for first, *further in zip(*texts["reference"], strict=True)]
-        ]
-        if len(set(map(len, texts["reference"][0]))) > 1:
-            scorer = _scorer(parsed, {"references": "all", "nrefs": "var"})
-    of_system = {
-        name: [texts[role][place if role == "hypothesis" else 0] for role in scorer.reads]
-        for place, name in enumerate(names)
-    }
-    asked = scorer if scorer.boosts or parsed.words else Scorer(scorer.metric)  # what is not shown is not explained
-    # All systems at once: they share sources and references, and batches are full.
-    whole = [[text for system in of_system.values() for text in system[place]] for place in range(len(scorer.reads))]
-    with Progress(0 if parsed.quiet else asked.count_texts(*whole)) as progress:
-        scored = asked.explain(*whole, progress=progress.advance)
-    if not parsed.quiet:
-        _note(scored)
-    if parsed.only_system or len(names) > 1:
-        parts = dict(zip(names, scored.parts(len(names)), strict=True))
-        items = {name: asked.items(*own) for name, own in of_system.items()}
-        found = systems(asked, parts, items, _seed(parsed), with_segments=not parsed.only_system)
-    else:
-        found = segments(asked, scored, words=parsed.words)
-    return FORMATS[parsed.format](found, asked.boosts)
+    if len(set(parsed.hypothesis)) < len(parsed.hypothesis):
+        raise ConfigError(f"--hypothesis: the same file is given twice: {', '.join(parsed.hypothesis)}.")
 
 
-def _listed(given: str | list[str] | None) -> list[str]:
-    return [] if given is None else [given] if isinstance(given, str) else given
-
-
-def _seed(parsed: argparse.Namespace) -> int:
-    """The seed of the intervals: that of --set seed=N."""
-    return int(dict(map(_setting, parsed.set)).get("seed", 0))
+def _scorer(parsed: argparse.Namespace, settings: Mapping[str, Any], references: Sequence[list[str]]) -> Scorer:
+    """The scorer of the arguments, whose metric reads all references if there are several. Raises ConfigError."""
+    recipe = None if parsed.recipe is None else find_recipe(parsed.recipe)
+    several = len(references) > 1
+    if several and recipe is None and "references" in load_option("metric", parsed.metric):
+        count = str(len(references)) if all(map(all, references[1:])) else "var"
+        settings = {"metric.references": "all", "metric.nrefs": count, **settings}
+    explainer = None if parsed.explainer == NONE else parsed.explainer or ...
+    scorer = make_scorer(parsed.metric, explainer, parsed.p, parsed.w, settings, recipe)
+    if several and not scorer.metric.reads_all_references:
+        raise ConfigError(
+            f"--reference: {len(references)} files, but {_metric(parsed, scorer)} compares with one reference; "
+            "give one file, or a metric that reads several, such as sentence_bleu, chrf or ter."
+        )
+    return scorer
 
 
 def _metric(parsed: argparse.Namespace, scorer: Scorer) -> str:
     return str(parsed.metric) if scorer.recipe is None else scorer.recipe.metric.name
 
 
-def _note(scored: Scored) -> None:
-    """Say on standard error which segments are not boosted."""
-    if scored.unboosted:
-        rows = ", ".join(str(row + 1) for row in scored.unboosted[:NAMED])
-        more = len(scored.unboosted) - NAMED
-        left = f" and {more:,} more" if more > 0 else ""
-        said = counted(len(scored.unboosted), "segment without words keeps", "segments without words keep")
-        print(f"note: {said} the score of the metric: {rows}{left}.", file=sys.stderr)
-
-
-def _scorer(parsed: argparse.Namespace, of_references: Mapping[str, str]) -> Scorer:
-    """The scorer of the arguments; of_references: settings of a metric that reads several references.
-
-    Raises ConfigError, with the --set that it comes from as it was typed.
-    """
-    recipe = None if parsed.recipe is None else find_recipe(parsed.recipe)
-    settings = dict(map(_setting, parsed.set))
-    explainer = None if parsed.explainer == NONE else parsed.explainer
-    if recipe is not None and parsed.explainer == NONE:
-        raise ConfigError(
-            f"the recipe {recipe.name} needs its explainer, {recipe.explainer.name}: leave --explainer out."
-        )
-    if parsed.explainer is None and recipe is None:
-        explainer = DEFAULT
-    known = {} if recipe is not None else load_option("metric", parsed.metric)
-    if "references" in known:
-        settings = {**{f"metric.{key}": value for key, value in of_references.items()}, **settings}
-    try:
-        scorer = make_scorer(parsed.metric, explainer, parsed.p, parsed.w, settings, recipe)
-    except ConfigError as error:
-        reason = str(error).removeprefix("scorer: ").removeprefix("scorer.")
-        for given in parsed.set:
-            key = given.partition("=")[0]
-            if re.search(rf"\b{re.escape(key.rpartition('.')[2])}\b", reason):
-                raise ConfigError(f"--set {_shown(given)}: {reason.removeprefix(f'{given}: ')}") from error
-        raise
-    if of_references and not scorer.metric.reads_all_references:
-        raise ConfigError(
-            f"--reference: {len(parsed.reference)} files, but {_metric(parsed, scorer)} compares with one reference; "
-            "give one file, or a metric that reads several, such as sentence_bleu, chrf or ter."
-        )
-    return scorer
-
-
-def _shown(given: str) -> str:
-    text = visible(given)
-    return text if len(text) <= 100 else f"{text[:97]}…"
-
-
-def _setting(given: str) -> tuple[str, Any]:
-    key, equals, value = given.partition("=")
+def _setting(argument: str) -> tuple[str, Any]:
+    key, equals, value = argument.partition("=")
     if not equals:
-        raise ConfigError(f"--set {given}: expected KEY=VALUE, for example explainer.num_samples=500.")
-    return key, parse_yaml(value, f"--set {_shown(given)}")
+        raise ConfigError(f"--set {argument}: expected KEY=VALUE, for example explainer.num_samples=500.")
+    return key, parse_yaml(value, f"--set {shortened(visible(argument), 100)}")
 
 
-def _texts(files: Sequence[tuple[str, str]]) -> list[list[str]]:
-    """The lines of each (role, file). Raises DataError for files that cannot be read, are empty or differ in length."""
-    if [name for _, name in files].count("-") > 1:
+def _texts(parsed: argparse.Namespace) -> dict[Role, list[Any]]:
+    """role -> the lines of each of its files. Raises DataError where they are unreadable, empty or uneven."""
+    files = {role: getattr(parsed, role) for role in ROLES}
+    names = [name for of_role in files.values() for name in of_role]
+    if names.count("-") > 1:
         raise ConfigError("standard input (-) can be one of the files only.")
-    texts = [_lines(name) for _, name in files]
-    if check_aligned({f"--{role} {name}": lines for (role, name), lines in zip(files, texts, strict=True)}) == 0:
-        raise DataError(f"{' and '.join(name for _, name in files)}: no lines, so there is nothing to score.")
+    texts: dict[Role, list[Any]] = {role: [_lines(name) for name in of_role] for role, of_role in files.items()}
+    lines = {f"--{role} {name}": lines for role in ROLES for name, lines in zip(files[role], texts[role], strict=True)}
+    if lines and check_aligned(lines) == 0:
+        raise DataError(f"{' and '.join(names)}: no lines, so there is nothing to score.")
     return texts
 
 

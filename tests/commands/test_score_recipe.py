@@ -96,11 +96,11 @@ def test_the_help_names_embedded_recipes(tmp_path, monkeypatch, capsys):
             ("--metric", "chrf"), r'the metric chrf given here is another one \(type: "SentenceBleu" in', id="m"
         ),
         pytest.param(("--explainer", "lime"), "the explainer lime given here is another one", id="explainer"),
-        pytest.param(("--explainer", "none"), "needs its explainer, erasure: leave --explainer out", id="none"),
         pytest.param(
-            ("--set", "metric.lowercase=true"), "--set metric.lowercase=true: .*lowercase: false in", id="set"
+            ("--explainer", "none"), "needs its explainer, erasure: do not set the explainer to none", id="none"
         ),
-        pytest.param(("--set", "side=both"), "--set side=both: 'side' belongs to a boost by p and w", id="side"),
+        pytest.param(("--set", "metric.lowercase=true"), "lowercase: false in", id="set"),
+        pytest.param(("--set", "side=both"), "'side' belongs to a boost by p and w", id="side"),
         pytest.param(("-p", "1"), "p and w are a boost of their own, and so is the recipe bleu-words", id="p"),
         pytest.param(
             ("--recipe", "mine"), "unknown recipe 'mine'. Available: .*or a file with its suffix .json", id="a name"
