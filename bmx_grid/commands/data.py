@@ -19,7 +19,7 @@ from bmx_grid.commands.user_yaml import parse_yaml
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.columns import named_roles, override
-from bmx_grid.datasets.download.command import check, download
+from bmx_grid.datasets.download import check, download
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 from bmx_grid.datasets.tables import FORMATS
 from bmx_grid.datasets.tabular import Tabular
@@ -126,7 +126,7 @@ def _set(node: dict[str, Any], key: str, value: Any) -> None:
 def _list(request: Request) -> int:
     print(f"data_dir: {request.data_dir}\n")
     for reader in request.readers:
-        pairs = " ".join(reader.downloadable()) or "those of your files"
+        pairs = " ".join(reader.language_pairs) or "those of your files"
         print(f"{reader.name:16}{pairs}\n{'':16}{_state(reader, request.data_dir)}")
     return 0
 

@@ -37,8 +37,7 @@ from bmx_grid.boosts.recipe import LIST, embedded, find_recipe, recipes_in_words
 from bmx_grid.commands.scored_text import FORMATS, segments, systems
 from bmx_grid.commands.user_yaml import parse_yaml
 from bmx_grid.configure import load_option, options
-from bmx_grid.datasets.archives import GZIP, gunzip
-from bmx_grid.datasets.lines import check_aligned, decode_lines, read_bytes
+from bmx_grid.datasets.lines import GZIP, check_aligned, decode_lines, gunzip, read_bytes
 from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.progress import Progress
 from bmx_grid.terminal import command

@@ -15,6 +15,7 @@ from bmx_grid.identity import Component, runtime
 from bmx_grid.segments import SegmentSet
 
 PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_TOP = re.compile(r"top:(\d+)(%?)")
 REPOSITORY = re.compile(rf"{PART.pattern}/{PART.pattern}")
 
 
@@ -31,6 +32,23 @@ def check_address(address: str, what: str) -> None:
         problem = "it contains spaces or other characters that must be written as %XX"
     if problem:
         raise ConfigError(f"{what}: the address {address[:200]!r} cannot be used: {problem}.")
+
+
+def how_many(asked: str, count: int, key: str) -> int:
+    """How many of `count` systems are kept: all, six of them ("top:6"), or floor(.3 n) ("top:30%").
+
+    Raises ConfigError naming `key` for another text, or a number that leaves no system.
+    """
+    if asked == "all":
+        return count
+    found = _TOP.fullmatch(str(asked))
+    number = int(found[1]) if found else 0
+    if found is None or number == 0 or (found[2] and number > 100):
+        raise ConfigError(
+            f"{key}={asked}: write all, top:6 for the six best systems by human score, or top:30% for the best "
+            "30 percent."
+        )
+    return count * number // 100 if found[2] else min(number, count)
 
 
 @dataclass(frozen=True)
@@ -113,10 +131,6 @@ class DatasetReader(Component):
     def needs(self, language_pair: str) -> list[str]:
         """Files below data_dir that `read` opens for this pair; empty when nothing has to be downloaded."""
         return []
-
-    def downloadable(self) -> tuple[str, ...]:
-        """The language pairs that `download` fetches and `verify` looks at."""
-        return self.language_pairs
 
     @abstractmethod
     def read(self, data_dir: Path, language_pair: str) -> SegmentSet:

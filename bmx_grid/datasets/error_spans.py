@@ -7,7 +7,6 @@ write them. A word is BAD if any of its characters is inside a span.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,31 +55,22 @@ def tags_of_spans(
 
 
 def _heaviest(row: int, text: str, spans: Sequence[ErrorSpan], words: Sequence[str]) -> list[ErrorSpan | None]:
-    """The heaviest span that touches each word."""
-    places = _word_places(text, words) if spans else []
-    starts, ends = [start for start, _ in places], [end for _, end in places]  # both in order
-    heaviest: list[ErrorSpan | None] = [None] * len(words)
+    """The heaviest span that touches each word. Raises ValueError for a word that is not in its text, in order."""
+    if not spans:
+        return [None] * len(words)
+    heaviest: list[ErrorSpan | None] = []
+    end = 0
     for span in spans:
         if span.severity not in WEIGHTS:
             raise DataError(f"text {row}: " + unknown("severity", span.severity, WEIGHTS))
-        for word in range(bisect_right(ends, span.start), bisect_left(starts, span.end)):
-            before = heaviest[word]
-            touched = max(starts[word], span.start) < min(ends[word], span.end)
-            if touched and (before is None or WEIGHTS[span.severity] > WEIGHTS[before.severity]):
-                heaviest[word] = span
-    return heaviest
-
-
-def _word_places(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
-    """Start and end of each word in its text, the words being in order. Raises ValueError for a word that is not."""
-    places, end = [], 0
     for word in words:
         start = text.find(word, end)
         if start < 0:
             raise ValueError(f"the word {word!r} is not in its text after character {end}")
         end = start + len(word)
-        places.append((start, end))
-    return places
+        touching = [span for span in spans if max(start, span.start) < min(end, span.end)]
+        heaviest.append(max(touching, key=lambda span: WEIGHTS[span.severity], default=None))
+    return heaviest
 
 
 def parse_span(entry: Any, text: str, where: str) -> ErrorSpan:

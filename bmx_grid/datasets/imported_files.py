@@ -20,38 +20,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.datasets.columns import listed, setting
 from bmx_grid.datasets.error_spans import KEYS as SPANS
-from bmx_grid.datasets.lines import finite_or_nan, parse_number, read_crlf_lines, refuse_cr_alone, split_row
-from bmx_grid.datasets.sub_words import pair_of, read_model_scores
+from bmx_grid.datasets.lines import finite_or_nan, parse_number, read_crlf_lines, refuse_cr_alone, split_rows
+from bmx_grid.datasets.mlqe_pe import pair_of, read_model_scores
 from bmx_grid.datasets.tables import FORMATS, Table, open_table
+from bmx_grid.datasets.word_tags import LISTED, listed_tags
 from bmx_grid.errors import ConfigError, DataError, unknown
 from bmx_grid.wording import counted
 from bmx_grid.words.perturbation import Role
 
-SCORE_ROLES = ("score", "id", "system", "language_pair")
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAMES = ("id", "system", "language_pair")
+SCORE_ROLES = ("score", *NAMES)
 WORD_VALUES = ("scores", "labels", "error_spans")  # the roles of which a table of words has one
-WORD_ROLES = (*WORD_VALUES, "words", "id", "system", "side", "language_pair")
+WORD_ROLES = (*WORD_VALUES, "words", "side", *NAMES)
 HEADER = 3  # lines of a submission before its rows: disk footprint, parameters, ensembled models
-SCORE_FIELDS, WORD_FIELDS = 4, 7  # of a submission's rows
 MISSING = "write None for what has no score"
 # What files call the side that a row is of.
 SIDES: dict[str, Role] = {
-    "target": "hypothesis",
-    "hypothesis": "hypothesis",
-    "mt": "hypothesis",
-    "source": "source",
-    "src": "source",
-    "reference": "reference",
-    "ref": "reference",
+    **dict.fromkeys(("target", "hypothesis", "mt"), "hypothesis"),
+    **dict.fromkeys(("source", "src"), "source"),
+    **dict.fromkeys(("reference", "ref"), "reference"),
 }
 BAD = -1.0  # a label as a value: low for an error, as attributions are; OK is 0
 LABELS: Mapping[str, float] = {"OK": 0.0, "BAD": BAD, "0": 0.0, "1": BAD}
@@ -59,40 +59,25 @@ LABELS: Mapping[str, float] = {"OK": 0.0, "BAD": BAD, "0": 0.0, "1": BAD}
 
 @dataclass(frozen=True, eq=False)
 class ImportedFile:
-    """n rows of scores of segments or systems, or of word values of one side of a text each.
+    """Rows of scores of segments or systems, or of word values of one side of a text each.
 
-    values: of scores, floats, NaN where the file says that there is none; of words, per row an array with a value per
-    word (of labels -1, BAD, and 0, OK), a list of error spans, or None for a text that is not explained.
-    place(row): where row 0 … n - 1 stands, as "line 3". ids, systems, pairs, sides: n names each; None where the file
-    has none: rows without ids are in the order of the sources. words: the file's own, of each row, if it has any.
+    rows: the columns `value` and `place` ("line 3"), and `id`, `system`, `language_pair`, `side` and `words` (a tuple)
+    where the file has them; without ids they are in the order of the sources. The values are floats, NaN where the
+    file says that there is none; of words an array with a value per word (of labels -1, BAD, and 0, OK), a list of
+    error spans, or None for a text that is not explained.
     of_systems: whether scores are those of whole systems. are_labels: whether word values are labels. low_is_error:
     whether a low value is a suspected error.
     """
 
     path: Path
-    values: Sequence[Any]
-    place: Callable[[int], str] = lambda row: f"line {row + 1}"
-    ids: Sequence[str] | None = None
-    systems: Sequence[str] | None = None
-    pairs: Sequence[str] | None = None
-    sides: Sequence[Role] | None = None
-    words: Sequence[tuple[str, ...]] | None = None
+    rows: pd.DataFrame
     of_systems: bool = False
     are_labels: bool = False
     low_is_error: bool = True
 
     def where(self, row: int) -> str:
         """File and place of a row, for messages."""
-        return f"{self.path}, {self.place(row)}"
-
-    def of_side(self, side: Role) -> ImportedFile:
-        """The rows of one side; all where the file names none."""
-        if self.sides is None:
-            return self
-        rows = [row for row, name in enumerate(self.sides) if name == side]
-        columns = {name: getattr(self, name) for name in ("values", "ids", "systems", "pairs", "words")}
-        kept: dict[str, Any] = {name: column and [column[row] for row in rows] for name, column in columns.items()}
-        return replace(self, sides=None, place=lambda row: self.place(rows[row]), **kept)
+        return f"{self.path}, {self.rows.place[row]}"
 
 
 @dataclass(frozen=True)
@@ -115,58 +100,59 @@ def read_score_file(path: Path, metric: str, reading: Reading) -> ImportedFile:
     Raises DataError naming file, row and value for everything that is not as the layout promises, ConfigError for
     .score files of documents or domains.
     """
-    if path.is_dir():
-        raise DataError(f"{path}: is a folder; name a file of scores, or the folder of a test set of mt-metrics-eval.")
     name = path.name.lower()
     if name.endswith(".tar.gz"):
         pair = pair_of(path)
-        scores = read_model_scores(path, pair).tolist()
-        return ImportedFile(path, scores, pairs=[pair] * len(scores))
-    if _is_table(path):
+        return ImportedFile(path, _rows(read_model_scores(path, pair), language_pair=pair))
+    if _is_table(name):
         return _score_table(path, metric, reading)
-    if name.endswith(".score"):
-        if not name.endswith((".seg.score", ".sys.score")):
-            raise ConfigError(f"{path}: scores of documents or domains are not read; name a .seg.score or .sys.score.")
-        return read_blocks(path)
+    if name.endswith(".score") and not name.endswith((".seg.score", ".sys.score")):
+        raise ConfigError(f"{path}: scores of documents or domains are not read; name a .seg.score or .sys.score.")
     lines = _filled_lines(path)
-    if len(lines[0].split("\t")) == 2:
+    if name.endswith(".score") or len(lines[0].split("\t")) == 2:
         return read_blocks(path)
     if any("\t" in line for line in lines):
         return _score_submission(path, lines)
-    return ImportedFile(path, [_written_score(line, f"{path}, line {row}") for row, line in enumerate(lines, start=1)])
+    return ImportedFile(path, _rows(_written_scores(lines, path)))
 
 
 def read_blocks(path: Path) -> ImportedFile:
     """mt-metrics-eval: rows `SYSTEM SCORE`, separated by whitespace; of systems if the name says .sys.score."""
-    systems, scores = [], []
-    for row, line in enumerate(_filled_lines(path), start=1):
-        fields = line.split()
-        if len(fields) != 2:
-            raise DataError(f"{path}, line {row}: expected a system and a score, got {line[:80]!r}.")
-        systems.append(fields[0])
-        scores.append(parse_number(fields[1], f"{path}, line {row}", "the score", MISSING))
-    return ImportedFile(path, scores, systems=systems, of_systems=path.name.lower().endswith(".sys.score"))
+    systems, scores = zip(*split_rows(_filled_lines(path), 2, str(path), separator=None), strict=True)
+    rows = _rows(_written_scores(scores, path), system=systems)
+    return ImportedFile(path, rows, of_systems=path.name.lower().endswith(".sys.score"))
 
 
 def read_word_file(path: Path, reading: Reading) -> ImportedFile:
     """The word values of a file. Raises DataError naming file, row and value for what is not as promised."""
-    if path.is_dir():
-        raise DataError(f"{path}: is a folder; name a file of word scores.")
-    if path.name.lower().endswith(".json"):
+    name = path.name.lower()
+    if name.endswith(".json"):
         raise DataError(f"{path}: is one JSON document; write an object per text and line, with its id, into a .jsonl.")
-    if _is_table(path):
+    if _is_table(name):
         return _word_table(path, reading)
     lines = read_crlf_lines(path)
-    if len(lines) > HEADER and len(lines[HEADER].split("\t")) == WORD_FIELDS:
+    if _lists_tags(lines):
         return _word_submission(path, lines)
     if not any(line.strip() for line in lines):
         raise DataError(f"{path}: the file is empty; write one line per text, with one score per word.")
-    rows = [_word_scores(line.split(), f"{path}, line {row}") for row, line in enumerate(lines, start=1)]
-    return ImportedFile(path, rows, low_is_error=not path.name.lower().endswith(".submission"))
+    values = [_word_scores(line.split(), f"{path}, line {row}") for row, line in enumerate(lines, start=1)]
+    return ImportedFile(path, _rows(values), low_is_error=not name.endswith(".submission"))
 
 
-def _is_table(path: Path) -> bool:
-    return path.name.lower().removesuffix(".gz").endswith(FORMATS)
+def _rows(values: Any, first: int = 1, **columns: Any) -> pd.DataFrame:
+    """Rows of values on lines of their own, from the number `first`."""
+    import pandas as pd
+
+    places = [f"line {number}" for number in range(first, first + len(values))]
+    return pd.DataFrame({"value": pd.Series(values), "place": places, **columns})
+
+
+def _is_table(name: str) -> bool:
+    return name.removesuffix(".gz").endswith(FORMATS)
+
+
+def _lists_tags(lines: Sequence[str]) -> bool:
+    return len(lines) > HEADER and len(lines[HEADER].split("\t")) == len(LISTED)
 
 
 def _filled_lines(path: Path) -> list[str]:
@@ -180,11 +166,14 @@ def _filled_lines(path: Path) -> list[str]:
     return lines
 
 
-def _written_score(text: str, where: str) -> float:
-    """A score that must not be left empty: the file could have been cut there."""
-    if not text.strip():
-        raise DataError(f"{where}: no score; {MISSING}.")
-    return parse_number(text.strip(), where, "the score", MISSING)
+def _written_scores(texts: Sequence[str], path: Path, first: int = 1) -> list[float]:
+    """Scores that must not be left empty: the file could have been cut there."""
+    scores = []
+    for row, text in enumerate(texts, start=first):
+        if not text.strip():
+            raise DataError(f"{path}, line {row}: no score; {MISSING}.")
+        scores.append(parse_number(text.strip(), f"{path}, line {row}", "the score", MISSING))
+    return scores
 
 
 def _score_submission(path: Path, lines: Sequence[str]) -> ImportedFile:
@@ -194,57 +183,33 @@ def _score_submission(path: Path, lines: Sequence[str]) -> ImportedFile:
                 f"{path}, line {row}: tabs in {line[:80]!r}, but submissions begin with {HEADER} lines without; if it "
                 "is a table with column names, let its name end in .tsv."
             )
-    if len(lines) > HEADER and len(lines[HEADER].split("\t")) == WORD_FIELDS:
-        words = _word_submission(path, lines).of_side("hypothesis")  # all count, <EOS> too
-        return replace(words, values=[float(labels.mean()) for labels in words.values], words=None)
+    if _lists_tags(lines):
+        words = _word_submission(path, lines).rows
+        words = words[words.side == "hypothesis"].drop(columns="side").reset_index(drop=True)
+        return ImportedFile(path, words.assign(value=[float(labels.mean()) for labels in words.value]))  # <EOS> counts
     first = HEADER + 1
-    rows = [split_row(line, SCORE_FIELDS, str(path), row) for row, line in enumerate(lines[HEADER:], start=first)]
+    rows = split_rows(lines[HEADER:], 4, str(path), first)
     if not rows:
         raise DataError(f"{path}: holds no scores after its {HEADER} header lines.")
-    pairs, _, ids, values = (list(column) for column in zip(*rows, strict=True))
-    scores = [_written_score(value, f"{path}, line {row}") for row, value in enumerate(values, start=first)]
-    return ImportedFile(path, scores, lambda row: f"line {row + first}", ids=ids, pairs=pairs)
+    pairs, _, ids, values = zip(*rows, strict=True)
+    return ImportedFile(path, _rows(_written_scores(values, path, first), first, id=ids, language_pair=pairs))
 
 
 def _word_submission(path: Path, lines: Sequence[str]) -> ImportedFile:
     """A predictions.txt of the word-level task, a row per sentence and side in order of appearance.
 
-    Raises DataError naming file, line and value for another number of fields, a sentence or token that is no number
-    from 0, another tag, and tokens that are missing or there twice.
+    Raises DataError naming file, line and value as `listed_tags`, and for an unknown side.
     """
-    texts: dict[tuple[str, Role, str], dict[int, tuple[str, float]]] = {}
-    first: dict[tuple[str, Role, str], int] = {}
-    for number, line in enumerate(lines[HEADER:], start=HEADER + 1):
-        where = f"{path}, line {number}"
-        pair, _, side, sentence, token, word, tag = split_row(line, WORD_FIELDS, str(path), number)
-        for part, value in (("sentence", sentence), ("token", token)):
-            if not (value.isascii() and value.isdecimal()):
-                raise DataError(f"{where}: the {part} {value[:40]!r} is not a number from 0; correct the line.")
-        if tag not in ("OK", "BAD"):
-            raise DataError(f"{where}: the tag {tag[:40]!r} is not OK or BAD; write one of them.")
-        key = pair, _side(side, where), str(int(sentence))
-        first.setdefault(key, number)
-        tokens = texts.setdefault(key, {})
-        if int(token) in tokens:
-            raise DataError(f"{where}: token {token} of sentence {sentence} was already tagged; keep one line.")
-        tokens[int(token)] = word, LABELS[tag]
-    for (_, _, sentence), tokens in texts.items():
-        missing = next((token for token in range(len(tokens)) if token not in tokens), None)
-        if missing is not None:
-            raise DataError(f"{path}: token {missing} of sentence {sentence} has no line; give one line per token.")
-    rows = [[tokens[token] for token in range(len(tokens))] for tokens in texts.values()]
-    pairs, sides, ids = (list(column) for column in zip(*texts, strict=True)) if texts else ([], [], [])
-    starts = list(first.values())
-    return ImportedFile(
-        path,
-        [np.array([label for _, label in row]) for row in rows],
-        lambda row: f"line {starts[row]}",
-        ids=ids,
-        pairs=pairs,
-        sides=sides,
-        words=[tuple(word for word, _ in row) for row in rows],
-        are_labels=True,
+    import pandas as pd
+
+    texts = listed_tags(lines[HEADER:], str(path), HEADER + 1)
+    rows = texts[["language_pair", "words"]].assign(
+        id=texts.sentence.astype(str),
+        side=[_side(side, f"{path}, line {line}") for side, line in zip(texts.side, texts.line, strict=True)],
+        place=[f"line {line}" for line in texts.line],
+        value=pd.Series([np.where(bad, BAD, 0.0) for bad in texts.bad], texts.index),
     )
+    return ImportedFile(path, rows, are_labels=True)
 
 
 def _side(name: str, where: str) -> Role:
@@ -267,18 +232,19 @@ def _score_table(path: Path, metric: str, reading: Reading) -> ImportedFile:
             f"{path}: no column for the score. The file has the columns {listed(table.names)}; name it 'score' or "
             f"'{metric}', or write {proposed}"
         )
-    values = table.take(dict.fromkeys(columns.values()))
+    rows = _named_rows(table, columns, "score")
     what = f"the score in column '{columns['score']}'"
-    scores = [
-        parse_number(value, table.where(row), what, MISSING) for row, value in enumerate(values[columns["score"]])
-    ]
-    ids, systems, pairs = (_names(role, columns, values, table) for role in SCORE_ROLES[1:])
+    rows["value"] = [parse_number(value, table.where(row), what, MISSING) for row, value in enumerate(rows.value)]
     # Without ids, a table that names each system once (in each language pair) is of systems.
-    once = systems is not None and len(set(zip(systems, pairs or systems, strict=True))) == len(systems)
-    return ImportedFile(path, scores, table.place, ids, systems, pairs, of_systems=ids is None and once)
+    named = [name for name in ("system", "language_pair") if name in rows]
+    return ImportedFile(
+        path, rows, of_systems="id" not in rows and "system" in rows and not any(rows.duplicated(named))
+    )
 
 
 def _word_table(path: Path, reading: Reading) -> ImportedFile:
+    import pandas as pd
+
     named = {role: reading.columns.get(role) or role for role in WORD_ROLES}
     lists = [*(named[role] for role in (*WORD_VALUES, "words")), *SPANS]
     table = open_table(path, reading.max_bytes, reading.separator, reading.key, lists)
@@ -292,26 +258,21 @@ def _word_table(path: Path, reading: Reading) -> ImportedFile:
             f"{path}: {problem}. The file has the columns {listed(table.names)}; name one, as "
             f"{reading.key}.columns.scores=NAME or {reading.key}.columns.labels=NAME."
         )
-    values = table.take(dict.fromkeys(columns.values()))
-    kind, name = kinds[0], columns[kinds[0]]
-    lists_of_rows = [_list(value, table.where(row), f"the column '{name}'") for row, value in enumerate(values[name])]
-    rows: list[Any] = lists_of_rows
+    kind = kinds[0]
+    rows = _named_rows(table, columns, kind)
+    wheres = [table.where(row) for row in range(len(rows))]
+    values: list[Any] = [_list(value, where, columns[kind]) for value, where in zip(rows.value, wheres, strict=True)]
     if kind != "error_spans":
         parse = _word_labels if kind == "labels" else _word_scores
-        rows = [None if row is None else parse(row, table.where(at)) for at, row in enumerate(lists_of_rows)]
-    words = _words(values[columns["words"]], rows, table) if "words" in columns and kind != "error_spans" else None
-    ids, systems, sides, pairs = (_names(role, columns, values, table) for role in WORD_ROLES[4:])
-    return ImportedFile(
-        path,
-        rows,
-        table.place,
-        ids,
-        systems,
-        pairs,
-        None if sides is None else [_side(side, table.where(row)) for row, side in enumerate(sides)],
-        words,
-        are_labels=kind == "labels",
-    )
+        values = [value if value is None else parse(value, where) for value, where in zip(values, wheres, strict=True)]
+    rows["value"] = pd.Series(values, dtype=object)
+    if "words" in rows:
+        rows["words"] = [_words(*row) for row in zip(rows.words, values, wheres, strict=True)]
+    if kind == "error_spans":
+        rows = rows.drop(columns="words", errors="ignore")
+    if "side" in rows:
+        rows["side"] = [_side(side, where) for side, where in zip(rows.side, wheres, strict=True)]
+    return ImportedFile(path, rows, are_labels=kind == "labels")
 
 
 def _columns(table: Table, roles: Sequence[str], reading: Reading) -> dict[str, str]:
@@ -328,47 +289,57 @@ def _columns(table: Table, roles: Sequence[str], reading: Reading) -> dict[str, 
     return columns
 
 
-def _names(
-    role: str, columns: Mapping[str, str], values: Mapping[str, Sequence[Any]], table: Table
-) -> list[str] | None:
-    """Ids, systems or language pairs as texts, whole numbers written as such; None without a column for them."""
-    if role not in columns:
-        return None
-    names = []
-    for row, value in enumerate(values[columns[role]]):
-        if isinstance(value, float) and math.isfinite(value) and value == int(value):
-            value = int(value)  # pandas writes whole numbers beside missing ones as floats
-        if value is None or value == "" or isinstance(value, bool | float | list | dict):
-            raise DataError(
-                f"{table.where(row)}: the column '{columns[role]}' holds {str(value)[:60]!r}, not a name; write "
-                "the id, system or language pair that the score is of."
-            )
-        names.append(str(value))
-    return names
+def _named_rows(table: Table, columns: Mapping[str, str], kind: str) -> pd.DataFrame:
+    """The rows of a table: the column of the role `kind` as `value`, and those of the other roles."""
+    import pandas as pd
+
+    taken = table.take(dict.fromkeys(columns.values()))
+    rows = pd.DataFrame({"value": pd.Series(taken[columns[kind]], dtype=object)})
+    rows["place"] = [table.place(row) for row in range(len(rows))]
+    for role in ("side", *NAMES):
+        if role in columns:
+            rows[role] = [
+                _name(value, table.where(row), columns[role]) for row, value in enumerate(taken[columns[role]])
+            ]
+    if "words" in columns:
+        rows["words"] = pd.Series(taken[columns["words"]], dtype=object)
+    return rows
 
 
-def _list(value: Any, where: str, what: str) -> list[Any] | None:
+def _name(value: Any, where: str, column: str) -> str:
+    """An id, a system, a language pair or a side as a text, a whole number written as such."""
+    if isinstance(value, float) and math.isfinite(value) and value == int(value):
+        value = int(value)  # pandas writes whole numbers beside missing ones as floats
+    if value is None or value == "" or isinstance(value, bool | float | list | dict):
+        raise DataError(
+            f"{where}: the column '{column}' holds {str(value)[:60]!r}, not a name; write the id, system or language "
+            "pair that the score is of."
+        )
+    return str(value)
+
+
+def _list(value: Any, where: str, column: str) -> list[Any] | None:
     """A list, as JSON and Parquet hold it or written with blanks between; None for a text that is not explained."""
     if value is None or isinstance(value, list):
         return value
     if isinstance(value, str):
         return value.split()
     raise DataError(
-        f"{where}: {what} holds {str(value)[:40]!r}; write a list with one value per word, or null for a text that is "
-        "not explained."
+        f"{where}: the column '{column}' holds {str(value)[:40]!r}; write a list with one value per word, or null for "
+        "a text that is not explained."
     )
 
 
 def _word_scores(values: Sequence[Any], where: str) -> NDArray[np.float64]:
     """Finite numbers. Raises DataError naming the place of another value."""
-    scores = []
-    for place, value in enumerate(values, start=1):
-        number = math.nan if isinstance(value, bool) or "_" in str(value) else finite_or_nan(str(value))
-        if math.isnan(number):
+    scores = [
+        math.nan if isinstance(value, bool) or "_" in str(value) else finite_or_nan(str(value)) for value in values
+    ]
+    for place, (value, score) in enumerate(zip(values, scores, strict=True), start=1):
+        if math.isnan(score):
             raise DataError(
                 f"{where}: score {place} is {str(value)[:40]!r}, not a finite number; write one number per word."
             )
-        scores.append(number)
     return np.array(scores, dtype=np.float64)
 
 
@@ -382,17 +353,13 @@ def _word_labels(values: Sequence[Any], where: str) -> NDArray[np.float64]:
     return np.array([LABELS[str(value)] for value in values], dtype=np.float64)
 
 
-def _words(column: Sequence[Any], rows: Sequence[Any], table: Table) -> list[tuple[str, ...]]:
-    texts = []
-    for row, (value, numbers) in enumerate(zip(column, rows, strict=True)):
-        words = _list(value, table.where(row), "the column of words") or []
-        for place, word in enumerate(words, start=1):
-            if not isinstance(word, str):
-                raise DataError(f"{table.where(row)}: word {place} is {str(word)[:40]!r}; write texts.")
-        if numbers is not None and len(words) != len(numbers):
-            raise DataError(
-                f"{table.where(row)}: {counted(len(numbers), 'value')} for {counted(len(words), 'word')}; give one "
-                "value per word."
-            )
-        texts.append(tuple(words))
-    return texts
+def _words(value: Any, numbers: Sequence[Any] | None, where: str) -> tuple[str, ...]:
+    words = _list(value, where, "words") or []
+    for place, word in enumerate(words, start=1):
+        if not isinstance(word, str):
+            raise DataError(f"{where}: word {place} is {str(word)[:40]!r}; write texts.")
+    if numbers is not None and len(words) != len(numbers):
+        raise DataError(
+            f"{where}: {counted(len(numbers), 'value')} for {counted(len(words), 'word')}; give one value per word."
+        )
+    return tuple(words)

@@ -1,20 +1,31 @@
-"""Text files as lines (UTF-8, split at line feeds only, nothing unquoted or stripped), and the numbers in them."""
+"""Text files as lines (UTF-8, split at line feeds only, nothing unquoted or stripped), and the numbers in them.
+
+Compressed files are read as a stream that ends at a limit: a small file may unpack to more than the memory holds.
+"""
 
 from __future__ import annotations
 
+import gzip
+import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bmx_grid.datasets.archives import GZIP, archive_members
 from bmx_grid.errors import DataError
 from bmx_grid.judgements import LARGEST
 from bmx_grid.wording import counted, shortened, visible
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+GZIP = b"\x1f\x8b"
+CHUNK = 1 << 20
+HEADERS = 1 << 20  # bytes that the headers before one member may have; longer ones would be read into memory
+DAMAGED = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, OverflowError)
 ENCODINGS = {  # byte-order marks; the longer ones first, since others are prefixes of them
     b"\xff\xfe\x00\x00": "UTF-32",
     b"\x00\x00\xfe\xff": "UTF-32",
@@ -82,50 +93,115 @@ def read_crlf_lines(path: Path) -> list[str]:
     return [line.removesuffix("\r") for line in read_lines(path)]
 
 
-def aligned_lines(paths: Iterable[Path]) -> list[list[str]]:
-    """The lines of files that belong together. Raises DataError where their numbers differ."""
-    lines = {str(path): read_lines(path) for path in paths}
-    check_aligned(lines)
-    return list(lines.values())
+def gunzip(raw: bytes, where: str, limit: int, way_out: str) -> bytes:
+    """The unpacked bytes. Raises DataError for a damaged file, or one that unpacks to more than `limit` bytes.
+
+    way_out: the advice in the message when the limit is exceeded.
+    """
+    try:
+        with gzip.open(io.BytesIO(raw)) as unpacked:
+            content = unpacked.read(limit + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(f"{where}: damaged gzip file ({error}); copy or compress it again.") from error
+    if len(content) > limit:
+        raise DataError(f"{where}: {len(raw):,} bytes unpack to more than {limit:,}; {way_out}")
+    return content
 
 
-def parse_scores(lines: Sequence[str], where: str) -> NDArray[np.float64]:
-    """float64[N], a finite human score per line. Raises DataError with file, row and value."""
-    return np.array([parse_score(line, where, row) for row, line in enumerate(lines, start=1)], dtype=np.float64)
+@contextmanager
+def archive_members(path: Path, limit: int) -> Iterator[Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]]:
+    """The members of a tar.gz one after the other, each with the archive to extract it from before the next.
+
+    limit: bytes of all members together. Raises DataError, also for errors while a member's content is read in this
+    block, when the archive is damaged, cannot be opened or unpacks to more.
+    """
+    try:
+        with gzip.open(path) as unpacked:
+            stream = _Limited(unpacked, path)
+            with tarfile.open(fileobj=stream, mode="r|") as archive:
+                yield _each(archive, stream, limit)
+    except tarfile.FilterError as error:
+        raise DataError(f"{path}: refused, a member is unsafe ({error}).") from error
+    except DAMAGED as error:
+        raise DataError(f"{path}: damaged archive ({error}); download it again.") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error}).") from error
+
+
+class _Limited(io.RawIOBase):
+    """Reads a member as long as its header says, and headers of a limited length."""
+
+    def __init__(self, stream: gzip.GzipFile, path: Path) -> None:
+        self._stream, self.path, self.left = stream, path, HEADERS
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        content = self._stream.read(size if 0 <= size < CHUNK else CHUNK)
+        self.left -= len(content)
+        if self.left < 0:
+            raise DataError(
+                f"{self.path}: refused, the headers of a member have more than {HEADERS:,} bytes; download it again."
+            )
+        return content
+
+
+def _each(archive: tarfile.TarFile, stream: _Limited, limit: int) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]:
+    total = 0
+    for member in archive:
+        total += member.size
+        if total > limit:
+            raise DataError(
+                f"{stream.path}: refused, the archive unpacks to more than {limit:,} bytes; download it again."
+            )
+        stream.left = max(member.size, 0) + HEADERS
+        yield member, archive
 
 
 def read_archive(path: Path, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, list[str]]:
-    """The lines of the archive members whose base names are `names`, read without unpacking to disk.
+    """The lines of the archive members whose base names are `names`, in this order, read without unpacking to disk.
 
     optional: names of further members, which the archive may lack.
 
     Base names that start with `._` are resource forks of the publisher's Mac and are passed over.
     Raises DataError when the archive is damaged, lacks a member or is larger than the limits of this module.
     """
-    found: dict[str, list[str]] = {}
+    files: dict[str, list[str]] = {name: [] for name in (*names, *optional)}
+    missing = dict.fromkeys(names)
     with archive_members(path, ARCHIVE_BYTES) as members:
         for member, archive in members:
             base = PurePosixPath(member.name).name
-            if base not in (*names, *optional) or base.startswith("._") or not member.isfile():
+            if base not in files or not member.isfile():
                 continue
             if member.size > MEMBER_BYTES:
                 size = f"{counted(member.size, 'byte')}, more than {MEMBER_BYTES:,}"
                 raise DataError(f"{path}: refused, '{member.name}' has {size}; download it again.")
             content = archive.extractfile(member)
-            if content is not None:
-                found[base] = decode_lines(content.read(), f"{path}:{member.name}")
-    missing = [name for name in names if name not in found]
+            assert content is not None  # it is a file
+            files[base] = decode_lines(content.read(), f"{path}:{member.name}")
+            missing.pop(base, None)
     if missing:
         raise DataError(f"{path}: holds no {', '.join(missing)}; is it the archive of another partition?")
-    return found
+    return files
 
 
-def split_row(line: str, count: int, where: str, row: int, separator: str = "\t") -> list[str]:
-    """The `count` fields of a line. Raises DataError with the row when there are more or fewer."""
-    fields = line.split(separator)
-    if len(fields) != count:
-        raise DataError(f"{where}, line {row}: {len(fields)} fields, expected {count}: {line[:80]!r}")
-    return fields
+def split_rows(
+    lines: Sequence[str], count: int, where: str, first: int = 1, separator: str | None = "\t"
+) -> list[list[str]]:
+    """The `count` fields of each line, numbered from `first`. Raises DataError with a line that has more or fewer."""
+    rows = [line.split(separator) for line in lines]
+    for number, fields in enumerate(rows, start=first):
+        if len(fields) != count:
+            line = lines[number - first]
+            raise DataError(f"{where}, line {number}: {len(fields)} fields, expected {count}: {line[:80]!r}")
+    return rows
+
+
+def refuse(rows: pd.DataFrame, wrong: pd.Series[bool], sentence: Callable[[Any], str]) -> None:
+    """Raise DataError with the sentence on the first row that is wrong."""
+    if wrong.any():
+        raise DataError(sentence(rows[wrong].iloc[0]))
 
 
 def finite_or_nan(text: str) -> float:
@@ -156,17 +232,7 @@ def parse_number(value: Any, where: str, what: str, way_out: str) -> float:
     return number
 
 
-def parse_score(text: str, where: str, row: int) -> float:
-    """A finite human score. Raises DataError with file, row and value."""
-    value = finite_or_nan(text)
-    if math.isnan(value):
-        raise DataError(
-            f"{where}, line {row}: the human score {text[:60]!r} is not a number; correct or download it again."
-        )
-    return value
-
-
-def check_aligned(files: Mapping[str, Sequence[str]]) -> int:
+def check_aligned(files: Mapping[str, Sized]) -> int:
     """The common number of lines. Raises DataError naming the files of each number when they differ."""
     by_length: dict[int, list[str]] = {}
     for name, lines in files.items():

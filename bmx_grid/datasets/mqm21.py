@@ -1,42 +1,47 @@
-"""newstest2021 with expert MQM scores, en-de and zh-en: published segment scores joined with texts.
+"""newstest2021 with expert MQM scores, en-de and zh-en: published segment scores joined with texts and errors.
 
 Freitag et al.: Experts, Errors, and Context, TACL 2021. The scores lie in one repository and the texts in another,
 under segment numbers that were corrected in between: within a document both count in the same order, from different
 starts. So each document has one shift; the right one is where the points summed from the annotations equal the
 published averages of all systems, and no extra file is needed.
+
+Annotations have one row per error, marked by <v> and </v> in the source or in the target.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.error_spans import tags_of_spans
-from bmx_grid.datasets.lines import read_archive, read_lines, split_row
-from bmx_grid.datasets.mqm_spans import Annotated, annotated
-from bmx_grid.errors import DataError
+from bmx_grid.datasets.error_spans import ErrorSpan, tags_of_spans
+from bmx_grid.datasets.lines import read_archive, read_lines, split_rows
+from bmx_grid.datasets.published import Published
 from bmx_grid.identity import identity
 from bmx_grid.judgements import Judgements
 from bmx_grid.segments import Segment, SegmentSet
+from bmx_grid.words.alignment import align
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.tags import WordTags
 from bmx_grid.words.text import split_words
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 REFERENCE = "ref-A"
-TOLERANCE = 1e-4  # averages are published with six decimals, points are sums of tenths
+DECIMALS = 4  # averages are published with six decimals, points are sums of tenths
 AGREEMENT = 0.9  # share of a document's scores that must agree at its shift
-Place = tuple[str, str]  # document and source text: the key that all systems share
-Published = Mapping[tuple[str, int], float]  # (system, published number) -> average, NaN if not rated
+COLUMNS = ["system", "doc", "doc_id", "seg_id", "rater", "source", "target", "category", "severity"]
+OPEN, CLOSE = "<v>", "</v>"
+NO_ERROR = "No-error"
+Span = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mqm21(DatasetReader):
+class Mqm21(Published):
     """Human scores (`mqm`) are the published averages: minus the error points, 0 best, -25 worst.
 
     human_systems: whether the human translations (ref-A to ref-D in en-de, ref-A and ref-B in zh-en)
@@ -64,107 +69,158 @@ class Mqm21(DatasetReader):
             f"{train}/{language_pair}_mqm/{language_pair}-train-2021-news.tar.gz",
         ]
 
-    def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+    def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """6,851 (en-de) or 8,450 (zh-en) segments of 13 systems; 8,959 or 9,750 with the human translations."""
-        self.check_pair(language_pair)
         scores, archive = self.require(data_dir, self.needs(language_pair))
         published = _published(scores)
         member = f"mqm-newstest2021_{language_pair.replace('-', '')}.tsv"
-        where = f"{archive}:{member}"
-        judged = annotated(read_archive(archive, [member])[member], where)
-        numbers = published_numbers(judged, published, f"{where} and {scores}")
+        texts = annotated(read_archive(archive, [member])[member])
+        rows = _numbered(texts, published)
+        references: dict[tuple[str, str], str] = {}
+        if not self.human_systems:
+            references = {(text.document, text.source): text.target for text in texts if text.system == REFERENCE}
+            rows = rows[~rows.system.str.startswith("ref-")]
+        segments = tuple(
+            Segment(
+                str(row.number),
+                row.target,
+                row.source,
+                references.get((row.document, row.source)),
+                row.system,
+                row.document,
+            )
+            for row in rows.itertuples()
+        )
+        averages: Any = published.loc[list(zip(rows.system, rows.number, strict=True))]
+        judgements = Judgements({"mqm": averages.to_numpy()}, tags=_tags(rows))
+        everyone = tuple(dict.fromkeys(text.system for text in texts))
+        return SegmentSet(self.name, language_pair, segments, judgements, str(scores), all_systems=everyone)
 
-        references = {(text.document, text.source): text.target for text in judged if text.system == REFERENCE}
-        segments, human, kept = [], [], []
-        for text in judged:
-            place = text.document, text.source
-            if place not in numbers or (text.system.startswith("ref-") and not self.human_systems):
-                continue
-            number = numbers[place]
-            if (text.system, number) not in published:
-                raise DataError(f"{scores}: no row for segment {number} of {text.system}.")
-            reference = None if self.human_systems else references.get(place)
-            segments.append(Segment(str(number), text.target, text.source, reference, text.system, text.document))
-            human.append(published[text.system, number])
-            kept.append(text)
-        judgements = Judgements({"mqm": np.array(human, dtype=np.float64)}, tags=_tags(kept))
-        everyone = tuple(dict.fromkeys(text.system for text in judged))
-        return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(scores), all_systems=everyone)
 
-
-def _tags(texts: Sequence[Annotated]) -> dict[Role, WordTags]:
-    sides: dict[Role, list[str]] = {
-        "source": [one.source for one in texts],
-        "hypothesis": [one.target for one in texts],
-    }
+def _tags(rows: Any) -> dict[Role, WordTags]:
+    sides: dict[Role, list[str]] = {"source": rows.source.tolist(), "hypothesis": rows.target.tolist()}
     return {
-        side: tags_of_spans(lines, [one.spans[side] for one in texts], list(map(split_words, lines)))[0]
+        side: tags_of_spans(lines, [spans[side] for spans in rows.spans], list(map(split_words, lines)))[0]
         for side, lines in sides.items()
     }
 
 
-def _published(path: Path) -> Published:
-    """Rows are `system TAB score BLANK number`, the score perhaps `None`."""
-    averages = {}
-    for row, line in enumerate(read_lines(path)[1:], start=2):
-        system, rest = split_row(line, 2, str(path), row)
-        score, number = split_row(rest, 2, str(path), row, " ")
-        try:
-            # Adding 0.0 turns the published -0.000000 into 0.
-            averages[system, int(number)] = float("nan") if score == "None" else float(score) + 0.0
-        except ValueError as error:
-            raise DataError(f"{path}, line {row}: {rest!r} is not a score and a segment number.") from error
-    return averages
+def _published(path: Path) -> pd.Series[float]:
+    """Averages by system and number (NaN where they are `None`), of rows `system TAB score BLANK number`."""
+    rows = [line.replace("\t", " ") for line in read_lines(path)[1:]]
+    averages = {
+        (system, int(number)): float("nan") if score == "None" else float(score) + 0.0  # the published -0.000000 is 0
+        for system, score, number in split_rows(rows, 3, str(path), 2, " ")
+    }
+    import pandas as pd
+
+    return pd.Series(averages, name="score").rename_axis(["system", "number"])
 
 
-def published_numbers(judged: Sequence[Annotated], published: Published, where: str) -> dict[Place, int]:
-    """The published number of every place that machine systems were judged on.
+def _numbered(texts: Sequence[Annotated], published: pd.Series[float]) -> Any:
+    """The annotated texts of all places that machine systems were judged on, under their published numbers.
 
     Some human translations are numbered in a third way (ref-C and ref-D of en-de) and cover more
     documents: they are joined through the source text, and what the machines lack is left out.
-    Raises DataError when a document finds no shift, or two, or shares numbers with another one.
+    Raises ValueError when a document finds no shift, or two, or shares numbers with another one.
     """
-    systems = sorted({text.system for text in judged})
-    column = {system: index for index, system in enumerate(systems)}
-    size = max((number for _, number in published), default=0) + 1
-    averages = np.full((size, len(systems)), np.nan)
-    for (system, number), score in published.items():
-        if system in column:
-            averages[number, column[system]] = score
+    import pandas as pd
 
-    documents: dict[str, dict[str, int]] = {}  # document -> source -> number in the annotations
-    for text in judged:
-        if not text.system.startswith("ref-"):
-            known = documents.setdefault(text.document, {}).setdefault(text.source, text.number)
-            if known != text.number:
-                raise DataError(f"{where}: {text.document} has one source text as segments {known} and {text.number}.")
-    points: dict[str, dict[tuple[int, int], float]] = {document: {} for document in documents}
-    for text in judged:
-        number_of = documents.get(text.document, {})
-        if text.source in number_of:
-            points[text.document][number_of[text.source], column[text.system]] = text.points
-
-    numbers: dict[Place, int] = {}
-    for document, number_of in documents.items():
-        shift = _shift(points[document], averages, f"{where}: document {document}")
-        numbers.update({(document, source): number + shift for source, number in number_of.items()})
-    if len(set(numbers.values())) != len(numbers):
-        raise DataError(f"{where}: two segments would have the same published number.")
-    return numbers
+    judged = pd.DataFrame([vars(text) for text in texts])
+    place = ["document", "source"]
+    places = judged[~judged.system.str.startswith("ref-")][[*place, "number"]].drop_duplicates()
+    rows = judged.drop(columns="number").merge(places, on=place, validate="many_to_one")
+    # Where the points of a text are a published average of its system, its document may have that shift.
+    averages = published.dropna().round(DECIMALS).reset_index()
+    agreeing = rows.assign(score=-rows.points.round(DECIMALS)).merge(averages, on=["system", "score"])
+    counts: Any = (agreeing.number_y - agreeing.number_x).groupby(agreeing.document).value_counts()
+    shifts: dict[Any, int] = {}
+    for document, size in rows.groupby("document").size().items():
+        agreed = counts[document] if document in counts else counts.iloc[:0]
+        best = agreed[agreed == agreed.max()]
+        if len(best) != 1 or best.iloc[0] < AGREEMENT * size:
+            raise ValueError(f"document {document} agrees with the published averages in {len(best)} places")
+        shifts[document] = best.index[0]
+    rows["number"] += rows.document.map(shifts)
+    if rows.drop_duplicates(place).number.duplicated().any():
+        raise ValueError("two segments have the same published number")
+    return rows
 
 
-def _shift(points: Mapping[tuple[int, int], float], averages: NDArray[np.float64], where: str) -> int:
-    """What to add to the numbers of one document, `points` being (number, system) -> points."""
-    numbers = np.array([number for number, _ in points])
-    columns = np.array([column for _, column in points])
-    wanted = -np.array(list(points.values()))
-    shifts = np.arange(-numbers.min(), len(averages) - numbers.max())
-    agree = np.abs(averages[numbers + shifts[:, None], columns] - wanted) < TOLERANCE
-    share = agree.mean(axis=1) if len(shifts) else np.zeros(1)
-    best = np.flatnonzero(share == share.max())
-    if share.max() < AGREEMENT or len(best) != 1:
-        raise DataError(
-            f"{where}: at best {share.max():.0%} of the scores agree with the published averages, "
-            f"in {len(best)} places; the two files are not of the same evaluation."
-        )
-    return int(shifts[best[0]])
+@dataclass(eq=False)
+class Annotated:
+    """One system's translation of one segment and its errors.
+
+    source, target: the texts without marks, and without blanks at the edges. points: of all errors. spans: of those
+    that are marked, by side.
+    """
+
+    system: str
+    document: str
+    number: int
+    source: str
+    target: str
+    points: float = 0.0
+    spans: dict[Role, list[ErrorSpan]] = field(default_factory=lambda: {"source": [], "hypothesis": []})
+
+
+def annotated(lines: Sequence[str]) -> list[Annotated]:
+    """The annotated translations of a TSV with the columns of MQM, in order of first appearance.
+
+    Systems are named as the published scores name them, severities in lower case. Some texts differ between the rows of
+    a segment, mostly in blanks: the first row's text is taken and the spans of the others are carried to it by the
+    characters that both have.
+    Raises ValueError for a mark that is closed before it is opened, more than one mark, or a text that shares less than
+    half of its characters with the segment's first row.
+    """
+    texts: dict[tuple[str, str, str], Annotated] = {}
+    for line in lines[1:]:  # a last column, of comments, may be left out
+        system, document, _, number, _, source, target, category, severity = line.split("\t")[: len(COLUMNS)]
+        marked: dict[Role, tuple[str, Span | None]] = {"source": _marked(source), "hypothesis": _marked(target)}
+        name = system.removeprefix("hyp.").replace("ref.", "ref-")
+        first = Annotated(name, document, int(number), marked["source"][0], marked["hypothesis"][0])
+        text = texts.setdefault((system, document, number), first)
+        text.points += error_points(category, severity)
+        for side, (bare, span) in marked.items():
+            if span is not None and severity != NO_ERROR:
+                start, end = _carried(bare, span, text.source if side == "source" else text.target)
+                text.spans[side].append(ErrorSpan(start, end, severity.strip().lower(), category))
+    return list(texts.values())
+
+
+def error_points(category: str, severity: str) -> float:
+    """Points of one error (Freitag et al. 2021, section 3): 25, 5, 1 or 0.1."""
+    if severity == NO_ERROR:
+        return 0.0
+    if category.startswith("Non_translation"):
+        return 25.0
+    if severity == "Major":
+        return 5.0
+    return 0.1 if category == "Fluency/Punctuation" else 1.0
+
+
+def _marked(text: str) -> tuple[str, Span | None]:
+    """A text without marks and blanks at its edges, and what was marked; to the end where the mark is not closed."""
+    before, opened, rest = text.partition(OPEN)
+    inside, _, after = rest.partition(CLOSE)
+    bare = before + inside + after
+    if OPEN in bare or CLOSE in bare:
+        raise ValueError(f"more than one {OPEN} and {CLOSE} in {text[:80]!r}")
+    kept = bare.strip(" ")
+    blanks = len(bare) - len(bare.lstrip(" "))
+    start, end = np.clip([len(before) - blanks, len(before + inside) - blanks], 0, len(kept)).tolist()
+    return kept, (start, end) if opened else None
+
+
+def _carried(text: str, span: Span, first: str) -> Span:
+    """The span of a text in the text of the segment's first row."""
+    if text == first:
+        return span
+    links = align(list(text), list(first))
+    if links.differing + 2 * links.replaced > 2 * len(links.token):
+        raise ValueError(f"the text {text[:60]!r} is not that of the segment's first row, {first[:60]!r}")
+    inside = links.word[(span[0] <= links.token) & (links.token < span[1])]
+    if len(inside):
+        return int(inside.min()), int(inside.max()) + 1
+    place = int(max(links.word[links.token < span[0]] + 1, default=0))
+    return place, place

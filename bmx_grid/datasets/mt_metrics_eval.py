@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from bmx_grid.datasets.base import PART, DatasetReader
 from bmx_grid.datasets.columns import SHOWN, listed
 from bmx_grid.datasets.imported_files import ImportedFile, read_blocks
-from bmx_grid.datasets.lines import check_aligned, read_crlf_lines
+from bmx_grid.datasets.lines import check_aligned, read_crlf_lines, refuse
 from bmx_grid.errors import ConfigError, DataError, DataMissingError, close_match, unknown
 from bmx_grid.identity import identity, runtime
 from bmx_grid.judgements import Judgements
@@ -295,18 +295,19 @@ def _documents(path: Path) -> list[str]:
 def _blocks(file: ImportedFile, outputs: Iterable[str], size: int) -> dict[str, list[float]]:
     """System -> its scores. Raises DataError for a system without outputs, or with another number of scores."""
     known = list(outputs)
-    found: dict[str, list[float]] = {}
-    for row, (system, score) in enumerate(zip(file.systems or (), file.values, strict=True)):
-        if system not in found and system not in known:
-            raise DataError(
-                f"{file.where(row)}: no outputs of the system {system[:60]!r}{close_match(system, known)}; correct the "
-                "name, or take its rows out."
-            )
-        found.setdefault(system, []).append(score)
-    for system, scores in found.items():
+    refuse(
+        file.rows,
+        ~file.rows.system.isin(known),
+        lambda row: (
+            f"{file.path}, {row.place}: no outputs of the system {row.system[:60]!r}"
+            f"{close_match(row.system, known)}; correct the name, or take its rows out."
+        ),
+    )
+    blocks = {str(system): scores.tolist() for system, scores in file.rows.groupby("system", sort=False).value}
+    for system, scores in blocks.items():
         if len(scores) != size:
             raise DataError(
                 f"{file.path}: {counted(len(scores), 'score')} of the system {system[:60]!r}, expected {size:,}: one "
                 "per source, None for what has no score."
             )
-    return found
+    return blocks

@@ -9,25 +9,16 @@ log-probability per piece, and one more for the end of the sentence).
 from __future__ import annotations
 
 import html
-import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.datasets.archives import archive_members
-from bmx_grid.datasets.lines import (
-    ARCHIVE_BYTES,
-    check_aligned,
-    finite_or_nan,
-    parse_score,
-    read_archive,
-    split_row,
-)
+from bmx_grid.datasets.lines import check_aligned, finite_or_nan, read_archive
 from bmx_grid.errors import DataError
 from bmx_grid.ragged import Ragged
 from bmx_grid.wording import counted
@@ -36,7 +27,6 @@ from bmx_grid.words.tags import Rows
 
 Floats = NDArray[np.float64]
 
-TABLE = re.compile(r"test20\.(\w\w)(\w\w)\.df\.short\.tsv")
 CONTINUED = "@@"
 BEGINS = "▁"
 END = "</s>"  # the name of the end symbol
@@ -78,16 +68,6 @@ class WordProbabilities:
     other_text: tuple[int, ...]
 
 
-def pair_of(archive: Path) -> str:
-    """The language pair of an archive of direct assessments, by the names in it. Raises DataError for another file."""
-    with archive_members(archive, ARCHIVE_BYTES) as members:
-        for member, _ in members:
-            found = TABLE.fullmatch(PurePosixPath(member.name).name)
-            if found is not None:
-                return f"{found[1]}-{found[2]}"
-    raise DataError(f"{archive}: holds no test20.….df.short.tsv; name an archive of direct assessments of MLQE-PE.")
-
-
 def read_sub_words(archive: Path, language_pair: str) -> SubWords:
     """The sub-words of a pair's archive of direct assessments.
 
@@ -114,17 +94,6 @@ def read_sub_words(archive: Path, language_pair: str) -> SubWords:
         rows.append(np.array(values[:-1]))
         ends.append(values[-1])
     return SubWords(pieces, Ragged.from_rows(rows), np.array(ends))
-
-
-def read_model_scores(archive: Path, language_pair: str) -> Floats:
-    """float64[N] the system's score of each sentence: the column `model_scores` of the direct assessments."""
-    member = f"test20.{language_pair.replace('-', '')}.df.short.tsv"
-    lines = read_archive(archive, [member])[member]
-    where = f"{archive}:{member}"
-    if not lines or lines[0].split("\t")[-1] != "model_scores":
-        raise DataError(f"{where}, line 1: the last column is not model_scores.")
-    rows = [split_row(line, 8, where, row) for row, line in enumerate(lines[1:], start=2)]
-    return np.array([parse_score(fields[-1], where, row) for row, fields in enumerate(rows, start=2)])
 
 
 def word_probabilities(sub_words: SubWords, words: Sequence[Sequence[str]], how: How = "sum") -> WordProbabilities:

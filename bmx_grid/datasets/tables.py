@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.datasets.archives import GZIP, gunzip
-from bmx_grid.datasets.lines import decode_lines, read_bytes, refuse_cr_alone
+from bmx_grid.datasets.lines import GZIP, decode_lines, gunzip, read_bytes, refuse_cr_alone
 from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.wording import counted, first_line, visible
 from bmx_grid.words.text import INVISIBLE

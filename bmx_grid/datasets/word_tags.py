@@ -5,43 +5,23 @@ Words are separated by any white space: some lines have several blanks, which th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from bmx_grid.datasets.lines import split_row
+from bmx_grid.datasets.lines import refuse, split_rows
 from bmx_grid.errors import DataError
-from bmx_grid.wording import counted
-from bmx_grid.words.perturbation import Role
 from bmx_grid.words.tags import Labels, Rows, WordTags
 
-OK_BAD: Mapping[str, bool] = {"OK": False, "BAD": True}
-ZERO_ONE: Mapping[str, bool] = {"0": False, "1": True}
+if TYPE_CHECKING:
+    import pandas as pd
+
+OK_BAD, ZERO_ONE = ("OK", "BAD"), ("0", "1")  # the second one is an error
+LISTED = ["language_pair", "method", "side", "sentence", "token", "word", "tag"]  # of tags written one per line
 
 
-def tags_of_lines(texts: Sequence[str], tags: Sequence[str], where: str, known: Mapping[str, bool]) -> WordTags:
-    """The tags of N lines of words. where: the file of the tags; known: tag -> whether it is an error.
-
-    Raises DataError naming file, line and both counts where tags do not fit the words, or the place of another tag.
-    """
-    words, labels = rows_of_words(texts), rows_of_tags(tags, where, known)
-    for row, (line, own) in enumerate(zip(words, labels, strict=True), start=1):
-        if len(line) != len(own):
-            raise DataError(
-                f"{where}, line {row}: {counted(len(own), 'tag')} for {counted(len(line), 'word')}; give one tag per "
-                "word, words being separated by blanks."
-            )
-    return WordTags(words, Labels.from_rows(labels))
-
-
-def of_segments(tags: dict[Role, WordTags], count: int, tagged: Path, where: str) -> dict[Role, WordTags]:
-    """The tags, if they are of as many sentences as `where` has. Raises DataError naming both files and counts."""
-    for own in tags.values():
-        if len(own) != count:
-            raise DataError(
-                f"{tagged}: tags of {counted(len(own), 'sentence')}, but {where} has {counted(count, 'sentence')}; "
-                "download both again."
-            )
-    return tags
+def tags_of_lines(texts: Sequence[str], tags: Sequence[str], known: tuple[str, str] = OK_BAD) -> WordTags:
+    """The tags of N lines of words. Raises ValueError where they do not fit the words, or for another tag."""
+    return WordTags(rows_of_words(texts), Labels.from_rows(rows_of_tags(tags, known)))
 
 
 def rows_of_words(lines: Sequence[str]) -> Rows:
@@ -49,61 +29,72 @@ def rows_of_words(lines: Sequence[str]) -> Rows:
     return tuple(tuple(line.split()) for line in lines)
 
 
-def rows_of_tags(lines: Sequence[str], where: str, known: Mapping[str, bool]) -> list[list[bool]]:
-    """The tags of each line. Raises DataError naming file, line and place of a tag that is not known."""
-    for row, line in enumerate(lines, start=1):
-        for place, tag in enumerate(line.split(), start=1):
-            if tag not in known:
-                raise DataError(f"{where}, line {row}, tag {place}: {_unknown_tag(tag, known)}")
-    return [[known[tag] for tag in line.split()] for line in lines]
+def rows_of_tags(lines: Sequence[str], known: tuple[str, str] = OK_BAD) -> list[list[int]]:
+    """0 or 1 (an error) for each tag of each line. Raises ValueError for a tag that is not known."""
+    return [[known.index(tag) for tag in line.split()] for line in lines]
 
 
-def _unknown_tag(tag: str, known: Mapping[str, bool]) -> str:
-    return f"the tag {tag[:40]!r} is not {' or '.join(known)}; write one of them."
+def listed_tags(lines: Sequence[str], where: str, first: int) -> pd.DataFrame:
+    """Tags written one per line, as LISTED says, with sentences and tokens numbered from 0: a row per text.
+
+    Its columns: language_pair, side, sentence, line (of the first token), words and bad (lists).
+    first: the number of the first of `lines` in its file. Raises DataError naming file, line and value for another
+    number of fields, a sentence or token that is no number, another tag, and tokens that are missing or there twice.
+    """
+    import pandas as pd
+
+    rows = pd.DataFrame(split_rows(lines, len(LISTED), where, first), columns=LISTED, dtype=object)
+    rows["line"] = range(first, first + len(rows))
+    for column, pattern, problem in (
+        ("sentence", r"[0-9]{1,9}", "is not a number from 0; correct the line"),
+        ("token", r"[0-9]{1,9}", "is not a number from 0; correct the line"),
+        ("tag", "OK|BAD", "is not OK or BAD; write one of them"),
+    ):
+        sentence = f"{where}, line {{}}: the {column} {{!r}} {problem}.".format
+        wrong = ~rows[column].str.fullmatch(pattern).astype(bool)
+        refuse(rows, wrong, lambda row: sentence(row.line, row[column][:40]))  # noqa: B023
+    rows = rows.astype({"sentence": int, "token": int})
+    text = ["language_pair", "side", "sentence"]
+    refuse(
+        rows,
+        rows.duplicated([*text, "token"]),
+        lambda row: (
+            f"{where}, line {row.line}: token {row.token} of sentence {row.sentence} was already tagged; keep one line."
+        ),
+    )
+    rows["text"] = rows.groupby(text, sort=False).ngroup()
+    rows = rows.sort_values(["text", "token"])
+    rows["place"] = rows.groupby("text").cumcount()
+    refuse(
+        rows,
+        rows.token != rows.place,
+        lambda row: f"{where}: token {row.place} of sentence {row.sentence} has no line; give one line per token.",
+    )
+    rows["tag"] = rows.tag == "BAD"
+    grouped = rows.groupby("text")
+    texts = grouped[text].first().assign(line=grouped.line.min())
+    return texts.assign(words=grouped.word.agg(tuple), bad=grouped.tag.agg(list))
 
 
 def listed_labels(
-    lines: Sequence[str], where: str, first: int, words: Rows, of_words: str, expected: tuple[str, str | None, str]
+    lines: Sequence[str], where: str, first: int, words: Rows, of_words: str, language_pair: str, side: str
 ) -> Labels:
-    """Labels written one per line: language pair, method, side, sentence, token, word and tag, numbers from 0.
+    """Labels of the words of every sentence, as `listed_tags` has them. of_words: the file of the words, for messages.
 
-    first: the number of the first of `lines` in its file; words: of every sentence; of_words: their file, for
-    messages. expected: language pair, method (None for any) and side of every line.
-    Raises DataError naming file, line and value for a line of another pair or side, a sentence or token that is unknown
-    or doubled, a word that is not the one of the text, another tag, and a token without a line.
+    Raises DataError as `listed_tags`, and naming file, line and value for a line of another pair or side, words that
+    are not those of the sentence, and a sentence that is unknown or missing.
     """
-    bad: list[list[bool | None]] = [[None] * len(row) for row in words]
-    for row, line in enumerate(lines, start=first):
-        *head, sentence, token, word, tag = split_row(line, 7, where, row)
-        place = f"{where}, line {row}"
-        for what, given, wanted in zip(("language pair", "method", "side"), head, expected, strict=True):
-            if wanted is not None and given != wanted:
-                raise DataError(f"{place}: the {what} {given[:40]!r} is not '{wanted}'; name the right file.")
-        number, position = _index(sentence, len(words), place, "sentence"), -1
-        position = _index(token, len(words[number]), f"{place} (sentence {number})", "token")
-        if word != words[number][position]:
+    texts = listed_tags(lines, where, first)
+    for column, wanted in (("language_pair", language_pair), ("side", side)):
+        sentence = f"{where}, line {{}}: the {column.replace('_', ' ')} {{!r}} is not '{wanted}'; name the right file."
+        refuse(texts, texts[column] != wanted, lambda row: sentence.format(row.line, row[column][:40]))  # noqa: B023
+    texts = texts.set_index("sentence")
+    for number in range(max(len(words), texts.index.max() + 1)):
+        tagged = texts.words.get(number, ())
+        expected = words[number] if number < len(words) else ()
+        if tagged != expected or number not in texts.index:
             raise DataError(
-                f"{place}: the word {word[:40]!r} is not token {position} of sentence {number} of {of_words}, "
-                f"{words[number][position]!r}; name the file of this text."
+                f"{where}: the words of sentence {number} are {' '.join(tagged)[:60]!r}, but line {number + 1} of "
+                f"{of_words} has {' '.join(expected)[:60]!r}; give one line per token."
             )
-        if tag not in OK_BAD:
-            raise DataError(f"{place}: {_unknown_tag(tag, OK_BAD)}")
-        if bad[number][position] is not None:
-            raise DataError(f"{place}: token {position} of sentence {number} was already tagged; keep one line.")
-        bad[number][position] = OK_BAD[tag]
-    for number, tags in enumerate(bad):
-        there = sum(tag is not None for tag in tags)
-        if there < len(tags):
-            missing = sum(None in other for other in bad)
-            raise DataError(
-                f"{where}: {counted(there, 'tag')} for the {counted(len(tags), 'token')} of sentence {number} "
-                f"(line {number + 1} of {of_words}), {counted(missing, 'sentence is', 'sentences are')} incomplete; "
-                "give one line per token."
-            )
-    return Labels.from_rows([bool(tag) for tag in tags] for tags in bad)
-
-
-def _index(text: str, count: int, where: str, what: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or int(text) >= count:
-        raise DataError(f"{where}: the {what} {text[:40]!r} is not a number from 0 to {count - 1}; correct the line.")
-    return int(text)
+    return Labels.from_rows(texts.bad[list(range(len(words)))])

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bmx_grid.datasets.best_systems import how_many
+from bmx_grid.datasets.base import how_many
 from bmx_grid.errors import ConfigError, UnavailableError
 from bmx_grid.evaluations.base import Each, Evaluation, Finished, Floats, here
 from bmx_grid.identity import identity

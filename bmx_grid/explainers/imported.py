@@ -6,21 +6,21 @@ import dataclasses
 import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.datasets.imported_files import SIDES, WORD_ROLES, Reading, read_word_file
-from bmx_grid.datasets.imported_matching import Matched, Matching, carried, is_of_pair, own_words
-from bmx_grid.datasets.path_patterns import PathPattern
-from bmx_grid.datasets.sub_words import pair_of, read_sub_words, word_probabilities
-from bmx_grid.datasets.tables import MAX_BYTES
-from bmx_grid.errors import ConfigError, DataError, DataMissingError, ExplainError, unknown
+from bmx_grid.datasets.imported import FromFile
+from bmx_grid.datasets.imported_files import SIDES, WORD_ROLES, read_word_file
+from bmx_grid.datasets.imported_words import Matched, carried, own_words
+from bmx_grid.datasets.mlqe_pe import pair_of
+from bmx_grid.datasets.sub_words import read_sub_words, word_probabilities
+from bmx_grid.errors import DataError, DataMissingError, ExplainError
 from bmx_grid.explainers.base import Explainer, GivenWords
-from bmx_grid.identity import RUNTIME, identity, runtime
+from bmx_grid.identity import identity, runtime
 from bmx_grid.ragged import Ragged
 from bmx_grid.wording import counted
 from bmx_grid.words.alignment import How
@@ -32,26 +32,19 @@ if TYPE_CHECKING:
     from bmx_grid.segments import SegmentSet
     from bmx_grid.words.segmentation import PairWords
 
-KEY = "explainer.imported"
-PLACEHOLDERS = ("metric", "language_pair", "dataset", "side")
 LISTED = 30  # segments named in a warning
 
 
 @dataclass(frozen=True, kw_only=True)
-class Imported(Explainer):
+class Imported(FromFile, Explainer):
     """Scores or labels of words, read from a file (`datasets.imported_files` says which layouts) and not computed.
 
     They become attributions, low for a suspected error, of the words that are scored: both tokenisations are aligned
     by their characters, and what has no counterpart is left out, counted and named.
 
-    file: the path, seen from where the command runs. {language_pair} and {dataset} stand for the names of what is
-        evaluated, {side} for target, source or reference, and * is anything. With {metric} the option stands for as
-        many explainers as there are names in its place, each of them for the imported metric of its own name only
-        (and for any metric that scores texts).
-    files: in place of file, explainer -> path: several under names of their own, each for every metric.
-    columns: of a table, role (scores, labels, error_spans, words, id, system, side, language_pair) -> column; null is
-        the column of that name.
-    language_pairs, extra, separator, max_bytes: as for the metric `imported`.
+    Fields as of `FromFile`; columns: of scores, labels, error_spans, words, id, system, side and language_pair. With
+    {metric} in the path each explainer is for the imported metric of its own name only (and for any metric that scores
+    texts).
     errors_are: whether a low or a high value is a suspected error; "auto" as the layout says. Labels say it themselves.
     tokens: what becomes of the values of several words of the file that make up one scored word.
     sub_words: the same for the sub-words of MLQE-PE's archives, of which log-probabilities are given; "each" takes them
@@ -61,34 +54,16 @@ class Imported(Explainer):
     Paths and ways are no identity: what was read and made of it is there, as a digest.
     """
 
-    name: str = runtime("imported")
-    file: str | None = runtime(None)
-    files: Mapping[str, str] | None = runtime(None)
-    columns: Mapping[str, str | None] = field(default_factory=dict, metadata={"role": RUNTIME})
-    language_pairs: tuple[str, ...] = runtime(())
-    extra: Literal["refuse", "ignore"] = runtime("refuse")
+    KEY: ClassVar[str] = "explainer.imported"
+    ROLES: ClassVar[tuple[str, ...]] = WORD_ROLES
+    PART: ClassVar[str] = "side"
+
     errors_are: Literal["auto", "low", "high"] = runtime("auto")
     tokens: How = runtime("mean")
     sub_words: Literal["sum", "mean", "min", "max", "each"] = runtime("sum")
     probabilities: bool = runtime(False)
-    separator: str | None = runtime(None)
-    max_bytes: int = runtime(MAX_BYTES)
     explanations: str = identity("")
     one_metric: bool = runtime(False)
-
-    def __post_init__(self) -> None:
-        for role in self.columns:
-            if role not in WORD_ROLES:
-                raise ConfigError(f"{KEY}.columns: " + unknown("role", role, WORD_ROLES))
-        if self.file is not None and self.files:
-            raise ConfigError(
-                f"{KEY}: both file and files are given; name one explanation with file, or several with files."
-            )
-        if len(self.language_pairs) > 1:
-            raise ConfigError(
-                f"{KEY}.language_pairs names {len(self.language_pairs)} pairs, but it says which one a file is of; for "
-                "several write {language_pair} in the path, or give the file a column language_pair."
-            )
 
     def recipe_fingerprint(self) -> dict[str, Any]:
         """Who explained, and how values became attributions; not those of single segments."""
@@ -103,23 +78,12 @@ class Imported(Explainer):
     def of_metric(self) -> str | None:
         return self.name if self.one_metric else None
 
-    def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Explainer]:
-        """The explainers that this option stands for; in a sweep of one language pair their files are of that one.
-
-        Raises ConfigError when no file is named, DataMissingError when {metric} stands for nothing.
-        """
-        pairs = tuple(dict.fromkeys(segments.language_pair for segments in sets))
-        known = dataclasses.replace(self, files=None, language_pairs=self.language_pairs or pairs[: len(pairs) == 1])
-        if self.files:
-            return {one: dataclasses.replace(known, name=one, file=path) for one, path in self.files.items()}
-        pattern = self._pattern()
-        if not pattern.has("metric"):
-            return {name: dataclasses.replace(known, name=name)}
-        names = pattern.metrics_of_all([(segments.dataset, segments.language_pair) for segments in sets])
-        return {one: dataclasses.replace(known, name=one, one_metric=True) for one in names}
-
-    def check(self) -> None:
-        self._pattern()
+    def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
+        """The explainers that this option stands for, as of `FromFile`."""
+        members = super().members(name, sets)
+        if self.files or not self.pattern().has("metric"):
+            return members
+        return {label: dataclasses.replace(member, one_metric=True) for label, member in members.items()}
 
     def given(self, segments: SegmentSet, words: PairWords) -> tuple[Explainer, GivenWords]:
         """What the files say of these segments, and this explainer with its digest.
@@ -127,13 +91,10 @@ class Imported(Explainer):
         Raises DataMissingError where there is no file or row of the language pair; DataError naming file, row and value
         where a row is not as it must be or does not fit the segments.
         """
-        pattern = self._pattern()
-        paths = pattern.of_sides(self.name, segments.dataset, segments.language_pair)
-        if not paths:
-            raise DataMissingError(f"no file fits {pattern.text!r}")
+        paths = self.paths(segments)
         found: dict[Role, Matched] = {}
         for name, path in paths.items():
-            for role, one in self._read(path, SIDES.get(name), pattern, segments, words).items():
+            for role, one in self._read(path, SIDES.get(name), segments, words).items():
                 if role in found:
                     raise DataError(f"{path}: holds word scores of the {role}, and so does another file; name one.")
                 found[role] = one
@@ -159,23 +120,13 @@ class Imported(Explainer):
     def count_texts(self, n_words: int) -> NoReturn:
         self.plan((), np.random.default_rng(0))
 
-    def _pattern(self) -> PathPattern:
-        if self.file is None:
-            raise ConfigError(
-                f"{KEY}: no file is named; write {KEY}.file=words.jsonl, or {KEY}.files={{NAME: PATH}} for several."
-            )
-        return PathPattern(self.file, f"{KEY}.file", PLACEHOLDERS)
-
-    def _read(
-        self, path: Path, side: Role | None, pattern: PathPattern, segments: SegmentSet, words: PairWords
-    ) -> dict[Role, Matched]:
+    def _read(self, path: Path, side: Role | None, segments: SegmentSet, words: PairWords) -> dict[Role, Matched]:
         role = side or ("source" if path.name.lower().startswith("source.") else "hypothesis")
         if path.name.lower().endswith(".tar.gz"):
             return {"hypothesis": self._of_sub_words(path, segments, words)}
-        file = read_word_file(path, Reading(KEY, self.columns, self.separator, self.max_bytes))
-        known = is_of_pair(file, pattern, self.language_pairs, segments.language_pair, KEY)
-        how = Matching(KEY, known, self.extra == "ignore")
-        roles = (role,) if file.sides is None else [one for one in TEXTS if one in file.sides]
+        file = read_word_file(path, self.reading())
+        how = self.matching(file, segments.language_pair)
+        roles = [one for one in TEXTS if one in set(file.rows.side)] if "side" in file.rows else [role]
         low = file.low_is_error if self.errors_are == "auto" or file.are_labels else self.errors_are == "low"
         names = [one.name for one in segments.segments]
         found = {}

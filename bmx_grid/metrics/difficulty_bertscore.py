@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bmx_grid.datasets.best_systems import how_many
+from bmx_grid.datasets.base import how_many
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.identity import digest, identity, runtime
 from bmx_grid.metrics._matching import Match, Pair, matches_of

@@ -31,7 +31,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # so that a checko
 
 from bmx_grid.configure import build, load_option
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.sub_words import read_model_scores, read_sub_words
+from bmx_grid.datasets.mlqe_pe import read_model_scores
+from bmx_grid.datasets.sub_words import read_sub_words
 from bmx_grid.errors import BmxError, DataMissingError, unknown
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.cluster_means import cluster_mean

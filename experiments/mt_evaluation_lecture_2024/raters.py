@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.datasets.lines import read_archive
-from bmx_grid.datasets.mqm21 import Mqm21
-from bmx_grid.datasets.mqm_spans import error_points
+from bmx_grid.datasets.mqm21 import Mqm21, error_points
 from bmx_grid.errors import DataError
 
 Floats = NDArray[np.float64]

@@ -112,8 +112,7 @@ def read_word_predictions(path: Path, gold: WordGold) -> Labels:
                 f"{path}, line {row}: tabs in {line[:60]!r}, but submissions begin with {HEADER} lines without; "
                 "add them."
             )
-    expected = (gold.language_pair, None, "MT")
-    labels = listed_labels(lines[HEADER:], str(path), HEADER + 1, gold.tokens, gold.where, expected)
+    labels = listed_labels(lines[HEADER:], str(path), HEADER + 1, gold.tokens, gold.where, gold.language_pair, "MT")
     return Labels(labels.bad[gold.counts], gold.tags.labels.offsets)
 
 

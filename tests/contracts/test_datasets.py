@@ -53,7 +53,7 @@ def test_reading_twice_gives_the_same(reader, data_dir):
 
 
 def test_missing_files_are_named_with_the_command_that_fetches_them(reader, tmp_path):
-    pair = reader.downloadable()[0]
+    pair = reader.language_pairs[0]
     if not reader.needs(pair):
         pytest.skip("embedded: nothing to download")
     with pytest.raises(DataMissingError, match=rf"python -m bmx_grid data download {reader.name}"):

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from bmx_grid.configure import build, load_option
+from bmx_grid.datasets import published
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.download import manifest as manifest_module
 
 
 @pytest.fixture
@@ -67,11 +67,11 @@ def checksums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
         rows = [f"{path}\t{len(raw)}\t{hashlib.sha256(raw).hexdigest()}" for path, raw in files.items()]
         path = tmp_path / "manifest.tsv"
         path.write_text("\n".join(["path\tbytes\tsha256", *rows, ""]))
-        monkeypatch.setattr(manifest_module, "MANIFEST", path)
-        manifest_module.manifest.cache_clear()
+        monkeypatch.setattr(published, "MANIFEST", path)
+        published.manifest.cache_clear()
 
     yield use
-    manifest_module.manifest.cache_clear()
+    published.manifest.cache_clear()
 
 
 class Publisher:
@@ -79,18 +79,16 @@ class Publisher:
 
     redirect: where every request is sent on to.
     faults: what goes wrong, one for each request until used up. A number is an HTTP status to
-    answer with; "cut" sends half of what was asked for and closes the connection; "drop" closes it
-    without an answer. ranges: the Range header of each request, None where there was none.
+    answer with; "cut" sends half of the file and closes the connection; "drop" closes it without an answer.
+    requests: how many there were.
     """
 
     def __init__(self, content: bytes = b"") -> None:
         self.content = content
-        self.etag: str | None = '"v1"'
-        self.resumable = True
         self.chunked = False
         self.redirect: str | None = None
         self.faults: list[int | str] = []
-        self.ranges: list[str | None] = []
+        self.requests = 0
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -108,8 +106,7 @@ class Publisher:
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
         handler.close_connection = True
-        wanted = handler.headers["Range"]
-        self.ranges.append(wanted)
+        self.requests += 1
         fault = self.faults.pop(0) if self.faults else None
         if fault == "drop":
             return
@@ -121,18 +118,8 @@ class Publisher:
             handler.send_header("Location", self.redirect)
             handler.end_headers()
             return
-        start = 0
-        if wanted and self.resumable and handler.headers["If-Range"] == self.etag:
-            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
-        if start >= len(self.content):
-            handler.send_error(416)
-            return
-        body = self.content[start:]
-        handler.send_response(206 if start else 200)
-        if start:
-            handler.send_header("Content-Range", f"bytes {start}-{len(self.content) - 1}/{len(self.content)}")
-        if self.etag:
-            handler.send_header("ETag", self.etag)
+        handler.send_response(200)
+        body = self.content
         if self.chunked:
             handler.send_header("Transfer-Encoding", "chunked")
         else:

@@ -4,8 +4,7 @@ import tarfile
 
 import pytest
 
-from bmx_grid.datasets.download.command import check, download
-from bmx_grid.datasets.download.fetch import Retry
+from bmx_grid.datasets.download import Retry, check, download
 from bmx_grid.errors import ConfigError, DataError, DataMissingError
 
 QUICK = Retry(attempts=2, wait_s=0.001, timeout_s=5)
@@ -45,10 +44,10 @@ def test_only_what_is_needed_arrives(get, publisher, pack, tmp_path, km_en):
     assert files_below(tmp_path / "data") == sorted(FILES)
     assert km_en.read(tmp_path / "data", "km-en").segments[0].source == "ប្រភព"
     assert get() == 0, "verified files are not fetched again"
-    assert len(publisher.ranges) == 1
+    assert publisher.requests == 1
 
 
-def test_interrupted_and_resumed(get, publisher, pack, tmp_path):
+def test_interrupted_and_tried_again(get, publisher, pack, tmp_path):
     publisher.content = pack({f"{TOP}/padding": bytes(range(256)) * 999, **in_archive(FILES)})
     publisher.faults = ["cut"]
     assert get() == 3
@@ -58,7 +57,7 @@ def test_interrupted_and_resumed(get, publisher, pack, tmp_path):
 def test_an_archive_that_two_data_sets_share_is_fetched_once(km_en, publisher, pack, tmp_path):
     publisher.content = pack(in_archive(FILES))
     assert download([km_en, km_en], tmp_path / "data", retry=QUICK, say=lambda text: None) == 3
-    assert len(publisher.ranges) == 1
+    assert publisher.requests == 1
 
 
 def test_a_file_that_differs_is_replaced(get, publisher, pack, tmp_path, km_en):
@@ -195,7 +194,7 @@ def test_sources_that_cannot_be_are_refused_when_the_option_is_built(reader, tmp
 
 
 def test_a_bomb_among_the_members_is_not_unpacked_to_its_end(get, publisher, pack, monkeypatch, tmp_path):
-    monkeypatch.setattr("bmx_grid.datasets.download.unpack.ARCHIVE_BYTES", 10_000_000)
+    monkeypatch.setattr("bmx_grid.datasets.download.ARCHIVE_BYTES", 10_000_000)
     publisher.content = pack({f"{TOP}/zeros": bytes(30_000_000), **in_archive(FILES)})
     with pytest.raises(DataError, match="refused, the archive unpacks to more than 10,000,000 bytes"):
         get()

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from bmx_grid.datasets.imported import Matching, segment_scores, system_scores
 from bmx_grid.datasets.imported_files import Reading, read_score_file
-from bmx_grid.datasets.imported_matching import Matching, segment_scores, system_scores
 from bmx_grid.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.judgements import Judgements
 from bmx_grid.segments import Segment, SegmentSet
@@ -126,7 +126,7 @@ def test_columns_of_other_names(write):
             "x.tsv",
             "id\tscore\n0\t1\n1\t2\n03\t3\n",
             PLAIN,
-            ["no score for segment '2'", "Line 4 has '03'"],
+            ["no score for segment '2'", "line 4 has segment '03'"],
             id="another-id-in-its-place",
         ),
         pytest.param(
@@ -157,11 +157,11 @@ def test_columns_of_other_names(write):
             "x.tsv",
             "id\tsystem\tscore\n1\tA\t1\n2\tA\t1\n1\tb\t1\n2\tb\t1\n",
             SYSTEMS,
-            ["no score for segment '1:B' (and 1 more)", "Line 4 has '1:b'"],
+            ["no score for segment '1:B' (and 1 more)", "line 4 has segment '1:b'"],
             id="a-system-written-otherwise",
         ),
         pytest.param(
-            "x.tsv", "id\tscore\n1\t1\n2\t2\n", SYSTEMS, ["names no systems", "'A' and 'B'"], id="systems-not-named"
+            "x.tsv", "id\tscore\n1\t1\n2\t2\n", SYSTEMS, ["names no systems", "(A, B)"], id="systems-not-named"
         ),
         pytest.param("x.tsv", "id\tscore\n0\t\n1\t\n2\tNA\n", PLAIN, ["all are missing"], id="no-score-at-all"),
         pytest.param("x.jsonl", jsonl({"id": None, "score": 1}), PLAIN, ["line 1", "'id'", "'None'"], id="no-id"),
@@ -179,7 +179,13 @@ def test_columns_of_other_names(write):
         pytest.param(
             "x.seg.score", "A 1\nA 2\nB 3\n", SYSTEMS, ["1 score for", "'B' (first in line 3)"], id="short-block"
         ),
-        pytest.param("x.seg.score", "A 1\nA 2\nb 1\nb 2\n", SYSTEMS, ["system 'B'", "has A, b"], id="no-block"),
+        pytest.param(
+            "x.seg.score",
+            "A 1\nA 2\nb 1\nb 2\n",
+            SYSTEMS,
+            ["no score for segment '1:B'", "line 3 has segment '1:b'"],
+            id="no-block",
+        ),
         pytest.param(
             "x.seg.score", "A 1\nA 2\nB 1\nB 2\nC 1\nC 1\n", SYSTEMS, ["line 5", "system 'C'"], id="block-of-a-stranger"
         ),
@@ -188,7 +194,11 @@ def test_columns_of_other_names(write):
         pytest.param("predictions.txt", SUBMISSION[5:], PLAIN, ["line 2", "tabs"], id="header-lines-missing"),
         pytest.param("predictions.txt", SUBMISSION[:-4], PLAIN, ["line 6", "no score", "None"], id="cut-in-a-row"),
         pytest.param(
-            "predictions.txt", SUBMISSION.replace("\t2\t", "\t3\t"), PLAIN, ["'2'", "Line 6 has '3'"], id="another-id"
+            "predictions.txt",
+            SUBMISSION.replace("\t2\t", "\t3\t"),
+            PLAIN,
+            ["'2'", "line 6 has segment '3'"],
+            id="another-id",
         ),
     ],
 )
@@ -251,7 +261,7 @@ def test_scores_of_systems(write, name, content):
 @pytest.mark.parametrize(
     ("content", "segments", "words"),
     [
-        pytest.param("A 1\n", SYSTEMS, ["no score for the system 'B'"], id="missing"),
+        pytest.param("A 1\n", SYSTEMS, ["no score for system 'B'"], id="missing"),
         pytest.param("A 1\nA 2\nB 3\n", SYSTEMS, ["line 2", "'A'", "in line 1"], id="twice"),
         pytest.param("A 1\nB 2\nC 3\n", SYSTEMS, ["line 3", "'C'"], id="unknown"),
         pytest.param("A 1\n", PLAIN, ["name no systems"], id="no-systems"),

@@ -1,6 +1,5 @@
 """Word tags with the segments of each data set: where they are published, where they are not, and where they misfit."""
 
-import numpy as np
 import pytest
 
 from bmx_grid.errors import DataError
@@ -41,9 +40,9 @@ def test_eval4nlp_with_and_without_tags(write, pack, reader, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"tgt-tags": "1 0 1\n1\n"}, "tgt-tags, line 1: 3 tags for 2 words"),
-        ({"src-tags": "0 1\nBAD\n"}, "src-tags, line 2, tag 1: the tag 'BAD' is not 0 or 1"),
-        ({"tgt-tags": "1 0\n"}, "different lengths"),
+        ({"tgt-tags": "1 0 1\n1\n"}, "same numbers of words"),
+        ({"src-tags": "0 1\nBAD\n"}, "cannot be read as published"),
+        ({"tgt-tags": "1 0\n"}, "same numbers of words"),
     ],
     ids=["another number", "another label", "a line missing"],
 )
@@ -72,10 +71,10 @@ def test_mlqe_pe_takes_the_words_between_the_gaps(write, pack, reader, tmp_path)
     assert tags(found) == ["x/BAD y/OK", "z/OK"]
     assert tags(found, "source") == ["a/OK b/BAD", "c/OK"]
     for changes, message in (
-        ({"tags": "OK BAD\nOK OK OK\n"}, r"line 1: 2 tags for 2 words of test20.mt, expected 2n \+ 1 = 5"),
+        ({"tags": "OK BAD\nOK OK OK\n"}, "same numbers of words"),
         ({name: text.split("\n")[0] + "\n" for name, text in
           (("src", "a b"), ("mt", "x y"), ("tags", "OK OK OK OK OK"), ("source_tags", "OK OK"))},
-         "tags of 1 sentence, but .* has 2 sentences"),
+         "word tags of 1 source texts, but 2 human scores"),
     ):  # fmt: skip
         write(POST_EDITED, pack(post_edited(**changes)))
         with pytest.raises(DataError, match=message):
@@ -100,38 +99,29 @@ def test_mlqe_pe21_has_tags_of_the_tokenised_text(write, pack, reader, tmp_path)
 
 @pytest.fixture
 def wmt22(write):
-    def put(tagged="OK BAD OK\nOK OK\n", scored=True):
-        for task in ("task1_word-level", "task1_da") if scored else ("task1_word-level",):
-            write(f"{WMT22}/{task}/xx-yy/test.2022.src", "s\nt\n")
-            write(f"{WMT22}/{task}/xx-yy/test.2022.mt", "a b\nc\n")
-        write(f"{WMT22}/task1_word-level/xx-yy/test2022.mt_tok", "a b <EOS>\nc <EOS>\n")
-        write(f"{WMT22}/task1_word-level/xx-yy/test.2022.xx-yy.tags", tagged)
-        if scored:
-            write(f"{WMT22}/task1_da/xx-yy/test.2022.xx-yy.da_score", "0.5\n-1\n")
+    def put(tagged="OK BAD OK\nOK OK\n"):
+        for task in ("task1_word-level", "task1_mqm"):
+            write(f"{WMT22}/{task}/en-ru/test.2022.src", "s\nt\n")
+            write(f"{WMT22}/{task}/en-ru/test.2022.mt", "a b\nc\n")
+        write(f"{WMT22}/task1_word-level/en-ru/test2022.mt_tok", "a b <EOS>\nc <EOS>\n")
+        write(f"{WMT22}/task1_word-level/en-ru/test.2022.en-ru.tags", tagged)
+        write(f"{WMT22}/task1_mqm/en-ru/test.2022.en-ru.mqm_z_score", "0.5\n-1\n")
 
     return put
 
 
-def test_wmt22_reads_whatever_pair_has_tags(wmt22, reader, tmp_path):
+@pytest.mark.parametrize("name", ["wmt22_words", "wmt22_task1"])
+def test_wmt22_has_tags_and_scores(wmt22, reader, tmp_path, name):
     wmt22()
-    for name in ("wmt22_words", "wmt22_task1"):
-        made = reader(name)
-        assert made.pairs(tmp_path) == ("xx-yy",)
-        found = made.read(tmp_path, "xx-yy")
-        assert tags(found) == ["a/OK b/BAD <EOS>/OK", "c/OK <EOS>/OK"]
-        assert found.human_scores.tolist() == [0.5, -1]
-
-
-def test_wmt22_words_without_sentence_scores_are_unrated(wmt22, reader, tmp_path):
-    wmt22(scored=False)
-    found = reader("wmt22_words").read(tmp_path, "xx-yy")
-    assert np.isnan(found.human_scores).all() and len(tags(found)) == 2
+    found = reader(name).read(tmp_path, "en-ru")
+    assert tags(found) == ["a/OK b/BAD <EOS>/OK", "c/OK <EOS>/OK"]
+    assert (found.human_name, found.human_scores.tolist()) == ("mqm_z", [0.5, -1])
 
 
 def test_wmt22_tags_that_do_not_fit(wmt22, reader, tmp_path):
     wmt22("OK BAD\nOK OK\n")
-    with pytest.raises(DataError, match=r"xx-yy.tags, line 1: 2 tags for 3 tokens of .*mt_tok"):
-        reader("wmt22_words").read(tmp_path, "xx-yy")
+    with pytest.raises(DataError, match="en-ru.* cannot be read as published .*same numbers of words"):
+        reader("wmt22_words").read(tmp_path, "en-ru")
 
 
 # words and errors of source and target

@@ -6,11 +6,11 @@ import shutil
 import pytest
 
 from bmx_grid.configure import CONFIGS
-from bmx_grid.datasets.wmt22_qe import TASKS
-from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError
+from bmx_grid.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.metrics.imported import Imported
 
+TASKS = ("task1_da", "task1_mqm")
 TEAM = "en-cs/lp_sunny - 5 submission"
 
 
@@ -75,7 +75,7 @@ def copied(data_dir, tmp_path):
             lambda rows: [rows[0].replace("en-cs", "en-ja"), *rows[1:]], ["line 4", "'en-ja'"], id="another-pair"
         ),
         pytest.param(lambda rows: [rows[0] + "x", *rows[1:]], ["line 4", "not a finite number"], id="no-number"),
-        pytest.param(lambda rows: [rows[0].replace("\t0\t", "\t1000\t"), *rows[1:]], ["Line 4", "1000"], id="an-id"),
+        pytest.param(lambda rows: [rows[0].replace("\t0\t", "\t1000\t"), *rows[1:]], ["line 4", "1000"], id="an-id"),
     ],
 )
 def test_a_mismatched_file_is_named_not_dropped(reader, copied, pattern, change, words):
@@ -90,39 +90,17 @@ def test_a_mismatched_file_is_named_not_dropped(reader, copied, pattern, change,
     assert all(word in str(raised.value) for word in ["lp_sunny - 5 submission/predictions.txt", *words]), raised.value
 
 
-def test_new_pairs_are_found_whatever_their_files_are_called(reader, copied):
-    gold = copied / "wmt-qe-2022-data/test_data-gold_labels"
-    new = gold / "task1_mqm/zh-en"
-    new.mkdir(parents=True)
-    (new / "test.2022.src").write_text("s1\ns2\n")
-    (new / "test2022.mt").write_text("t1\nt2\n")
-    (new / "test2022.zh-en.mqm_z_score").write_text("0.5\n-1\n")
-    (gold / "task1_mqm/.DS_Store").write_text("")
-    made = reader("wmt22_task1")
-    assert made.pairs(copied) == ("en-cs", "zh-en")
-    found = made.read(copied, "zh-en")
-    assert [(one.id, one.source, one.hypothesis) for one in found.segments] == [("0", "s1", "t1"), ("1", "s2", "t2")]
-    assert (found.human_name, found.human_scores.tolist()) == ("mqm_z", [0.5, -1.0])
-
-
 @pytest.mark.parametrize(
-    ("change", "error", "reason"),
+    ("change", "reason"),
     [
-        pytest.param(
-            lambda folder: (folder / "test.2022.src").unlink(), DataMissingError, "2022.src: not found", id="gone"
-        ),
-        pytest.param(
-            lambda folder: (folder / "test2022.src").write_text("x\n"), DataError, "are both there", id="two-sources"
-        ),
-        pytest.param(
-            lambda folder: (folder / "test.2022.src").write_text("x\n"), DataError, "has 1 line,", id="another-length"
-        ),
-        pytest.param(shutil.rmtree, BmxError, "data download wmt22_task1", id="nothing-at-all"),
+        pytest.param(lambda folder: (folder / "test.2022.src").unlink(), "not found: .*2022.src", id="gone"),
+        pytest.param(lambda folder: (folder / "test.2022.src").write_text("x\n"), "2022.src cannot be", id="length"),
+        pytest.param(shutil.rmtree, "data download wmt22_task1", id="nothing-at-all"),
     ],
 )
-def test_damaged_gold(reader, copied, change, error, reason):
+def test_damaged_gold(reader, copied, change, reason):
     change(copied / "wmt-qe-2022-data/test_data-gold_labels/task1_da/en-cs")
-    with pytest.raises(error, match=reason):
+    with pytest.raises(DataError, match=reason):
         reader("wmt22_task1").read(copied, "en-cs")
 
 

@@ -5,11 +5,10 @@ import pytest
 from word_submissions import read_gold
 
 from bmx_grid.datasets.error_spans import tags_of_spans
-from bmx_grid.datasets.eval4nlp21 import Eval4nlp21
 from bmx_grid.datasets.lines import read_archive, read_lines
-from bmx_grid.datasets.mlqe_pe import MlqePe, mlqe_pe_test20_tags, mlqe_pe_test21_tags
-from bmx_grid.datasets.mqm_spans import annotated
-from bmx_grid.datasets.sub_words import read_model_scores, read_sub_words, word_probabilities
+from bmx_grid.datasets.mlqe_pe import Eval4nlp21, MlqePe, mlqe_pe_test20_tags, mlqe_pe_test21_tags, read_model_scores
+from bmx_grid.datasets.mqm21 import annotated
+from bmx_grid.datasets.sub_words import read_sub_words, word_probabilities
 from bmx_grid.measures.words.scores import rank_words
 from bmx_grid.words.alignment import carry_tags
 
@@ -119,7 +118,7 @@ def test_mqm_spans_are_words(data_dir, name):
         train = data_dir / "wmt-qe-2022-data" / "train-dev_data" / "task1_word-level" / "train"
         member = f"mqm-newstest2021_{name.replace('-', '')}.tsv"
         lines = read_archive(train / f"{name}_mqm" / f"{name}-train-2021-news.tar.gz", [member])[member]
-    found = annotated(lines, name)
+    found = annotated(lines)
     spans = {side: [one.spans[side] for one in found] for side in ("hypothesis", "source")}
     counts = tuple(sum(map(len, spans[side])) for side in spans)
     assert (len(found), *counts) == MQM[name]

@@ -1,1 +1,0 @@
-"""Fetching data sets from their publishers, checked file by file."""

@@ -1,0 +1,347 @@
+"""A metric or an explainer that is a file made elsewhere: which files hold whose values, and which row is of what.
+
+Rows find their segments by (id, system), or by the order of the sources. Nothing is dropped and nothing is shifted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import glob
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.datasets.columns import listed
+from bmx_grid.datasets.imported_files import ImportedFile, Reading
+from bmx_grid.datasets.lines import refuse
+from bmx_grid.datasets.tables import MAX_BYTES
+from bmx_grid.errors import ConfigError, DataError, DataMissingError, close_match, unknown
+from bmx_grid.identity import RUNTIME, Component, runtime
+from bmx_grid.segments import SegmentSet
+from bmx_grid.wording import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+BETWEEN = "\0"  # id and system, in a key
+TREE = "metric-scores"  # the folder of metrics in a test set of mt-metrics-eval
+# What a placeholder of a path can stand for, where that is known beforehand.
+VALUES = {"level": ("seg", "sys"), "side": ("target", "source", "reference")}
+_PART = re.compile(r"\{(\w*)\}|(\*+|\?|\[[^\]/]+\])")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FromFile(Component):
+    """What is read from files. KEY: of its configuration; ROLES: of columns; PART: the placeholder that tells files of
+    one metric apart, "level" or "side".
+
+    file: the path, seen from where the command runs. {language_pair} and {dataset} stand for the names of what is
+        evaluated; with {metric} the option stands for as many metrics or explainers as there are names in its place;
+        {level} is seg and sys, {side} target, source or reference; * is anything. The folder of a test set of
+        mt-metrics-eval stands for all its metrics.
+    files: in place of file, name -> path: several under names of their own.
+    columns: of a table, role -> column. A role that is null takes the column of its own name.
+    language_pairs: the one pair that the file is of, where neither it nor its path says so and there are several.
+    extra: "refuse" or "ignore" rows of ids or systems that the test set does not have.
+    separator, max_bytes: as for a data set (`tabular`).
+    """
+
+    KEY: ClassVar[str]
+    ROLES: ClassVar[tuple[str, ...]]
+    PART: ClassVar[str]
+
+    name: str = runtime("imported")
+    file: str | None = runtime(None)
+    files: Mapping[str, str] | None = runtime(None)
+    columns: Mapping[str, str | None] = field(default_factory=dict, metadata={"role": RUNTIME})
+    language_pairs: tuple[str, ...] = runtime(())
+    extra: Literal["refuse", "ignore"] = runtime("refuse")
+    separator: str | None = runtime(None)
+    max_bytes: int = runtime(MAX_BYTES)
+
+    def __post_init__(self) -> None:
+        for role in self.columns:
+            if role not in self.ROLES:
+                raise ConfigError(f"{self.KEY}.columns: " + unknown("role", role, self.ROLES))
+        if self.file is not None and self.files:
+            raise ConfigError(f"{self.KEY}: both file and files are given; name one with file, or several with files.")
+        if len(self.language_pairs) > 1:
+            raise ConfigError(
+                f"{self.KEY}.language_pairs names {len(self.language_pairs)} pairs, but it says which one a file is "
+                "of; for several write {language_pair} in the path, or give the file a column language_pair."
+            )
+
+    def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
+        """What this option stands for, by name; in a sweep of one language pair its files are of that one.
+
+        Raises ConfigError when no file is named, DataMissingError when {metric} stands for nothing.
+        """
+        pairs = tuple(dict.fromkeys(segments.language_pair for segments in sets))
+        known = dataclasses.replace(self, files=None, language_pairs=self.language_pairs or pairs[: len(pairs) == 1])
+        if self.files:
+            return {label: dataclasses.replace(known, name=label, file=path) for label, path in self.files.items()}
+        pattern = self.pattern()
+        if not pattern.has("metric"):
+            return {name: dataclasses.replace(known, name=name)}
+        fits = [fit for segments in sets for _, fit in pattern.files(segments.dataset, segments.language_pair)]
+        if sets and not fits:
+            raise DataMissingError(
+                f"{self.KEY}.file: no file fits {pattern.text!r} for {', '.join(pairs)} (looked in {Path.cwd()}); name "
+                "files that there are."
+            )
+        labels = sorted({fit["metric"].strip() for fit in fits})
+        return {label: dataclasses.replace(known, name=label) for label in labels}
+
+    def check(self) -> None:
+        self.pattern()
+
+    def pattern(self) -> PathPattern:
+        """The pattern of the file. Raises ConfigError when none is named."""
+        if self.file is None:
+            raise ConfigError(
+                f"{self.KEY}: no file is named; write {self.KEY}.file=FILE, or {self.KEY}.files={{NAME: PATH}} for "
+                "several."
+            )
+        return PathPattern(self.file, f"{self.KEY}.file", ("metric", "language_pair", "dataset", self.PART))
+
+    def paths(self, segments: SegmentSet) -> dict[str, Path]:
+        """The files of these segments, by level or side, "" where the path does not say it.
+
+        Raises DataMissingError for none, ConfigError naming both when two files fit, DataError for a folder.
+        """
+        pattern, paths = self.pattern(), dict[str, Path]()
+        for path, fit in pattern.files(segments.dataset, segments.language_pair):
+            part = fit.get(self.PART, "")
+            if fit.get("metric", self.name).strip() != self.name or part not in ("", *VALUES[self.PART]):
+                continue
+            if path.is_dir():
+                raise DataError(f"{path}: is a folder; name a file, or the folder of a test set of mt-metrics-eval.")
+            first = paths.setdefault(part, path)
+            if first != path:
+                pair = segments.language_pair
+                raise ConfigError(f"both {first} and {path} fit {pattern.text!r} for {pair}; name one of them.")
+        if not paths:
+            raise DataMissingError(f"no file fits {pattern.text!r}")
+        return paths
+
+    def reading(self) -> Reading:
+        """How tables are read."""
+        return Reading(self.KEY, self.columns, self.separator, self.max_bytes)
+
+    def matching(self, file: ImportedFile, pair: str) -> Matching:
+        """How the rows of a file are matched: it is of this pair by its path or by `language_pairs`, or by its rows.
+
+        Raises ConfigError when nothing says of which pair it is, DataMissingError when it is of another.
+        """
+        if self.language_pairs and pair not in self.language_pairs:
+            raise DataMissingError(f"{file.path} is of {self.language_pairs[0]}")
+        known = bool(self.language_pairs) or self.pattern().has("language_pair")
+        if "language_pair" not in file.rows and not known:
+            raise ConfigError(
+                f"{file.path} does not say of which language pair it is: write {self.KEY}.language_pairs=[{pair}], "
+                "{language_pair} in its path, or name its column of language pairs, as "
+                f"{self.KEY}.columns.language_pair=NAME."
+            )
+        return Matching(self.KEY, known, self.extra == "ignore")
+
+
+class PathPattern:
+    """A path in which placeholders stand for names; *, ? and [] glob.
+
+    key: where the path was given, for messages. placeholders: those that it may have. The folder of a test set of
+    mt-metrics-eval stands for all its metrics. Raises ConfigError for another placeholder.
+    """
+
+    def __init__(self, text: str, key: str, placeholders: Sequence[str]) -> None:
+        self.text = str(Path(text).expanduser())
+        if (Path(self.text) / TREE).is_dir():
+            self.text = f"{self.text}/{TREE}/{{language_pair}}/{{metric}}.{{level}}.score"
+        literal = Path(self.text).exists()  # a name may hold brackets or stars
+        self._parts = [] if literal else list(_PART.finditer(self.text))
+        for part in self._parts:
+            if part[2] is None and part[1] not in placeholders:
+                raise ConfigError(f"{key}: {self.text!r}: " + unknown("placeholder", part[1], placeholders))
+
+    def has(self, placeholder: str) -> bool:
+        """Whether the path depends on this name."""
+        return any(part[1] == placeholder for part in self._parts)
+
+    def files(self, dataset: str, language_pair: str) -> list[tuple[Path, dict[str, str]]]:
+        """The files that fit, sorted, each with what its other placeholders stand for."""
+        if not self._parts:
+            return [(Path(self.text), {})] if Path(self.text).exists() else []
+        names = {"dataset": dataset, "language_pair": language_pair}
+        globbed, regex, start = "", "", 0
+        for part in self._parts:
+            name, wild, plain = part[1], part[2], self.text[start : part.start()]
+            globbed += plain + (wild or glob.escape(names.get(name, "")) or "*")
+            regex += re.escape(plain)
+            if wild:
+                regex += {"*": "[^/]*", "?": "[^/]"}.get(wild[0], f"[{wild[1:-1].replace('!', '^', 1)}]")
+            elif name in names:
+                regex += re.escape(names[name])
+            else:
+                regex += f"(?P={name})" if f"(?P<{name}>" in regex else f"(?P<{name}>[^/]+)"
+            start = part.end()
+        fits = re.compile(regex + re.escape(self.text[start:]))
+        paths = [path for path in sorted(glob.glob(globbed + self.text[start:])) if Path(path).is_file()]
+        return [(Path(path), fit.groupdict()) for path in paths if (fit := fits.fullmatch(path))]
+
+
+@dataclass(frozen=True)
+class Matching:
+    """How rows are matched. key: the configuration key of the metric or explainer, for the advice in messages.
+
+    one_pair: whether the file is known to be of the language pair asked for, so that rows of another are mistakes.
+    ignore_extra: whether rows of ids or systems that the test set does not have are passed over.
+    """
+
+    key: str
+    one_pair: bool
+    ignore_extra: bool
+
+
+def segment_scores(file: ImportedFile, segments: SegmentSet, how: Matching) -> Floats:
+    """float64[N] scores of the N segments, NaN where the file says that there is none.
+
+    Raises as `segment_rows`, and DataError where all scores are missing.
+    """
+    scores = segment_rows(file, segments, how).value.to_numpy(dtype=np.float64)
+    if not np.isfinite(scores).any():
+        raise DataError(
+            f"{file.path}: no segment of {_set(segments)} has a score, all are missing; name the right file or column."
+        )
+    return scores
+
+
+def segment_rows(file: ImportedFile, segments: SegmentSet, how: Matching) -> pd.DataFrame:
+    """The file's row of each of the N segments.
+
+    Raises DataError naming the file and a row, or a segment without one: for a score that is missing or there twice,
+    another number of scores than the test set has segments, and rows of unknown ids or systems. Raises
+    DataMissingError when the file has no row of the language pair.
+    """
+    rows = _rows_of_pair(file, segments, how)
+    if "id" not in rows:
+        rows = _with_ids(file, segments, rows)
+    if "system" in rows and segments.systems:
+        wanted = [f"{segment.id}{BETWEEN}{segment.system}" for segment in segments.segments]
+        return _matched(file, rows, rows.id + BETWEEN + rows.system, wanted, segments, how)
+    wanted = [segment.id for segment in segments.segments]
+    if len(set(wanted)) < len(wanted):
+        raise DataError(
+            f"{file.path}: names no systems, but segments of {_set(segments)} have translations of several "
+            f"({listed(segments.systems)}); add a column system."
+        )
+    return _matched(file, rows, rows.id, wanted, segments, how)
+
+
+def system_scores(file: ImportedFile, segments: SegmentSet, how: Matching) -> dict[str, float]:
+    """The score of each system of the segments, NaN where the file says that there is none. Raises as above."""
+    rows = _rows_of_pair(file, segments, how)
+    if not segments.systems:
+        raise DataError(_no_systems(file, segments, "scores of systems"))
+    scores = _matched(file, rows, rows.system, segments.systems, segments, how).value
+    return dict(zip(segments.systems, scores.tolist(), strict=True))
+
+
+def _matched(
+    file: ImportedFile,
+    rows: pd.DataFrame,
+    key: pd.Series[str],
+    wanted: Sequence[str],
+    segments: SegmentSet,
+    how: Matching,
+) -> pd.DataFrame:
+    """The row of each wanted key. Raises DataError for one that is there twice or missing, and for unknown names."""
+    import pandas as pd
+
+    hint = "" if "system" in rows else ", or name the column of the systems"
+    refuse(
+        rows,
+        key.duplicated(),
+        lambda row: (
+            f"{file.path}, {row.place}: {_shown(key, key[row.name])} was already in "
+            f"{rows.place[key == key[row.name]].iloc[0]}; keep one{hint}."
+        ),
+    )
+    places = pd.Index(key).get_indexer(pd.Index(list(wanted)))
+    missing = [name for name, place in zip(wanted, places.tolist(), strict=True) if place < 0]
+    if missing:
+        more = f" (and {len(missing) - 1:,} more)" if len(missing) > 1 else ""
+        left = rows[~key.isin(wanted)]  # the first is perhaps meant for it
+        held = f"; {left.place.iloc[0]} has {_shown(key, key[left.index[0]])}" if len(left) else ""
+        raise DataError(
+            f"{file.path}: no score for {_shown(key, missing[0])}{more} of {_set(segments)}{held}. Correct the name, "
+            "add it, or write None for what has no score."
+        )
+    for role, known in (("id", segments.all_ids), ("system", segments.all_systems)):
+        if role in rows and known and not how.ignore_extra:  # where the data set names no systems, ids are enough
+            strange = rows[~rows[role].isin(known)]
+            if len(strange):
+                name, more = strange[role].iloc[0], f" (and {len(strange) - 1:,} more rows)" if len(strange) > 1 else ""
+                raise DataError(
+                    f"{file.path}, {strange.place.iloc[0]}: the {role} {name[:60]!r}{more} is none of {_set(segments)}"
+                    f"{close_match(name, known)}; correct it, take the rows out, or set {how.key}.extra=ignore."
+                )
+    return rows.iloc[places]
+
+
+def _shown(key: pd.Series[str], value: str) -> str:
+    return f"{'system' if key.name == 'system' else 'segment'} {value.replace(BETWEEN, ':')[:60]!r}"
+
+
+def _rows_of_pair(file: ImportedFile, segments: SegmentSet, how: Matching) -> pd.DataFrame:
+    """The rows of the language pair; all where the file names none."""
+    if "language_pair" not in file.rows:
+        return file.rows
+    pair = segments.language_pair
+    others = file.rows.language_pair != pair
+    if how.one_pair:
+        refuse(
+            file.rows,
+            others,
+            lambda row: (
+                f"{file.path}, {row.place}: a score of {row.language_pair[:60]!r}, but the file was given for "
+                f"{pair}; correct the row, or name the right file."
+            ),
+        )
+    if others.all():
+        names = listed(file.rows.language_pair.unique().tolist())
+        raise DataMissingError(f"{file.path} has no row of {pair}, only of {names}")
+    return file.rows[~others]
+
+
+def _with_ids(file: ImportedFile, segments: SegmentSet, rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows in the order of the sources, a block per system, with the ids of the sources."""
+    blocks: Any = rows.assign(system=rows.get("system", "")).groupby("system", sort=False)
+    for system, size in blocks.size().items():
+        if size == len(segments.all_ids):
+            continue
+        first = blocks.place.first()[system]
+        of = f" for the system {str(system)[:60]!r} (first in {first})" if system else ""
+        raise DataError(
+            f"{file.path}: {counted(size, 'score')}{of}, but {_set(segments)} has "
+            f"{counted(len(segments.all_ids), 'segment')}; give one per source in the order of the sources, or a table "
+            "with a column id."
+        )
+    if len(blocks) > 1 and not segments.systems:
+        raise DataError(_no_systems(file, segments, f"scores of {len(blocks)} systems"))
+    return rows.assign(id=np.asarray(segments.all_ids, dtype=object)[blocks.cumcount()])
+
+
+def _set(segments: SegmentSet) -> str:
+    return f"{segments.dataset} {segments.language_pair}"
+
+
+def _no_systems(file: ImportedFile, segments: SegmentSet, holds: str) -> str:
+    return (
+        f"{file.path}: holds {holds}, but the segments of {_set(segments)} name no systems; give the data set a column "
+        "for them."
+    )
