@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,34 +34,24 @@ def mean(rows: Ragged) -> Floats:
     return _over_rows(np.add, rows) / rows.lengths
 
 
-def total(rows: Ragged) -> Floats:
-    """float64[N] sum."""
-    return _over_rows(np.add, rows)
-
-
 def spread(rows: Ragged) -> Floats:
     """float64[N] standard deviation, of all words of the segment (divided by their number); exactly 0 for one word."""
     squares = (rows.values - np.repeat(mean(rows), rows.lengths)) ** 2
     return np.sqrt(mean(Ragged(squares, rows.offsets)))
 
 
-def least(rows: Ragged) -> Floats:
-    """float64[N] smallest attribution."""
-    return _over_rows(np.minimum, rows)
-
-
-def most(rows: Ragged) -> Floats:
-    """float64[N] largest attribution."""
-    return _over_rows(np.maximum, rows)
+def _over_rows(reduce: np.ufunc, rows: Ragged) -> Floats:
+    """One value per row; no row is empty."""
+    return np.asarray(reduce.reduceat(rows.values, rows.offsets[:-1]) if len(rows) else [], dtype=np.float64)
 
 
 STATISTICS: dict[str, Callable[[Ragged], Floats]] = {
     "share_negative": share_negative,
     "mean": mean,
-    "sum": total,
+    "sum": partial(_over_rows, np.add),
     "spread": spread,
-    "min": least,
-    "max": most,
+    "min": partial(_over_rows, np.minimum),
+    "max": partial(_over_rows, np.maximum),
 }
 
 
@@ -122,11 +113,3 @@ def taken(rows: Ragged, keep: Flags) -> Ragged:
 def _ascending(rows: Ragged) -> Ragged:
     owner = np.repeat(np.arange(len(rows)), rows.lengths)
     return Ragged(rows.values[np.lexsort((rows.values, owner))], rows.offsets)
-
-
-def _over_rows(reduce: np.ufunc, rows: Ragged) -> Floats:
-    """One value per row; no row is empty."""
-    if not len(rows):
-        return np.empty(0)
-    found: Floats = reduce.reduceat(rows.values, rows.offsets[:-1])
-    return found

@@ -22,7 +22,6 @@ from bmx_grid.identity import identity
 from bmx_grid.wording import counted
 from bmx_grid.words.perturbation import Plan
 
-_Algorithm = Literal["exact", "permutation"]
 _MOST_EXACT = 15  # words; 32,768 masks
 _MOST_EVALS = 1_000_000  # per side: each is a text to score
 
@@ -73,18 +72,16 @@ class Shap(Explainer):
 
         Raises ExplainError for a side too long for the algorithm.
         """
-        n, algorithm = len(words), self._algorithm(len(words))
-        self._check(n, algorithm)
+        n, n_orders = len(words), self._orders(len(words))
         seed = int(rng.integers(2**32))
-        if algorithm == "exact":
+        if not n_orders:
             return Plan(words, keep=all_masks(n), replacement=self.mask)
-        orders = draw_orders(n, self._evals(n) // (2 * n + 1), seed)
+        orders = draw_orders(n, n_orders, seed)
         return Plan(words, keep=permutation_masks(orders), replacement=self.mask, design=orders)
 
     def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """float64[n] Shapley values, from the float64[K] scores of the plan."""
-        algorithm = self._algorithm(len(plan.words))
-        if algorithm == "exact":
+        if plan.design is None:
             with one_blas_thread():
                 return np.asarray(exact_weights(len(plan.words)) @ (scores - scores[0]))
         return permutation_values(plan.design, scores)
@@ -94,36 +91,26 @@ class Shap(Explainer):
 
         Raises ExplainError for a side too long for the algorithm.
         """
-        algorithm = self._algorithm(n_words)
-        self._check(n_words, algorithm)
-        if algorithm == "exact":
-            return int(2**n_words)
-        return 2 + 2 * (n_words - 1) * (self._evals(n_words) // (2 * n_words + 1))
+        n_orders = self._orders(n_words)
+        return 2 + 2 * (n_words - 1) * n_orders if n_orders else int(2**n_words)
 
-    def _algorithm(self, n: int) -> _Algorithm:
-        if self.algorithm == "auto":
-            return "exact" if n <= self.exact_up_to else "permutation"
-        return self.algorithm
-
-    def _evals(self, n: int) -> int:
-        """The scores that a side of n words may take."""
-        if self.long_sides == "one_order" and self._algorithm(n) == "permutation":
-            return max(self.max_evals, 2 * n + 1)
-        return self.max_evals
-
-    def _check(self, n: int, algorithm: _Algorithm) -> None:
-        if algorithm == "exact" and n > _MOST_EXACT:
-            raise ExplainError(
-                f"exact Shapley values of {n} words need 2^{n} texts; explainer.shap.algorithm=exact goes up to "
-                f"{_MOST_EXACT} words: use algorithm=auto."
-            )
+    def _orders(self, n: int) -> int:
+        """How many permutations of n words are scored; 0 for all masks."""
+        if self.algorithm == "exact" or (self.algorithm == "auto" and n <= self.exact_up_to):
+            if n > _MOST_EXACT:
+                raise ExplainError(
+                    f"exact Shapley values of {n} words need 2^{n} texts; explainer.shap.algorithm=exact goes up to "
+                    f"{_MOST_EXACT} words: use algorithm=auto."
+                )
+            return 0
         least = 2 * n + 1
-        if algorithm == "permutation" and self._evals(n) < least:
+        if self.max_evals < least and self.long_sides == "refuse":
             raise ExplainError(
                 f"a side of {counted(n, 'word')} takes at least {least} scores (shap, permutation), and "
                 f"explainer.shap.max_evals is {self.max_evals}: raise it to {least} or more, or set "
                 "explainer.shap.long_sides=one_order."
             )
+        return max(self.max_evals // least, 1)
 
 
 @lru_cache(maxsize=16)
@@ -144,19 +131,14 @@ def exact_weights(n: int) -> NDArray[np.float64]:
     return np.ascontiguousarray(np.where(keep, 1.0, -1.0) * weight[others]).T.copy()
 
 
-class _Stream(threading.local):
-    """The kind of generator that shap draws from; one per thread, since making one costs more than all its draws."""
-
-    def __init__(self) -> None:
-        self.generator = np.random.RandomState(0)
-
-
-_STREAM = _Stream()
+_PER_THREAD = threading.local()  # shap's kind of generator: making one costs more than all its draws
 
 
 def draw_orders(n: int, n_orders: int, seed: int) -> NDArray[np.int64]:
     """int64[n_orders, n] permutations, the very ones that shap draws for `seed`: each shuffles the one before."""
-    generator = _STREAM.generator
+    if not hasattr(_PER_THREAD, "generator"):
+        _PER_THREAD.generator = np.random.RandomState(0)
+    generator = _PER_THREAD.generator
     generator.seed(seed)
     orders = np.empty((n_orders, n), dtype=np.int64)
     order = np.arange(n)

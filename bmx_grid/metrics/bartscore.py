@@ -124,18 +124,15 @@ class BartScore(Seq2SeqMetric):
 
     @property
     def reads(self) -> tuple[Role, ...]:
-        used = ("reference", "hypothesis") if self.direction == "f" else self.direction.split("->")
-        return tuple(role for role in ROLES if role in used)
+        return tuple(role for role in ROLES if any(role in direction for direction in self._directions()))
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """Passes of the model: two for f."""
         return copies * len(self._directions())
 
     def score(self, items: Sequence[Item]) -> Floats:
-        if not items:
-            return np.empty(0)
         found = np.zeros(len(items))
-        directions = self._directions()
+        directions = self._directions() if items else []
         for one, other in directions:
             sources, targets = ([item.text(role) for item in items] for role in (one, other))
             sums = self.sums(sources, targets, self._language(one), self._language(other), with_entropies=False)
@@ -143,15 +140,9 @@ class BartScore(Seq2SeqMetric):
         return found
 
     def _directions(self) -> list[tuple[Role, Role]]:
-        both: list[tuple[Role, Role]] = [("reference", "hypothesis"), ("hypothesis", "reference")]
-        if self.direction == "f":
-            return both
-        (one, other) = self.direction.split("->")
-        return [(_role(one), _role(other))]
+        """The role of what is given, and of the target."""
+        names = ["reference->hypothesis", "hypothesis->reference"] if self.direction == "f" else [self.direction]
+        return [cast(tuple[Role, Role], tuple(name.split("->"))) for name in names]
 
     def _language(self, role: Role) -> str | None:
         return self.source_language if role == "source" else self.target_language
-
-
-def _role(name: str) -> Role:
-    return next(role for role in ROLES if role == name)

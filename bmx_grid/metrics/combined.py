@@ -188,15 +188,13 @@ class Combined(Mixed):
 
     def fitted(self, segments: SegmentSet) -> Self:
         members = tuple((name, metric.fitted(segments)) for name, metric in self.metrics)
-        given = {name: found for name, metric in members if (found := metric.given(segments)) is not None}
-        scores = {name: tuple(one.segments.tolist()) for name, one in given.items()}
-        found = dataclasses.replace(super().fitted(segments), metrics=members)
-        object.__setattr__(found, "given_parts", scores or None)
-        return found
+        files = {name: given for name, metric in members if (given := metric.given(segments)) is not None}
+        scores = {name: tuple(given.segments.tolist()) for name, given in files.items()}
+        return dataclasses.replace(super().fitted(segments), metrics=members, given_parts=scores or None)
 
     def given(self, segments: SegmentSet) -> GivenScores | None:
-        """Where a metric is a file of scores: those of the combination, computed when they are asked for."""
-        return _Given(self) if self.given_parts else None
+        """Where a metric is a file of scores: those of the combination, NaN where a metric that counts has none."""
+        return GivenScores(weighted(self.fitted_scores(), self.agreement().weights)) if self.given_parts else None
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """The texts of all metrics."""
@@ -204,22 +202,22 @@ class Combined(Mixed):
 
     def part_scores(self, items: Sequence[Item]) -> Floats:
         """float64[n, k] scores of the metrics, higher is better, on their scale."""
-        return self._scaled(self._raw(items, {}))
+        columns = [self._scores_of(metric, items) for _, metric in self.metrics]
+        return self._scaled(self._signs * np.stack(columns, axis=1))
 
     def fitted_scores(self) -> Floats:
         """float64[N, k] scores of the metrics for the set it is fitted to."""
-        return self._scaled(self._raw(self.fitted_on, self.given_parts or {}))
+        return self._scaled(self._whole())
 
     def raw_scores(self) -> Floats:
         """float64[N, k] scores of the metrics for the set, as they are: in their own direction and scale."""
-        signs = np.array([1.0 if metric.higher_is_better else -1.0 for _, metric in self.metrics])
-        return signs * self._raw(self.fitted_on, self.given_parts or {})
+        return self._signs * self._whole()
 
     def _scaled(self, raw: Floats) -> Floats:
         if self.scale == "raw":
             return raw
         self.check_fitted()
-        whole = self._raw(self.fitted_on, self.given_parts or {})
+        whole = self._whole()
         used = whole[np.isfinite(whole).all(axis=1)]
         if not len(used):
             raise ConfigError(f"{KEY}: no segment has a score of every metric; leave out metrics, or write scale=raw.")
@@ -227,14 +225,19 @@ class Combined(Mixed):
         varies = np.ptp(used, axis=0) > 0
         return np.asarray(np.where(varies, (raw - used.mean(axis=0)) / np.where(varies, sds, 1.0), 0.0))
 
-    def _raw(self, items: Sequence[Item], given: Mapping[str, tuple[float, ...]]) -> Floats:
-        """float64[n, k], higher is better; from the files, else scored, each distinct text once."""
-        columns = []
-        for name, metric in self.metrics:
-            sign = 1.0 if metric.higher_is_better else -1.0
-            scores = np.array(given[name]) if name in given else self._scores_of(metric, items)
-            columns.append(sign * scores)
-        return np.stack(columns, axis=1)
+    @property
+    def _signs(self) -> Floats:
+        return np.array([1.0 if metric.higher_is_better else -1.0 for _, metric in self.metrics])
+
+    def _whole(self) -> Floats:
+        """float64[N, k] of the set, higher is better; from the files, else scored, each distinct text once."""
+        files = self.given_parts or {}
+        columns = [
+            np.array(files[name]) if name in files else self._scores_of(metric, self.fitted_on)
+            for name, metric in self.metrics
+        ]
+        whole: Floats = self._signs * np.stack(columns, axis=1)
+        return whole
 
     def _scores_of(self, metric: Metric, items: Sequence[Item]) -> Floats:
         read = [_read(item, metric) for item in items]
@@ -248,19 +251,6 @@ class Combined(Mixed):
         store = kept(self.cache_dir, "parts", {"metric": metric.fingerprint()})
         found = made_or_kept(store, dict(zip(keys, read, strict=True)), keep, make)
         return np.array([found[key][0] for key in keys], dtype=np.float64)
-
-
-class _Given(GivenScores):
-    """The scores of a combination on the set it is fitted to, NaN where a metric that counts has none."""
-
-    def __init__(self, combined: Combined) -> None:
-        object.__setattr__(self, "_combined", combined)
-        object.__setattr__(self, "systems", {})
-
-    @property
-    def segments(self) -> Floats:
-        combined: Combined = self.__dict__["_combined"]
-        return weighted(combined.fitted_scores(), combined.agreement().weights)
 
 
 def _read(item: Item, metric: Metric) -> Item:

@@ -174,22 +174,15 @@ _SENTENCES = "tokenizers/punkt_tab/english/"  # NLTK's data, which word_tokenize
 @functools.lru_cache(maxsize=50_000)
 def detokenized(text: str, language: str) -> str:
     """The text with its words, separated by single spaces, joined again by sacremoses' rules for a language."""
-    found: str = _detokenizer(language).detokenize(text.split(" "))
-    return found
+    from sacremoses import MosesDetokenizer
+
+    return str(MosesDetokenizer(lang=language).detokenize(text.split(" ")))
 
 
 @functools.lru_cache(maxsize=50_000)
 def truecased(text: str) -> str:
     """The English text, tokenised again, each word in its most likely casing; unknown words are in title case."""
-    found: str = _truecaser().get_true_case(text)
-    return found
-
-
-@functools.cache
-def _detokenizer(language: str) -> Any:
-    from sacremoses import MosesDetokenizer
-
-    return MosesDetokenizer(lang=language)
+    return str(_truecaser().get_true_case(text))
 
 
 @functools.cache

@@ -79,17 +79,12 @@ def load_translator(model: str, revision: str | None, dtype: Dtype, device: Devi
 
 
 def _check_family(model: str, model_type: object, encoder_decoder: bool) -> None:
-    if model_type in FAMILIES and encoder_decoder:
-        return
-    known = "M2M-100, NLLB, mBART, Marian or BART"
-    if not encoder_decoder and model_type not in FAMILIES:
+    if model_type not in FAMILIES or not encoder_decoder:
+        why = "whose language codes are not known here" if encoder_decoder else "without an encoder for the source"
         raise UnavailableError(
-            f"model '{model}' is a {model_type}, which has no encoder and decoder of its own for source and target "
-            f"(a decoder-only or encoder-only model); name a sequence-to-sequence model: {known}."
+            f"model '{model}' is a {model_type}, {why}; name a sequence-to-sequence model: M2M-100, NLLB, mBART, "
+            "Marian or BART."
         )
-    raise UnavailableError(
-        f"model '{model}' is a {model_type}, whose language codes are not known here; name a model of {known}."
-    )
 
 
 def languages_of(loaded: LoadedModel, source: str | None, target: str | None) -> Languages:
