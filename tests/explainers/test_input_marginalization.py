@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import warnings
 from collections.abc import Callable
@@ -12,14 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from explaining import explained, generator, hash_scores
-from fakes import HashMetric
-from pairs import explain, truth_of
 from tiny_models import MAX_LENGTH, tiny_bert, tiny_gpt2, tiny_roberta, tiny_xlm_roberta
 
 from bmx_grid.errors import ConfigError, ExplainError, UnavailableError
 from bmx_grid.explainers.input_marginalization import InputMarginalization, MaskedLM, load_masked_lm, window
 from bmx_grid.models.encoding import truncated
-from bmx_grid.models.loading import load_model
 
 SENTENCE = ("The", "cat", "sat", "on", "the", "mat", "yesterday", ".")
 SIDES = [
@@ -125,13 +121,6 @@ def test_it_agrees_with_a_plain_loop_at_any_threshold(bert, delta, no_candidate)
     assert len(plan) <= explainer.count_texts(len(SENTENCE))
 
 
-def test_candidates_depend_on_the_other_words(bert):
-    """Else the agreement above would hold for a model that ignores what it reads."""
-    lm = load_masked_lm(str(bert), None, "float32", "cpu", 512)
-    here, there = (lm.propose(words, [0], 19, 8192)[1] for words in (("a", "cat"), ("a", "3.5 .")))
-    assert np.abs(here - there).max() > 1e-3
-
-
 @pytest.fixture(scope="module")
 def known(tmp_path_factory) -> tuple[Path, dict[str, float]]:
     """A model with the same probabilities everywhere: .4 [UNK], .3 "cat", .15 a piece inside a word, .06 "."."""
@@ -206,11 +195,6 @@ def test_an_empty_word_is_not_masked_and_its_attribution_is_zero(bert):
     assert all("  " in text for text in plan.texts)
 
 
-def test_a_side_of_empty_words_only_needs_no_model(bert):
-    _, found = explained(marginalization(bert), ("", ""))
-    assert found.tolist() == [0.0, 0.0]
-
-
 @pytest.mark.parametrize("words", [("[MASK]", "cat", "x[MASK]y"), ("x[MASK]y", "[MASK]", "[MASK]")])
 def test_the_masks_own_spelling_in_the_text_is_not_taken_for_the_mask(bert, words):
     """Asked for through places: the n-th mask of the text is the masked word's."""
@@ -226,23 +210,6 @@ def test_the_masks_own_spelling_in_the_text_is_not_taken_for_the_mask(bert, word
         likely = lm.loaded.network(**encoded).logits[0, at].softmax(-1)
         expected = torch.topk(likely[5:], 3).values
         assert found[1][place] == pytest.approx(expected.tolist(), abs=1e-6)
-
-
-def test_pairs_are_explained_alike_alone_and_together_to_the_bit(bert):
-    texts = ["The cat sat", "on", "Katzenjammer auf der Matte , und niemand sah ihn .", "a  b"]
-    pairs = [(one, other) for one in texts for other in texts if one != other]
-    explainer = marginalization(bert)
-    together = explain(HashMetric(), explainer, pairs, seed=3)
-    for pair, one in zip(pairs, together, strict=True):
-        alone = explain(HashMetric(), explainer, [pair], seed=4)[0]
-        assert truth_of(alone).tobytes() == truth_of(one).tobytes()
-        assert alone.attributions["hypothesis"].tobytes() == one.attributions["hypothesis"].tobytes()
-
-
-def test_small_passes_change_nothing_but_rounding(bert):
-    whole, pieces = (explained(marginalization(bert, batch_tokens=size), SENTENCE) for size in (8192, 1))
-    assert whole[0].render() == pieces[0].render()
-    assert np.abs(whole[1] - pieces[1]).max() <= 1e-6
 
 
 def test_memory_that_runs_out_makes_smaller_passes(bert, monkeypatch):
@@ -367,21 +334,3 @@ def test_a_model_that_is_not_there_is_refused_with_the_remedy(tmp_path):
 def test_a_model_that_masks_nothing_is_refused(tmp_path):
     with pytest.raises(UnavailableError, match="gpt2"):
         marginalization(tiny_gpt2(tmp_path / "gpt2")).plan(("a",), generator(0))
-
-
-def test_the_check_is_quiet_where_the_model_is(bert):
-    marginalization(bert).check()
-
-
-def test_another_model_in_the_same_folder_is_another_explainer(bert, tmp_path):
-    folder = shutil.copytree(bert, tmp_path / "model")
-    before = marginalization(folder).fingerprint()
-    assert marginalization(folder).fingerprint() == before
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "layer_norm_eps": 0.5}))
-    assert marginalization(folder).fingerprint() != before
-
-
-def test_models_are_shared_within_a_process(bert):
-    lm = load_masked_lm(str(bert), None, "float32", "cpu", 512)
-    assert lm.loaded is load_model("masked_lm", str(bert), None, device="cpu")

@@ -112,14 +112,6 @@ def test_scores_that_do_not_differ_give_exact_zeros(n, score):
     assert Lime().attribute(plan, np.full(100, score)).tolist() == [0.0] * n
 
 
-def test_the_handed_scores_are_left_alone():
-    plan = Lime().plan(side(5), generator(0))
-    scores = hash_scores(plan.render())
-    before = scores.copy()
-    Lime().attribute(plan, scores)
-    assert scores.tolist() == before.tolist()
-
-
 def test_sizes_are_uniform_like_limes():
     stats = pytest.importorskip("scipy.stats")
     n, samples = 10, 20_000
@@ -137,12 +129,6 @@ def test_every_subset_of_one_size_is_as_likely():
     counts = [hidden.count(pair) for pair in combinations(range(6), 2)]
     assert sum(counts) == len(hidden)
     assert stats.chisquare(counts).pvalue > 0.01
-
-
-def test_the_first_text_is_the_side_itself_and_no_other_sample_is():
-    plan = Lime(num_samples=500).plan(side(4), generator(0))
-    assert plan.render()[0] == "w0 w1 w2 w3"
-    assert not plan.keep[1:].all(axis=1).any()
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,9 @@
 """BARTScore and DATScore on tiny models: directions, term weights by hand, translations kept, and what is refused."""
 
-import shutil
-
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
-from fakes import composed
 from pairs import explain
 
-from bmx_grid.commands.sweep import run
 from bmx_grid.errors import ConfigError
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.judgements import Judgements
@@ -235,33 +230,3 @@ def test_settings_that_cannot_be(settings, message):
 def test_a_translation_into_a_texts_own_language_is_refused_while_planning(tiny_model):
     with pytest.raises(ConfigError, match="the source of fr-en is in fr already"):
         DatScore(model=tiny_model("m2m100"), augment=("fr",)).fitted(segments("fr-en"))
-
-
-def test_a_sweep_from_data_to_mlflow(tiny_model, tmp_path, template, blank_figures):
-    shutil.copy(template, tmp_path / "mlflow.db")  # in place of the seconds that making it takes
-    chosen = [
-        "metric=[datscore,bartscore]",
-        f"metric.datscore.model={tiny_model('m2m100')}",
-        f"metric.bartscore.model={tiny_model('mbart')}",
-        "metric.datscore.revision=null",
-        "metric.bartscore.revision=null",
-        "explainer=[erasure]",
-        "evaluation=[grid]",
-        "limit=4",
-        "grid.p.step=1.0",  # a tenth of the points, each of which MLflow would take
-        "dataset.sample.language_pairs=[de-en]",
-        "executor=sequential",
-        "tracking=mlflow",
-        f"output_dir={tmp_path / 'out'}",
-        f"cache_dir={tmp_path / 'cache'}",
-    ]
-    assert run(composed(*chosen)) == 0
-    rows = pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist()
-    assert {row["metric"] for row in rows} == {"datscore", "bartscore"}
-    assert len(list((tmp_path / "cache" / "translations").rglob("*.parquet"))) == 2
-    from mlflow import MlflowClient
-
-    client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path / 'mlflow.db'}")
-    runs = client.search_runs([client.get_experiment_by_name("bmx_grid").experiment_id])
-    logged = [one for one in runs if one.data.tags["kind"] == "setting" and one.info.status == "FINISHED"]
-    assert len(logged) == 2

@@ -189,10 +189,6 @@ def test_where_all_systems_say_the_same_as_the_reference_the_score_is_0_and_coun
     assert metric(tiny_model("bert")).fitted(segment_set()).statistics(items_of("A"))[:, 3].tolist() == [0] * 4
 
 
-def test_without_segments_a_system_has_no_score(tiny_model):
-    assert np.isnan(metric(tiny_model("bert")).combine(np.zeros(4)))
-
-
 @pytest.mark.parametrize("hypothesis", [SEGMENTS[2][1]["A"], "unknown words"], ids=["known", "perturbed"])
 @pytest.mark.parametrize(
     ("reference", "places"),

@@ -1,7 +1,6 @@
 """The benchmark of neural metrics runs as it would on a GPU, on a tiny network; what it cannot do it says."""
 
 import json
-import subprocess
 import sys
 
 import pytest
@@ -44,38 +43,3 @@ def test_lime_with_xbertscore_is_measured_by_segments_matrix_rate_and_ratio(benc
     assert row["segments_per_second"] > 0 and row["matrix_gflops"] > 0 and 0 < row["share_of_matrix_rate"] < 1
     assert row["value"] > 0 and row["tokens"] >= 1 and row["floor"] is None  # the floor holds on a GPU
     assert "segments/s" in out and "GFLOP/s" in out
-
-
-WRONG = {
-    "no segment": (("--segments", "0"), "--segments 0: give 1 or more"),
-    "a model that is not there": (("--models", "xlm"), "invalid choice: 'xlm'"),
-    "a device that is not there": (("--device", "tpu"), "invalid choice: 'tpu'"),
-    "a file that is not there": (
-        ("--models", "xlmr", "--shape", "tiny", "--pairs", "no.tsv"),
-        "--pairs no.tsv: cannot",
-    ),
-}
-
-
-@pytest.mark.parametrize(("arguments", "said"), WRONG.values(), ids=WRONG.keys())
-def test_arguments_that_cannot_be_are_refused_in_a_line(benchmark, arguments, said):
-    status, _, err = benchmark(*arguments)
-    assert status != 0 and said in err.splitlines()[-1], err
-
-
-def test_without_a_gpu_it_says_so(benchmark):
-    import torch
-
-    if torch.cuda.is_available():
-        pytest.skip("there is a GPU here")
-    status, _, err = benchmark("--models", "xlmr", "--device", "cuda")
-    assert (status, err) == (
-        1,
-        "--device cuda: PyTorch sees no CUDA device here; leave it out to run on the processor\n",
-    )
-
-
-def test_as_a_program_it_refuses_a_mistake_in_a_line():
-    command = [sys.executable, str(ROOT / "benchmarks" / "neural.py"), "--segments", "0"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (1, "--segments 0: give 1 or more\n"), done.stdout

@@ -94,14 +94,6 @@ def test_equal_to_sacrebleu_for_sentences_and_corpora(metric, sentence, corpus, 
 
 
 @pytest.mark.parametrize("metric", LIGHT, ids=lambda metric: metric.signature.partition("|")[0])
-def test_one_reference_is_what_it_was(metric):
-    items = drawn(7, 1)
-    single = dataclasses.replace(metric, references="first")
-    assert metric.score(items).tobytes() == single.score(items).tobytes()
-    assert metric.statistics(items).tobytes() == single.statistics(items).tobytes()
-
-
-@pytest.mark.parametrize("metric", LIGHT, ids=lambda metric: metric.signature.partition("|")[0])
 def test_alone_in_any_batch_and_in_any_order_of_references(metric):
     items = drawn(3, 3)
     together = metric.score(items)
@@ -187,14 +179,6 @@ def test_the_signature_says_how_many(metric, further, nrefs):
     single = dataclasses.replace(metric, references="first")
     assert (found.fingerprint() == single.fingerprint()) == (nrefs == "1")
     assert single.fitted(segments(*further)) == single
-
-
-@pytest.mark.parametrize("count", [2, 3])
-def test_sacrebleu_signs_alike(count):
-    bleu = sacrebleu.BLEU(effective_order=True, smooth_method="add-k", smooth_value=1)
-    bleu.corpus_score(["a"], [["b"]] * count)
-    found = SentenceBleu(references="all").fitted(segments(("b",) * (count - 1)))
-    assert found.signature == f"BLEU|{bleu.get_signature().format()}"
 
 
 def test_items_carry_further_references_only_to_metrics_that_read_them():

@@ -55,10 +55,6 @@ def test_it_counts_edits_per_reference_word(reference, hypothesis, expected):
     assert score(Ter(), [(reference, hypothesis)]).tolist() == [expected]
 
 
-def test_no_items_no_statistics():
-    assert Ter().statistics([]).shape == (0, 2)
-
-
 def test_lower_is_better_and_it_is_not_boosted():
     assert not Ter().higher_is_better
     with pytest.raises(ConfigError, match="Ter: lower scores are better"):
