@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.analysis.table import FACTORS, GridTable, Setting
-from bmx_grid.evaluations.tests_of import Band, TestsOfSetting
+from bmx_grid.evaluations.significance import Band, TestsOfSetting
 from bmx_grid.sweep.output import table_path
 from bmx_grid.sweep.results import SettingResult
 
@@ -61,7 +61,7 @@ def basis_of(results: Iterable[SettingResult]) -> Basis:
 def band_of(result: SettingResult) -> Band | None:
     """The intervals of the correlations of a setting at the shown w; None where the sweep did not test its grid."""
     found = result.evaluated.get("tests")
-    return found.grid.band if isinstance(found, TestsOfSetting) and found.grid is not None else None
+    return found.band if isinstance(found, TestsOfSetting) else None
 
 
 def basis_beside(table: GridTable) -> Basis:

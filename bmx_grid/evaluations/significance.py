@@ -10,27 +10,19 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError, unknown
-from bmx_grid.evaluations.base import BASE, Each, Evaluation, Finished, here
-from bmx_grid.evaluations.compared import UNITS, Scores, scores_of, segment_scores, system_scores
+from bmx_grid.evaluations.base import BASE, Each, Evaluation, Finished, Floats, grouped, here
 from bmx_grid.evaluations.grid import GridEvaluation, sample_of
-from bmx_grid.evaluations.tests_of import (
-    LEVEL,
-    Band,
-    Rank,
-    Row,
-    SelectionRow,
-    TestsOfSetting,
-    WholeGrid,
-    adjusted,
-    significance_ranks,
-)
+from bmx_grid.evaluations.levels import SegmentCodes, SystemLevel, direction_of
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import check_kind, correlate
 from bmx_grid.measures.grid import nearest_point
 from bmx_grid.measures.grid_resampling import bootstrap_bands, selection_adjusted, split_gains
+from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
+from bmx_grid.measures.resampling import codes
 from bmx_grid.measures.significance import Alternative, Comparison, Unit, compare, williams
 from bmx_grid.segments import SegmentSet
 
@@ -39,6 +31,114 @@ ALONE = "none"  # the explainer of rows that compare metrics
 NEAR = 10  # p values up to so many times the smallest are looked at again in a large family
 ENOUGH = 4  # times the resamples that a family needs to show one difference
 MOST_RESAMPLES = 200_000
+UNITS: Mapping[str, Unit] = {"perm_both": "both", "perm_inputs": "inputs", "perm_systems": "systems"}
+LEVEL = 0.05  # of the tests that part the ranks of metrics, and of corrected p values
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One row of tests.parquet: one comparison and one test of it, with the explainer that it speaks of."""
+
+    explainer: str
+    compared: str
+    against: str
+    point: str
+    human: str
+    level: str
+    grouping: str
+    statistic: str
+    difference: float
+    low: float
+    high: float
+    test: str
+    alternative: str
+    p: float
+    p_holm: float = float("nan")
+    p_bh: float = float("nan")
+    family: str
+    n: int
+    clusters: int
+    resamples: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class SelectionRow:
+    """One row of selection.parquet: what the best point of a grid is worth.
+
+    best_w, best_p, best_gain: the point and its gain on the segments it was chosen on; p_selection_adjusted: of the
+    highest gain of the grid. cross_fitted_gain, low, high: the mean over `splits` halves of the clusters, each judged
+    at the point that is best on the other half; share_unboosted: of these the share at the metric alone.
+    """
+
+    best_w: float
+    best_p: float
+    best_gain: float
+    p_selection_adjusted: float
+    cross_fitted_gain: float
+    low: float
+    high: float
+    share_unboosted: float
+    splits: int
+    clusters: int
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One row of ranking.parquet: a metric, whatever its explainer, among those of its language pair.
+
+    value: its correlation, with its sign, as in correlations.parquet: one of a metric whose lower scores are better, as
+    TER's, is negative. rank: 1 is the best; 0 where nothing was tested.
+    """
+
+    explainer: str
+    level: str
+    statistic: str
+    value: float
+    rank: int
+    n: int
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """95 % intervals at one w, for every p: low, high float64[P] of the correlation, gain_low, gain_high of the gain.
+
+    Each holds for its p alone.
+    """
+
+    w: float
+    low: Floats
+    high: Floats
+    gain_low: Floats
+    gain_high: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class TestsOfSetting:
+    """rows: the tests; ranking: of its metric, in one setting of each; selection: the row of its grid, if it has one.
+
+    band: for the figure, at the w of the published point (of the best one where none is published).
+    """
+
+    tests: Sequence[Row]
+    selection: Sequence[SelectionRow] = ()
+    band: Band | None = None
+    ranking: Sequence[Rank] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Two metrics' scores of n segments, or of n systems, with the human scores and what is swapped as one."""
+
+    x: Floats
+    y: Floats
+    human: Floats
+    cluster: NDArray[Any]
+    system: NDArray[Any] | None
+
+    def unit(self, test: str) -> Unit:
+        """What a test swaps; of one system there is nothing but the inputs, and each system score is an input."""
+        return UNITS.get(test, "inputs") if self.system is not None else "inputs"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,127 +201,108 @@ class SignificanceEvaluation(Evaluation):
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[TestsOfSetting]:
         """The tests of points and grids, those of metrics against each other, and p values by family."""
         results = each(self._of_setting, settings)
-        rows = [list(result.rows) for result in results]
-        ranks: list[tuple[Rank, ...]] = [() for _ in results]
-        first_of: dict[tuple[str, str], dict[str, int]] = {}  # by pair, of each metric its first explainer
-        for at, setting in enumerate(settings):
-            first_of.setdefault(setting.pair, {}).setdefault(setting.metric_name, at)
-        for places in first_of.values():
-            of_metrics = self._metrics([settings[at] for at in places.values()])
-            for at, (tests, own_ranks) in zip(places.values(), of_metrics, strict=True):
-                rows[at] += tests
-                ranks[at] = own_ranks
-        corrected = adjusted(self._refined(settings, first_of, rows))
+        rows: list[list[Row]] = [list(result.tests) for result in results]
+        ranks: list[list[Rank]] = [[] for _ in results]
+        first_of = {setting.names[:3]: at for at, setting in reversed(list(enumerate(settings)))}  # its first explainer
+        for of_pair in grouped(settings, (0, 1)):
+            places = [at for at in of_pair if first_of[settings[at].names[:3]] == at]
+            for statistic in self.statistics if len(places) > 1 else ():
+                self._compare_metrics(settings, places, "segment", statistic, rows, ranks)
+                self._compare_metrics(settings, places, "system", statistic, rows, ranks)
+        self._refine(settings, first_of, rows)
         return [
-            TestsOfSetting(own, result.grid, rank) for result, own, rank in zip(results, corrected, ranks, strict=True)
+            replace(result, tests=own, ranking=of_metric)
+            for result, own, of_metric in zip(results, adjusted(rows), ranks, strict=True)
         ]
 
     def _of_setting(self, setting: Finished) -> TestsOfSetting:
         """The tests of the points of a setting, and of its grid."""
-        rows = [row for point in setting.boosted for row in self._against_base(setting, point)]
+        rows = [
+            row
+            for point in setting.boosted
+            for statistic in self.statistics
+            for row in self._tests(
+                _where(setting, point, statistic), _of_point(setting, point), f"{point} against base"
+            )
+        ]
         pearson = self.grid.correlation == "pearson"
         resamples = self.resamples if pearson else self.rank_resamples
         if setting.explainer is None or not resamples:
-            return TestsOfSetting(tuple(rows), None)
-        whole = self._whole_grid(setting, resamples, self.splits if pearson else min(self.splits, resamples))
+            return TestsOfSetting(rows)
+        spec, seed = self.grid.spec, self.seed
+        whole = sample_of(setting, spec, spec.w)
+        best = selection_adjusted(whole, resamples, seed)
+        published = self.grid.fixed.get(setting.explainer_name)
+        place = None
+        if published is not None:
+            place = nearest_point(np.array(spec.p), np.array(spec.w), published.p, published.w)
+        shown = spec.w[place[1]] if place is not None else best.w if math.isfinite(best.w) else spec.w[0]
+        bands = bootstrap_bands(sample_of(setting, spec, (shown,)), resamples, seed)
+        split = split_gains(whole, self.splits if pearson else min(self.splits, resamples), seed)
         setting.forget()
-        best = Row(
-            **self._names(setting, "best"),
-            **_of_segments(setting, self.grid.correlation),
-            difference=whole.selection.gain,
-            low=float("nan"),
-            high=float("nan"),
+        of_best = Row(
+            **_where(setting, "best", self.grid.correlation),
+            difference=best.gain,
+            low=math.nan,
+            high=math.nan,
             test="selection_adjusted",
             alternative="greater",
-            p=whole.selection.p,
-            n=whole.n,
-            clusters=whole.clusters,
-            resamples=resamples,
-            seed=self.seed,
-            family="best point against base",
-        )
-        return TestsOfSetting((*rows, best), whole)
-
-    def _whole_grid(self, setting: Finished, resamples: int, splits: int) -> WholeGrid:
-        spec = self.grid.spec
-        whole = sample_of(setting, spec, spec.w)
-        best = selection_adjusted(whole, resamples, self.seed)
-        published = self.grid.fixed.get(setting.explainer_name)
-        place = (
-            None if published is None else nearest_point(np.array(spec.p), np.array(spec.w), published.p, published.w)
-        )
-        shown = spec.w[place[1]] if place is not None else best.w if math.isfinite(best.w) else spec.w[0]
-        bands = bootstrap_bands(sample_of(setting, spec, (shown,)), resamples, self.seed)
-        return WholeGrid(
-            point=(best.w, spec.p[best.row] if best.row >= 0 else float("nan")),
-            selection=best,
-            splits=split_gains(whole, splits, self.seed),
-            band=Band(shown, *(one[:, 0] for one in (bands.low, bands.high, bands.gain_low, bands.gain_high))),
+            p=best.p,
             n=len(whole.base),
             clusters=whole.clusters,
+            resamples=resamples,
+            seed=seed,
+            family="best point against base",
+        )
+        point = best.w, spec.p[best.row] if best.row >= 0 else math.nan
+        crossed = split.mean, split.low, split.high, split.abstained
+        band = Band(shown, *(ends[:, 0] for ends in (bands.low, bands.high, bands.gain_low, bands.gain_high)))
+        return TestsOfSetting(
+            [*rows, of_best],
+            [SelectionRow(*point, best.gain, best.p, *crossed, len(split.gains), whole.clusters)],
+            band,
         )
 
-    def rows(self, result: TestsOfSetting) -> Mapping[str, Sequence[Any]]:
-        """One row per comparison and test; one per grid; one per metric, level and statistic."""
-        selection = []
-        if result.grid is not None:
-            (w, p), best, split = result.grid.point, result.grid.selection, result.grid.splits
-            crossed = (split.mean, split.low, split.high, split.abstained, len(split.gains), result.grid.clusters)
-            selection.append(SelectionRow(w, p, best.gain, best.p, *crossed))
-        return {"tests": result.rows, "selection": selection, "ranking": result.ranks}
+    def _compare_metrics(
+        self,
+        settings: Sequence[Finished],
+        places: Sequence[int],
+        level: str,
+        statistic: Correlation,
+        rows: Sequence[list[Row]],
+        ranks: Sequence[list[Rank]],
+    ) -> None:
+        """Add for each metric of a language pair its tests against those after it, and its rank."""
+        scores = {at: _alone(settings[at], level) for at in places}
+        p_of: dict[tuple[int, int], float] = {}
+        for left, right in itertools.combinations(places, 2):
+            where = {
+                "explainer": ALONE,
+                "compared": settings[left].metric_name,
+                "against": settings[right].metric_name,
+                "point": BASE,
+                "human": settings[left].segments.human_name,
+                "level": level,
+                "grouping": "none",
+                "statistic": statistic,
+            }
+            both = replace(scores[left], y=scores[right].x)
+            tests = list(self._tests(where, both, f"{level}: metric against metric"))
+            if math.isfinite(tests[0].difference):
+                rows[left].extend(tests)
+                shown = next((row for row in tests if row.test in UNITS), tests[0])
+                p = shown.p if shown.alternative == "two-sided" else min(1.0, 2 * min(shown.p, 1 - shown.p))
+                p_of[places.index(left), places.index(right)] = p
+        values = [correlate(statistic, scores[at].x, scores[at].human) for at in places]
+        for at, value, rank in zip(places, values, significance_ranks(values, p_of), strict=True):
+            if p_of:
+                n = int(np.isfinite(scores[at].x + scores[at].human).sum())
+                ranks[at].append(Rank(ALONE, level, statistic, direction_of(settings[at]) * value, rank, n))
 
-    def _names(self, setting: Finished, point: str) -> dict[str, Any]:
-        return {
-            "explainer": setting.explainer_name,
-            "compared": f"{setting.metric_name} at {point}",
-            "against": setting.metric_name,
-            "point": point,
-        }
-
-    def _against_base(self, setting: Finished, point: str) -> Iterator[Row]:
-        """Every test of a declared point against the metric alone."""
-        scores = setting.boosted[point], setting.scores.base_scores
-        for statistic in self.statistics:
-            where = {**self._names(setting, point), **_of_segments(setting, statistic)}
-            yield from self._tests(where, scores_of(setting, *scores), statistic, f"{point} against base")
-
-    def _metrics(self, settings: Sequence[Finished]) -> list[tuple[list[Row], tuple[Rank, ...]]]:
-        """For each metric of a language pair its tests against those after it, and its ranks."""
-        found: list[tuple[list[Row], tuple[Rank, ...]]] = [([], ()) for _ in settings]
-        if len(settings) < 2:
-            return found
-        for statistic in self.statistics:
-            for level, scores in (("segment", segment_scores(settings)), ("system", system_scores(settings))):
-                p_of: dict[tuple[int, int], float] = {}
-                for left, right in itertools.combinations(range(len(settings)), 2):
-                    where = {
-                        "explainer": ALONE,
-                        "compared": settings[left].metric_name,
-                        "against": settings[right].metric_name,
-                        "point": BASE,
-                        "human": settings[left].segments.human_name,
-                        "level": level,
-                        "grouping": "none",
-                        "statistic": statistic,
-                    }
-                    both = replace(scores[left], y=scores[right].x)
-                    rows = list(self._tests(where, both, statistic, f"{level}: metric against metric"))
-                    if math.isfinite(rows[0].difference):
-                        found[left][0].extend(rows)
-                        shown = next((row for row in rows if row.test in UNITS), rows[0])
-                        p_of[left, right] = _two_sided(shown.p, shown.alternative)
-                values = [correlate(statistic, one.x, one.human) for one in scores]
-                for at, rank in enumerate(significance_ranks(values, p_of)):
-                    if p_of:
-                        sign = 1.0 if settings[at].metric.higher_is_better else -1.0  # `scores` are turned
-                        own = Rank(ALONE, level, statistic, sign * values[at], rank, scores[at].n)
-                        found[at] = (found[at][0], (*found[at][1], own))
-        return found
-
-    def _refined(
-        self, settings: Sequence[Finished], places: Mapping[tuple[str, str], Mapping[str, int]], rows: list[list[Row]]
-    ) -> list[list[Row]]:
-        """The rows, where R resamples cannot show anything in a large family: 1 / (R + 1) times its size is above .05.
+    def _refine(
+        self, settings: Sequence[Finished], first_of: Mapping[tuple[str, str, str], int], rows: Sequence[list[Row]]
+    ) -> None:
+        """Repeat tests where R resamples show nothing in a large family: 1 / (R + 1) times its size is above .05.
 
         Permutation tests that came near to their smallest p are then done again, with resamples enough for the family
         and with draws of their own. Each test must pass both rounds, so that its level is kept.
@@ -229,21 +310,18 @@ class SignificanceEvaluation(Evaluation):
         sizes = Counter(row.family for own in rows for row in own if row.test in UNITS and math.isfinite(row.p))
         near = NEAR / (self.resamples + 1)
         seed = int(np.random.SeedSequence([self.seed, 1]).generate_state(1)[0])
-        for at, own in enumerate(rows):
+        for setting, own in zip(settings, rows, strict=True):
             for place, row in enumerate(own):
                 size = sizes[row.family] if row.test in UNITS else 0
                 if size / (self.resamples + 1) <= LEVEL or not row.p <= near:
                     continue
+                scores = _of_point(setting, row.point)
                 if row.point == BASE:
-                    pair = [settings[at], settings[places[settings[at].pair][row.against]]]
-                    left, right = (segment_scores if row.level == "segment" else system_scores)(pair)
-                    scores = replace(left, y=right.x)
-                else:
-                    scores = scores_of(settings[at], settings[at].boosted[row.point], settings[at].scores.base_scores)
+                    other = settings[first_of[(*setting.pair, row.against)]]
+                    scores = replace(_alone(setting, row.level), y=_alone(other, row.level).x)
                 count = min(math.ceil(ENOUGH * size / LEVEL), MOST_RESAMPLES)
                 found = self._compared(scores, row.statistic, scores.unit(row.test), count, seed, bootstrap=False)
                 own[place] = replace(row, p=found.p, resamples=count, seed=seed)
-        return rows
 
     def _compared(
         self, scores: Scores, statistic: str, unit: Unit, resamples: int, seed: int, bootstrap: bool = True
@@ -262,17 +340,21 @@ class SignificanceEvaluation(Evaluation):
             bootstrap=bootstrap,
         )
 
-    def _tests(self, where: Mapping[str, Any], scores: Scores, statistic: Correlation, kind: str) -> Iterator[Row]:
+    def _tests(self, where: Mapping[str, Any], scores: Scores, kind: str) -> Iterator[Row]:
+        """Every test of one comparison. Of system scores whole systems are swapped, whatever test is asked for."""
         done: dict[str, Comparison] = {}
-        for test in self.tests if where["level"] == "segment" else _of_whole_systems(self.tests):
+        of_segments, statistic = where["level"] == "segment", where["statistic"]
+        tests = [test if of_segments or test not in UNITS else "perm_systems" for test in self.tests]
+        for test in dict.fromkeys(tests):
             unit = scores.unit(test)
             # Each system score is a row of its own; of one system's segments no system can be swapped.
-            undefined = UNITS.get(test, "inputs") != "inputs" and scores.system is None and where["level"] == "segment"
+            undefined = UNITS.get(test, "inputs") != "inputs" and scores.system is None and of_segments
             if unit not in done:
                 done[unit] = self._compared(scores, statistic, unit, self.resamples, self.seed)
             found = done[unit]
             if test == "williams":
-                between = correlate(statistic, *scores.used())
+                used = np.isfinite([scores.x, scores.y, scores.human]).all(axis=0)
+                between = correlate(statistic, scores.x[used], scores.y[used])
                 p = williams(found.x, found.y, between, found.n, self.alternative)
             else:
                 p = found.p_bootstrap if test == "bootstrap" else found.p
@@ -292,15 +374,70 @@ class SignificanceEvaluation(Evaluation):
             )
 
 
-def _of_segments(setting: Finished, statistic: str) -> dict[str, Any]:
-    return {"human": setting.segments.human_name, "level": "segment", "grouping": "none", "statistic": statistic}
+def _where(setting: Finished, point: str, statistic: str) -> dict[str, Any]:
+    """What a row of a point says of itself."""
+    return {
+        "explainer": setting.explainer_name,
+        "compared": f"{setting.metric_name} at {point}",
+        "against": setting.metric_name,
+        "point": point,
+        "human": setting.segments.human_name,
+        "level": "segment",
+        "grouping": "none",
+        "statistic": statistic,
+    }
 
 
-def _of_whole_systems(tests: Sequence[Test]) -> tuple[Test, ...]:
-    """The tests of system scores: whatever permutation test is asked for, whole systems are swapped."""
-    return tuple(dict.fromkeys("perm_systems" if test in UNITS else test for test in tests))
+def _of_point(setting: Finished, point: str) -> Scores:
+    """The scores of a point, and of the metric alone."""
+    systems = None
+    if len(setting.segments.systems) > 1:
+        systems = codes([str(segment.system) for segment in setting.segments.segments])
+    clusters = codes(np.asarray(setting.clusters, dtype=np.str_))
+    return Scores(setting.points[point], setting.scores.base_scores, setting.segments.human_scores, clusters, systems)
 
 
-def _two_sided(p: float, alternative: str) -> float:
-    """A p value as ranks need it, which ask for a difference in either direction."""
-    return p if alternative == "two-sided" else min(1.0, 2 * min(p, 1 - p))
+def _alone(setting: Finished, level: str) -> Scores:
+    """The scores of the metric alone, higher is better; a system is swapped and drawn as a whole."""
+    if level == "segment":
+        scores = _of_point(setting, BASE)
+        turned = direction_of(setting) * scores.x
+        return replace(scores, x=turned, y=turned)
+    systems = SystemLevel(setting, SegmentCodes(setting), BASE, setting.segments.human_name)
+    return Scores(systems.scores, systems.scores, systems.human, np.arange(len(systems.names)), None)
+
+
+def significance_ranks(values: Sequence[float], p_of: Mapping[tuple[int, int], float]) -> list[int]:
+    """The rank of each metric, by the rule of the WMT metrics tasks (Freitag et al. 2022).
+
+    From the highest value down, metrics share a rank until one differs significantly (at .05) from any of them: it has
+    the next rank, and so on. A metric has rank 0 where its value is undefined, or each of its p values. p_of: by two
+    indices, in either order.
+    """
+    tested = {at for pair, p in p_of.items() if np.isfinite(p) for at in pair}
+    ranks = [0] * len(values)
+    group: list[int] = []
+    rank = 1
+    for at in sorted((at for at in tested if np.isfinite(values[at])), key=lambda at: (-values[at], at)):
+        if any(p_of.get((other, at), p_of.get((at, other), np.nan)) < LEVEL for other in group):
+            rank, group = rank + 1, []
+        group.append(at)
+        ranks[at] = rank
+    return ranks
+
+
+def adjusted(rows: Sequence[Sequence[Row]]) -> list[tuple[Row, ...]]:
+    """The rows with p values adjusted within their families, and how many comparisons there are in the name."""
+    families: dict[str, list[tuple[int, int]]] = {}
+    for setting, own in enumerate(rows):
+        for place, row in enumerate(own):
+            families.setdefault(row.family, []).append((setting, place))
+    found = [list(own) for own in rows]
+    for family, members in families.items():
+        p = np.array([rows[setting][place].p for setting, place in members])
+        size = int(np.isfinite(p).sum())
+        for (setting, place), first, second in zip(members, holm(p), benjamini_hochberg(p), strict=True):
+            name = f"{family}: {size} comparison{'' if size == 1 else 's'}"
+            row = rows[setting][place]
+            found[setting][place] = replace(row, family=name, p_holm=float(first), p_bh=float(second))
+    return [tuple(own) for own in found]

@@ -10,8 +10,7 @@ from some_results import make_result
 
 from bmx_grid.analysis.basis import COLUMNS, Basis, basis_beside, basis_of, is_of
 from bmx_grid.analysis.table import GridTable, Setting
-from bmx_grid.evaluations import tests_of
-from bmx_grid.measures.grid_resampling import SelectionAdjusted, Splits
+from bmx_grid.evaluations import significance
 
 SETTINGS = (
     Setting("wmt17", "cs-en", "chrf", "lime"),
@@ -90,10 +89,8 @@ def test_a_file_that_is_absent_damaged_or_of_other_columns_says_nothing(tmp_path
 
 
 def test_settings_whose_grid_was_tested_have_the_band_of_their_own():
-    band = tests_of.Band(0.5, *np.zeros((4, 60)))
-    selection = SelectionAdjusted(0.1, 0, 0.5, 0.2, np.zeros(2), 0.1)
-    grid = tests_of.WholeGrid((0.5, 1.0), selection, Splits(np.zeros(2), 0.0, 0.0, 0.0, 0.0, 0), band, 40, 40)
-    tests = {"with": tests_of.TestsOfSetting((), grid), "without": tests_of.TestsOfSetting((), None), "nothing": None}
+    band, of = significance.Band(0.5, *np.zeros((4, 60))), significance.TestsOfSetting
+    tests = {"with": of((), band=band), "without": of(()), "nothing": None}
     results = [make_result(metric=name) for name in tests]
     for result in results:
         result.evaluated["tests"] = tests[result.metric]

@@ -15,7 +15,7 @@ from bmx_grid.analysis.given import Point
 from bmx_grid.analysis.names import correlation_in_words, setting_in_words
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
-from bmx_grid.evaluations.tests_of import Band
+from bmx_grid.evaluations.significance import Band
 from bmx_grid.measures.best import NO_CHANGE
 from bmx_grid.report.figures.canvas import (
     COLUMN,
