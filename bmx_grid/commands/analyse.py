@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import shutil
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,12 +15,12 @@ from bmx_grid.analysis.basis import basis_beside
 from bmx_grid.analysis.frames import frames_beside
 from bmx_grid.analysis.given import Options, Point, Tie
 from bmx_grid.analysis.load import load_table
-from bmx_grid.analysis.questions import Questions, with_others
+from bmx_grid.analysis.questions import with_others
 from bmx_grid.analysis.run import Analysis, analyse
 from bmx_grid.configure import convert, folder_path
 from bmx_grid.errors import ConfigError, DataError, unknown
 from bmx_grid.report.table import FORMATS, as_text, write_table
-from bmx_grid.report.terminal import WIDEST, sentences
+from bmx_grid.report.terminal import sentences, terminal_width
 from bmx_grid.storage.files import write_text
 from bmx_grid.terminal import command
 from bmx_grid.wording import counted, visible
@@ -64,77 +64,67 @@ examples:
   bmx-grid analyse outputs/a outputs/b"""
 
 Format = Literal["latex", "markdown", "csv", "text", "json"]
-POINT = ("fixed.EXPLAINER.w", "fixed.EXPLAINER.p")
-KEYS = ("format", "output_dir", "tie", "select.from", *POINT, "questions", "side")
+OF_SEVERAL = ("format", "output_dir")
+KEYS = (*OF_SEVERAL, "tie", "select.from", "fixed.EXPLAINER.w", "fixed.EXPLAINER.p", "questions", "side")
 
 
-@dataclass(frozen=True)
-class Arguments:
-    """The checked arguments. format: None for the terminal, or report.html and figures below output_dir."""
-
-    paths: tuple[Path, ...]
-    output_dir: Path | None
-    format: Format | None
-    options: Options
-    questions: Questions
-    side: str | None
-    of_one: tuple[str, ...]  # keys given that several sweeps do not take
-
-    @classmethod
-    def parse(cls, arguments: Sequence[str]) -> Arguments:
-        """Raises ConfigError naming the argument, DataError for the table of select.from."""
-        paths, values = [], dict[str, str]()
-        for argument in arguments:
-            key, equals, value = argument.partition("=")
-            if not equals or (key not in KEYS and not key.startswith("fixed.") and Path(argument).exists()):
-                paths.append(Path(argument).expanduser())
-                continue
-            if key not in KEYS and not key.startswith("fixed."):
-                way_out = " Paths are written as they are: analyse PATH." if key == "results" else ""
-                raise ConfigError(f"{unknown('key', key, KEYS)}{way_out}")
-            if not value:
-                raise ConfigError(f"'{argument}' is not KEY=VALUE; keys: {', '.join(KEYS)}.")
-            if key in values:
-                raise ConfigError(f"{key} is given twice: '{values[key]}' and '{value}'.")
-            values[key] = value
-        if not paths:
-            raise ConfigError("PATH is missing: the output folder of a sweep, or a table of correlations.")
-        points = _points({key: values[key] for key in values if key.startswith("fixed.")})
-        source, side = values.get("select.from"), values.get("side")
-        return cls(
-            paths=tuple(paths),
-            output_dir=folder_path(values["output_dir"], "output_dir") if "output_dir" in values else None,
-            format=convert(values.get("format"), Format | None, "format"),
-            options=Options(
-                tie=convert(values.get("tie", "first"), Tie, "tie"),
-                select_from=None if source is None else load_table(Path(source).expanduser(), side),
-                fixed=points,
-            ),
-            questions=with_others(name for name in values.get("questions", "").split(",") if name),
-            side=side,
-            of_one=tuple(key for key in values if key not in ("format", "output_dir")),
-        )
+def _split(arguments: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
+    """The paths, and KEY -> VALUE. Raises ConfigError naming the argument."""
+    paths, values = [], dict[str, str]()
+    for argument in arguments:
+        key, equals, value = argument.partition("=")
+        is_key = key in KEYS or key.startswith("fixed.")
+        if not equals or (not is_key and Path(argument).exists()):
+            paths.append(Path(argument).expanduser())
+            continue
+        if not is_key:
+            way_out = " Paths are written as they are: analyse PATH." if key == "results" else ""
+            raise ConfigError(f"{unknown('key', key, KEYS)}{way_out}")
+        if not value:
+            raise ConfigError(f"'{argument}' is not KEY=VALUE; keys: {', '.join(KEYS)}.")
+        if key in values:
+            raise ConfigError(f"{key} is given twice: '{values[key]}' and '{value}'.")
+        values[key] = value
+    if not paths:
+        raise ConfigError("PATH is missing: the output folder of a sweep, or a table of correlations.")
+    return paths, values
 
 
-def _points(texts: dict[str, str]) -> dict[str, Point]:
-    numbers: dict[str, dict[str, float]] = {}
-    for key, text in texts.items():
-        explainer, _, name = key.removeprefix("fixed.").rpartition(".")
-        if not explainer or name not in ("p", "w"):
-            raise ConfigError(f"{key}={text}: expected fixed.EXPLAINER.p=… or fixed.EXPLAINER.w=….")
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if math.isnan(value):
-            raise ConfigError(f"{key}={text}: expected a number.")
-        if name == "w" and not 0 <= value <= 1:
-            raise ConfigError(f"{key}={text}: w is the share of the metric itself; write a number from 0 to 1.")
-        numbers.setdefault(explainer, {})[name] = value
-    for explainer, point in numbers.items():
-        if set(point) != {"p", "w"}:
+def _options(values: Mapping[str, str], known: Sequence[str]) -> Options:
+    """How a table is analysed. Raises ConfigError naming the argument, DataError for the table of select.from.
+
+    known: the explainers of the table.
+    """
+    points: dict[str, dict[str, float]] = {}
+    for key, text in values.items():
+        if key.startswith("fixed."):
+            explainer, _, name = key.removeprefix("fixed.").rpartition(".")
+            if not explainer or name not in ("p", "w"):
+                raise ConfigError(f"{key}={text}: expected fixed.EXPLAINER.p=… or fixed.EXPLAINER.w=….")
+            points.setdefault(explainer, {})[name] = _number(name, text, key)
+    for explainer, point in points.items():
+        if len(point) < 2:
             raise ConfigError(f"fixed.{explainer}: give both p and w, not {' and '.join(point)} only.")
-    return {explainer: Point(**point) for explainer, point in numbers.items()}
+        if explainer not in known:
+            raise ConfigError(unknown("explainer", explainer, known))
+    source = values.get("select.from")
+    return Options(
+        tie=convert(values.get("tie", "first"), Tie, "tie"),
+        select_from=None if source is None else load_table(Path(source).expanduser(), values.get("side")),
+        fixed={explainer: Point(**point) for explainer, point in points.items()},
+    )
+
+
+def _number(name: str, text: str, key: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if math.isnan(value):
+        raise ConfigError(f"{key}={text}: expected a number.")
+    if name == "w" and not 0 <= value <= 1:
+        raise ConfigError(f"{key}={text}: w is the share of the metric itself; write a number from 0 to 1.")
+    return value
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -148,35 +138,36 @@ def _main(arguments: list[str]) -> int:
         return 0 if arguments else 2
     from bmx_grid.commands.multirun import read_jobs
 
-    parsed = Arguments.parse(arguments)
-    jobs = read_jobs(parsed.paths[0]) if len(parsed.paths) == 1 else None
-    if len(parsed.paths) == 1 and jobs is None:
-        _one(parsed)
+    paths, values = _split(arguments)
+    form = convert(values.get("format"), Format | None, "format")
+    folder = folder_path(values["output_dir"], "output_dir") if "output_dir" in values else None
+    jobs = read_jobs(paths[0]) if len(paths) == 1 else None
+    if len(paths) == 1 and jobs is None:
+        _analyse(paths[0], values, form, folder)
         return 0
-    if parsed.of_one:
-        raise ConfigError(f"{parsed.of_one[0]}: several sweeps are compared with format and output_dir only.")
-    _several(parsed, jobs)
+    for key in values:
+        if key not in OF_SEVERAL:
+            raise ConfigError(f"{key}: several sweeps are compared with {' and '.join(OF_SEVERAL)} only.")
+    _compare(paths, jobs, form, folder)
     return 0
 
 
-def _one(parsed: Arguments) -> None:
+def _analyse(path: Path, values: Mapping[str, str], form: Format | None, folder: Path | None) -> None:
     """Analyse one sweep, or one table of correlations."""
-    table = load_table(parsed.paths[0], parsed.side)
-    for name in parsed.options.fixed:
-        if name not in table.factor_levels("explainer"):
-            raise ConfigError(unknown("explainer", name, table.factor_levels("explainer")))
+    questions = with_others(name for name in values.get("questions", "").split(",") if name)
+    table = load_table(path, values.get("side"))
     basis = basis_beside(table)
-    options = replace(parsed.options, segments=basis.segments or None)
-    analysis = analyse(table, options, parsed.questions, frames_beside(table))
-    if parsed.format is not None:
-        _give(parsed, analysis.tables(), analysis)
+    options = replace(_options(values, table.factor_levels("explainer")), segments=basis.segments or None)
+    analysis = analyse(table, options, questions, frames_beside(table))
+    if form is not None:
+        _give(form, folder, analysis.tables(), analysis)
         return
     print(_summary(analysis))
-    if parsed.output_dir is not None:
+    if folder is not None:
         from bmx_grid.report.analysis_files import write_analysis
 
-        files = write_analysis(analysis, parsed.output_dir, basis=basis)
-        _say_written([path for path in files if path.parent == parsed.output_dir])
+        files = write_analysis(analysis, folder, basis=basis)
+        _say_written([file for file in files if file.parent == folder])
 
 
 def _summary(analysis: Analysis) -> str:
@@ -193,20 +184,20 @@ def _summary(analysis: Analysis) -> str:
     ]
     unsigned = [replace(one, notes=one.notes[:-1]) for one in analysis.tables() if one.brief]
     parts = [sentences(lines) for lines in (read, headline.answer(analysis), analysis.ask(headline.compute).counts)]
-    return "\n\n".join([*parts, *(as_text(one, _width()).rstrip() for one in unsigned), signature(analysis)])
+    return "\n\n".join([*parts, *(as_text(one, terminal_width()).rstrip() for one in unsigned), signature(analysis)])
 
 
-def _several(parsed: Arguments, jobs: pd.DataFrame | None) -> None:
+def _compare(paths: Sequence[Path], jobs: pd.DataFrame | None, form: Format | None, folder: Path | None) -> None:
     """Compare each pair of sweeps; of a multirun its jobs first."""
     from bmx_grid.analysis.side_by_side import side_by_side
     from bmx_grid.commands.multirun import FOLDER, jobs_table
 
     if jobs is None:
-        _give(parsed, [side_by_side(parsed.paths).table()])
+        _give(form, folder, [side_by_side(paths).table()])
         return
     tables = [jobs_table(jobs)]
-    if parsed.format is None and parsed.output_dir is None:
-        print(as_text(jobs_table(jobs, brief=True), _width()), end="")
+    if form is None and folder is None:
+        print(as_text(jobs_table(jobs, brief=True), terminal_width()), end="")
         print("\neach pair of sweeps, setting by setting: add format=FORMAT")
         return
     if len(jobs) > 1:
@@ -214,32 +205,25 @@ def _several(parsed: Arguments, jobs: pd.DataFrame | None) -> None:
             tables.append(side_by_side([Path(name) for name in jobs[FOLDER]]).table())
         except (ConfigError, DataError) as error:  # jobs may differ in metric or data
             print(f"no pair is compared: {error}", file=sys.stderr)
-    _give(parsed, tables)
+    _give(form, folder, tables)
 
 
-def _give(parsed: Arguments, tables: Sequence[Table], analysis: Analysis | None = None) -> None:
+def _give(form: Format | None, folder: Path | None, tables: Sequence[Table], analysis: Analysis | None = None) -> None:
     """Print the tables in the format asked for, or write them; without a format as they fit the terminal."""
     from bmx_grid.analysis.as_json import table_json, to_json
 
-    if parsed.format == "json":
+    if form == "json":
         text = to_json(analysis) if analysis is not None else table_json(tables)
-        if parsed.output_dir is None:
+        if folder is None:
             print(text, end="")
-            return
-        write_text(parsed.output_dir / "analysis.json", text)
-        _say_written([parsed.output_dir / "analysis.json"])
-        return
-    form = parsed.format or "text"
-    if parsed.output_dir is not None:
-        _say_written([write_table(table, parsed.output_dir / "tables", form) for table in tables])
-    elif form == "text":
-        print("\n".join(as_text(table, _width()) for table in tables if not table.data), end="")
+        else:
+            write_text(folder / "analysis.json", text)
+            _say_written([folder / "analysis.json"])
+    elif folder is not None:
+        _say_written([write_table(table, folder / "tables", form or "text") for table in tables])
     else:
-        print("\n".join(FORMATS[form].write(table) for table in tables if form == "csv" or not table.data), end="")
-
-
-def _width() -> int:
-    return min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST)
+        write = partial(as_text, width=terminal_width()) if form in (None, "text") else FORMATS[form].write
+        print("\n".join(write(table) for table in tables if form == "csv" or not table.data), end="")
 
 
 def _say_written(paths: Sequence[Path]) -> None:
