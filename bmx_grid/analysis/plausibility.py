@@ -21,9 +21,8 @@ from bmx_grid.analysis.given import Given
 from bmx_grid.analysis.table import Flags, Floats
 from bmx_grid.analysis.tested import Rows, rows_of, setting_of
 from bmx_grid.analysis.words import TARGET
-from bmx_grid.evaluations.intervals import estimate, resampled
 from bmx_grid.measures.correlation import FEWEST, spearman
-from bmx_grid.measures.resampling import codes, number_of
+from bmx_grid.measures.resampling import codes, interval, number_of, resampled_correlations
 from bmx_grid.wording import counted, number, with_interval
 
 RESAMPLES = 1000
@@ -181,12 +180,10 @@ def _relation(auc: Floats, gain: Floats, clusters: Clusters, seed: int) -> Relat
     used: Flags = np.isfinite(auc) & np.isfinite(gain)
     x, y, group = auc[used], gain[used], codes(clusters[used])
     n, count = len(x), number_of(group)
-    rho, low, high = (spearman(x, y) if n >= FEWEST else math.nan), math.nan, math.nan
-    samples = resampled("spearman", {ALL: x}, y, group, RESAMPLES, seed) if math.isfinite(rho) else {}
-    if samples:
-        found = estimate(rho, samples[ALL], count)
-        low, high = found.low, found.high
-    return Relation(rho, low, high, n, len(auc) - n, count)
+    rho = spearman(x, y) if n >= FEWEST else math.nan
+    resamples = RESAMPLES if math.isfinite(rho) else 0
+    (samples,) = resampled_correlations("spearman", x[:, None], y, group, resamples, seed)
+    return Relation(rho, *interval(samples, count), n, len(auc) - n, count)
 
 
 def _by_setting(rows: Iterable[Mapping[str, Any]]) -> Rows:

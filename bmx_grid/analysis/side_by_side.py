@@ -21,11 +21,10 @@ from bmx_grid.analysis.table import FACTORS
 from bmx_grid.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.measures.correlation import Kind, check_kind
 from bmx_grid.measures.resampling import (
-    FEWEST_CLUSTERS,
     codes,
     interval,
     number_of,
-    seeded_draws,
+    resampled_correlations,
     weighted_correlations,
 )
 from bmx_grid.sweep.output import table_path
@@ -180,10 +179,5 @@ def _difference(
     if not len(human):
         return np.full(n_columns, np.nan), np.nan, np.nan, count
     found = weighted_correlations(kind, values, human, np.ones((len(human), 1)))[:, 0]
-    if count < FEWEST_CLUSTERS or not np.isfinite(found).all():
-        return found, np.nan, np.nan, count
-    drawn = [
-        signs @ weighted_correlations(kind, values, human, times[cluster])
-        for times in seeded_draws(count, resamples, seed, len(human))
-    ]
-    return found, *interval(np.concatenate(drawn), count), count
+    samples = resampled_correlations(kind, values, human, cluster, resamples if np.isfinite(found).all() else 0, seed)
+    return found, *interval(signs @ samples, count), count

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.evaluations.base import Floats
 from bmx_grid.measures.cluster_means import cluster_mean
-from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
     bounds,
     interval_levels,
-    number_of,
-    seeded_draws,
-    weighted_correlations,
 )
 from bmx_grid.wording import with_interval
 
@@ -45,32 +40,6 @@ class Estimate:
 
     def __str__(self) -> str:
         return with_interval(self.value, self.low, self.high)
-
-
-def resampled(
-    kind: Kind, scores: Mapping[K, Floats], human: Floats, clusters: NDArray[np.int64], resamples: int, seed: int
-) -> dict[K, Floats]:
-    """float64[R] correlations of each score under resamples of whole clusters, the same ones for all; NaN undefined.
-
-    scores: float64[n] each; clusters: int64[n] codes from 0. None with fewer than three clusters.
-    """
-    count = number_of(clusters)
-    if count < FEWEST_CLUSTERS:
-        return {}
-    return under(kind, scores, human, (drawn[clusters] for drawn in seeded_draws(count, resamples, seed, len(human))))
-
-
-def under(kind: Kind, scores: Mapping[K, Floats], human: Floats, times: Iterator[Floats]) -> dict[K, Floats]:
-    """float64[R] correlations of each score under blocks float64[n, R'] of how often a segment counts.
-
-    NaN for scores that are not all defined.
-    """
-    known = {key: values for key, values in scores.items() if np.isfinite(values).all()}
-    columns = np.column_stack(list(known.values())) if known else np.empty((len(human), 0))
-    parts = [weighted_correlations(kind, columns, human, weights) for weights in times]
-    nothing = np.full(sum(part.shape[1] for part in parts), np.nan)
-    found = dict(zip(known, np.concatenate(parts, axis=1), strict=True)) if parts else {}
-    return {key: found.get(key, nothing) for key in scores}
 
 
 def estimate(value: float, samples: Floats, units: int) -> Estimate:

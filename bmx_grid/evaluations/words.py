@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -12,13 +12,11 @@ import numpy as np
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import OF_PAIRS, Each, Evaluation, Finished, Floats, here, in_groups, seconds
 from bmx_grid.evaluations.held_out import free_of_each
-from bmx_grid.evaluations.intervals import estimate, resampled
-from bmx_grid.evaluations.right_and_wrong import OfPart, parts_of_segments
 from bmx_grid.evaluations.tagged_words import Eos, Fit, Flags, TaggedSide, tagged_sides
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import Kind as Correlation
-from bmx_grid.measures.correlation import spearman
-from bmx_grid.measures.resampling import codes, number_of
+from bmx_grid.measures.correlation import correlate, spearman
+from bmx_grid.measures.resampling import Ints, codes, interval, number_of, resampled_correlations
 from bmx_grid.measures.words.intervals import WordMeasure, label_measures, mean_over_segments
 from bmx_grid.measures.words.labels import statistics
 from bmx_grid.measures.words.scores import Ranking, Ties, best_threshold, cross_fitted_labels, labels_at, rank_words
@@ -66,6 +64,34 @@ class TagsRow:
 
 
 @dataclass(frozen=True)
+class PartRow:
+    """One row of word_boosts.parquet: gains of a point where the explanation is right and where it is wrong.
+
+    right: how that is decided: "auc", the segment's AUC is above .5 (wrong: below), or "recall", more of the K marked
+    words are among its K lowest than a random order has on average (wrong: fewer).
+    A gain is the correlation with the human scores on these segments alone, above that of the metric on the same ones;
+    difference, low, high: of the two gains, with its interval. Intervals draw clusters, the same for both parts. NaN
+    where undefined. n_left_out: segments without an AUC, a human score or a boosted score, and those that are neither.
+    """
+
+    side: str
+    point: str
+    right: str
+    gain_right: float
+    gain_right_low: float
+    gain_right_high: float
+    gain_wrong: float
+    gain_wrong_low: float
+    gain_wrong_high: float
+    difference: float
+    low: float
+    high: float
+    n_right: int
+    n_wrong: int
+    n_left_out: int
+
+
+@dataclass(frozen=True)
 class WordsOfSetting:
     """What tags say of one setting.
 
@@ -75,7 +101,7 @@ class WordsOfSetting:
 
     rows: tuple[Row, ...] = ()
     fits: tuple[tuple[str, Fit, Ranking | None], ...] = ()
-    parts: tuple[OfPart, ...] = ()
+    parts: tuple[PartRow, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +121,7 @@ class WordsEvaluation(Evaluation):
     draws. Raises ConfigError for a negative number of resamples, or fewer than 2 folds.
     """
 
-    ROWS: ClassVar[Mapping[str, type]] = {"words": Row, "word_tags": TagsRow, "word_boosts": OfPart}
+    ROWS: ClassVar[Mapping[str, type]] = {"words": Row, "word_tags": TagsRow, "word_boosts": PartRow}
 
     ties: Ties = identity("expected")
     eos: Eos = identity("keep")
@@ -140,7 +166,7 @@ class WordsEvaluation(Evaluation):
     ) -> WordsOfSetting:
         """elsewhere: sides of other language pairs, each with bool[N] the texts without a cluster of this setting."""
         rows: list[Row] = []
-        parts: list[OfPart] = []
+        parts: list[PartRow] = []
         fits = []
         for one in sides:
             ranking = None if one.scores is None else rank_words(one.gold, one.scores, self.ties)
@@ -148,8 +174,7 @@ class WordsEvaluation(Evaluation):
             rows += self._of_scores(setting, one, ranking)
             rows += self._of_labels(setting, one, *self._labels(setting, one, elsewhere))
             if ranking is not None:
-                points, drawn = list(setting.boosted), {"resamples": self.resamples, "seed": self.seed}
-                parts += parts_of_segments(setting, one.side, ranking, points, self.correlation, **drawn)
+                parts += self._of_parts(setting, one.side, ranking)
         return WordsOfSetting(tuple(rows), tuple(fits), tuple(parts))
 
     def _labels(
@@ -177,14 +202,37 @@ class WordsEvaluation(Evaluation):
         used = np.isfinite(human) & np.isfinite(one.sums)
         sums, group = one.sums[used], codes(np.asarray(clusters, dtype=np.str_)[used])
         value = spearman(sums, human[used])
-        low = high = math.nan
-        if self.resamples and math.isfinite(value):
-            samples = resampled("spearman", {SUM: sums}, human[used], group, self.resamples, self.seed)
-            if samples:
-                interval = estimate(value, samples[SUM], number_of(group))
-                low, high = interval.low, interval.high
+        resamples = self.resamples if math.isfinite(value) else 0
+        (samples,) = resampled_correlations("spearman", sums[:, None], human[used], group, resamples, self.seed)
         n = int(used.sum())
-        return [*rows, Row(one.side, SUM, value, low, high, n, len(used) - n)]
+        return [*rows, Row(one.side, SUM, value, *interval(samples, number_of(group)), n, len(used) - n)]
+
+    def _of_parts(self, setting: Finished, side: str, ranking: Ranking) -> Iterator[PartRow]:
+        """A row for each point and each way to decide what is right."""
+        base, human = setting.scores.base_scores, setting.segments.human_scores
+        cluster = codes(np.asarray(setting.clusters, dtype=np.str_))
+        above_chance = {"auc": ranking.auc - 0.5, "recall": ranking.recall_at_k - ranking.share_bad}
+        for point, boosted in setting.boosted.items():
+            known = np.isfinite(base) & np.isfinite(human) & np.isfinite(boosted)
+            for name, above in above_chance.items():
+                right, wrong = known & (above > 0), known & (above < 0)
+                gains = [self._gain(base[rows], boosted[rows], human[rows]) for rows in (right, wrong)]
+                samples = [self._drawn_gains(base, boosted, human, rows, cluster) for rows in (right, wrong)]
+                gains, samples = [*gains, gains[0] - gains[1]], [*samples, samples[0] - samples[1]]
+                values: Any = []
+                for gain, drawn in zip(gains, samples, strict=True):
+                    values += [gain, *interval(drawn if math.isfinite(gain) else drawn[:0], number_of(cluster))]
+                values += [int(right.sum()), int(wrong.sum()), int((~right & ~wrong).sum())]
+                yield PartRow(side, point, name, *values)
+
+    def _gain(self, base: Floats, boosted: Floats, human: Floats) -> float:
+        return correlate(self.correlation, boosted, human) - correlate(self.correlation, base, human)
+
+    def _drawn_gains(self, base: Floats, boosted: Floats, human: Floats, rows: Flags, cluster: Ints) -> Floats:
+        """float64[R] gains on some rows, under resamples of all clusters."""
+        columns, drawn = np.column_stack([boosted, base])[rows], (self.resamples, self.seed, number_of(cluster))
+        found = resampled_correlations(self.correlation, columns, human[rows], cluster[rows], *drawn)
+        return np.asarray(found[0] - found[1])
 
     def _of_labels(self, setting: Finished, one: TaggedSide, labels: Labels, defined: Flags | None) -> list[Row]:
         """defined: bool[N] the texts that have labels, None for all; the others are left out."""

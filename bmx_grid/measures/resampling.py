@@ -194,6 +194,21 @@ def weighted_correlations(kind: Kind, columns: Floats, human: Floats, times: Flo
     return clipped
 
 
+def resampled_correlations(
+    kind: Kind, columns: Floats, human: Floats, cluster: Ints, resamples: int, seed: int, clusters: int | None = None
+) -> Floats:
+    """float64[K, R] correlations of float64[n, K] scores under resamples of whole clusters, the same ones for all.
+
+    cluster: int64[n] codes; clusters: how many there are, where these segments are a part of those that are drawn.
+    None (R = 0) with fewer than FEWEST_CLUSTERS.
+    """
+    count = number_of(cluster) if clusters is None else clusters
+    if count < FEWEST_CLUSTERS or resamples < 1:
+        return np.empty((columns.shape[1], 0))
+    times = (drawn[cluster] for drawn in seeded_draws(count, resamples, seed, len(human)))
+    return np.concatenate([weighted_correlations(kind, columns, human, weights) for weights in times], axis=1)
+
+
 def pair_columns(x: Floats, human: Floats) -> Floats:
     """float64[M, 6] what Pearson's r needs of M pairs: one, x, human, x^2, human^2, x human."""
     return np.stack([np.ones_like(x), x, human, x * x, human * human, x * human], axis=1)

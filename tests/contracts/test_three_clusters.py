@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bmx_grid.analysis import plausibility, regression, side_by_side
-from bmx_grid.evaluations import intervals, right_and_wrong
+from bmx_grid.evaluations import intervals
 from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_of
 from bmx_grid.evaluations.held_out import Held, Rated
 from bmx_grid.measures import annotators, cluster_means, levels, resampling, significance, systems
@@ -95,11 +95,8 @@ INTERVALS = {
     "two sweeps": lambda count: side_by_side._difference(
         np.column_stack([X, Y]), HUMAN, clusters(count), "pearson", 40, 1
     )[1],
-    "gains": lambda count: first_sample(
-        intervals.resampled("pearson", {"x": X}, HUMAN, clusters(count), 40, 1).get("x", [])
-    ),
-    "gains on a part": lambda count: first_sample(
-        right_and_wrong._samples("pearson", X, Y, HUMAN, (Y > 0, Y < 0), clusters(count), 40, 1)[0]
+    "correlations under resamples": lambda count: first_sample(
+        resampling.resampled_correlations("pearson", X[:, None], HUMAN, clusters(count), 40, 1)[0]
     ),
     "a boost": lambda count: of_a_boost(count)[0][0].low,
     "a boost, over pairs": lambda count: first_sample([one[0] for one in of_a_boost(count)[1]]),
