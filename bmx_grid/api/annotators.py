@@ -54,12 +54,12 @@ class Annotators:
         """
         import pandas as pd
 
-        how: dict[str, Any] = {"cluster": self.clusters, "resamples": self.resamples, "seed": self.seed}
-        found = [("alpha", level, krippendorff_alpha(self.ratings, level, **how)) for level in get_args(Level)]
+        rows = [("alpha", level, krippendorff_alpha(self.ratings, level, **self._drawn)) for level in get_args(Level)]
         if self.categories is not None:
             for chance in get_args(Chance):
-                found.append(("fleiss_kappa", f"{chance} chance", fleiss_kappa(self.categories, chance=chance, **how)))
-        return pd.DataFrame([{"statistic": name, "of": of, **asdict(value)} for name, of, value in found])
+                kappa = fleiss_kappa(self.categories, chance=chance, **self._drawn)
+                rows.append(("fleiss_kappa", f"{chance} chance", kappa))
+        return pd.DataFrame([{"statistic": name, "of": of, **asdict(value)} for name, of, value in rows])
 
     @functools.cached_property
     def pairs(self) -> pd.DataFrame:
@@ -70,26 +70,29 @@ class Annotators:
         import numpy as np
         import pandas as pd
 
-        columns = ["one", "other", "weights", *Agreement.__dataclass_fields__]
-        rows = []
         categories = self.categories if self.categories is not None else self.ratings.iloc[:, :0]
-        values = categories.to_numpy(np.float64)
-        known = np.unique(values[np.isfinite(values)])
-        how: dict[str, Any] = {"cluster": self.clusters, "resamples": self.resamples, "seed": self.seed}
+        categories = categories.astype(np.float64)
+        known = np.unique(categories.stack().to_numpy())
+        rows = []
         for one, other in itertools.combinations(categories.columns, 2):
-            x, y = (categories[name].to_numpy(np.float64) for name in (one, other))
-            for weights in get_args(Weights) if np.isfinite(x + y).any() else ():
-                value = cohen_kappa(x, y, weights=weights, categories=known, **how)
+            both = categories[one], categories[other]
+            for weights in get_args(Weights) if (both[0] + both[1]).notna().any() else ():
+                value = cohen_kappa(*both, weights=weights, categories=known, **self._drawn)
                 rows.append({"one": one, "other": other, "weights": weights, **asdict(value)})
-        return pd.DataFrame(rows, columns=columns)
+        return pd.DataFrame(rows, columns=["one", "other", "weights", *Agreement.__dataclass_fields__])
+
+    @property
+    def _drawn(self) -> dict[str, Any]:
+        return {"cluster": self.clusters, "resamples": self.resamples, "seed": self.seed}
 
     @property
     def scales(self) -> pd.DataFrame:
         """Of each annotator: ratings, their mean, standard deviation (of what was rated), lowest and highest."""
-        found = self.ratings.agg(["count", "mean", "min", "max"]).T.reset_index(names="annotator")
-        found.insert(3, "deviation", self.ratings.std(ddof=0).to_numpy())
-        found["count"] = found["count"].astype(int)
-        return found.rename(columns={"count": "ratings", "min": "lowest", "max": "highest"})
+        import pandas as pd
+
+        of = self.ratings
+        parts = {"ratings": of.count(), "mean": of.mean(), "deviation": of.std(ddof=0)}
+        return pd.DataFrame({**parts, "lowest": of.min(), "highest": of.max()}).reset_index(names="annotator")
 
     @property
     def standardised(self) -> pd.DataFrame:
@@ -106,8 +109,8 @@ class Annotators:
         """One row per segment: the mean of its ratings (`mean`), of the standardised ones (`z_mean`), their number."""
         import pandas as pd
 
-        found = {"mean": self.ratings.mean(axis=1), "z_mean": self.standardised.mean(axis=1)}
-        return pd.DataFrame({**found, "ratings": self.ratings.count(axis=1)})
+        means = {"mean": self.ratings.mean(axis=1), "z_mean": self.standardised.mean(axis=1)}
+        return pd.DataFrame({**means, "ratings": self.ratings.count(axis=1)})
 
     @property
     def reliability(self) -> Reliability:
@@ -156,16 +159,14 @@ def annotators(
     cluster: a column whose equal values are drawn together in the bootstrap (a document); each segment alone without.
         In a table of ratings a segment has one cluster.
     resamples, seed: of the 95 % intervals; 0 resamples: none.
-    Raises ConfigError for columns that there are not, DataError for values that are no numbers, fewer than two
-    annotators, or two ratings of a segment by one annotator.
+    Raises ConfigError for unknown columns, DataError for values that are not numbers, fewer than two annotators, or two
+    ratings of a segment by one annotator.
     """
     import numpy as np
     import pandas as pd
 
     table = FrameTable(frame)
     resamples, seed = drawn(resamples, seed, 0)
-    if isinstance(scores, str):
-        raise ConfigError(f"scores: expected a list of columns, got {scores!r:.60}.")
     wanted = [segment, annotator, score] if scores is None else listed("scores", scores)
     hint = "; where annotators are columns, name them: scores=['anna', 'ben']" if scores is None else ""
     check_columns(table, "annotators", [*wanted, *([] if cluster is None else [cluster])], hint)
@@ -179,8 +180,7 @@ def annotators(
     if ratings.shape[1] < 2:
         names = ", ".join(map(str, ratings.columns)) or "none"
         raise DataError(f"agreement needs two annotators at least; the frame has {names}.")
-    coded = pd.factorize(np.asarray(clusters))[0].astype(np.int64)
-    return Annotators(ratings, _categories(ratings, bins), coded, resamples, seed)
+    return Annotators(ratings, _categories(ratings, bins), pd.factorize(clusters)[0], resamples, seed)
 
 
 def _categories(ratings: pd.DataFrame, bins: Sequence[float] | None) -> pd.DataFrame | None:
@@ -188,18 +188,16 @@ def _categories(ratings: pd.DataFrame, bins: Sequence[float] | None) -> pd.DataF
     import numpy as np
     import pandas as pd
 
-    values = ratings.to_numpy(np.float64)
-    rated = np.isfinite(values)
     if bins is None:
-        return ratings if len(np.unique(values[rated])) <= MOST_CATEGORIES else None
+        return ratings if ratings.stack().nunique() <= MOST_CATEGORIES else None
     try:
         ends = np.asarray(bins, dtype=np.float64)
     except (TypeError, ValueError):
         ends = np.empty(0)
     if ends.ndim != 1 or not len(ends) or not np.isfinite(ends).all() or (np.diff(ends) <= 0).any():
         raise ConfigError(f"bins={bins!r:.60}: write rising numbers, the highest of each category but the last.")
-    categories = np.where(rated, np.searchsorted(ends, np.where(rated, values, 0.0)).astype(np.float64), np.nan)
-    return pd.DataFrame(categories, index=ratings.index, columns=ratings.columns)
+    categories = pd.DataFrame(np.searchsorted(ends, ratings.to_numpy()), ratings.index, ratings.columns)
+    return categories.where(ratings.notna())
 
 
 def _pivoted(

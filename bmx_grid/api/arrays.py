@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.api.inputs import drawn, is_gap, real, recipe_of
+from bmx_grid.api.inputs import drawn, real, recipe_of
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.judgements import LARGEST
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import GridResult, GridSpec, boosted_scores, compute_grid
 from bmx_grid.ragged import Ragged
-from bmx_grid.wording import counted, number, point_in_words, with_interval
+from bmx_grid.wording import counted, first_line, number, point_in_words, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -205,9 +205,9 @@ def boost(
     from bmx_grid.measures.correlation import check_kind
 
     check_kind(correlation)
-    base = _floats(scores, "scores")
+    base = _scores(scores, "scores")
     truth, hypothesis = _sides(attributions, len(base))
-    judged = None if human is None else _floats(human, "human", len(base))
+    judged = None if human is None else _scores(human, "human", len(base))
     if judged is not None and np.isfinite(judged).sum() < FEWEST:
         raise DataError(f"human: {int(np.isfinite(judged).sum())} rated segments; a correlation needs {FEWEST}.")
     p, w = (None if value is None else real(name, value) for name, value in (("p", p), ("w", w)))
@@ -240,12 +240,12 @@ def _check_choice(p: float | None, w: float | None, recipe: object, human: objec
 def _sides(attributions: Any, count: int) -> tuple[Ragged, Ragged]:
     """The rows of the ground truth, empty ones where there are none, and those of the hypothesis."""
     if isinstance(attributions, Sequence) and attributions and isinstance(attributions[0], Explanation):
+        roles = [role for role in attributions[0].attributions if role != "hypothesis"]
         attributions = {
             "ground_truth": [
-                np.concatenate([[], *(own for role, own in one.attributions.items() if role != "hypothesis")])
-                for one in attributions
+                np.concatenate([[], *(item.attributions[role] for role in roles)]) for item in attributions
             ],
-            "hypothesis": [one.attributions["hypothesis"] for one in attributions],
+            "hypothesis": [item.attributions["hypothesis"] for item in attributions],
         }
     sides = dict(attributions) if isinstance(attributions, Mapping) else {"hypothesis": attributions}
     for name in sides:
@@ -253,36 +253,8 @@ def _sides(attributions: Any, count: int) -> tuple[Ragged, Ragged]:
             raise ConfigError(f"attributions: the side is {name!r}; write one of {', '.join(SIDES)}.")
     if "hypothesis" not in sides:
         raise ConfigError("attributions: those of the hypothesis are missing.")
-    empty = Ragged(np.empty(0), np.zeros(count + 1, dtype=np.int64))
-    truth = _rows(sides["ground_truth"], "ground_truth", count) if "ground_truth" in sides else empty
-    return truth, _rows(sides["hypothesis"], "hypothesis", count)
-
-
-def _floats(values: ArrayLike, what: str, count: int | None = None) -> Floats:
-    try:
-        found = _real(values)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{what}: {_short(error)}; give one number per segment.") from error
-    if found.ndim != 1 or (count is not None and found.size != count):
-        expected = "one number per segment" if count is None else f"{count} numbers, as many as scores"
-        raise DataError(f"{what} has the shape {found.shape}; give {expected}.")
-    too_large = np.abs(found) > LARGEST
-    if too_large.any():
-        row = int(too_large.argmax())
-        raise DataError(
-            f"{what}: row {row} is {found[row]}; give a number within ±{LARGEST:g}, or NaN for a segment without one."
-        )
-    return found
-
-
-def _real(values: ArrayLike) -> Floats:
-    """float64; NaN where an array is masked. Raises TypeError for what would silently become other numbers."""
-    given = np.asanyarray(values)
-    if given.dtype.kind in "mMc":
-        raise TypeError(f"{given.dtype} are no real numbers")
-    if isinstance(given, np.ma.MaskedArray):
-        return np.asarray(np.ma.filled(given.astype(np.float64), np.nan))
-    return np.asarray(values, dtype=np.float64)
+    truth, hypothesis = (_rows(sides.get(side, [()] * count), side, count) for side in SIDES)
+    return truth, hypothesis
 
 
 def _rows(rows: Rows, side: str, count: int) -> Ragged:
@@ -290,41 +262,50 @@ def _rows(rows: Rows, side: str, count: int) -> Ragged:
         raise DataError(f"attributions of the {side}: expected a list of rows, got a {type(rows).__name__}.")
     if len(rows) != count:
         raise DataError(f"attributions of the {side}: {len(rows)} rows for {count} scores.")
-    found = []
-    for place, row in enumerate(rows):
-        try:
-            values = _real(row)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise DataError(f"attributions of the {side}, row {place}: {_short(error)}; give numbers.") from error
-        if values.ndim != 1:
-            raise DataError(f"attributions of the {side}, row {place}: shape {values.shape}; give one number per word.")
-        found.append(values)
-    return Ragged.from_rows(found)
+    of = f"attributions of the {side}, row"
+    return Ragged.from_rows([_vector(row, f"{of} {place}", "one number per word") for place, row in enumerate(rows)])
 
 
-def _labels(clusters: ArrayLike, count: int) -> NDArray[Any]:
+def _scores(values: ArrayLike, what: str, count: int | None = None) -> Floats:
+    """float64[count] within the largest number that is read; NaN for a segment without one."""
+    scores = _vector(values, what, "one number per segment")
+    if count is not None and scores.size != count:
+        raise DataError(f"{what} has the shape {scores.shape}; give {count} numbers, as many as scores.")
+    too_large = np.abs(scores) > LARGEST
+    if too_large.any():
+        row = int(too_large.argmax())
+        raise DataError(
+            f"{what}: row {row} is {scores[row]}; give a number within ±{LARGEST:g}, or NaN for a segment without one."
+        )
+    return scores
+
+
+def _vector(values: ArrayLike, what: str, expected: str) -> Floats:
+    """float64[n], NaN where an array is masked. Raises DataError, also for what would silently become other numbers."""
+    try:
+        array = np.asanyarray(values)
+        if array.dtype.kind in "mMc":
+            raise TypeError(f"{array.dtype} are no real numbers")
+        numbers: Floats = np.ma.filled(np.ma.asanyarray(array.astype(np.float64)), np.nan)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"{what}: {first_line(error)[:100]}; give {expected}.") from error
+    if numbers.ndim != 1:
+        raise DataError(f"{what} has the shape {numbers.shape}; give {expected}.")
+    return numbers
+
+
+def _labels(clusters: ArrayLike, count: int) -> Ints:
+    """int64[count], equal for equal labels and in their order."""
     import pandas as pd
 
     try:
-        found = np.asarray(clusters)
-    except ValueError as error:
-        raise DataError(f"clusters: {_short(error)}; give {count} labels, one per segment.") from error
-    if found.shape != (count,):
-        raise DataError(f"clusters has the shape {found.shape}; give {count} labels, one per segment.")
-    gaps = [row for row, label in enumerate(found.tolist()) if is_gap(label)]
-    if gaps:
-        raise DataError(f"clusters: row {gaps[0]} has no label; give each segment one.")
-    if found.dtype.kind != "O":
-        return found
-    try:
-        return np.unique(found, return_inverse=True)[1]
-    except TypeError:  # labels of several types have no order
-        pass
-    try:
-        return np.asarray(pd.factorize(found)[0])
-    except TypeError as error:
-        raise DataError(f"clusters: {_short(error)}; give {count} labels that can be told apart, as texts.") from error
-
-
-def _short(error: Exception) -> str:
-    return str(error).splitlines()[0][:100]
+        labels = np.asarray(clusters)
+        if labels.shape != (count,):
+            raise ValueError(f"they have the shape {labels.shape}")
+        codes = np.asarray(pd.factorize(labels, sort=True)[0], dtype=np.int64)
+    except (TypeError, ValueError) as error:
+        reason = first_line(error)[:100]
+        raise DataError(f"clusters: {reason}; give {count} labels, texts or numbers, one per segment.") from error
+    if (codes < 0).any():
+        raise DataError(f"clusters: row {int(codes.argmin())} has no label; give each segment one.")
+    return codes

@@ -121,7 +121,7 @@ def test_a_pair_without_common_segments_has_no_row():
         pytest.param(lambda w, x: bmx.annotators(w, PEOPLE, bins="ab"), "bins='ab': write rising", id="bins of text"),
         pytest.param(lambda w, x: bmx.annotators(w, PEOPLE, bins=3), "bins=3: write rising", id="one bin"),
         pytest.param(lambda w, x: bmx.annotators(w.to_numpy(), PEOPLE), "expected a pandas DataFrame", id="an array"),
-        pytest.param(lambda w, x: bmx.annotators(w, "anna"), "scores: expected a list of columns", id="a text"),
+        pytest.param(lambda w, x: bmx.annotators(w, "anna"), "needs two annotators at least", id="a text"),
         pytest.param(lambda w, x: bmx.annotators(w, PEOPLE, cluster=["doc"]), r"unknown column '\['doc'\]'", id="list"),
         pytest.param(
             lambda w, x: bmx.annotators(pd.concat([w, w["anna"]], axis=1), PEOPLE), "two columns 'anna'", id="columns"
