@@ -17,7 +17,7 @@ from bmx_grid.errors import ConfigError
 from bmx_grid.identity import digest, identity, runtime
 from bmx_grid.measures.one_vs_rest import Agreement, one_vs_rest, weighted
 from bmx_grid.metrics.base import Cost, Floats, GivenScores, Metric
-from bmx_grid.models.kept import Value, kept, key_of, made_or_kept
+from bmx_grid.models.kept import Value, kept, key_of
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 if TYPE_CHECKING:
@@ -249,8 +249,7 @@ class Combined(Mixed):
             yield {row: (score,) for row, score in enumerate(metric.score(contents).tolist())}
 
         store = kept(self.cache_dir, "parts", {"metric": metric.fingerprint()})
-        found = made_or_kept(store, dict(zip(keys, read, strict=True)), keep, make)
-        return np.array([found[key][0] for key in keys], dtype=np.float64)
+        return np.array([value[0] for value in store.values(keys, read, keep, make)], dtype=np.float64)
 
 
 def _read(item: Item, metric: Metric) -> Item:

@@ -19,7 +19,7 @@ from bmx_grid.metrics.bartscore import Seq2SeqMetric, score_of
 from bmx_grid.metrics.base import Floats
 from bmx_grid.metrics.combined import Mixed
 from bmx_grid.models.generation import Decoding, translate
-from bmx_grid.models.kept import Kept, Value, kept, key_of, made_or_kept
+from bmx_grid.models.kept import Kept, Value, kept, key_of
 from bmx_grid.models.languages import languages_of
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
@@ -116,8 +116,7 @@ class DatScore(Mixed, Seq2SeqMetric):
             keys = [key_of(*pair) for pair in pairs]
             store = self._store("directions", self._language(one), self._language(other))
             make = functools.partial(self._score, source=self._language(one), target=self._language(other))
-            made = made_or_kept(store, dict(zip(keys, pairs, strict=True)), {keys[row] for row in keeps}, make)
-            found[:, column] = [made[key] for key in keys]
+            found[:, column] = store.values(keys, pairs, {keys[row] for row in keeps}, make)
         return found
 
     def _texts(self) -> list[str]:
@@ -143,8 +142,7 @@ class DatScore(Mixed, Seq2SeqMetric):
             store = self._store("translations", self._language(role), self._language(name))
             whole = {key_of(item.text(role)) for item in self.fitted_on}
             make = functools.partial(self._translate, role=role, name=name)
-            made = made_or_kept(store, {key_of(text): text for text in own}, whole, make)
-            found[name] = [str(made[key_of(text)]) for text in own]
+            found[name] = list(map(str, store.values(list(map(key_of, own)), own, whole, make)))
         return found
 
     def _translate(self, texts: Sequence[str], role: Role, name: str) -> Iterator[Mapping[int, Value]]:

@@ -144,64 +144,6 @@ def _best_first(segments: SegmentSet, scores: Mapping[str, float], systems: Sequ
     return sorted((name for name in segments.systems if name in systems), key=lambda name: -scores[name])
 
 
-class Places:
-    """The segments that pairs of texts belong to.
-
-    A pair belongs to the segments with its reference and its hypothesis, else to those with its reference. Where the
-    reference is none of theirs, because it was perturbed, the pair belongs to the segments with its hypothesis; of
-    several references, or of all where the hypothesis was perturbed as well, to that which shares most words with it
-    (the shorter one of two, then the first in alphabetical order). None where no word is shared.
-    """
-
-    def __init__(self, outputs: SystemOutputs) -> None:
-        self.references = outputs.references
-        self._by_pair: dict[tuple[str, str], list[int]] = defaultdict(list)
-        self._by_reference: dict[str, list[int]] = defaultdict(list)
-        self._by_output: dict[str, set[str]] = defaultdict(set)
-        for row, reference in enumerate(outputs.references):
-            self._by_reference[reference].append(row)
-            for output in {*outputs.outputs[row], *outputs.others[row]} - {None}:
-                assert output is not None
-                self._by_pair[reference, output].append(row)
-                self._by_output[output].add(reference)
-
-    def knows(self, reference: str) -> bool:
-        """Whether the reference is that of a segment."""
-        return reference in self._by_reference
-
-    def holds(self, pair: tuple[str, str]) -> bool:
-        """Whether the pair is an output of a system with its reference."""
-        return pair in self._by_pair
-
-    def of(self, reference: str, hypothesis: str) -> tuple[int, ...]:
-        """Positions of the segments of a pair, which have one reference in common; none where nothing is known."""
-        rows = self._by_pair.get((reference, hypothesis)) or self._by_reference.get(reference)
-        if rows is None:
-            found = self._nearest(reference, self._by_output.get(hypothesis))
-            rows = [] if found is None else self._by_pair.get((found, hypothesis)) or self._by_reference[found]
-        return tuple(rows)
-
-    def _nearest(self, reference: str, among: set[str] | None) -> str | None:
-        if among is not None and len(among) == 1:
-            return next(iter(among))
-        shared: Counter[str] = Counter()
-        for word, times in Counter(split_words(reference)).items():
-            for one, count in self._with_word.get(word, ()):
-                if among is None or one in among:
-                    shared[one] += min(times, count)
-        candidates = shared if among is None else among
-        return min(candidates, key=lambda one: (-shared[one], len(one), one), default=None)
-
-    @functools.cached_property
-    def _with_word(self) -> dict[str, list[tuple[str, int]]]:
-        """By word the references with it, and how often."""
-        found: dict[str, list[tuple[str, int]]] = defaultdict(list)
-        for reference in self._by_reference:
-            for word, count in Counter(split_words(reference)).items():
-                found[word].append((reference, count))
-        return found
-
-
 @dataclass(frozen=True, eq=False)
 class Fit:
     """The weights of a reference of L tokens under F fits.
@@ -279,7 +221,7 @@ class DifficultyBertScore(BertScore):
 
     A text without tokens has cosine 0 with any other: precision and recall are 0, and to fit on it makes all tokens
     more difficult. A reference that differs from those fitted on (explainers perturb it) belongs to the segment with
-    the same hypothesis, or with most words in common (`_system_outputs.Places`); its tokens keep the weights of those
+    the same hypothesis, or with most words in common (`_Prepared`); its tokens keep the weights of those
     they are aligned with, other tokens have the weight of the same token in that reference, or 1.
     Where a reference has no weight above rounding (1e-6; all systems said the same as the reference), recall and score
     are 0, and counted in the fourth statistic. Not fitted, all weights are 1, with a warning.
@@ -359,10 +301,10 @@ class DifficultyBertScore(BertScore):
         prepared = _prepared(self)
         if prepared is None:
             raise ConfigError("difficulty-aware BERTScore has not been fitted, so that nothing is known of difficulty.")
-        strange = [one for one in references if not prepared.places.knows(one)]
+        strange = [one for one in references if not prepared.knows(one)]
         if strange:
             raise ConfigError(f"difficulty-aware BERTScore was not fitted on the reference {strange[0][:80]!r}.")
-        where = [prepared.places.of(reference, "") for reference in references]
+        where = [prepared.rows(reference, "") for reference in references]
         known = self._matched([pair for rows in where for row in rows for pair in prepared.pairs(row)])
         found = []
         for rows in where:
@@ -386,9 +328,9 @@ class DifficultyBertScore(BertScore):
                 stacklevel=3,
             )
         pairs = pairs_of(items, self.ground_truth)
-        where = [() if prepared is None else prepared.places.of(*pair) for pair in pairs]
+        where = [() if prepared is None else prepared.rows(*pair) for pair in pairs]
         needed = {pair: None for rows in where for row in rows for pair in (prepared.pairs(row) if prepared else ())}
-        again = [pair for pair in pairs if prepared is not None and prepared.places.holds(pair)]
+        again = [pair for pair in pairs if prepared is not None and prepared.holds(pair)]
         known = self._matched([*needed, *again], pairs) if items else {}
         fits = 1 if prepared is None or not further else 1 + len(self.columns_of_best())
         found = np.empty((len(items), _OWN + 2 * (fits - 1)))
@@ -400,7 +342,7 @@ class DifficultyBertScore(BertScore):
                 of_type = type_weights(match.truth_tokens, weights, self.repeated)
             else:
                 fit = prepared.fit(rows, known)
-                aligned = pair[0] == prepared.places.references[rows[0]]
+                aligned = pair[0] == prepared.outputs.references[rows[0]]
                 weights = fit.weights if aligned else align(fit, match.truth_tokens)
                 of_type = fit.of_type if aligned else type_weights(match.truth_tokens, weights, self.repeated)
             weights = weights[:fits]
@@ -430,11 +372,62 @@ def _mean(values: Floats) -> Floats:
 
 
 class _Prepared:
-    """What is known of the segments that a metric is fitted on, kept between calls."""
+    """What is known of the segments that a metric is fitted on, kept between calls.
+
+    A pair of texts belongs to the segments with its reference and its hypothesis, else to those with its reference.
+    Where the reference is none of theirs, because it was perturbed, the pair belongs to the segments with its
+    hypothesis; of several references, or of all where the hypothesis was perturbed as well, to that which shares most
+    words with it (the shorter one of two, then the first in alphabetical order). None where no word is shared.
+    """
 
     def __init__(self, metric: DifficultyBertScore, outputs: SystemOutputs) -> None:
-        self.metric, self.outputs, self.places = metric, outputs, Places(outputs)
+        self.metric, self.outputs = metric, outputs
         self._fits: dict[tuple[int, ...], Fit] = {}
+        self._by_pair: dict[tuple[str, str], list[int]] = defaultdict(list)
+        self._by_reference: dict[str, list[int]] = defaultdict(list)
+        self._by_output: dict[str, set[str]] = defaultdict(set)
+        for row, reference in enumerate(outputs.references):
+            self._by_reference[reference].append(row)
+            for output in {*outputs.outputs[row], *outputs.others[row]} - {None}:
+                assert output is not None
+                self._by_pair[reference, output].append(row)
+                self._by_output[output].add(reference)
+
+    def knows(self, reference: str) -> bool:
+        """Whether the reference is that of a segment."""
+        return reference in self._by_reference
+
+    def holds(self, pair: tuple[str, str]) -> bool:
+        """Whether the pair is an output of a system with its reference."""
+        return pair in self._by_pair
+
+    def rows(self, reference: str, hypothesis: str) -> tuple[int, ...]:
+        """Positions of the segments of a pair, which have one reference in common; none where nothing is known."""
+        rows = self._by_pair.get((reference, hypothesis)) or self._by_reference.get(reference)
+        if rows is None:
+            found = self._nearest(reference, self._by_output.get(hypothesis))
+            rows = [] if found is None else self._by_pair.get((found, hypothesis)) or self._by_reference[found]
+        return tuple(rows)
+
+    def _nearest(self, reference: str, among: set[str] | None) -> str | None:
+        if among is not None and len(among) == 1:
+            return next(iter(among))
+        shared: Counter[str] = Counter()
+        for word, times in Counter(split_words(reference)).items():
+            for one, count in self._with_word.get(word, ()):
+                if among is None or one in among:
+                    shared[one] += min(times, count)
+        candidates = shared if among is None else among
+        return min(candidates, key=lambda one: (-shared[one], len(one), one), default=None)
+
+    @functools.cached_property
+    def _with_word(self) -> dict[str, list[tuple[str, int]]]:
+        """By word the references with it, and how often."""
+        found: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        for reference in self._by_reference:
+            for word, count in Counter(split_words(reference)).items():
+                found[word].append((reference, count))
+        return found
 
     def pairs(self, row: int) -> list[Pair]:
         """The pairs that the weights of a segment are made of; none once they are known."""

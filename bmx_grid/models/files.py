@@ -40,36 +40,21 @@ def check_casing(model: str, model_type: object, find: Callable[[str], Path | No
     """
     if model_type not in LOWER_CASED_BY_DEFAULT:
         return
-    path = find("tokenizer_config.json")
+    path, described = find("tokenizer_config.json"), find("tokenizer.json")
     settings = {} if path is None else read_object(model, path)
     if "do_lower_case" in settings:
         return
-    described = find("tokenizer.json")
     tokenizer = {} if described is None else read_object(model, described)
     if tokenizer and settings.get("tokenizer_class") in _READ_FROM_JSON:
         return
-    lowers = _lower_cases(tokenizer.get("normalizer"))
-    if lowers:
+    normalizer = json.dumps(tokenizer.get("normalizer"))
+    if '"lowercase": true' in normalizer or '"type": "Lowercase"' in normalizer:
         return  # as transformers does
-    stated = "does not say whether it is cased" if lowers is None else "is cased only by its tokenizer.json"
     raise UnavailableError(
-        f"model '{model}' is a {model_type} that {stated}: transformers would lower-case its texts. Put "
-        '{"do_lower_case": false} into its tokenizer_config.json if it is cased, {"do_lower_case": true} if not '
-        f"({path or 'the file is missing: get it from where the model was published'})."
+        f"model '{model}' is a {model_type} that does not say whether it is cased: transformers would lower-case its "
+        'texts. Put {"do_lower_case": false} into its tokenizer_config.json if it is cased, {"do_lower_case": true} if '
+        f"not ({path or 'the file is missing: get it from where the model was published'})."
     )
-
-
-def _lower_cases(normalizer: Any) -> bool | None:
-    """Whether a normalizer of tokenizer.json lower-cases; None if it does not say."""
-    if not isinstance(normalizer, dict):
-        return None
-    if normalizer.get("type") == "Lowercase":
-        return True
-    if normalizer.get("type") == "Sequence":
-        parts = [_lower_cases(part) for part in normalizer.get("normalizers", [])]
-        return next((part for part in parts if part is not None), None)
-    found = normalizer.get("lowercase")
-    return found if isinstance(found, bool) else None
 
 
 def read_object(model: str, path: Path) -> dict[str, Any]:

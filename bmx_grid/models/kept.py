@@ -14,6 +14,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 from bmx_grid.errors import StoreError
@@ -21,8 +22,8 @@ from bmx_grid.identity import canonical_json, digest
 from bmx_grid.storage.addresses import Place, listed, locked, opened, place, replacing
 
 Value = str | tuple[float, ...]
-Make = Callable[[list[str]], Iterator[Mapping[str, Value]]]  # what is missing -> parts, as they are made
 Content = TypeVar("Content")
+Make = Callable[[list[Content]], Iterator[Mapping[int, Value]]]  # contents -> parts, values by their position
 VERSION = 1
 _WRITE_EVERY_S = 30.0
 
@@ -36,43 +37,48 @@ class Kept:
         self._read: set[Place] = set()
         self._new: dict[str, Value] = {}  # not written yet
 
-    def known(self, keys: Sequence[str]) -> dict[str, Value]:
-        """Those of the values that are there."""
-        if any(key not in self._values for key in keys):
+    def values(
+        self,
+        keys: Sequence[str],
+        contents: Sequence[Content],
+        keep: Collection[str],
+        make: Make[Content],
+    ) -> list[Value]:
+        """The value of each key, known or made of its content; what is made is kept for the keys of `keep` alone.
+
+        Perturbed texts come by the million, and are not kept.
+        Raises StoreError where values cannot be kept.
+        """
+        by_key = dict(zip(keys, contents, strict=True))
+        if any(key not in self._values for key in by_key):
             self._load()
-        return {key: self._values[key] for key in keys if key in self._values}
+        self._fill({key: by_key[key] for key in by_key if key in keep and key not in self._values}, make)
+        passing: dict[str, Value] = {}
+        others = {key: by_key[key] for key in by_key if key not in self._values}
+        for part in _made(others, make):
+            passing |= part
+        return [passing[key] if key in passing else self._values[key] for key in keys]
 
-    def filled(self, keys: Sequence[str], make: Make) -> dict[str, Value]:
-        """The values of all keys; `make` gets those that are missing. Raises StoreError where they cannot be kept."""
-        found = self.known(keys)
-        if len(found) == len(set(keys)):
-            return found
-        if self.path is None:
-            self._make(keys, make)
-        else:
-            try:
-                with locked(self.path):
-                    self._load()
-                    self._make(keys, make)
-            except OSError as error:
-                raise StoreError(
-                    f"cannot write {self.path}: {error.strerror or error}. Choose another cache_dir."
-                ) from error
-        return {key: self._values[key] for key in keys}
-
-    def _make(self, keys: Sequence[str], make: Make) -> None:
-        missing = [key for key in dict.fromkeys(keys) if key not in self._values]
-        last = time.monotonic()
+    def _fill(self, contents: Mapping[str, Content], make: Make[Content]) -> None:
+        """Make and keep what no other process has made meanwhile."""
+        if not contents:
+            return
         try:
-            for part in make(missing) if missing else ():
-                self._values.update(part)
-                self._new.update(part)
-                if time.monotonic() - last > _WRITE_EVERY_S:
+            with nullcontext() if self.path is None else locked(self.path):
+                self._load()
+                last = time.monotonic()
+                try:
+                    for part in _made({key: contents[key] for key in contents if key not in self._values}, make):
+                        self._new |= part
+                        if time.monotonic() - last > _WRITE_EVERY_S:
+                            self._write()
+                            last = time.monotonic()
+                finally:  # also of what was made before an error or an interrupt
                     self._write()
-                    last = time.monotonic()
-        finally:  # also of what was made before an error or an interrupt
-            if self._new:
-                self._write()
+        except OSError as error:
+            raise StoreError(
+                f"cannot write {self.path}: {error.strerror or error}. Choose another cache_dir."
+            ) from error
 
     def _load(self) -> None:
         """Read new parts, and the one file of earlier versions; a damaged one counts as empty, with a warning."""
@@ -113,7 +119,8 @@ class Kept:
 
     def _write(self) -> None:
         """Write the new values as a part."""
-        if self.path is not None:
+        self._values.update(self._new)
+        if self.path is not None and self._new:
             import pyarrow as pa
             import pyarrow.parquet as pq
 
@@ -129,31 +136,11 @@ class Kept:
         self._new.clear()
 
 
-def made_or_kept(
-    store: Kept,
-    contents: Mapping[str, Content],
-    keep: Collection[str],
-    make: Callable[[list[Content]], Iterator[Mapping[int, Value]]],
-) -> dict[str, Value]:
-    """The value of each key, from the store or made of its content; what is made is kept for the keys of `keep` alone.
-
-    make: contents -> parts, values by their position. Perturbed texts come by the million, and are not kept.
-    """
-    found = store.known(list(contents))
-    missing = [key for key in contents if key not in found]
-
-    def parts(keys: list[str]) -> Iterator[Mapping[str, Value]]:
-        for part in make([contents[key] for key in keys]):
-            yield {keys[position]: value for position, value in part.items()}
-
-    own = [key for key in missing if key in keep]
-    if own:
-        found |= store.filled(own, parts)
-    other = [key for key in missing if key not in keep]
-    if other:
-        for part in parts(other):
-            found |= part
-    return found
+def _made(contents: Mapping[str, Content], make: Make[Content]) -> Iterator[dict[str, Value]]:
+    """Parts of values by key."""
+    keys = list(contents)
+    for part in make(list(contents.values())) if keys else ():
+        yield {keys[position]: value for position, value in part.items()}
 
 
 def kept(cache_dir: str | None, kind: str, identity: Mapping[str, Any]) -> Kept:

@@ -170,38 +170,6 @@ def test_nothing_is_scored_or_translated_twice(tiny_model, tmp_path, monkeypatch
     assert (len(translated), len(scored)) == (6, 8 * len(ITEMS) + 8)  # the source's translation is known
 
 
-def test_what_was_made_before_an_interrupt_is_kept(tmp_path):
-    store = kept.kept(str(tmp_path), "translations", {"model": "x"})
-
-    def make(keys):
-        yield {keys[0]: "eins"}
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        store.filled(["a", "b"], make)
-    kept._kept.cache_clear()
-    again = kept.kept(str(tmp_path), "translations", {"model": "x"})
-    asked = []
-
-    def rest(keys):
-        asked.extend(keys)
-        yield dict.fromkeys(keys, "zwei")
-
-    assert again.filled(["a", "b"], rest) == {"a": "eins", "b": "zwei"}
-    assert asked == ["b"]
-
-
-def test_a_damaged_store_is_made_again(tmp_path):
-    store = kept.kept(str(tmp_path), "directions", {"model": "x"})
-    store.filled(["a"], lambda keys: iter([{"a": (1.0, 2.0)}]))
-    path = next((tmp_path / "directions").rglob("*.parquet"))
-    path.write_bytes(path.read_bytes()[:-20])
-    kept._kept.cache_clear()
-    with pytest.warns(UserWarning, match="is damaged"):
-        found = kept.kept(str(tmp_path), "directions", {"model": "x"}).filled(["a"], lambda keys: iter([{"a": (3.0,)}]))
-    assert found == {"a": (3.0,)}
-
-
 def test_it_is_explained_like_any_other(tiny_model):
     metric = DatScore(model=tiny_model("m2m100"), ground_truth="reference", weights="equal", **LANGUAGES)
     (found,) = explain(metric, Erasure(), [(ITEMS[0].reference, ITEMS[0].hypothesis)], 0)

@@ -1,4 +1,4 @@
-"""What models made once, kept in an object store: every part an object of its own, never changed."""
+"""What models made once is kept in parts that are never changed, in an object store and in a folder."""
 
 import uuid
 
@@ -21,52 +21,70 @@ def objects(path: Address) -> list:
     return listed(path.with_suffix(".parts"), ".parquet")
 
 
-def made(log: list):
-    def make(keys):
-        log.append(list(keys))
-        yield {key: key.upper() for key in keys}
+def filled(store: Kept, texts: str, log: list) -> list:
+    """What a store has of each letter: itself in upper case, unless it was made before."""
 
-    return make
+    def make(contents):
+        log.append(contents)
+        yield {position: text.upper() for position, text in enumerate(contents)}
+
+    return store.values(list(texts), list(texts), set(texts), make)
 
 
 def test_another_process_finds_what_was_made_and_makes_the_rest(path):
     log: list = []
-    assert Kept(path, IDENTITY).filled(["a", "b", "a"], made(log)) == {"a": "A", "b": "B"}
-    again = Kept(path, IDENTITY)
-    assert again.filled(["b", "c"], made(log)) == {"b": "B", "c": "C"}
+    assert filled(Kept(path, IDENTITY), "aba", log) == ["A", "B", "A"]
+    assert filled(Kept(path, IDENTITY), "bc", log) == ["B", "C"]
     assert log == [["a", "b"], ["c"]]
     assert len(objects(path)) == 2, "the values of the first part are not written again"
-    assert again.known(["a", "x"]) == {"a": "A"}
 
 
 def test_what_another_process_adds_is_found(path):
     one, other, log = Kept(path, IDENTITY), Kept(path, IDENTITY), []
-    one.filled(["a"], made(log))
-    other.filled(["b"], made(log))
-    assert one.filled(["a", "b"], made(log)) == {"a": "A", "b": "B"}
+    filled(one, "a", log)
+    filled(other, "b", log)
+    assert filled(one, "ab", log) == ["A", "B"]
     assert log == [["a"], ["b"]]
 
 
-def test_what_was_made_before_an_error_is_kept(path, monkeypatch):
+def test_what_is_not_to_be_kept_is_made_each_time(path):
+    store = Kept(path, IDENTITY)
+    for _ in range(2):
+        assert store.values(["a"], ["a"], set(), lambda contents: iter([{0: "A"}])) == ["A"]
+    assert objects(path) == []
+
+
+@pytest.mark.parametrize("where", ["store", "folder"])
+def test_what_was_made_before_an_error_is_kept(path, tmp_path, monkeypatch, where):
     monkeypatch.setattr(kept, "_WRITE_EVERY_S", -1)
+    place = path if where == "store" else tmp_path / "translations" / "abc.parquet"
 
-    def make(keys):
-        yield {"a": (1.0, 2.5)}
-        yield {"b": (3.0,)}
-        raise RuntimeError("killed")
+    def make(contents):
+        yield {0: (1.0, 2.5)}
+        yield {1: (3.0,)}
+        raise KeyboardInterrupt
 
-    with pytest.raises(RuntimeError, match="killed"):
-        Kept(path, IDENTITY).filled(["a", "b", "c"], make)
-    assert Kept(path, IDENTITY).known(["a", "b", "c"]) == {"a": (1.0, 2.5), "b": (3.0,)}
-    assert len(objects(path)) == 2
+    with pytest.raises(KeyboardInterrupt):
+        Kept(place, IDENTITY).values(list("abc"), list("abc"), set("abc"), make)
+    assert filled(Kept(place, IDENTITY), "abc", []) == [(1.0, 2.5), (3.0,), "C"]
+    assert len(objects(place)) == 3
 
 
 def test_a_damaged_object_is_made_again(path):
-    Kept(path, IDENTITY).filled(["a"], made([]))
+    filled(Kept(path, IDENTITY), "a", [])
     memory = fsspec.filesystem("memory")
     (one,) = objects(path)
     memory.pipe_file(one.url, memory.cat_file(one.url)[:-9])
     log: list = []
     with pytest.warns(UserWarning, match=r"memory://.* is damaged .* what it held is made again"):
-        assert Kept(path, IDENTITY).filled(["a"], made(log)) == {"a": "A"}
+        assert filled(Kept(path, IDENTITY), "a", log) == ["A"]
     assert log == [["a"]]
+
+
+def test_the_one_file_of_earlier_versions_is_read(tmp_path):
+    place = tmp_path / "translations" / "abc.parquet"
+    filled(Kept(place, IDENTITY), "a", [])
+    (part,) = objects(place)
+    part.rename(place)
+    log: list = []
+    assert filled(Kept(place, IDENTITY), "a", log) == ["A"] and not log

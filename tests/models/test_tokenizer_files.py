@@ -82,7 +82,7 @@ def test_a_tokenizer_json_counts_as_far_as_transformers_follows_it(tiny_model, t
         stated = {"tokenizer_class": settings, "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
         (folder / "tokenizer_config.json").write_text(json.dumps(stated))
     if refused:
-        with pytest.raises(UnavailableError, match="transformers would lower-case its texts"):
+        with pytest.raises(UnavailableError, match="transformers would lower-case its *texts"):
             check_model(str(folder))
         return
     lowers = normalizer.get("lowercase", True)
