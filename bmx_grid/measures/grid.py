@@ -331,16 +331,6 @@ class GridMeans:
         """Ranges of p that are made together, in order; one where all are."""
         return iter((slice(0, self.shape[1]),)) if self._packed is None else ranges(self.shape[1], self._width)
 
-    def part(self, columns: slice) -> GridMeans:
-        """The means for some of the p, made when they are read."""
-        found = object.__new__(GridMeans)
-        found._aggregation, found._p, found._packed = self._aggregation, self._p[columns], self._packed
-        found.shape = self.shape[0], len(found._p)
-        found._range, found._made = slice(0, 0), self._made[:, :0]
-        if self._packed is None:
-            found._range, found._made = slice(0, len(found._p)), self._made[:, columns]
-        return found
-
     def __getitem__(self, key: tuple[Any, Any]) -> Floats:
         """`means[rows, columns]` as of an array; columns: a range, or a single p."""
         rows, columns = key

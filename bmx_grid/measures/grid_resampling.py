@@ -51,17 +51,14 @@ KEPT_CELLS = 2**24  # points x resamples kept at a time: 128 MiB
 class Bands:
     """Intervals of a grid by the bootstrap of clusters: of each point alone, not of all at once or of the best.
 
-    low, high: float64[P, W] of the correlation; gain_low, gain_high: float64[P, W] of the gain over the base score,
-    0 at w = 1; baseline_low, baseline_high: of the baseline; undefined: int[P, W] resamples without a value.
+    low, high: float64[P, W] of the correlation; gain_low, gain_high: float64[P, W] of the gain over the base score. At
+    w = 1 the interval is that of the baseline, and the gain 0.
     """
 
     low: Floats
     high: Floats
     gain_low: Floats
     gain_high: Floats
-    baseline_low: float
-    baseline_high: float
-    undefined: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +67,7 @@ class Splits:
 
     gains: float64[S] of each split, both directions averaged; NaN where one is undefined. mean; low, high: the range
     of 95 % of the splits, which is the spread over ways to split these segments, not a confidence interval.
-    abstained: share of the halves that chose w = 1, "do not boost", which gains 0. undefined: NaN splits.
+    abstained: share of the halves that chose w = 1, "do not boost", which gains 0.
     """
 
     gains: Floats
@@ -78,7 +75,6 @@ class Splits:
     low: float
     high: float
     abstained: float
-    undefined: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,30 +96,26 @@ class CrossFitted:
 def bootstrap_bands(sample: Sample, resamples: int = 1000, seed: int = 0) -> Bands:
     """Intervals of every point's correlation and gain, from clusters drawn with replacement.
 
-    Expanded percentile intervals (`resampling.interval_levels`). Undefined resamples are left out and counted.
+    Expanded percentile intervals (`resampling.interval_levels`). Undefined resamples are left out.
     """
-    shape = sample.means.shape[1], int(sample.given.sum())
+    count, shape = sample.means.shape[1], (sample.means.shape[1], len(sample.w))
     low, high, gain_low, gain_high = (np.full(shape, np.nan) for _ in range(4))
-    undefined = np.full(shape, resamples)
-    if not sample.enough:
-        return Bands(low, high, gain_low, gain_high, np.nan, np.nan, undefined)
     levels = interval_levels(sample.clusters)
-    ends: tuple[Floats, Floats] = np.array(np.nan), np.array(np.nan)
-    for here in ranges(shape[0], fitting(KEPT_CELLS, resamples * len(sample.w))):
-        part = sample.part(here)
+    for here in ranges(count if sample.enough else 0, fitting(KEPT_CELLS, resamples * len(sample.w))):
         rng = np.random.default_rng([seed, BANDS])
-        found = [
-            grids(part, draws(rng, sample.clusters, size)) for size in blocks(resamples, sample.clusters, WEIGHT_CELLS)
-        ]
+        lots = blocks(resamples, sample.clusters, WEIGHT_CELLS)
+        found = [grids(sample, draws(rng, sample.clusters, size), here) for size in lots]
         baseline = np.concatenate([alone for _, alone in found])
-        ends = bounds(baseline, levels)
-        for column, place in enumerate(np.flatnonzero(sample.given)):
-            values = np.concatenate([grid[place] for grid, _ in found], axis=1)
-            undefined[here, column] = np.isnan(values).sum(axis=1)
+        for column, w in enumerate(sample.w):
+            if w == 1:
+                low[here, column], high[here, column] = bounds(baseline, levels)
+                gain_low[here, column] = gain_high[here, column] = 0.0
+                continue
+            values = np.concatenate([grid[column] for grid, _ in found], axis=1)
             low[here, column], high[here, column] = bounds(values, levels)
             values -= baseline
             gain_low[here, column], gain_high[here, column] = bounds(values, levels)
-    return Bands(low, high, gain_low, gain_high, float(ends[0]), float(ends[1]), undefined)
+    return Bands(low, high, gain_low, gain_high)
 
 
 def split_gains(sample: Sample, splits: int = 100, seed: int = 0) -> Splits:
@@ -132,7 +124,7 @@ def split_gains(sample: Sample, splits: int = 100, seed: int = 0) -> Splits:
     The point is chosen by `best.first_within_rounding` with w = 1 allowed, whether or not it is part of the grid.
     """
     if not sample.enough or splits < 1:
-        return Splits(np.full(splits, np.nan), np.nan, np.nan, np.nan, np.nan, splits)
+        return Splits(np.full(splits, np.nan), np.nan, np.nan, np.nan, np.nan)
     half = halves(sample.clusters, splits, seed)
     both, alone = grids(sample, np.concatenate([half, 1 - half]))
     found = [(both[:, :, own], alone[own]) for own in (slice(splits), slice(splits, None))]
@@ -151,7 +143,6 @@ def split_gains(sample: Sample, splits: int = 100, seed: int = 0) -> Splits:
         low=float(low),
         high=float(high),
         abstained=abstained / (2 * splits),
-        undefined=splits - len(defined),
     )
 
 
@@ -212,7 +203,7 @@ class SelectionAdjusted:
     gain: of the best point (`best.first_within_rounding`) over the base score, 0 where that is w = 1; row: the place
     of its p, -1 for w = 1; w. p: the share of resamples, the observed one included, whose largest gain is at least as
     large: the best point's p value, adjusted for all points. null: float64[R] these largest gains, ascending.
-    critical: their 95 % quantile, which a gain must exceed. NaN where nothing is defined.
+    NaN where nothing is defined.
     """
 
     gain: float
@@ -220,12 +211,6 @@ class SelectionAdjusted:
     w: float
     p: float
     null: Floats
-    critical: float
-
-    def adjusted(self, gain: Floats) -> Floats:
-        """The p values of any gains on this grid, adjusted for all points; NaN stays NaN."""
-        above = len(self.null) - np.searchsorted(self.null, np.asarray(gain) - TIE)
-        return np.where(np.isnan(gain) | math.isnan(self.p), np.nan, (above + 1) / (len(self.null) + 1))
 
 
 def selection_adjusted(sample: Sample, resamples: int = 1000, seed: int = 0) -> SelectionAdjusted:
@@ -235,7 +220,7 @@ def selection_adjusted(sample: Sample, resamples: int = 1000, seed: int = 0) -> 
     """
     at = int(first_within_rounding(sample.correlation[None])[0])
     if at < 0 or not sample.enough or 1 - abs(sample.baseline) < TIE:
-        return SelectionAdjusted(np.nan, -1, np.nan, np.nan, np.full(resamples, np.nan), np.nan)
+        return SelectionAdjusted(np.nan, -1, np.nan, np.nan, np.full(resamples, np.nan))
     row, column = divmod(at, len(sample.w))
     boosts = sample.w[column] != 1
     gain = float(sample.correlation[row, column] - sample.baseline) if boosts else 0.0
@@ -246,8 +231,7 @@ def selection_adjusted(sample: Sample, resamples: int = 1000, seed: int = 0) -> 
         found.append(_largest_gains(sample, signs) if sample.kind == "pearson" else _one_by_one(sample, signs))
     null = np.sort(np.concatenate(found))
     p = (int((null >= gain - TIE).sum()) + 1) / (resamples + 1)
-    critical = float(bounds(null, (0.95, 0.95))[0])
-    return SelectionAdjusted(gain, row if boosts else -1, float(sample.w[column]), p, null, critical)
+    return SelectionAdjusted(gain, row if boosts else -1, float(sample.w[column]), p, null)
 
 
 def _largest_gains(sample: Sample, signs: Floats) -> Floats:
@@ -268,7 +252,7 @@ def _largest_gains(sample: Sample, signs: Floats) -> Floats:
     length = np.sqrt(error @ error - off_mean**2 / n - off_base**2)
     largest = np.zeros(len(signs))  # w = 1
     spread = float(np.linalg.norm(sample.base - sample.base.mean()))
-    for columns in sample.column_blocks:
+    for columns in sample.column_blocks():
         means = sample.means[:, columns] - sample.means[:, columns].mean(axis=0)
         along = base @ means
         means -= base[:, None] * along

@@ -9,7 +9,7 @@ rank correlations have no such sums; their grids are computed one resample at a 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,11 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.correlation import Kind, check_kind, correlate, correlate_grid
 from bmx_grid.measures.grid import GridMeans
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, fitting, number_of, ranges
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, fitting, number_of, pair_columns, ranges
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+WHOLE = slice(None)
 LOST = 1e-7  # share of a second moment that must be left as variance, to trust moments
 ROUNDED = 1e3  # a spread of so many times the rounding of the means is looked at again
 MOMENT_CELLS = 2**23  # segments x moments handled at a time: 64 MiB; few columns at a time are slow to gather
@@ -37,16 +38,14 @@ class Sample:
     """The used segments of one setting. Made by `of`, which checks what is given.
 
     means: float64[N, P] aggregated attributions, perhaps made as they are read (`GridMeans`); base, human: float64[N];
-    w: float64[W + 1 or W] weights of the base score, ascending, with 1 ("do not boost") among them; given: which of
-    them the caller named; cluster: int[N] codes;
-    clusters: their number. precision: the relative error of the means.
+    w: float64[W + 1 or W] weights of the base score, ascending, with 1 ("do not boost") among them; cluster: int[N]
+    codes; clusters: their number. precision: the relative error of the means.
     """
 
     means: Floats | GridMeans
     base: Floats
     human: Floats
     w: Floats
-    given: NDArray[np.bool_]
     cluster: Ints
     clusters: int
     kind: Kind
@@ -84,9 +83,8 @@ class Sample:
             raise ValueError("only segments with finite scores, judgements and means can be resampled")
         if w.ndim != 1 or not len(w) or not (np.diff(w) > 0).all() or w[0] < 0 or w[-1] > 1:
             raise ValueError(f"w must be ascending numbers in [0, 1], not {w.tolist()}")
-        whole = np.union1d(w, [1.0])
         unit = codes(labels)
-        return cls(means, base, human, whole, np.isin(whole, w), unit, number_of(unit), kind, float(precision))
+        return cls(means, base, human, np.union1d(w, [1.0]), unit, number_of(unit), kind, precision)
 
     @cached_property
     def correlation(self) -> Floats:
@@ -137,125 +135,77 @@ class Sample:
             found[larger] += columns[self.order[self.starts[larger] + place]]
         return found
 
-    def part(self, columns: slice) -> Sample:
-        """The same segments with some of the p."""
-        means = self.means.part(columns) if isinstance(self.means, GridMeans) else self.means[:, columns]
-        return replace(self, means=means)
-
-    @property
-    def column_blocks(self) -> Iterator[slice]:
+    def column_blocks(self, columns: slice = WHOLE) -> Iterator[slice]:
         """Ranges of p handled at a time."""
-        return ranges(self.means.shape[1], fitting(MOMENT_CELLS, 4 * len(self.base)))
-
-    @property
-    def weight_block(self) -> int:
-        """How many resamples are handled at a time."""
-        return fitting(WEIGHT_CELLS, self.clusters)
+        first, last, _ = columns.indices(self.means.shape[1])
+        for part in ranges(last - first, fitting(MOMENT_CELLS, 4 * len(self.base))):
+            yield slice(first + part.start, first + part.stop)
 
 
-def grids(sample: Sample, weights: Floats) -> tuple[Floats, Floats]:
+def grids(sample: Sample, weights: Floats, columns: slice = WHOLE) -> tuple[Floats, Floats]:
     """float64[W, P, R] grids of R resamples and float64[R] their baselines, NaN where undefined.
 
     weights: float64[R, C] how often each cluster counts, whole numbers of at least 0. The column w = 1 holds the
-    baselines.
+    baselines. columns: which of the p.
     """
     if sample.kind != "pearson":
-        return _grids_one_by_one(sample, weights)
-    pieces = [_pearson_grids(sample, weights[some]) for some in ranges(len(weights), sample.weight_block)]
+        return _grids_one_by_one(sample, weights, columns)
+    block = ranges(len(weights), fitting(WEIGHT_CELLS, sample.clusters))
+    pieces = [_pearson_grids(sample, weights[some], columns) for some in block]
     return np.concatenate([grid for grid, _ in pieces], axis=2), np.concatenate([alone for _, alone in pieces])
 
 
-def _pearson_grids(sample: Sample, weights: Floats) -> tuple[Floats, Floats]:
-    common = _Common.of(sample, weights)
-    result = np.empty((len(sample.w), sample.means.shape[1], len(weights)))
-    for columns in sample.column_blocks:
-        moments = _moments(sample, columns, common, weights)
-        for place, w in enumerate(sample.w):
+def _pearson_grids(sample: Sample, weights: Floats, columns: slice) -> tuple[Floats, Floats]:
+    common = _Common(sample, weights)
+    result = np.empty((len(sample.w), len(range(*columns.indices(sample.means.shape[1]))), len(weights)))
+    first = columns.indices(sample.means.shape[1])[0]
+    for some in sample.column_blocks(columns):
+        moments, floor = _moments(sample, some, common, weights)
+        place_of = slice(some.start - first, some.stop - first)
+        for place, w in enumerate(sample.w.tolist()):
+            out = result[place, place_of]
             if w == 1:
-                result[place, columns] = common.baseline
-            else:
-                for some in ranges(len(moments.floor), fitting(BLEND_CELLS, len(weights))):
-                    _blend(float(w), moments.part(some), common, result[place, columns][some])
-                lost = np.isnan(result[place, columns])
-                if lost.any():
-                    _again(sample, columns, float(w), weights, lost, result[place, columns])
+                out[:] = common.baseline
+                continue
+            for part in ranges(len(floor), fitting(BLEND_CELLS, len(weights))):
+                _blend(w, [moment[part] for moment in moments], floor[part], common, out[part])
+            lost = np.isnan(out)
+            if lost.any():
+                _again(sample, some, w, weights, lost, out)
     return result, common.baseline
 
 
-@dataclass(frozen=True, eq=False)
 class _Common:
     """What all p share. base, human: float64[N] less their means, over the standard deviation of the base score.
 
-    Of each of R resamples: size; base_mean, human_mean; base_square, base_variance; human_variance (NaN where its
+    Of each of R resamples: size; base_mean; base_square, base_variance; human_mean, human_variance (NaN where its
     digits are lost); crossed, the covariance of the two; baseline.
     """
 
-    scale: float
-    base: Floats
-    human: Floats
-    size: Floats
-    base_mean: Floats
-    human_mean: Floats
-    base_square: Floats
-    base_variance: Floats
-    human_variance: Floats
-    crossed: Floats
-    baseline: Floats
-
-    @classmethod
-    def of(cls, sample: Sample, weights: Floats) -> _Common:
-        scale = float(sample.base.std()) or 1.0
-        base = (sample.base - sample.base.mean()) / scale
-        human = (sample.human - sample.human.mean()) / (float(sample.human.std()) or 1.0)
-        ones = np.ones(len(base))
-        columns = np.stack([ones, base, human, base * base, human * human, base * human], axis=1)
-        sums = weights @ sample.by_cluster(columns)
-        size = sums[:, 0]
+    def __init__(self, sample: Sample, weights: Floats) -> None:
+        self.scale = float(sample.base.std()) or 1.0
+        self.base = base = (sample.base - sample.base.mean()) / self.scale
+        self.human = human = (sample.human - sample.human.mean()) / (float(sample.human.std()) or 1.0)
+        sums = weights @ sample.by_cluster(pair_columns(base, human))
+        self.size = sums[:, 0]
         with np.errstate(invalid="ignore", divide="ignore"):
-            sums = sums / size[:, None]
-            base_variance, human_variance = sums[:, 3] - sums[:, 1] ** 2, sums[:, 4] - sums[:, 2] ** 2
-            crossed = sums[:, 5] - sums[:, 1] * sums[:, 2]
-            human_variance[~(human_variance > LOST * sums[:, 4])] = np.nan
-            safe = np.where(base_variance > LOST * sums[:, 3], base_variance, np.nan)
-            baseline = np.clip(crossed / np.sqrt(safe * human_variance), -1.0, 1.0)
-        for row in np.flatnonzero(np.isnan(baseline)):
+            _, self.base_mean, self.human_mean, self.base_square, human_square, crossed = (sums / sums[:, :1]).T
+            self.base_variance = self.base_square - self.base_mean**2
+            self.human_variance = human_square - self.human_mean**2
+            self.crossed = crossed - self.base_mean * self.human_mean
+            self.human_variance[~(self.human_variance > LOST * human_square)] = np.nan
+            safe = np.where(self.base_variance > LOST * self.base_square, self.base_variance, np.nan)
+            self.baseline = np.clip(self.crossed / np.sqrt(safe * self.human_variance), -1.0, 1.0)
+        for row in np.flatnonzero(np.isnan(self.baseline)):
             rows = _rows(sample, weights[row])
-            baseline[row] = correlate("pearson", sample.base[rows], sample.human[rows])
-        return cls(
-            scale,
-            base,
-            human,
-            size,
-            sums[:, 1],
-            sums[:, 2],
-            sums[:, 3],
-            base_variance,
-            human_variance,
-            crossed,
-            baseline,
-        )
+            self.baseline[row] = correlate("pearson", sample.base[rows], sample.human[rows])
 
 
-@dataclass(frozen=True, eq=False)
-class _Moments:
+def _moments(sample: Sample, columns: slice, common: _Common, weights: Floats) -> tuple[list[Floats], Floats]:
     """Of K columns and R resamples, float64[K, R]: square, variance, and covariance with base and human score.
 
-    floor: float64[K] the variance below which rounding of the means shows.
+    And float64[K] the variance below which rounding of the means shows.
     """
-
-    square: Floats
-    variance: Floats
-    with_base: Floats
-    with_human: Floats
-    floor: Floats
-
-    def part(self, columns: slice) -> _Moments:
-        """Those of some of the columns."""
-        arrays = (self.square, self.variance, self.with_base, self.with_human, self.floor)
-        return _Moments(*(array[columns] for array in arrays))
-
-
-def _moments(sample: Sample, columns: slice, common: _Common, weights: Floats) -> _Moments:
     means = sample.means[:, columns] / common.scale
     floor = (ROUNDED * sample.precision * np.abs(means).max(axis=0)) ** 2
     means -= np.median(means, axis=0)
@@ -268,23 +218,23 @@ def _moments(sample: Sample, columns: slice, common: _Common, weights: Floats) -
     with_base -= mean * common.base_mean
     with_human -= mean * common.human_mean
     variance = square - np.square(mean, out=mean)
-    return _Moments(square, variance, with_base, with_human, floor)
+    return [square, variance, with_base, with_human], floor
 
 
-def _blend(w: float, moments: _Moments, common: _Common, out: Floats) -> None:
+def _blend(w: float, moments: list[Floats], floor: Floats, common: _Common, out: Floats) -> None:
     """Fill float64[K, R] with the correlations at w; NaN where the variance has lost its digits."""
-    rest = 1 - w
+    rest, (square, own_variance, with_base, with_human) = 1 - w, moments
     with np.errstate(invalid="ignore", divide="ignore"):
-        variance = rest**2 * moments.variance
-        enough = rest**2 * moments.square
+        variance = rest**2 * own_variance
+        enough = rest**2 * square
         if w != 0:
-            variance += w**2 * common.base_variance + 2 * w * rest * moments.with_base
+            variance += w**2 * common.base_variance + 2 * w * rest * with_base
             enough += w**2 * common.base_square
         enough *= LOST
-        np.maximum(enough, rest**2 * moments.floor[:, None], out=enough)
+        np.maximum(enough, rest**2 * floor[:, None], out=enough)
         variance[~(variance > enough)] = np.nan
         variance *= common.human_variance
-        np.multiply(rest, moments.with_human, out=out)
+        np.multiply(rest, with_human, out=out)
         if w != 0:
             out += w * common.crossed
         out /= np.sqrt(variance, out=variance)
@@ -303,15 +253,12 @@ def _again(sample: Sample, columns: slice, w: float, weights: Floats, lost: NDAr
         out[at, resample] = found[:, 0]
 
 
-def _grids_one_by_one(sample: Sample, weights: Floats) -> tuple[Floats, Floats]:
-    result = np.empty((len(sample.w), sample.means.shape[1], len(weights)))
-    baseline = np.empty(len(weights))
-    for resample, row in enumerate(weights):
-        rows = _rows(sample, row)
-        given = sample.base[rows], sample.human[rows]
-        result[:, :, resample] = sample.correlation_with(sample.human, rows).T
-        baseline[resample] = correlate(sample.kind, *given)
-    return result, baseline
+def _grids_one_by_one(sample: Sample, weights: Floats, columns: slice) -> tuple[Floats, Floats]:
+    resamples = [_rows(sample, row) for row in weights]
+    found = [sample.correlation_with(sample.human, rows).T[:, columns] for rows in resamples]
+    return np.stack(found, axis=2), np.array(
+        [correlate(sample.kind, sample.base[rows], sample.human[rows]) for rows in resamples]
+    )
 
 
 def _rows(sample: Sample, weights: Floats) -> Ints:

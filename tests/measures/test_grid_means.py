@@ -68,9 +68,6 @@ def test_columns_are_read_as_of_an_array(key, by_columns):
     lazy = GridMeans(PowerMean(), positive(), np.array(P))
     for _ in range(2):
         np.testing.assert_allclose(lazy[key], whole[key], rtol=2e-14)
-    part = lazy.part(slice(20, 50))
-    assert part.shape == (N, 30)
-    np.testing.assert_allclose(part[:, 4:9], whole[:, 24:29], rtol=2e-14)
 
 
 def test_what_is_read_from_left_to_right_is_made_in_ranges_of_one_width(by_columns):

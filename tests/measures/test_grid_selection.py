@@ -137,7 +137,7 @@ def test_what_is_added_is_found():
 @pytest.mark.parametrize("kind", ["spearman", "kendall"])
 def test_rank_correlations(kind):
     added = selection_adjusted(sample_of(n=80, added=0.8, kind=kind), 99)
-    assert added.p == 0.01 and added.gain > added.critical > 0
+    assert added.p == 0.01 and added.gain > np.quantile(added.null, 0.95) > 0
     nothing = [selection_adjusted(sample_of(n=40, seed=seed, kind=kind), 49).p for seed in range(40)]
     assert np.mean(np.array(nothing) <= 0.2) < 0.2 + 3 * np.sqrt(0.16 / 40)
 
@@ -147,16 +147,6 @@ def test_where_the_base_score_is_best_nothing_is_gained():
     means = np.random.default_rng(1).normal(size=means.shape) * 30
     found = selection_adjusted(Sample.of(means, base, base + 0.01 * human, W, cluster), 49)
     assert (found.gain, found.row, found.w, found.p) == (0, -1, 1, 1)
-
-
-def test_any_point_is_adjusted_for_all():
-    sample = sample_of(added=0.3)
-    found = selection_adjusted(sample, 199)
-    p = found.adjusted(sample.correlation - sample.baseline)
-    assert p.min() == found.p == p[found.row, sample.w == found.w][0]
-    assert p.shape == sample.correlation.shape
-    assert np.isnan(found.adjusted(np.array([np.nan])))[0]
-    assert (p[:, sample.w == 1] == 1).all()
 
 
 @pytest.mark.parametrize(
@@ -172,6 +162,5 @@ def test_any_point_is_adjusted_for_all():
 def test_nothing_to_test_is_nan(change):
     means, base, human, cluster = change(*segments())
     found = selection_adjusted(Sample.of(means, base, human, W, cluster), 19)
-    assert np.isnan([found.p, found.gain, found.critical]).all()
+    assert np.isnan([found.p, found.gain]).all()
     assert found.row == -1
-    assert np.isnan(found.adjusted(np.array([0.1])))[0]

@@ -113,8 +113,9 @@ def test_blocks_change_nothing(monkeypatch):
     whole = grids(sample, weights)[0]
     monkeypatch.setattr(weighted_grids, "MOMENT_CELLS", 4 * 60 * 2)
     monkeypatch.setattr(weighted_grids, "WEIGHT_CELLS", 2 * sample.clusters)
-    assert len(list(sample.column_blocks)) == 4 and sample.weight_block == 2
+    assert len(list(sample.column_blocks())) == 4
     np.testing.assert_allclose(grids(sample, weights)[0], whole, atol=1e-13)
+    np.testing.assert_allclose(grids(sample, weights, slice(3, 6))[0], whole[:, 3:6], atol=1e-13)
 
 
 def test_of_no_segments_there_are_no_clusters():
@@ -134,7 +135,7 @@ def test_no_resample_correlates_beyond_1(sign):
 def test_not_to_boost_is_always_a_candidate():
     means, base, human, cluster = segments()
     sample = Sample.of(means, base, human, [0.0, 0.5], cluster)
-    assert sample.w.tolist() == [0, 0.5, 1] and sample.given.tolist() == [True, True, False]
+    assert sample.w.tolist() == [0, 0.5, 1]
 
 
 @pytest.mark.parametrize(
