@@ -27,7 +27,7 @@ from some_results import make_result  # noqa: E402
 from tracked import segments  # noqa: E402
 
 from bmx_grid.measures.grid import GridSpec  # noqa: E402
-from bmx_grid.sweep.tracking.mlflow import MlflowTracker  # noqa: E402
+from bmx_grid.sweep.tracking import MlflowTracker  # noqa: E402
 
 ALL_SETTINGS = 430
 

@@ -97,7 +97,7 @@ def template(tmp_path_factory) -> Path:
 
     with FileLock(folder.with_suffix(".lock")):
         if not (folder / "made").exists():
-            from bmx_grid.sweep.tracking.mlflow import MlflowTracker
+            from bmx_grid.sweep.tracking import MlflowTracker
 
             tracker = MlflowTracker(experiment="template")
             tracker.start("template", "name: template\nseed: 0\n", folder / "out")

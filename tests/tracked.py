@@ -7,7 +7,7 @@ from some_results import P, W
 
 from bmx_grid.judgements import Judgements
 from bmx_grid.segments import Segment, SegmentSet
-from bmx_grid.sweep.tracking.mlflow import MlflowTracker
+from bmx_grid.sweep.tracking import MlflowTracker
 
 CONFIG = "name: s\ndataset: {toy: {}}\nmetric: {chrf: {}, bleu: {}}\nseed: 0\nexecutor: {n_jobs: 2}\noutput_dir: here\n"
 CURVES = len(P) * (len(W) - 1) + 2  # points of a setting's curves: that of w = 1 is flat, and has its two ends
@@ -23,17 +23,16 @@ def segments(language_pair="de-en", n=3, origin=""):
     return SegmentSet("toy", language_pair, rows, Judgements({"da": scores}), origin)
 
 
-def started(folder, config=CONFIG, name="s", **options):
+def started(folder, config=CONFIG, name="s", sets=(), **options):
     """A tracker that has opened a sweep."""
     tracker = MlflowTracker(experiment="tests", **options)
-    tracker.start(name, config, folder)
+    tracker.start(name, config, folder, sets)
     return tracker
 
 
 def track(folder, results, failed=(), config=CONFIG, name="s", **options):
     """One run of a sweep with these results."""
-    tracker = started(folder, config, name, **options)
-    tracker.reads([segments()])
+    tracker = started(folder, config, name, [segments()], **options)
     for result in results:
         tracker.log(result)
     tracker.headline({"settings": len(results)}, "All is well.", [folder / "grid.parquet"], ["LIME helps.", "So-so."])

@@ -85,7 +85,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     from bmx_grid.report.terminal import failures
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.settings import Refused
-    from bmx_grid.sweep.tracking.base import ending
+    from bmx_grid.sweep.tracking import ending
 
     sweep = plan_sweep(config)
     plan, settings, tracker = sweep.plan, sweep.settings, sweep.tracker
@@ -102,14 +102,14 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     _announce(sweep, log)
     folder, fingerprint = OutputFolder(settings.output_dir), sweep.fingerprint()
     unchanged = folder.unchanged(fingerprint) if all(planned.cached for planned in plan.everything) else None
-    if unchanged is not None and sweep.is_tracked():
+    if unchanged is not None and tracker.store(settings.output_dir) in ("", unchanged["tracked"]):
         say(str(unchanged["said"]))
         say(f"0 texts scored in {time.perf_counter() - start:.1f} s; {settings.output_dir}/ is up to date")
         return Ended(int(unchanged["n_failed"]), len(plan.settings))
     failed: Sequence[Refused] = ()
     try:
-        tracker.start(settings.name, sweep.config, settings.output_dir)
-        tracker.reads(planned.setting.segments for planned in plan.settings)
+        sets = (planned.setting.segments for planned in plan.settings)
+        tracker.start(settings.name, sweep.config, settings.output_dir, sets)
         ran = run_settings(sweep, log)
         failed = ran.failed
         said, written = write(sweep, ran, folder, log)
@@ -123,7 +123,8 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
         log.say(f"not tracked: {tracker.failure}")
     written.append(_write_log(sweep, ran, log))
     if all(outcome.result is not None for outcome in ran.everything):
-        folder.finish(fingerprint, written, said=said, n_failed=len(failed))
+        tracked = tracker.store(settings.output_dir) if tracker.failure is None else None
+        folder.finish(fingerprint, written, said=said, n_failed=len(failed), tracked=tracked)
     return Ended(len(failed), len(ran.results), tuple(failed))
 
 
@@ -229,7 +230,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, 
         remove_abandoned(place)
     tables = _tables(sweep, ran)
     written = _write_results(sweep, ran, tables, folder)
-    own, analysis, note = list(written), None, ""
+    analysis, note = None, ""
     if settings.analysis and ran.results:
         with working("analysis, figures and report"):
             made = analyse_sweep(
@@ -244,13 +245,13 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, 
             )
         analysis, note = made.analysis, made.note
         written += made.files
-        if analysis is not None:
-            sweep.tracker.analysis(numbers(analysis), made.files)
     moved = folder.move_aside([*written, out / "config.yaml", out / LOG])
     write_text(out / "config.yaml", sweep.config)
     written.append(out / "config.yaml")
     answers = [] if analysis is None else answer(analysis)
-    sweep.tracker.headline(*_headline(ran, analysis), [*own, out / "config.yaml"], answers)
+    about, summary = _headline(ran, analysis)
+    known = {} if analysis is None else numbers(analysis)
+    sweep.tracker.headline({**known, **about}, summary, written, answers)
     said = _answer(ran, analysis, note)
     if said:
         log.say(f"\n{said}\n")

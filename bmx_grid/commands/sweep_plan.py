@@ -27,7 +27,7 @@ from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.output import RUNTIME_KEYS
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.settings import SweepPlan
-from bmx_grid.sweep.tracking.base import Tracker
+from bmx_grid.sweep.tracking import Tracker
 from bmx_grid.words.segmentation import Name as WordsName
 
 MAX_SEEDS = 100
@@ -109,13 +109,6 @@ class Sweep:
             setting.label: fingerprint(setting, self.plan.clusters_of(setting), self.evaluations, self.settings.seed)
             for setting in (planned.setting for planned in self.plan.settings)
         }
-
-    def is_tracked(self) -> bool:
-        """Whether nothing is left to track."""
-        out = self.settings.output_dir
-        return type(self.tracker) is Tracker or self.tracker.is_complete(
-            self.settings.name, self.config, out, self.fingerprints()
-        )
 
     def fingerprint(self) -> str:
         """SHA-256 of all that the files of this sweep depend on, known before anything is computed."""

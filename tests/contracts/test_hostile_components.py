@@ -53,6 +53,8 @@ BROKEN = [
     ("explainer", "stochastic", "a text", "HostileErasure.stochastic: expected True or False, got '1.0'"),
     ("explainer", "given", "None", "HostileErasure.given: expected explanations, got None"),
     ("explainer", "members", "exits", "SystemExit: 0"),
+    ("explainer", "of_metric", "raises", "ValueError: boom"),
+    ("explainer", "of_metric", "a number", "HostileErasure.of_metric: expected a name or None"),
 ]
 
 

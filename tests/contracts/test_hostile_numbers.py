@@ -19,7 +19,7 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.aggregation import Aggregation
 from bmx_grid.metrics.base import Metric
 from bmx_grid.sweep.executors.base import Executor
-from bmx_grid.sweep.tracking.base import Tracker
+from bmx_grid.sweep.tracking import Tracker
 from bmx_grid.words.perturbation import Item
 
 KINDS = {

@@ -21,7 +21,7 @@ from tracked import CONFIG, CURVES, HEADLINE, SCALARS, n_points, segments, start
 
 from bmx_grid.commands.sweep import run
 from bmx_grid.errors import ConfigError, StoreError
-from bmx_grid.sweep.tracking.mlflow import MlflowTracker
+from bmx_grid.sweep.tracking import MlflowTracker
 
 
 @contextmanager
@@ -114,9 +114,9 @@ def test_a_sweep_succeeds_with_one_warning_where_its_server_cannot_be_used(
     assert (tmp_path / "out" / "tables" / "grid.parquet").is_file() and (tmp_path / "out" / "settings.csv").is_file()
 
 
-def test_a_server_is_not_asked_whether_a_sweep_is_complete(tmp_path):
+def test_a_server_is_not_asked_which_store_it_is(tmp_path):
     tracker = MlflowTracker(uri="http://me:secret@127.0.0.1:9")
-    assert not tracker.is_complete("s", CONFIG, tmp_path, {})
+    assert tracker.store(tmp_path) == "http://me:***@127.0.0.1:9 bmx_grid"
     assert tracker.where() == "\n  MLflow at http://me:***@127.0.0.1:9"
     assert "secret" not in repr(tracker)
 
@@ -137,7 +137,6 @@ def test_a_time_that_is_none_is_refused(timeout):
         "http://",
         "http://:5000",
         "http://host:port",
-        "http://host:99999",
         "http://me:sec/secret@host",
         "http://me:secret#x@host:5000",
         "http://me:my secret@host",
@@ -223,8 +222,7 @@ def _silent(*_given, **_options):
 def test_a_fault_in_mid_sweep_is_one_short_warning_and_the_same_command_completes(
     folder, monkeypatch, call, fault, said
 ):
-    tracker = started(folder)
-    tracker.reads([segments()])
+    tracker = started(folder, sets=[segments()])
     with monkeypatch.context() as patch:
         patch.setattr(f"mlflow.MlflowClient.{call}", fault)
         with pytest.warns(UserWarning, match=re.escape(said)) as caught:
@@ -233,7 +231,6 @@ def test_a_fault_in_mid_sweep_is_one_short_warning_and_the_same_command_complete
             warnings.simplefilter("error")
             tracker.log(make_result(metric="bleu"))
             tracker.headline({"settings": 3}, "", [])
-            tracker.analysis({"a": 1.0}, [])
             tracker.finish("finished", [])
     (warning,) = caught
     assert str(warning.message).startswith(tracker.failure) and "\n" not in str(warning.message)
@@ -245,7 +242,7 @@ def test_a_fault_in_mid_sweep_is_one_short_warning_and_the_same_command_complete
 START = """
 import sys, json, os
 from pathlib import Path
-from bmx_grid.sweep.tracking.mlflow import MlflowTracker
+from bmx_grid.sweep.tracking import MlflowTracker
 tracker = MlflowTracker()
 assert "mlflow" not in sys.modules
 tracker.start("s", "seed: 0", Path(sys.argv[1]))
