@@ -102,7 +102,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     _announce(sweep, log)
     folder, fingerprint = OutputFolder(settings.output_dir), sweep.fingerprint()
     unchanged = folder.unchanged(fingerprint) if all(planned.cached for planned in plan.everything) else None
-    if unchanged is not None and tracker.store(settings.output_dir) in ("", unchanged["tracked"]):
+    if unchanged is not None and tracker.store(settings.output_dir) in ("", unchanged.get("tracked")):
         say(str(unchanged["said"]))
         say(f"0 texts scored in {time.perf_counter() - start:.1f} s; {settings.output_dir}/ is up to date")
         return Ended(int(unchanged["n_failed"]), len(plan.settings))
