@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from bmx_grid.api.arrays import Boosted, boost
     from bmx_grid.api.comparison import Compared, compare
     from bmx_grid.api.frames import grid
+    from bmx_grid.api.notebook import Words
     from bmx_grid.api.sweeps import Run, analyse, run
-    from bmx_grid.api.words import Words
     from bmx_grid.attribution.scorer import Scored, Scorer
     from bmx_grid.boosts.recipe import Recipe
     from bmx_grid.errors import BmxError
@@ -44,7 +44,7 @@ PLACES = {
     **dict.fromkeys(("compare", "Compared"), "bmx_grid.api.comparison"),
     **dict.fromkeys(("run", "Run", "analyse"), "bmx_grid.api.sweeps"),
     **dict.fromkeys(("Scorer", "Scored"), "bmx_grid.attribution.scorer"),
-    **{"grid": "bmx_grid.api.frames", "Words": "bmx_grid.api.words", "BmxError": "bmx_grid.errors"},
+    **{"grid": "bmx_grid.api.frames", "Words": "bmx_grid.api.notebook", "BmxError": "bmx_grid.errors"},
 }
 __all__ = [
     "Annotators",
@@ -112,8 +112,7 @@ def load(
     Raises ConfigError for names, keys and values that cannot be used, or that are not those of the recipe, DataError
     for a file that is no recipe, UnavailableError when a model or library is unavailable.
     """
-    from bmx_grid.api.functions import function_metric
-    from bmx_grid.api.inputs import keyed, recipe_of
+    from bmx_grid.api.inputs import function_metric, keyed, recipe_of
     from bmx_grid.attribution.scorer import make_scorer
 
     if callable(metric) and not isinstance(metric, type):

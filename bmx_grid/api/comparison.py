@@ -45,9 +45,9 @@ UNDEFINED_IN_GROUPS = "n/a: a correlation within a group needs 3 rated segments;
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnMetric(Metric):
-    """A metric by its scores of segments that are in memory: language pair, id, system -> score."""
+    """A metric by its scores that are in memory: language pair -> float64 of its segments, in their order."""
 
-    scores: Mapping[tuple[str, str, str | None], float] = runtime()
+    scores: Mapping[str, Floats] = runtime()
     content: str = identity()
 
     @property
@@ -60,8 +60,7 @@ class ColumnMetric(Metric):
 
     def given(self, segments: SegmentSet) -> GivenScores:
         """The scores of these segments, NaN where there is none."""
-        pair = segments.language_pair
-        return GivenScores(np.array([self.scores[pair, item.id, item.system] for item in segments.segments]))
+        return GivenScores(self.scores[segments.language_pair][: len(segments)])  # a limit takes the first
 
     def score(self, items: Sequence[Item]) -> NoReturn:
         raise ConfigError("a column of scores cannot score other texts; name a metric that scores texts.")
@@ -69,11 +68,7 @@ class ColumnMetric(Metric):
 
 def column_metric(values: Floats, sets: Sequence[tuple[SegmentSet, list[int]]]) -> ColumnMetric:
     """The metric of a column: float64 of the rows of a frame, which the sets name."""
-    scores = {
-        (segments.language_pair, segment.id, segment.system): float(values[row])
-        for segments, rows in sets
-        for segment, row in zip(segments.segments, rows, strict=True)
-    }
+    scores = {segments.language_pair: values[rows] for segments, rows in sets}
     return ColumnMetric(scores=scores, content=digest(repr(values.tolist()))[:16])
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bmx_grid.api.functions import Function, parts_of
-from bmx_grid.api.inputs import drawn, keyed, override_value, path
+from bmx_grid.api.inputs import Function, drawn, keyed, override_value, parts_of, path
 from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.terminal import plain_warnings
 from bmx_grid.wording import counted, factor_in_words, setting_label
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from bmx_grid.analysis.base import Table
     from bmx_grid.analysis.run import Analysis
-    from bmx_grid.api.words import Words
+    from bmx_grid.api.notebook import Words
     from bmx_grid.measures.correlation import Kind
 
 FACTORS = ("dataset", "language_pair", "metric", "explainer")
@@ -239,7 +238,7 @@ class Run:
         ids: of segments; all without. The attributions are those in the cache of the sweep: DataMissingError says if
         they, or the sweep's data, are gone. Names as for `plot`.
         """
-        from bmx_grid.api.words import words_of
+        from bmx_grid.api.notebook import words_of
 
         return words_of(self.folder, self._config, (dataset, language_pair, metric, explainer), ids)
 

@@ -7,7 +7,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,17 +45,8 @@ examples:
 AFTER_COLUMNS = ("data_dir=", "limit=")  # settings that are no role, and may follow `--columns ROLE=COLUMN`
 
 
-@dataclass(frozen=True)
-class Request:
-    """The data sets of a command; limit: how many segments of each language pair are shown."""
-
-    readers: Sequence[DatasetReader]
-    data_dir: Path
-    limit: int
-
-
-def _request(parsed: argparse.Namespace) -> Request:
-    """The arguments, taken apart. Raises ConfigError naming an argument that cannot be used."""
+def _arguments(parsed: argparse.Namespace) -> tuple[list[DatasetReader], Path, int]:
+    """The data sets, data_dir, and how many segments of each pair are shown. Raises ConfigError naming an argument."""
     roles = [argument for argument in parsed.columns if not argument.startswith(AFTER_COLUMNS)]
     arguments = [*parsed.settings, *(argument for argument in parsed.columns if argument not in roles)]
     names = [argument for argument in arguments if "=" not in argument]
@@ -72,7 +62,7 @@ def _request(parsed: argparse.Namespace) -> Request:
     values |= {f"columns.{role}": name for role, name in named_roles(roles).items()}
     values |= {"language_pairs": language_pairs} if language_pairs else {}
     known = options("dataset") if names in ([], ["all"]) else names
-    return Request([_reader(name, values) for name in known], data_dir, int(limit))
+    return [_reader(name, values) for name in known], data_dir, int(limit)
 
 
 def _reader(name: str, keys: Mapping[str, Any]) -> DatasetReader:
@@ -123,11 +113,11 @@ def _set(node: dict[str, Any], key: str, value: Any) -> None:
     node[last] = value
 
 
-def _list(request: Request) -> int:
-    print(f"data_dir: {request.data_dir}\n")
-    for reader in request.readers:
+def _list(readers: Sequence[DatasetReader], data_dir: Path, limit: int) -> int:
+    print(f"data_dir: {data_dir}\n")
+    for reader in readers:
         pairs = " ".join(reader.language_pairs) or "those of your files"
-        print(f"{reader.name:16}{pairs}\n{'':16}{_state(reader, request.data_dir)}")
+        print(f"{reader.name:16}{pairs}\n{'':16}{_state(reader, data_dir)}")
     return 0
 
 
@@ -143,42 +133,42 @@ def _state(reader: DatasetReader, data_dir: Path) -> str:
     return text + (f"; {count['differs']} differ from the published ones" if count["differs"] else "")
 
 
-def _verify(request: Request) -> int:
+def _verify(readers: Sequence[DatasetReader], data_dir: Path, limit: int) -> int:
     wrong = 0
-    for reader in request.readers:
-        print(f"{reader.name}: {_state(reader, request.data_dir)}")
-        states = check(reader, request.data_dir) if reader.sources else {}
+    for reader in readers:
+        print(f"{reader.name}: {_state(reader, data_dir)}")
+        states = check(reader, data_dir) if reader.sources else {}
         for entry, state in sorted(states.items(), key=lambda item: item[1] != "missing"):
             if state != "verified":
                 wrong += 1
-                print(f"  {state}: {request.data_dir / entry.path}")
+                print(f"  {state}: {data_dir / entry.path}")
     return 1 if wrong else 0
 
 
-def _download(request: Request) -> int:
+def _download(readers: Sequence[DatasetReader], data_dir: Path, limit: int) -> int:
     try:
-        written = download(request.readers, request.data_dir)
+        written = download(readers, data_dir)
     except ConfigError:
         raise
     except BmxError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print(f"{counted(written, 'file')} written below {request.data_dir}")
-    for reader in request.readers:
-        print(f"{reader.name}: {_state(reader, request.data_dir)}")
+    print(f"{counted(written, 'file')} written below {data_dir}")
+    for reader in readers:
+        print(f"{reader.name}: {_state(reader, data_dir)}")
     return 0
 
 
-def _show(request: Request) -> int:
-    for reader in request.readers:
+def _show(readers: Sequence[DatasetReader], data_dir: Path, limit: int) -> int:
+    for reader in readers:
         to_run = _test_set_command(reader) if isinstance(reader, MtMetricsEval) else ""
         if isinstance(reader, Tabular):
             reader, lines, to_run = own_table(reader)
             print("\n".join(lines))
-        sets = [reader.read(request.data_dir, pair) for pair in reader.pairs(request.data_dir)]
+        sets = [reader.read(data_dir, pair) for pair in reader.pairs(data_dir)]
         labels = clusters(sets)
         for segments, of_pair in zip(sets, labels, strict=True):
-            _show_pair(segments, len(set(of_pair)), request.limit)
+            _show_pair(segments, len(set(of_pair)), limit)
         if len(sets) > 1:
             pairs = Counter(label for of_pair in labels for label in set(of_pair))
             print(
@@ -242,7 +232,7 @@ def _raters(ratings: NDArray[np.float64] | None) -> str:
     return f", {low if low == high else f'{low} to {high}'} raters per segment"
 
 
-COMMANDS: Mapping[str, tuple[Callable[[Request], int], str]] = {
+COMMANDS: Mapping[str, tuple[Callable[[Sequence[DatasetReader], Path, int], int], str]] = {
     "list": (_list, "each data set, its language pairs, and whether its files are present"),
     "download": (_download, "fetch the files from their publishers, checked against their SHA-256"),
     "verify": (_verify, "compare the files with their SHA-256"),
@@ -272,7 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help="what plays which role")
     parsed = parser.parse_args(arguments)
-    return command(lambda: COMMANDS[parsed.command][0](_request(parsed)), RESUMES)
+    return command(lambda: COMMANDS[parsed.command][0](*_arguments(parsed)), RESUMES)
 
 
 if __name__ == "__main__":
