@@ -52,97 +52,98 @@ class Aggregation(Component):
         _check_positive(values)
         return Packed.of(values)
 
+    @abstractmethod
     def of_packed(self, packed: Packed, n: int, p: Floats) -> Floats:
         """float64[n, P] `aggregate` of n rows that are packed already: for several ranges of p, one after the other."""
-        ascending = np.argsort(p, kind="stable")
-        means = self._ascending(packed, n, p[ascending])
-        if not (ascending[:-1] < ascending[1:]).all():
-            means = means[:, np.argsort(ascending, kind="stable")]
-        return means
-
-    def _ascending(self, packed: Packed, n: int, p: Floats) -> Floats:
-        """`of_packed` for p in ascending order."""
-        step = even_step(p[np.isfinite(p)])
-        low, high = int((p == -np.inf).sum()), int((p < np.inf).sum())
-        means = np.empty((n, len(p)))
-        if len(packed.order) < n:
-            without = np.ones(n, dtype=np.bool_)
-            without[packed.order] = False
-            means[without] = np.nan
-        for first, last in packed.blocks():
-            rows, lengths = packed.order[first:last], packed.lengths[first:last]
-            ends = packed.offsets[first : last + 1] - packed.offsets[first]
-            ordered = packed.values[packed.offsets[first] : packed.offsets[last]]
-            least, most = ordered[ends[:-1]], ordered[ends[1:] - 1]
-            means[rows, :low] = least[:, None]
-            means[rows, high:] = most[:, None]
-            means[rows, low:high] = self._finite(ordered, lengths, p[low:high], step)
-        return means
-
-    def _finite(self, ordered: Floats, lengths: Ints, p: Floats, step: float | None) -> Floats:
-        """float64[R, Q] means of R rows, ascending values in each, for finite p in ascending order."""
-        ends = np.cumsum(lengths)
-        least, most = ordered[ends - lengths], ordered[ends - 1]
-        means, middle = np.empty((len(lengths), len(p))), int(np.searchsorted(p, 0, side="right"))
-        if middle > 0:
-            descending = ordered[np.repeat(2 * ends - lengths - 1, lengths) - np.arange(len(ordered))]
-            logs = -np.log(descending / np.repeat(least, lengths))
-            means[:, :middle] = self._ratios(logs, lengths, -1.0, p[:middle][::-1])[:, ::-1] * least[:, None]
-        if middle < len(p):
-            logs = np.log(ordered / np.repeat(most, lengths))
-            means[:, middle:] = self._ratios(logs, lengths, 1.0, p[middle:]) * most[:, None]
-        return means
-
-    @abstractmethod
-    def _ratios(self, logs: Floats, lengths: Ints, sign: float, p: Floats) -> Floats:
-        """float64[R, Q] means of R rows relative to each row's maximum (sign 1) or minimum (sign -1).
-
-        logs: float64[total] <= 0, sign * log(value / reference), ascending in each row; lengths: int64[R] >= 1;
-        p: float64[Q], all above 0 (sign 1) or none above 0 (sign -1), by ascending magnitude.
-        """
 
 
 @dataclass(frozen=True)
 class PowerMean(Aggregation):
     """The power mean M_p = (mean of x^p)^(1/p) of the paper; M_0 is the geometric mean, its limit."""
 
-    def _finite(self, ordered: Floats, lengths: Ints, p: Floats, step: float | None) -> Floats:
-        """All p from one set of sums, relative to the middle of the row, where no power can overflow.
-
-        The root divides a sum's rounding by p, so a reference far from the largest term costs a power mean no digits.
-        """
-        ends = np.cumsum(lengths)
-        least, most = ordered[ends - lengths], ordered[ends - 1]
-        narrow = (np.log(most) - np.log(least)) * np.abs(p).max(initial=0) <= 2 * SAFE_LOG
-        if step is None or not narrow.any():
-            return super()._finite(ordered, lengths, p, step)
-        if not narrow.all():
-            means = np.empty((len(lengths), len(p)))
-            for rows, way in ((narrow, self._finite), (~narrow, super()._finite)):
-                means[rows] = way(ordered[np.repeat(rows, lengths)], lengths[rows], p, step)
-            return means
-        centre = least * (np.sqrt(most) / np.sqrt(least))  # equal values give exactly that value
-        logs = np.log(ordered / np.repeat(centre, lengths))
-        means = even_power_sums(logs, lengths, p, step)
-        means /= lengths[:, None]
-        np.log(means, out=means)
-        near = np.abs(p) < NEAR_ZERO
-        means /= np.where(near, 1.0, p)
-        np.exp(means, out=means)
-        means[:, near] = _means_near_zero(logs, lengths, p[near])
-        means *= centre[:, None]
+    def of_packed(self, packed: Packed, n: int, p: Floats) -> Floats:
+        ascending = np.argsort(p, kind="stable")
+        means = _ascending(packed, n, p[ascending])
+        if not (ascending[:-1] < ascending[1:]).all():
+            means = means[:, np.argsort(ascending, kind="stable")]
         return means
 
-    def _ratios(self, logs: Floats, lengths: Ints, sign: float, p: Floats) -> Floats:
-        near = int(np.searchsorted(np.abs(p), NEAR_ZERO))
-        ratios = np.empty((len(lengths), len(p)))
-        ratios[:, :near] = _means_near_zero(sign * logs, lengths, p[:near])
-        sums = power_sums(logs, lengths, np.abs(p[near:]))
-        sums /= lengths[:, None]
-        np.log(sums, out=sums)
-        sums /= p[near:]
-        np.exp(sums, out=ratios[:, near:])
-        return ratios
+
+def _ascending(packed: Packed, n: int, p: Floats) -> Floats:
+    """float64[n, P] means for p in ascending order."""
+    step = even_step(p[np.isfinite(p)])
+    low, high = int((p == -np.inf).sum()), int((p < np.inf).sum())
+    means = np.full((n, len(p)), np.nan) if len(packed.order) < n else np.empty((n, len(p)))
+    for first, last in packed.blocks():
+        rows, lengths = packed.order[first:last], packed.lengths[first:last]
+        ends = packed.offsets[first : last + 1] - packed.offsets[first]
+        ordered = packed.values[packed.offsets[first] : packed.offsets[last]]
+        least, most = ordered[ends[:-1]], ordered[ends[1:] - 1]
+        means[rows, :low] = least[:, None]
+        means[rows, high:] = most[:, None]
+        means[rows, low:high] = _finite(ordered, lengths, p[low:high], step)
+    return means
+
+
+def _finite(ordered: Floats, lengths: Ints, p: Floats, step: float | None) -> Floats:
+    """float64[R, Q] means of R rows, ascending values in each, for finite p in ascending order.
+
+    All p from one set of sums, relative to the middle of the row, where no power can overflow. The root divides a sum's
+    rounding by p, so a reference far from the largest term costs a power mean no digits.
+    """
+    ends = np.cumsum(lengths)
+    least, most = ordered[ends - lengths], ordered[ends - 1]
+    narrow = (np.log(most) - np.log(least)) * np.abs(p).max(initial=0) <= 2 * SAFE_LOG
+    if step is None or not narrow.any():
+        return _from_ends(ordered, lengths, p)
+    if not narrow.all():
+        means = np.empty((len(lengths), len(p)))
+        means[narrow] = _finite(ordered[np.repeat(narrow, lengths)], lengths[narrow], p, step)
+        means[~narrow] = _from_ends(ordered[np.repeat(~narrow, lengths)], lengths[~narrow], p)
+        return means
+    centre = least * (np.sqrt(most) / np.sqrt(least))  # equal values give exactly that value
+    logs = np.log(ordered / np.repeat(centre, lengths))
+    means = even_power_sums(logs, lengths, p, step)
+    means /= lengths[:, None]
+    np.log(means, out=means)
+    near = np.abs(p) < NEAR_ZERO
+    means /= np.where(near, 1.0, p)
+    np.exp(means, out=means)
+    means[:, near] = _means_near_zero(logs, lengths, p[near])
+    means *= centre[:, None]
+    return means
+
+
+def _from_ends(ordered: Floats, lengths: Ints, p: Floats) -> Floats:
+    """`_finite` relative to the smallest value of a row for p up to 0, and to the largest for p above 0."""
+    ends = np.cumsum(lengths)
+    least, most = ordered[ends - lengths], ordered[ends - 1]
+    means, middle = np.empty((len(lengths), len(p))), int(np.searchsorted(p, 0, side="right"))
+    if middle > 0:
+        descending = ordered[np.repeat(2 * ends - lengths - 1, lengths) - np.arange(len(ordered))]
+        logs = -np.log(descending / np.repeat(least, lengths))
+        means[:, :middle] = _ratios(logs, lengths, -1.0, p[:middle][::-1])[:, ::-1] * least[:, None]
+    if middle < len(p):
+        logs = np.log(ordered / np.repeat(most, lengths))
+        means[:, middle:] = _ratios(logs, lengths, 1.0, p[middle:]) * most[:, None]
+    return means
+
+
+def _ratios(logs: Floats, lengths: Ints, sign: float, p: Floats) -> Floats:
+    """float64[R, Q] means of R rows relative to each row's maximum (sign 1) or minimum (sign -1).
+
+    logs: float64[total] <= 0, sign * log(value / reference), ascending in each row; lengths: int64[R] >= 1;
+    p: float64[Q], all above 0 (sign 1) or none above 0 (sign -1), by ascending magnitude.
+    """
+    near = int(np.searchsorted(np.abs(p), NEAR_ZERO))
+    ratios = np.empty((len(lengths), len(p)))
+    ratios[:, :near] = _means_near_zero(sign * logs, lengths, p[:near])
+    sums = power_sums(logs, lengths, np.abs(p[near:]))
+    sums /= lengths[:, None]
+    np.log(sums, out=sums)
+    sums /= p[near:]
+    np.exp(sums, out=ratios[:, near:])
+    return ratios
 
 
 def shift_positive(values: Ragged) -> tuple[Ragged, NDArray[np.bool_]]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bmx_grid.measures import grid as grid_means
-from bmx_grid.measures.aggregation import Aggregation, PowerMean
+from bmx_grid.measures.aggregation import PowerMean
 from bmx_grid.measures.grid import GridMeans, GridSpec, compute_grid
 from bmx_grid.measures.grid_resampling import bootstrap_bands, cross_fit, selection_adjusted, split_gains
 from bmx_grid.measures.weighted_grids import Sample
@@ -25,7 +25,7 @@ TRUTH, HYPOTHESIS = rows(3), rows(4)
 @pytest.fixture
 def by_columns(monkeypatch):
     """Settings count as large; returns the width of each range of p that is made."""
-    made, real = [], Aggregation.of_packed
+    made, real = [], PowerMean.of_packed
 
     def counted(self, packed, n, p):
         made.append(len(p))
@@ -33,7 +33,7 @@ def by_columns(monkeypatch):
 
     monkeypatch.setattr(grid_means, "WHOLE_CELLS", 0)
     monkeypatch.setattr(grid_means, "CELLS", 7 * N)
-    monkeypatch.setattr(Aggregation, "of_packed", counted)
+    monkeypatch.setattr(PowerMean, "of_packed", counted)
     return made
 
 
