@@ -81,8 +81,7 @@ def run(config: Mapping[str, Any]) -> int:
 def run_sweep(config: Mapping[str, Any]) -> Ended:
     """Plan, run and write a sweep. Raises BmxError for mistakes found before anything runs."""
     from bmx_grid.commands.sweep_plan import plan_sweep
-    from bmx_grid.report.running import plan_table
-    from bmx_grid.report.terminal import failures
+    from bmx_grid.report.terminal import failures, plan_table
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.settings import Refused
     from bmx_grid.sweep.tracking import ending
@@ -131,7 +130,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
 def _announce(sweep: Sweep, log: Log) -> None:
     """Say what the sweep runs, and what it leaves out."""
     from bmx_grid.configure import default_options
-    from bmx_grid.report.running import cautions
+    from bmx_grid.report.terminal import cautions
 
     plan, settings = sweep.plan, sweep.settings
     n_cached = sum(planned.cached for planned in plan.settings)
@@ -164,7 +163,7 @@ def _warn(line: str) -> None:
 def run_settings(sweep: Sweep, log: Log) -> Ran:
     """Score and evaluate every setting, then compare them."""
     from bmx_grid.progress import working
-    from bmx_grid.report.running import setting_line
+    from bmx_grid.report.terminal import setting_line
     from bmx_grid.sweep.evaluation import complete, refused
     from bmx_grid.sweep.progress import SweepProgress
     from bmx_grid.sweep.runner import run_plan
@@ -197,7 +196,7 @@ def _run_repeats(
     sweep: Sweep, executor: Executor, outcomes: Sequence[Outcome], progress: SweepProgress, log: Log
 ) -> list[tuple[int, Outcome]]:
     """Run the settings of further seeds, unless the sweep stops at a failure; their outcomes with their seed."""
-    from bmx_grid.report.running import setting_line
+    from bmx_grid.report.terminal import setting_line
     from bmx_grid.sweep.repeats import run_repeats
 
     plan, stops = sweep.plan, sweep.settings.on_error == "stop"

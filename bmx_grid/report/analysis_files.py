@@ -20,8 +20,11 @@ from bmx_grid.analysis.word_examples import WordExample, choose_word_examples
 from bmx_grid.errors import DataError
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.measures.grid import GridSpec
-from bmx_grid.report.figures.all import further_figures, page_figures
-from bmx_grid.report.figures.canvas import save
+from bmx_grid.report.figures.canvas import Drawing, save
+from bmx_grid.report.figures.forest import boosts, declared_gains, plausibility
+from bmx_grid.report.figures.gains import TOGETHER, gains_by, gains_of_all_points
+from bmx_grid.report.figures.grid import setting_drawing
+from bmx_grid.report.figures.selection import best_boxes, better_and_worse, better_when_left_out, ridge_bars
 from bmx_grid.report.page.html import write_metrics_report, write_report
 from bmx_grid.report.table import as_text
 from bmx_grid.report.terminal import terminal_width
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 REPORT = "report.html"
+ENDS = 3  # coefficients at each end of the shorter figure of the regression
+MANY = 4 * ENDS  # coefficients up to which there is no shorter one
 MOST_LINES = 16  # of a table of metrics on a terminal
 
 
@@ -151,3 +156,24 @@ def _facts(results: Sequence[SettingResult], spec: GridSpec) -> list[tuple[str, 
     signatures = {setting_label(result.metric, result.explainer): result.signature for result in results}
     facts = [("correlation", spec.correlation), ("aggregation", type(spec.aggregation).__name__)]
     return [*facts, *sorted(signatures.items())]
+
+
+def page_figures(analysis: Analysis, basis: Basis = UNKNOWN) -> list[Drawing]:
+    """The figures that the page of an analysis shows, that of the boosts first. basis: which correlation is shown."""
+    return [*boosts(analysis, basis), *declared_gains(analysis, basis), *plausibility(analysis, basis)]
+
+
+def further_figures(analysis: Analysis, basis: Basis = UNKNOWN) -> list[Drawing]:
+    """The figures of the BMX paper: of distributions, selected points and the regression, then of every setting."""
+    drawings = [gains_of_all_points(analysis, basis)]
+    if len(analysis.real):
+        drawings += [best_boxes(analysis), better_and_worse(analysis), better_when_left_out(analysis)]
+        if len(analysis.ridge.coefficients) > MANY:
+            drawings.append(ridge_bars(analysis, ENDS))
+        drawings.append(ridge_bars(analysis))
+    best = analysis.best_explainer
+    if best is not None:
+        drawings += [gains_by(analysis, basis, best, factor) for factor in ("dataset", "language_pair", "metric")]
+        if len(analysis.real.factor_levels("language_pair")) > TOGETHER:
+            drawings.append(gains_by(analysis, basis, best, "language_pair", suffix="_all"))
+    return [*drawings, *(setting_drawing(analysis, row, basis) for row in range(len(analysis.table)))]

@@ -1,16 +1,26 @@
-"""What stands at the end of a sweep: the answer, and what failed, in lines that fit a terminal."""
+"""What a sweep says on a terminal: its plan, each setting as it ends, then the answer and what failed."""
 
 from __future__ import annotations
 
+import math
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from bmx_grid.report.table import wrapped
-from bmx_grid.sweep.settings import Refused
+import numpy as np
+
+from bmx_grid.evaluations.base import Evaluation
+from bmx_grid.measures.correlation import FEWEST
+from bmx_grid.measures.grid import GridSpec
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS
+from bmx_grid.report.table import columns_of, wrapped
+from bmx_grid.sweep.evaluation import Outcome
+from bmx_grid.sweep.settings import Refused, SweepPlan
+from bmx_grid.wording import counted, named, number, setting_label
 
 WIDEST = 120  # characters per line, on however wide a terminal
 NARROWEST = 40
 MOST_ANSWERS = 12  # metrics and explainers that have a line
+FEWEST_WORDS = 3  # per text, on average
 
 
 def terminal_width(width: int | None = None) -> int:
@@ -34,10 +44,133 @@ def failures(failed: Sequence[Refused], width: int | None = None) -> str:
     if not failed:
         return ""
     by_reason: dict[str, list[str]] = {}
-    for one in failed:
-        by_reason.setdefault(one.reason, []).append(one.label)
-    lines = [
-        f"  {'; '.join(labels[:3])}{f' and {len(labels) - 3} more' if len(labels) > 3 else ''}: {reason}"
-        for reason, labels in by_reason.items()
-    ]
+    for refused in failed:
+        by_reason.setdefault(refused.reason, []).append(refused.label)
+    lines = [f"  {named(labels, 3, '; ')}: {reason}" for reason, labels in by_reason.items()]
     return "\n".join([f"failed: {len(failed)}", *(wrapped(line, terminal_width(width), "    ") for line in lines)])
+
+
+def setting_line(outcome: Outcome, place: int, total: int, said: set[str], width: int | None = None) -> str:
+    """One line for one finished setting: the metric alone, its gain at the declared point, and what it took.
+
+    A reason that is already in `said` is not said again; a new one is added. width: characters per line, as wide as the
+    terminal for None: what has no room is left out, from the end, but no reason and nothing that was not explained.
+    """
+    width = shutil.get_terminal_size((80, 24)).columns if width is None else width
+    head = f"[{place:>{len(str(total))}}/{total}] {outcome.label}: "
+    result = outcome.result
+    if result is None:
+        reason = "for the same reason" if outcome.reason in said else outcome.reason
+        said.add(outcome.reason)
+        return f"{head}failed: {reason}"
+    parts = []
+    if result.n_unexplained > 0:
+        parts.append(f"{counted(result.n_unexplained, 'segment')} not explained")
+    if result.n_truncated > 0:
+        parts.append(f"{result.n_truncated:,} of {counted(result.n_texts, 'text')} truncated")
+    needed = len(parts) + 1
+    if math.isfinite(result.baseline):
+        parts.append(f"baseline {number(result.baseline, '.4f')}")
+    if result.has_grid and math.isfinite(result.fixed_gain):
+        parts.append(f"gain {number(result.fixed_gain, '+.4f')}")
+    spent = [f"{result.seconds:.1f} s", counted(result.n_texts, "text")]
+    parts += ["cached"] if outcome.status == "cached" else spent
+    while len(parts) > needed and columns_of(head + ", ".join(parts)) > width:
+        parts.pop()
+    return head + ", ".join(parts)
+
+
+def cautions(plan: SweepPlan) -> list[str]:
+    """Warnings of what will be undefined or say little.
+
+    Too few human scores, constant ones, too few clusters for intervals, and texts of hardly any words.
+    """
+    few_rated, constant, few_clusters = list[str](), list[str](), list[str]()
+    by_part = {setting.names[:2]: setting for setting in (planned.setting for planned in plan.settings[::-1])}
+    for names, setting in reversed(by_part.items()):
+        part, segments = setting_label(*names), setting.segments
+        rated = np.isfinite(segments.human_scores)
+        scores = segments.human_scores[rated]
+        if len(scores) < FEWEST:
+            whole = segments.judgements.systems.get(segments.human_name) is not None
+            if not whole or setting.explainer is not None:  # the system level needs no rated segment
+                few_rated.append(f"{part} has {counted(len(scores), 'rated segment')}")
+            continue
+        if scores.min() == scores.max():
+            constant.append(f"all {len(scores):,} human scores of {part} are {number(scores[0])}")
+        count = len(set(np.asarray(plan.clusters_of(setting), dtype=np.str_)[rated].tolist()))
+        if count < FEWEST_CLUSTERS:
+            few_clusters.append(f"the rated segments of {part} are {counted(count, 'cluster')}")
+    spaced = all(planned.setting.words.plain for planned in plan.settings)
+    way_out = ": for text written without spaces set words=unicode" if spaced else ""
+    warnings = (
+        (few_rated, f"; a correlation needs {FEWEST}, so that it is undefined there: raise limit, or add human scores"),
+        (
+            constant,
+            "; a correlation with a constant is undefined (n/a): choose another human score, or segments whose scores "
+            "differ",
+        ),
+        (
+            few_clusters,
+            " (those that share a source or a reference count as one); intervals and tests need "
+            f"{FEWEST_CLUSTERS} and are undefined (n/a) there: add segments with other sources and references",
+        ),
+        (_few_words(plan), f"; attributions to fewer than {FEWEST_WORDS} words per text say little{way_out}"),
+    )
+    return [f"warning: {_some(parts)}{advice}." for parts, advice in warnings if parts]
+
+
+def _few_words(plan: SweepPlan) -> list[str]:
+    """Sides of so few words that attributions say nothing, as of text that is written without spaces."""
+    means: dict[str, float] = {}
+    for setting in (planned.setting for planned in plan.settings):
+        for role in setting.metric.reads if setting.imported is None and setting.explainer is not None else ():
+            side = f"the {role} of {setting_label(*setting.names[:2])}"
+            if side not in means:
+                texts = setting.segments.texts(role)
+                means[side] = sum(len(setting.words.words(role, text)) for text in texts) / max(len(texts), 1)
+    return [f"{side} has {mean:.1f} words per text" for side, mean in means.items() if mean < FEWEST_WORDS]
+
+
+def _some(parts: Sequence[str]) -> str:
+    more = f", and {counted(len(parts) - 5, 'other')} likewise" if len(parts) > 5 else ""
+    return f"{', '.join(parts[:5])}{more}"
+
+
+def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], spec: GridSpec | None) -> str:
+    """The plan in words: settings, what they cost, what is left out and why. spec: of the grid, None without one."""
+    n_points, n_boosted = (
+        (0, 0) if spec is None else (len(spec.p) * len(spec.w), len(spec.p) * sum(w != 1 for w in spec.w))
+    )
+    lines = [f"{'segments':>8}  {'rated':>6}  {'to score':>11}  setting"]
+    for planned in plan.settings:
+        segments, cost = planned.setting.segments, "cached" if planned.cached else f"{planned.n_texts:,}"
+        lines.append(f"{len(segments):>8,}  {segments.rated:>6,}  {cost:>11}  {planned.setting.label}")
+    for seed, settings in plan.repeats.items():
+        cached = sum(planned.cached for planned in settings)
+        texts = sum(planned.n_texts for planned in settings)
+        lines.append(
+            f"again with seed {seed}: {counted(len(settings), 'setting')} ({cached} cached), {texts:,} texts to score"
+        )
+    by_metric: dict[str, int] = {}
+    for planned in plan.everything:
+        name = planned.setting.metric_name
+        by_metric[name] = by_metric.get(name, 0) + planned.n_texts
+    lines += ["", *cautions(plan)]
+    lines += [f"left out: {one.label}: {one.reason}" for one in plan.left_out]
+    lines += [f"failed: {one.label}: {one.reason}" for one in plan.failed]
+    lines += [f"unavailable: {name}: {reason}" for name, reason in plan.unavailable.items()]
+    lines += [f"texts to score with {name}: {texts:,}" for name, texts in by_metric.items()]
+    sizes = [len(planned.setting.segments) for planned in plan.settings]
+    for name, evaluation in evaluations.items():
+        seconds = sum(map(evaluation.cost, sizes))
+        lines.append(f"evaluation {name}: about {seconds:,.0f} s on one core" if seconds >= 1 else f"evaluation {name}")
+    count = sum(planned.setting.explainer is not None for planned in plan.settings)
+    n_cached = sum(planned.cached for planned in plan.settings)
+    total = (
+        f"{counted(len(plan.settings), 'setting')} ({n_cached} cached), {counted(count * n_points, 'correlation')}, "
+        f"{count * n_boosted:,} of them with w other than 1; at most {counted(plan.n_texts, 'text')} to score before "
+        "repeats are taken out"
+    )
+    lines.append(fitted(total))
+    return "\n".join(lines)

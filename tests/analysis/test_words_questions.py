@@ -19,7 +19,7 @@ from bmx_grid.analysis.given import Frames
 from bmx_grid.analysis.run import analyse
 from bmx_grid.analysis.word_examples import FEWEST_WORDS, choose_word_examples
 from bmx_grid.evaluations.words import WordsEvaluation
-from bmx_grid.report.figures.plausibility import plausibility as drawn
+from bmx_grid.report.figures.forest import plausibility as drawn
 from bmx_grid.words.tags import Labels, WordTags
 
 

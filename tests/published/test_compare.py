@@ -10,7 +10,7 @@ from fakes import ROOT
 from scripts import script
 from some_tables import peaked, rows
 
-from bmx_grid.report.figures.all import further_figures
+from bmx_grid.report.analysis_files import further_figures
 
 
 @pytest.fixture(scope="module")

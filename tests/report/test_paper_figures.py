@@ -23,7 +23,7 @@ from bmx_grid.analysis.signature import signature
 from bmx_grid.analysis.table import Setting
 from bmx_grid.errors import StoreError
 from bmx_grid.evaluations.significance import Band
-from bmx_grid.report.figures.all import further_figures, page_figures
+from bmx_grid.report.analysis_files import further_figures, page_figures
 from bmx_grid.report.figures.canvas import BLUE, COLUMN, PAGE, save, style
 from bmx_grid.report.figures.forest import LENGTH, MOST_BOOSTS, REASSIGNED, boosts, declared_gains
 from bmx_grid.report.figures.gains import FEWEST, gains_by

@@ -6,7 +6,7 @@ import pytest
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.judgements import Judgements
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.report.running import cautions
+from bmx_grid.report.terminal import cautions
 from bmx_grid.segments import Segment, SegmentSet
 from bmx_grid.sweep.plan import make_plan
 

@@ -10,7 +10,7 @@ from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.judgements import Judgements
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.words import Ter
-from bmx_grid.report.running import cautions
+from bmx_grid.report.terminal import cautions
 from bmx_grid.segments import Segment, SegmentSet
 from bmx_grid.sweep.plan import make_plan
 

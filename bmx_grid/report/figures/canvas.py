@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.names import label
 from bmx_grid.analysis.run import Analysis
+from bmx_grid.analysis.signature import signature
 from bmx_grid.storage.files import replacing
 from bmx_grid.wording import MINUS, counted, visible
 
@@ -112,6 +113,11 @@ def save(drawing: Drawing, folder: Path) -> Path:
     return file
 
 
+def signed(analysis: Analysis, stem: str, title: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
+    """A figure of an analysis, whose signature ends the caption."""
+    return Drawing(stem, title, f"{caption.rstrip()} {signature(analysis)}", draw)
+
+
 def points_in_words(analysis: Analysis, explainers: Sequence[str] | None = None) -> str:
     """Where explainers are evaluated, and where these points come from."""
     return analysis.points.in_words(explainers, written=label, minus=MINUS)
@@ -130,6 +136,27 @@ def empty(axes: Axes, words: str) -> None:
 def no_change_line(axes: Axes) -> None:
     """The black line at a gain of 0."""
     axes.axvline(0, color=INK, linewidth=0.9, zorder=1.5)
+
+
+def name_rows(axes: Axes, names: Sequence[str], places: Sequence[float] | None = None) -> None:
+    """Names at the left of horizontal rows: the first on top, one unit apart, unless `places` says where."""
+    rows = [-float(place) for place in range(len(names))] if places is None else places
+    axes.set_yticks(rows, names)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(min(rows, default=0.0) - 0.6, 0.6)
+
+
+def legend_above(figure: Figure, *entries: Any, **look: Any) -> None:
+    """A legend above the axes, without a frame."""
+    figure.legend(*entries, loc="outside upper left", frameon=False, **look)
+
+
+def gain_axis(axes: Axes, words: str, ticks: int = 6) -> None:
+    """Gains across: faint lines, the line of no change, and what is measured."""
+    axes.locator_params(axis="x", nbins=ticks)
+    thin_grid(axes, "x")
+    axes.axvline(0, color=INK, linewidth=0.9, zorder=1.5)
+    axes.set_xlabel(words)
 
 
 def thin_grid(axes: Axes, which: Any = "both") -> None:

@@ -1,4 +1,4 @@
-"""Gains with their intervals, one row each: of boosts on segments that did not choose them, and at declared points."""
+"""Gains with their intervals: of boosts on other segments than chose them, at declared points, beside plausibility."""
 
 from __future__ import annotations
 
@@ -11,21 +11,27 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid.analysis import shown
 from bmx_grid.analysis.basis import Basis
 from bmx_grid.analysis.names import SHORT_LABEL, correlation_in_words, label
+from bmx_grid.analysis.plausibility import ALL, RHO, Plausible
 from bmx_grid.analysis.run import Analysis
-from bmx_grid.analysis.signature import signature
 from bmx_grid.analysis.verdict_rows import ShownVerdict
+from bmx_grid.analysis.words import CHANCE
 from bmx_grid.report.figures.canvas import (
     BLUE,
     COLUMN,
     CONTROL,
+    LINES,
+    MARKERS,
     ORANGE,
     PAPER,
+    QUIET,
     Drawing,
     canvas,
-    no_change_line,
+    gain_axis,
+    legend_above,
+    signed,
     thin_grid,
 )
-from bmx_grid.wording import counted, file_stem
+from bmx_grid.wording import MINUS, counted, file_stem, with_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,9 +82,9 @@ def _boosts(analysis: Analysis, basis: Basis, verdicts: Sequence[ShownVerdict], 
     caption = (
         f"{counted(len(rows), 'boost')}, each judged on segments it was not chosen on: {kind}, boosted minus metric "
         f"alone, with 95 % intervals. Filled: it helps, {sum(row.filled for row in rows)} of {len(rows)}. Length and "
-        f"attributions of another segment need no explanation. {signature(analysis)}"
+        "attributions of another segment need no explanation."
     )
-    return Drawing(stem, title, caption, partial(_draw, rows, f"gain in {kind}"))
+    return signed(analysis, stem, title, caption, partial(_draw, rows, f"gain in {kind}"))
 
 
 def _row_of(row: ShownVerdict, several: bool) -> Row:
@@ -105,11 +111,12 @@ def _declared(analysis: Analysis, basis: Basis, explainer: str, gains: Sequence[
         Row(" ".join(label(name, SHORT_LABEL) for name in row.names), row.gain, row.low, row.high, row.survives)
         for row in gains
     ]
-    return Drawing(
+    return signed(
+        analysis,
         f"gains_with_intervals_{file_stem(explainer)}",
         f"Gains of {label(explainer)} with intervals",
         f"Gain of {label(explainer)} ({kind}, boosted minus metric alone) at the declared point, one row per {each}; "
-        f"lines are 95 % intervals. {filled}{signature(analysis)}",
+        f"lines are 95 % intervals. {filled}",
         partial(_draw, rows, f"gain in {kind}"),
     )
 
@@ -150,11 +157,58 @@ def _draw(rows: Sequence[Row], axis: str) -> Figure:
     axes.spines["left"].set_visible(False)
     axes.set_ylim(-len(rows) + 0.5, 0.55)
     axes.margins(x=0.03)
-    axes.locator_params(axis="x", nbins=6)
-    thin_grid(axes, "x")
-    no_change_line(axes)
-    axes.set_xlabel(axis)
+    gain_axis(axes, axis)
     if rows[0].others:
-        look: dict[str, Any] = {"frameon": False, "fontsize": 6.5, "handletextpad": 0.1, "columnspacing": 0.9}
-        figure.legend(loc="outside upper left", ncols=3, **look)
+        legend_above(figure, ncols=3, fontsize=6.5, handletextpad=0.1, columnspacing=0.9)
+    return figure
+
+
+def plausibility(analysis: Analysis, basis: Basis) -> list[Drawing]:
+    """One figure of all settings with an AUC and a gain; none without word tags."""
+    found = shown.plausibility_of(analysis)
+    kept = [one for one in found.plausible if math.isfinite(one.auc) and math.isfinite(one.gain)]
+    if not kept:
+        return []
+    kind, of = correlation_in_words(basis.correlation), found.plausibility[ALL]
+    rho = with_interval(of.rho, of.low, of.high, RHO, without="(too few clusters for an interval)", minus=MINUS)
+    left = f" {counted(of.undefined, 'setting')} without an AUC or a gain left out." if of.undefined else ""
+    caption = (
+        f"{counted(len(kept), 'setting')}: how well the explanation finds the words of the target that people marked "
+        f"(AUC, dotted: chance) and the gain at its declared point ({kind}, boosted minus metric alone). Lines are "
+        f"95 % intervals by a bootstrap of clusters of segments. Spearman's ρ over settings: {rho}, its interval by a "
+        f"bootstrap of the {counted(of.clusters, 'data set and language pair', 'data sets and language pairs')}.{left} "
+    )
+    title, draw = (
+        "Plausibility of explanations and what they gain",
+        partial(_draw_plausibility, kept, f"gain in {kind}"),
+    )
+    return [signed(analysis, "plausibility", title, caption, draw)]
+
+
+def _draw_plausibility(settings: Sequence[Plausible], axis: str) -> Figure:
+    figure, (axes,) = canvas(COLUMN, 3.0)
+    names = sorted({one.names[3] for one in settings})
+    for at, name in enumerate(names):
+        colour, marker = LINES[at % len(LINES)], MARKERS[at % len(MARKERS)]
+        own = [one for one in settings if one.names[3] == name]
+        for one in own:
+            look: dict[str, Any] = {"color": colour, "linewidth": 0.6, "solid_capstyle": "butt", "zorder": 2}
+            axes.plot((one.auc_low, one.auc_high), (one.gain, one.gain), **look)  # nothing is drawn for NaN
+            axes.plot((one.auc, one.auc), (one.gain_low, one.gain_high), **look)
+        axes.plot(
+            [one.auc for one in own],
+            [one.gain for one in own],
+            linestyle="none",
+            marker=marker,
+            markersize=4.0,
+            color=colour,
+            zorder=3,
+            label=label(name),
+        )
+    axes.axvline(CHANCE, color=QUIET, linewidth=0.8, linestyle=":", zorder=1)
+    axes.axhline(0, color=QUIET, linewidth=0.8, zorder=1)
+    thin_grid(axes, "both")
+    axes.set_xlabel("AUC of the attributions against word tags of the target")
+    axes.set_ylabel(axis)
+    legend_above(figure, ncols=3, handletextpad=0.3, columnspacing=1.2)
     return figure

@@ -14,7 +14,6 @@ from bmx_grid.analysis.basis import Basis
 from bmx_grid.analysis.density import Density
 from bmx_grid.analysis.names import SHORT_LABEL, correlation_in_words, label
 from bmx_grid.analysis.run import Analysis
-from bmx_grid.analysis.signature import signature
 from bmx_grid.analysis.table import CONTROL, Floats
 from bmx_grid.report.figures.canvas import (
     BLUE,
@@ -29,9 +28,12 @@ from bmx_grid.report.figures.canvas import (
     Drawing,
     canvas,
     empty,
+    gain_axis,
+    legend_above,
+    name_rows,
     no_change_line,
     points_in_words,
-    thin_grid,
+    signed,
 )
 from bmx_grid.report.figures.canvas import CONTROL as GREY
 from bmx_grid.wording import MINUS, counted, factor_in_words, file_stem, typeset, with_interval
@@ -60,8 +62,7 @@ def gains_of_all_points(analysis: Analysis, basis: Basis) -> Drawing:
         f"highest peak are outside the frame. {each}. The points of a grid share their segments: no intervals. "
     )
     draw = partial(_lines, by_explainer, f"gain in {kind}")
-    stem, title = "gain_density_by_explainer", "Gain over all (p, w) by explainer"
-    return Drawing(stem, title, f"{caption}{signature(analysis)}", draw)
+    return signed(analysis, "gain_density_by_explainer", "Gain over all (p, w) by explainer", caption, draw)
 
 
 def gains_by(analysis: Analysis, basis: Basis, explainer: str, factor: str, suffix: str = "") -> Drawing:
@@ -94,10 +95,11 @@ def gains_by(analysis: Analysis, basis: Basis, explainer: str, factor: str, suff
     missing = shown.undefined_gains(analysis, explainer)
     caption += f" {missing:,} undefined gains left out." if missing > 0 else ""
     axis = f"gain in {kind}"
-    return Drawing(
+    return signed(
+        analysis,
         f"gain_by_{factor}_{file_stem(explainer)}{suffix}",
         f"Gain of {label(explainer)} by {factor_in_words(factor)}",
-        f"{caption} {signature(analysis)}",
+        caption,
         partial(_lines, by_name, axis) if dense else partial(_strips, by_name, gains, ends, axis),
     )
 
@@ -129,7 +131,7 @@ def _lines(by_name: Mapping[str, Density], axis: str) -> Figure:
     no_change_line(axes)
     axes.set_xlabel(axis)
     axes.set_ylabel("density")
-    figure.legend(loc="outside upper left", frameon=False, handlelength=2.8, ncols=1)
+    legend_above(figure, handlelength=2.8, ncols=1)
     return figure
 
 
@@ -150,24 +152,12 @@ def _strips(
         axes.scatter(gains[name], -place + offsets, s=9, **look)
         if len(gains[name]):
             axes.plot(ends[name], (-place, -place), color=INK, linewidth=1.4, zorder=3.5)  # nothing is drawn for NaN
-            diamond: dict[str, Any] = {
-                "marker": "D",
-                "facecolor": "none",
-                "edgecolor": INK,
-                "linewidth": 1,
-                "zorder": 4,
-            }
-            axes.scatter(by_name[name].mean, -place, s=26, **diamond)
+            axes.scatter(by_name[name].mean, -place, s=26, marker="D", facecolor="none", edgecolor=INK, zorder=4)
         where: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
         axes.annotate(f"n = {by_name[name].n}", (1.01, -place), fontsize=SMALL, color=QUIET, **where)
-    axes.set_yticks([-place for place in range(len(names))], labels)
-    axes.set_ylim(-len(names) + 0.4, 0.6)
-    axes.tick_params(axis="y", length=0)
     axes.margins(x=0.06)
-    axes.locator_params(axis="x", nbins=5)
-    thin_grid(axes, "x")
-    no_change_line(axes)
-    axes.set_xlabel(axis)
+    name_rows(axes, labels)
+    gain_axis(axes, axis, ticks=5)
     if not any(len(gains[name]) for name in names):
         empty(axes, "no defined gain")
     return figure

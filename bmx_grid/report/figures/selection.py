@@ -12,7 +12,6 @@ import numpy as np
 from bmx_grid.analysis.gains import GainSummary
 from bmx_grid.analysis.names import SHORT_LABEL, label
 from bmx_grid.analysis.run import Analysis
-from bmx_grid.analysis.signature import signature
 from bmx_grid.analysis.table import Floats
 from bmx_grid.report.figures.canvas import (
     BLUE,
@@ -31,7 +30,10 @@ from bmx_grid.report.figures.canvas import (
     Drawing,
     canvas,
     empty,
+    legend_above,
+    name_rows,
     points_in_words,
+    signed,
     thin_grid,
     undefined_in_words,
 )
@@ -63,10 +65,10 @@ def best_boxes(analysis: Analysis) -> Drawing:
         f"Best (w, p) of {counted(int(defined.sum()), 'setting')} by explainer, controls left out, chosen on the "
         f"segments they are judged on; ties are broken by the rule '{best.tie}'. Box: quartiles; whiskers: last values "
         f"within 1.5 interquartile ranges; Md: median. Of {analysis.n_tied} settings the metric alone is best: their p "
-        f"means nothing.{undefined_in_words(undefined, 'best point')} {signature(analysis)}"
+        f"means nothing.{undefined_in_words(undefined, 'best point')}"
     )
     values = {name: (best.w[own], best.p[own]) for name, own in rows.items()}
-    return Drawing("best_w_and_p_by_explainer", "Best w and p by explainer", caption, partial(_boxes, values))
+    return signed(analysis, "best_w_and_p_by_explainer", "Best w and p by explainer", caption, partial(_boxes, values))
 
 
 def better_and_worse(analysis: Analysis) -> Drawing:
@@ -76,10 +78,11 @@ def better_and_worse(analysis: Analysis) -> Drawing:
         f"{counted(total.n, 'setting')} at one fixed (w, p) per explainer; controls left out. "
         f"{RULE} Of {counted(total.clusters, 'cluster')}, a data set and language pair each, {total.clusters_better} "
         f"have a mean gain above 0 (one-sided sign test p = {typeset(total.sign_p, '.3g')}). "
-        f"{points_in_words(analysis)}{undefined_in_words(total.undefined, 'setting')} {signature(analysis)}"
+        f"{points_in_words(analysis)}{undefined_in_words(total.undefined, 'setting')}"
     )
     draw = partial(_counts, {"": analysis.fixed.by["explainer"]})
-    return Drawing("better_and_worse_by_explainer", "Settings that get better and worse by explainer", caption, draw)
+    title = "Settings that get better and worse by explainer"
+    return signed(analysis, "better_and_worse_by_explainer", title, caption, draw)
 
 
 def better_when_left_out(analysis: Analysis) -> Drawing:
@@ -96,14 +99,14 @@ def better_when_left_out(analysis: Analysis) -> Drawing:
     caption = (
         "Settings that get better and worse when the point of an explainer is the median of the best points of all "
         "data sets (language pairs, metrics) but the one it is applied to; these may share references or segments. "
-        f"{RULE} Better at points chosen on all: {in_sample or 'nothing to leave out'}. {signature(analysis)}"
+        f"{RULE} Better at points chosen on all: {in_sample or 'nothing to leave out'}."
     )
     title = "Better and worse at points chosen without the data set, language pair or metric judged on"
     summaries = {
         f"chosen on the other {factor_in_words(factor)}s": {name: one.summary for name, one in kept.items()}
         for factor, kept in held_out.items()
     }
-    return Drawing("better_and_worse_left_out", title, caption, partial(_counts, summaries))
+    return signed(analysis, "better_and_worse_left_out", title, caption, partial(_counts, summaries))
 
 
 def ridge_bars(analysis: Analysis, ends: int | None = None) -> Drawing:
@@ -118,11 +121,11 @@ def ridge_bars(analysis: Analysis, ends: int | None = None) -> Drawing:
         f"explainer, which are not independent; {counted(fit.n, 'setting')}; intercept "
         f"{typeset(fit.intercept, '+.4f')}, R² {typeset(fit.r2, '.2f')}; {which}. Lines: two standard errors either "
         f"way by a bootstrap of {fit.clusters} clusters, a data set and language pair each; none for a name in fewer "
-        f"than 3 of them. {points_in_words(analysis)} {signature(analysis)}"
+        f"than 3 of them. {points_in_words(analysis)}"
     )
     stem = "ridge_all" if ends is None else f"ridge_{ends}_largest_and_smallest"
     title = f"Regression of the gain: {'all' if ends is None else 'largest and smallest'} coefficients"
-    return Drawing(stem, title, caption, partial(_ridge, kept, fit.errors, ends if shortened else None))
+    return signed(analysis, stem, title, caption, partial(_ridge, kept, fit.errors, ends if shortened else None))
 
 
 def _boxes(values: Mapping[str, tuple[Floats, Floats]]) -> Figure:
@@ -141,9 +144,8 @@ def _boxes(values: Mapping[str, tuple[Floats, Floats]]) -> Figure:
             flierprops={"marker": "o", "markersize": 2.5, "markeredgecolor": QUIET},
         )
         labels = [f"{label(name)} (n = {len(own)})" for name, own in zip(values, by_name, strict=True)]
-        axes.set_yticks([-place for place in range(len(by_name))], labels)
-        axes.tick_params(axis="y", length=0, labelleft=symbol == "w")
-        axes.set_ylim(-len(by_name) + 0.4, 0.6)
+        name_rows(axes, labels)
+        axes.tick_params(axis="y", labelleft=symbol == "w")
         axes.set_xlabel(f"best {symbol}")
         thin_grid(axes, "x")
         for place, own in enumerate(by_name):
@@ -163,7 +165,7 @@ def _counts(by_title: Mapping[str, Mapping[str, GainSummary]]) -> Figure:
     frames[-1].set_xlabel("settings")
     handles, labels = max((axes.get_legend_handles_labels() for axes in frames), key=lambda one: len(one[0]))
     if handles:
-        figure.legend(handles, labels, loc="outside upper left", frameon=False, ncols=3, columnspacing=1.2)
+        legend_above(figure, handles, labels, ncols=3, columnspacing=1.2)
     return figure
 
 
@@ -184,9 +186,7 @@ def _bars(axes: Axes, by_name: Mapping[str, GainSummary]) -> None:
         for text in axes.bar_label(bars, words, label_type="center", fontsize=SMALL, color=INK):
             text.set_bbox(box if text.get_text() else None)
         start = start + widths
-    axes.set_yticks(places, [label(name, SHORT_LABEL) for name in by_name])
-    axes.tick_params(axis="y", length=0)
-    axes.set_ylim(-len(by_name) + 0.45, 0.55)
+    name_rows(axes, [label(name, SHORT_LABEL) for name in by_name])
     axes.set_xlim(0, max(widest, 1))
     axes.locator_params(axis="x", nbins=6, integer=True)
 
@@ -210,15 +210,13 @@ def _ridge(
         axes.annotate(
             typeset(value, "+.4f"), (value + sign * reach, place), xytext=(3 * sign, 0), fontsize=6.5, **where
         )
-    axes.set_yticks(places, [label(name, SHORT_LABEL) for (_, name), _ in kept])
-    axes.tick_params(axis="y", length=0)
     axes.axvline(0, color=INK, linewidth=0.8)
     axes.margins(x=0.5)  # room for the numbers beside the bars
+    name_rows(axes, [label(name, SHORT_LABEL) for (_, name), _ in kept], places)
     axes.locator_params(axis="x", nbins=3)
-    axes.set_ylim(min(places, default=0) - 0.7, 0.7)
     axes.set_xlabel("coefficient (gain in correlation)")
     if kept:
-        figure.legend(loc="outside upper left", frameon=False, ncols=2, columnspacing=1.2)
+        legend_above(figure, ncols=2, columnspacing=1.2)
     else:
         empty(axes, "no defined gain")
     return figure
