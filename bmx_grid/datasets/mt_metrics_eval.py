@@ -14,19 +14,23 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.datasets.base import PART, DatasetReader
-from bmx_grid.datasets.columns import SHOWN, listed
-from bmx_grid.datasets.imported_files import ImportedFile, read_blocks
-from bmx_grid.datasets.lines import check_aligned, read_crlf_lines, refuse
+from bmx_grid.datasets.columns import listed
+from bmx_grid.datasets.imported_files import read_blocks
+from bmx_grid.datasets.lines import check_aligned, read_crlf_lines, refuse, split_rows
 from bmx_grid.errors import ConfigError, DataError, DataMissingError, close_match, unknown
 from bmx_grid.identity import identity, runtime
 from bmx_grid.judgements import Judgements
 from bmx_grid.segments import Segment, SegmentSet
-from bmx_grid.wording import counted
+from bmx_grid.wording import counted, named
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = NDArray[np.float64]
 NO_TRANSLATION = "[No translation supplied]"  # stands for a missing line, so that the others stay aligned
@@ -40,7 +44,6 @@ STANDARD_REFERENCES = {
     ("wmt23", "he-en"): "refB",
     ("wmt23", "en-he"): "refB",
 }
-KNOWN_SETS = ("wmt19", "wmt20", "wmt21.news", "wmt21.tedtalks", "wmt21.flores", "wmt22", "wmt23", "wmt23.sent")
 # Which human score is the standard one of a pair that has several: experts' before others, as in meta_info.py.
 STANDARD_SCORES = ("mqm", "esa", "da-sqm", "wmt", "wmt-appraise", "wmt-raw", "wmt-z")
 
@@ -81,150 +84,119 @@ class MtMetricsEval(DatasetReader):
     def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The segments of the pair, system by system in the order of their names, each in the order of the sources."""
         root = self._root(data_dir)
-        if not (root / "sources" / f"{language_pair}.txt").is_file():
-            raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", language_pair, self._found(root)))
-        for pair in self.reference if isinstance(self.reference, Mapping) else ():
+        named_pairs = self.reference if isinstance(self.reference, Mapping) else ()
+        for pair in (language_pair, *named_pairs):
             if not (root / "sources" / f"{pair}.txt").is_file():
-                known = unknown("language pair", pair, self._found(root))
-                raise ConfigError(f"dataset.{self.name}.reference: {known} Correct it, or leave it out.")
-        texts = {
-            "sources": [root / "sources" / f"{language_pair}.txt"],
-            "references": _files(root / "references", f"{language_pair}.?*.txt"),
-            "outputs": _files(root / "system-outputs" / language_pair, "*.txt"),
-        }
-        if not texts["outputs"]:
+                raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", pair, self._found(root)))
+        source = root / "sources" / f"{language_pair}.txt"
+        references = _files(root / "references", f"{language_pair}.?*.txt")
+        outputs = _files(root / "system-outputs" / language_pair, "*.txt")
+        documents = _files(root / "documents", f"{language_pair}.docs")
+        if not outputs:
             raise DataMissingError(f"{root / 'system-outputs' / language_pair}: there are no outputs, as SYSTEM.txt.")
-        lines = {path: read_crlf_lines(path) for paths in texts.values() for path in paths}
-        sources = lines[texts["sources"][0]]
-        references = {path.stem.removeprefix(f"{language_pair}."): lines[path] for path in texts["references"]}
-        outputs = {path.stem: lines[path] for path in texts["outputs"]}
-        docs = root / "documents" / f"{language_pair}.docs"
-        documents = _documents(docs)
-        check_aligned(
-            {**{str(path): own for path, own in lines.items()}, **({str(docs): documents} if documents else {})}
-        )
-        standard = self._reference(language_pair, references)
-        systems = self._systems(root, language_pair, references, standard)
-        places = [
-            (system, line) for system in systems for line, text in enumerate(outputs[system]) if text != NO_TRANSLATION
+        lines = {path: read_crlf_lines(path) for path in (source, *references, *outputs, *documents)}
+        check_aligned({str(path): texts for path, texts in lines.items()})
+        of_references = {path.stem.removeprefix(f"{language_pair}."): lines[path] for path in references}
+        of_outputs = {path.stem: lines[path] for path in outputs}
+        standard = self._reference(language_pair, list(of_references))
+        systems = self._systems(root, list(of_outputs), of_references, standard)
+        document_of = [
+            fields[1] for path in documents for fields in split_rows(lines[path], 2, str(path), separator=None)
         ]
-        segments = tuple(
-            Segment(
-                str(line + 1),
-                outputs[system][line],
-                sources[line],
-                None
-                if standard is None or references[standard][line] == NO_TRANSLATION
-                else references[standard][line],
-                system,
-                documents[line] if documents else None,
-                tuple(
-                    own[line]
-                    for name, own in references.items()
-                    if name not in (standard, system) and own[line] != NO_TRANSLATION
-                ),
-            )
-            for system, line in places
-        )
-        judgements = self._judgements(root / "human-scores", language_pair, outputs, systems, places)
-        return SegmentSet(
-            self.name,
-            language_pair,
-            segments,
-            judgements,
-            str(root),
-            tuple(str(line + 1) for line in range(len(sources))),
-            tuple(outputs),
-        )
+        places = [
+            (system, line)
+            for system in systems
+            for line, text in enumerate(of_outputs[system])
+            if text != NO_TRANSLATION
+        ]
+        segments = []
+        for system, line in places:
+            texts = {
+                name: texts[line]
+                for name, texts in of_references.items()
+                if texts[line] != NO_TRANSLATION and (name != system or name == standard)
+            }
+            reference = texts.pop(str(standard), None)
+            document = document_of[line] if document_of else None
+            text = of_outputs[system][line], lines[source][line]
+            segments.append(Segment(str(line + 1), *text, reference, system, document, tuple(texts.values())))
+        count = len(lines[source])
+        judgements = self._judgements(root / "human-scores", language_pair, count, systems, places, list(of_outputs))
+        ids = tuple(str(line + 1) for line in range(count))
+        return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(root), ids, tuple(of_outputs))
 
     def _root(self, data_dir: Path) -> Path:
         """The folder of the test set. Raises ConfigError when none is named, DataMissingError when it is not there."""
         folder = Path(data_dir) / Path(self.folder).expanduser()
-        there = [path.parent.name for path in sorted(folder.glob("*/sources"))] if folder.is_dir() else []
+        there = named([path.parent.name for path in sorted(folder.glob("*/sources"))], most=99) or "none"
         if self.test_set is None:
-            shown = f"; {folder} has {', '.join(there)}" if there else f"; it is looked for in {folder}"
-            raise ConfigError(f"dataset.{self.name}.test_set is not set: name one, as test_set=wmt23{shown}.")
+            raise ConfigError(
+                f"dataset.{self.name}.test_set is not set: name one, as test_set=wmt23; {folder} has {there}."
+            )
         root = folder / self.test_set
         if not (root / "sources").is_dir():
             raise DataMissingError(
-                f"data set '{self.name}': there is no {root / 'sources'} ({folder} has {', '.join(there) or 'none'}). "
+                f"data set '{self.name}': there is no {root / 'sources'} ({folder} has {there}). "
                 "mt-metrics-eval fetches its test sets with: python -m mt_metrics_eval.mtme --download; then set "
                 f"dataset.{self.name}.folder=$HOME/.mt-metrics-eval/mt-metrics-eval-v2"
             )
         return root
 
     def _found(self, root: Path) -> tuple[str, ...]:
-        found = [
+        pairs = tuple(
             path.stem
             for path in _files(root / "sources", "*.txt")
             if _files(root / "human-scores", f"{path.stem}.*.s*.score")
-        ]
-        if not found:
+        )
+        if not pairs:
             raise DataMissingError(
                 f"{root}: no language pair has both a source and human scores; there must be sources/LP.txt and "
                 "human-scores/LP.NAME.seg.score or .sys.score."
             )
-        return tuple(found)
+        return pairs
 
-    def _reference(self, language_pair: str, references: Iterable[str]) -> str | None:
+    def _reference(self, language_pair: str, names: list[str]) -> str | None:
         """The name of the reference that metrics read; None where there is none.
 
         Warns of a choice among several that nobody named. Raises ConfigError for a name that there is not, and where
         none of several has a usual name.
         """
-        names = list(references)
         key = f"dataset.{self.name}.reference"
         given = self.reference.get(language_pair) if isinstance(self.reference, Mapping) else self.reference
         if given is not None and given not in names:
-            raise ConfigError(self._no_reference(language_pair, given, names))
+            raise ConfigError(
+                f"{key}: {language_pair}: {unknown('reference', given, names)} Name the one that metrics read, for "
+                f"single pairs as {key}={{PAIR: NAME}}."
+            )
         if given is not None or not names:
             return given
         standard = STANDARD_REFERENCES.get((str(self.test_set), language_pair))
-        found = next((name for name in (standard, "refA", "ref", *names[: len(names) == 1]) if name in names), None)
-        if found is None:
+        known = [name for name in (standard, "refA", "ref", *names[: len(names) == 1]) if name in names]
+        if not known:
             raise ConfigError(
                 f"{key}: the references of {language_pair} are {listed(names)}, and which one is the standard is not "
                 f"known; name the one that metrics read, as {key}={names[0]}."
             )
         if len(names) > 1:
-            known = self.test_set in KNOWN_SETS
-            why = f"the standard one of {self.test_set}" if known else "by its name; no standard one is known"
             warnings.warn(
-                f"{language_pair}: of the references {listed(names)}, metrics read {found} ({why}); name another with "
-                f"{key}={next(name for name in names if name != found)}.",
+                f"{language_pair}: of the references {listed(names)}, metrics read {known[0]}; name another with "
+                f"{key}={next(name for name in names if name != known[0])}.",
                 stacklevel=2,
             )
-        return found
+        return known[0]
 
-    def _no_reference(self, language_pair: str, given: str, names: list[str]) -> str:
-        """The sentence for a reference that a pair does not have."""
-        key = f"dataset.{self.name}.reference"
-        if not names:
-            return (
-                f"{key}={given}: {language_pair} has no references; name one for the pairs that have some, as "
-                f"{key}={{PAIR: {'NAME' if given == 'all' else given}}}."
-            )
-        if given == "all":
-            return (
-                f"{key}=all: metrics read one reference per segment, and {language_pair} has {listed(names)}; name "
-                f"one, or run one sweep for each: --multirun {key}={','.join(names[:SHOWN])}."
-            )
-        return f"{key}: {language_pair}: {unknown('reference', given, names)} Name one of these for the pair."
-
-    def _systems(self, root: Path, language_pair: str, references: Iterable[str], standard: str | None) -> list[str]:
+    def _systems(self, root: Path, names: list[str], references: Iterable[str], standard: str | None) -> list[str]:
         """The systems that are judged. Raises ConfigError for an unknown name to leave out, or when none is left."""
-        outputs = root / "system-outputs"
+        everywhere = {path.stem for path in _files(root / "system-outputs", "*/*.txt")}
         for name in self.leave_out:
-            everywhere = {path.stem for path in _files(outputs, "*/*.txt")}
             if name not in everywhere:
                 raise ConfigError(f"dataset.{self.name}.leave_out: " + unknown("system", name, everywhere))
-        names = [path.stem for path in _files(outputs / language_pair, "*.txt")]
         people = {standard} if self.human_systems else {standard, *references}
         kept = [name for name in names if name not in people and name not in self.leave_out]
         if not kept:
             raise ConfigError(
-                f"dataset.{self.name}: none of the systems {', '.join(names)} in {outputs / language_pair} is left to "
-                f"judge; see leave_out and human_systems."
+                f"dataset.{self.name}: none of the systems {', '.join(names)} in {root} is left to judge; see "
+                "leave_out and human_systems."
             )
         return kept
 
@@ -232,26 +204,29 @@ class MtMetricsEval(DatasetReader):
         self,
         folder: Path,
         language_pair: str,
-        outputs: Mapping[str, list[str]],
+        count: int,
         systems: list[str],
         places: list[tuple[str, int]],
+        outputs: list[str],
     ) -> Judgements:
         """The human scores of segments and systems by name, the primary one first."""
+        import pandas as pd
+
         by_segment: dict[str, Floats] = {}
         by_system: dict[str, dict[str, float]] = {}
-        count = len(next(iter(outputs.values())))
         for path in _files(folder, f"{language_pair}.*.score"):
             name, _, level = path.name.removeprefix(f"{language_pair}.").removesuffix(".score").rpartition(".")
             if not name:
                 raise DataError(f"{path}: the name is not of the form {language_pair}.NAME.LEVEL.score; rename it.")
             if level == "seg":
-                blocks = _blocks(read_blocks(path), outputs, count)
-                scores = [blocks[system][line] if system in blocks else np.nan for system, line in places]
-                by_segment[name] = np.array(scores, dtype=np.float64)
+                rows = _blocks(path, outputs, count)
+                rows["line"] = rows.groupby("system").cumcount()
+                scores = rows.set_index(["system", "line"]).value
+                by_segment[name] = scores.reindex(pd.MultiIndex.from_tuples(places)).to_numpy(dtype=np.float64)
             elif level == "sys":
-                blocks = _blocks(read_blocks(path), outputs, 1)
-                rated = [system for system in systems if system in blocks and np.isfinite(blocks[system][0])]
-                by_system[name] = {system: blocks[system][0] for system in rated}
+                rows = _blocks(path, outputs, 1).dropna()
+                rated = dict(zip(rows.system, rows.value.tolist(), strict=True))
+                by_system[name] = {system: rated[system] for system in systems if system in rated}
         names = {*by_segment, *by_system}
         if not names:
             raise DataMissingError(
@@ -275,39 +250,21 @@ def _files(folder: Path, pattern: str) -> list[Path]:
     return sorted(path for path in folder.glob(pattern) if path.is_file() and not path.name.startswith("."))
 
 
-def _text(line: str) -> str | None:
-    return None if line == NO_TRANSLATION else line
-
-
-def _documents(path: Path) -> list[str]:
-    """The document of each line, of rows `DOMAIN DOCUMENT`; none where the file is not there."""
-    if not path.is_file():
-        return []
-    found = []
-    for row, line in enumerate(read_crlf_lines(path), start=1):
-        fields = line.split()
-        if len(fields) != 2:
-            raise DataError(f"{path}, line {row}: expected a domain and a document, got {line[:80]!r}.")
-        found.append(fields[1])
-    return found
-
-
-def _blocks(file: ImportedFile, outputs: Iterable[str], size: int) -> dict[str, list[float]]:
-    """System -> its scores. Raises DataError for a system without outputs, or with another number of scores."""
-    known = list(outputs)
+def _blocks(path: Path, outputs: list[str], size: int) -> pd.DataFrame:
+    """The rows of a file of scores. Raises DataError for a system without outputs, or with another number of scores."""
+    rows = read_blocks(path).rows
     refuse(
-        file.rows,
-        ~file.rows.system.isin(known),
+        rows,
+        ~rows.system.isin(outputs),
         lambda row: (
-            f"{file.path}, {row.place}: no outputs of the system {row.system[:60]!r}"
-            f"{close_match(row.system, known)}; correct the name, or take its rows out."
+            f"{path}, {row.place}: no outputs of the system {row.system[:60]!r}"
+            f"{close_match(row.system, outputs)}; correct the name, or take its rows out."
         ),
     )
-    blocks = {str(system): scores.tolist() for system, scores in file.rows.groupby("system", sort=False).value}
-    for system, scores in blocks.items():
-        if len(scores) != size:
-            raise DataError(
-                f"{file.path}: {counted(len(scores), 'score')} of the system {system[:60]!r}, expected {size:,}: one "
-                "per source, None for what has no score."
-            )
-    return blocks
+    counts = rows.groupby("system").size()
+    for system, count in counts[counts != size].items():
+        raise DataError(
+            f"{path}: {counted(count, 'score')} of the system {str(system)[:60]!r}, expected {size:,}: one per source, "
+            "None for what has no score."
+        )
+    return rows

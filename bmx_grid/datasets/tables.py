@@ -6,12 +6,13 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from bmx_grid.datasets.lines import GZIP, decode_lines, gunzip, read_bytes, refuse_cr_alone
-from bmx_grid.errors import ConfigError, DataError
-from bmx_grid.wording import counted, first_line, visible
+from bmx_grid.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.wording import counted, first_line, shortened, visible
 from bmx_grid.words.text import INVISIBLE
 
 FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
@@ -22,18 +23,10 @@ OTHER_FILES = {  # how files of other kinds begin
     PARQUET: "a Parquet file; give it a name that ends in .parquet",
     b"PK\x03\x04": "a ZIP archive or an Excel workbook; save the table as TSV, CSV or JSONL",
     b"\xd0\xcf\x11\xe0": "an Excel workbook; save the table as TSV, CSV or JSONL",
-    b"\xfd7zXZ": "compressed with xz; unpack it, or compress it with gzip",
-    b"BZh": "compressed with bzip2; unpack it, or compress it with gzip",
-    b"(\xb5/\xfd": "compressed with zstd; unpack it, or compress it with gzip",
-    b"%PDF": "a PDF document; save the table as TSV, CSV or JSONL",
-}
-CSV_ERRORS = {  # part of the csv module's message -> what it means here
-    "field larger than": f"a field has more than {csv.field_size_limit():,} characters: a quotation mark left open?",
-    "new-line character seen": "a CR inside a field without quotation marks",
-    "unexpected end of data": "the file ends inside a quoted field",
 }
 ABSENT = object()  # the value of a JSONL row that lacks the field
 BATCH = 256  # rows of Parquet decoded at once: one stored value may decode to a large text in each of them
+KEPT = 2  # tables that stay in memory, as every language pair asks for its file
 
 
 class Table:
@@ -78,28 +71,38 @@ class Table:
         return found
 
 
-def open_table(path: Path, max_bytes: int, separator: str | None, key: str, lists: Collection[str] = ()) -> Table:
-    """Open a table; the end of its name says which format.
+def open_table(path: Path, max_bytes: int, separator: str | None, key: str, lists: Sequence[str] = ()) -> Table:
+    """Open a table; the end of its name says which format. Parsed once, and again when the file has changed.
 
     max_bytes: how large the file, and what it unpacks to, may be. separator: of a CSV file, None for the one that its
     first line has most of. key: the configuration key of these settings, for the advice in messages. lists: columns
     that may hold lists.
 
-    Raises ConfigError for another ending; DataError naming file and row for a damaged or too large file, a row of the
-    wrong length or a file without rows.
+    Raises ConfigError for another ending, DataMissingError for no such file; DataError naming file and row for a
+    damaged or too large file, a row of the wrong length or a file without rows.
     """
+    try:
+        state = path.stat()
+    except (OSError, ValueError) as error:  # too long, a NUL
+        name = shortened(visible(str(path)), 300)
+        raise DataMissingError(f"there is no file {name} (looked in {Path.cwd()}); correct the path.") from error
+    return _opened(path, (state.st_mtime_ns, state.st_size, state.st_ino), max_bytes, separator, key, tuple(lists))
+
+
+@lru_cache(maxsize=KEPT)
+def _opened(
+    path: Path, version: tuple[int, ...], max_bytes: int, separator: str | None, key: str, lists: tuple[str, ...]
+) -> Table:
     kind = path.name.lower().removesuffix(".gz")
     suffix = Path(kind).suffix
     if suffix not in FORMATS or (suffix == ".parquet" and path.name.lower().endswith(".gz")):
         raise ConfigError(f"{path}: the name must end in {', '.join(FORMATS)} (.gz may follow, except for .parquet).")
     way_out = f"if the table is really that large, set {key}.max_bytes to more."
-    size = path.stat().st_size
-    if size == 0:
-        raise DataError(f"{path}: the file is empty; the first line must hold the column names.")
     if suffix == ".parquet":
         table = _parquet(path, max_bytes, way_out, lists)
-    elif size > max_bytes:
-        raise DataError(f"{path}: has {counted(size, 'byte')}, more than {max_bytes:,}; {way_out}")
+    elif path.stat().st_size > max_bytes:
+        size = counted(path.stat().st_size, "byte")
+        raise DataError(f"{path}: has {size}, more than {max_bytes:,}; {way_out}")
     else:
         lines = _text_lines(path, max_bytes, way_out)
         table = _jsonl(lines, path) if suffix == ".jsonl" else _rows(lines, path, suffix, separator)
@@ -160,18 +163,13 @@ def _rows(lines: list[str], path: Path, suffix: str, separator: str | None) -> T
 def _csv(lines: list[str], path: Path, separator: str) -> tuple[list[list[str]], list[int]]:
     """The records of a CSV file, and the line that each ends at: a quoted field may hold line feeds."""
     parsed = csv.reader((f"{line}\n" for line in lines), strict=True, delimiter=separator)
-    rows: list[list[str]] = []
-    ends: list[int] = []
     try:
-        for record in parsed:
-            rows.append(record)
-            ends.append(parsed.line_num)
+        rows, ends = zip(*((record, parsed.line_num) for record in parsed), strict=True)
     except csv.Error as error:
-        reason = next((meaning for part, meaning in CSV_ERRORS.items() if part in str(error)), str(error))
         raise DataError(
-            f"{path}, line {parsed.line_num}: {reason}; check the quotation marks, or save as TSV."
+            f"{path}, line {parsed.line_num}: {error}; check the quotation marks, or save as TSV."
         ) from error
-    return rows, ends
+    return list(rows), list(ends)
 
 
 def _jsonl(lines: list[str], path: Path) -> Table:
@@ -195,19 +193,14 @@ def _jsonl(lines: list[str], path: Path) -> Table:
 def _record(line: str, path: Path, row: int) -> Mapping[str, Any]:
     try:
         record = json.loads(line, object_pairs_hook=_fields)
+        problem = "expected an object with named fields"
     except (ValueError, RecursionError) as error:
-        way_out = "write one object per line"
-        if line.strip() in ("[", "{"):
-            way_out = "JSONL has one object per line, not one document in the whole file"
-        elif row == 1 and not line.startswith(("[", "{")):
-            way_out = "is it a table with columns, that should be called .tsv or .csv?"
-        raise DataError(f"{path}, line {row}: not JSON ({error}); {way_out}: {line[:80]!r}") from error
-    if isinstance(record, list):
-        raise DataError(
-            f"{path}, line {row}: holds a JSON array: {line[:80]!r}; write one object per line, without the array."
-        )
+        record, problem = None, f"not JSON ({error})"
     if not isinstance(record, dict):
-        raise DataError(f"{path}, line {row}: expected an object with named fields, got {line[:80]!r}")
+        way_out = "write one object per line, without an array or document around them"
+        if not line.startswith(("[", "{")):
+            way_out = "is it a table with columns, that should be called .tsv or .csv?"
+        raise DataError(f"{path}, line {row}: {problem}; {way_out}: {line[:80]!r}")
     return record
 
 
@@ -225,9 +218,6 @@ def _parquet(path: Path, max_bytes: int, way_out: str, lists: Collection[str]) -
     import pyarrow as pa
     from pyarrow import parquet
 
-    with path.open("rb") as raw:
-        if raw.read(len(PARQUET)) != PARQUET:
-            raise DataError(f"{path}: not a Parquet file, although its name says so; rename it as what it is.")
     try:
         file = parquet.ParquetFile(path)
         schema = file.schema_arrow
@@ -246,12 +236,7 @@ def _parquet(path: Path, max_bytes: int, way_out: str, lists: Collection[str]) -
                 left -= batch.nbytes
                 if left < 0:
                     raise DataError(f"{path}: unpacks to more than {max_bytes:,} bytes; {way_out}")
-                for value in batch.column(batch.schema.names.index(name)):
-                    values.append(value.as_py())
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"{path}, row {len(values) + 1}: the column '{name}' is not UTF-8 ({error.reason}); write texts."
-            ) from error
+                values += batch.column(batch.schema.names.index(name)).to_pylist()
         except (pa.ArrowException, OSError, ValueError) as error:
             raise DataError(
                 f"{path}: the column '{name}' cannot be read ({_reason(error)}); save or copy it again."

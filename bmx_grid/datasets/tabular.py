@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.columns import ROLES, SEVERAL, assign, proposal
+from bmx_grid.datasets.columns import ROLES, SEVERAL, assign, setting, usual_columns
 from bmx_grid.datasets.lines import parse_number
 from bmx_grid.datasets.tables import MAX_BYTES, Table, open_table
-from bmx_grid.errors import ConfigError, DataError, DataMissingError, unknown
+from bmx_grid.errors import ConfigError, DataError, unknown
 from bmx_grid.identity import IDENTITY, identity, runtime
 from bmx_grid.judgements import Judgements
 from bmx_grid.segments import NO_PAIR, Segment, SegmentSet, check_name
+from bmx_grid.words.text import INVISIBLE
 
 UNRATED = "leave it empty for an unrated segment"
 OPTIONAL = ("system", "document")  # roles whose texts may be empty
@@ -81,110 +81,75 @@ class Tabular(DatasetReader):
             raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", language_pair, pairs))
         kept = rows.by_pair[language_pair]
         judgements = Judgements({name: values[kept] for name, values in rows.scores.items()})
-        return SegmentSet(self.name, language_pair, rows.segments(kept), judgements, str(rows.table.path))
+        return SegmentSet(self.name, language_pair, rows.segments(kept), judgements, str(self.path))
 
     def _rows(self) -> Rows:
-        """The file's rows: parsed once for all language pairs, and again when the file has changed."""
+        """The file's rows."""
+        key = f"dataset.{self.name}"
         if not self.path:
             raise ConfigError(
-                f"dataset.{self.name}.path is not set: name your file, for example "
-                f"python -m bmx_grid dataset=[{self.name}] dataset.{self.name}.path=my.tsv"
+                f"{key}.path is not set: name your file, for example "
+                f"python -m bmx_grid dataset=[{self.name}] {key}.path=my.tsv"
             )
-        try:
-            path = Path(self.path).expanduser()
-            if path.is_dir():
-                raise DataError(f"dataset.{self.name}.path: {path} is a folder; name the file.")
-            if not path.is_file():
-                raise DataMissingError(f"dataset.{self.name}.path: there is no file {path} (looked in {Path.cwd()}).")
-            state = path.stat()
-        except (OSError, ValueError, RuntimeError) as error:  # too long, a NUL, no home folder
-            raise DataMissingError(f"dataset.{self.name}.path: {self.path[:200]!r} names no file ({error}).") from error
-        columns = tuple((role, names if isinstance(names, str) else tuple(names)) for role, names in self._named())
-        version = (state.st_mtime_ns, state.st_size, state.st_ino)
-        key = f"dataset.{self.name}"
-        return _read_rows(path, version, columns, self.language_pairs, self.separator, self.max_bytes, key)
-
-    def _named(self) -> list[tuple[str, Any]]:
-        return [(role, names) for role, names in self.columns.items() if names is not None]
-
-
-@lru_cache(maxsize=1)  # every language pair asks for the file
-def _read_rows(
-    path: Path,
-    version: tuple[int, ...],
-    columns: tuple[tuple[str, str | tuple[str, ...]], ...],
-    pairs: tuple[str, ...],
-    separator: str | None,
-    max_bytes: int,
-    key: str,
-) -> Rows:
-    return Rows(open_table(path, max_bytes, separator, key), dict(columns), pairs, key)
+        table = open_table(Path(self.path).expanduser(), self.max_bytes, self.separator, key)
+        columns = {
+            role: tuple(name.strip(INVISIBLE) for name in ((names,) if isinstance(names, str) else names))
+            for role, names in self.columns.items()
+            if names is not None
+        }
+        return Rows(table, columns, self.language_pairs, key)
 
 
 class Rows:
     """The columns of a file that play a role, and the rows of each language pair.
 
+    given: role -> columns. key: the key of these settings, for the advice in messages.
     scores: name -> float64 of all rows. by_pair: language pair -> its row numbers from 0, in order of appearance.
     """
 
-    def __init__(self, table: Table, given: Columns, pairs: Sequence[str], key: str) -> None:
-        self.table, self._key = table, key
-        self._roles = assign(table.names, given, str(table.path), key)
-        columns = table.take(dict.fromkeys(name for names in self._roles.values() for name in names))
-        names = {role: named[0] for role, named in self._roles.items() if role != "score"}
-        self._texts = {role: _texts(columns[name], name, table, role in OPTIONAL) for role, name in names.items()}
-        further = self._roles.get("reference", ())[1:]
+    def __init__(self, table: Table, given: Mapping[str, tuple[str, ...]], pairs: Sequence[str], key: str) -> None:
+        roles = assign(table.names, given, str(table.path), key)
+        columns = table.take(dict.fromkeys(name for names in roles.values() for name in names))
+        self._texts = {
+            role: _texts(columns[names[0]], names[0], table, role in OPTIONAL)
+            for role, names in roles.items()
+            if role != "score"
+        }
+        further = roles.get("reference", ())[1:]
         self._references = [_texts(columns[name], name, table, optional=True) for name in further]
-        self.by_pair = self._grouped(pairs)
+        unnamed = [] if "language_pair" in roles else [(*pairs, NO_PAIR)[0]] * len(table)
+        usual = usual_columns(table.names, roles).get("language_pair")
+        if unnamed and (len(pairs) > 1 or (usual and not pairs)):
+            raise ConfigError(
+                f"{table.path} has no language_pair column: say which pair the file is of "
+                f"({key}.language_pairs=[de-en]), or which column names it: "
+                + setting(key, "language_pair", usual or "NAME")
+            )
+        self.by_pair: dict[str, list[int]] = {}
+        for row, pair in enumerate(unnamed or self._texts.pop("language_pair")):
+            if pair not in self.by_pair:
+                check_name("language pair", str(pair), table.where(row))
+            self.by_pair.setdefault(str(pair), []).append(row)
+        for pair in pairs:
+            if pair not in self.by_pair:
+                raise ConfigError(f"{table.path}: " + unknown("language pair", pair, self.by_pair))
         used = sorted(row for pair in pairs or self.by_pair for row in self.by_pair[pair])
-        self.scores = {name: _scores(columns[name], name, table, used) for name in self._roles["score"]}
+        self.scores = {name: _scores(columns[name], name, table, used) for name in roles["score"]}
         for name, values in self.scores.items():
             if len(self.scores) > 1 and np.isnan(values).all():
                 raise DataError(
                     f"{table.path}: the column '{name}' holds no score in any row; leave it out of {key}.columns.score."
                 )
 
-    def _grouped(self, pairs: Sequence[str]) -> dict[str, list[int]]:
-        if "language_pair" not in self._texts:
-            proposed = self._proposed("language_pair")
-            if len(pairs) > 1 or (proposed and not pairs):
-                raise ConfigError(
-                    f"{self.table.path} has no language_pair column: say which pair the file is of "
-                    f"({self._key}.language_pairs=[de-en]), or which column names it "
-                    f"({self._key}.columns.language_pair=NAME).{proposed}"
-                )
-            return {(*pairs, NO_PAIR)[0]: list(range(len(self.table)))}
-        by_pair: dict[str, list[int]] = {}
-        for row, pair in enumerate(self._texts.pop("language_pair")):
-            if pair not in by_pair:
-                check_name("language pair", str(pair), self.table.where(row))
-            by_pair.setdefault(str(pair), []).append(row)
-        for pair in pairs:
-            if pair not in by_pair:
-                raise ConfigError(f"{self.table.path}: " + unknown("language pair", pair, by_pair))
-        return by_pair
-
     def segments(self, rows: Sequence[int]) -> tuple[Segment, ...]:
-        """The segments of these rows. Raises DataError naming both rows of a repeated (id, system)."""
-        segments, seen = [], dict[tuple[str, str | None], int]()
-        for row in rows:
-            values = {role: texts[row] for role, texts in self._texts.items()}
-            further = tuple(texts[row] for texts in self._references if texts[row] is not None)
-            segment = Segment(**{"id": str(row + 1), **values}, further_references=further)
-            first = seen.setdefault((segment.id, segment.system), row)
-            if first != row:
-                systems = "name the column of the systems" if "system" not in values else "one per system"
-                raise DataError(
-                    f"{self.table.where(row)}: '{segment.name[:60]}' was already used in {self.table.place(first)}; "
-                    f"give every segment of a language pair an id of its own, or {systems}, or leave the column out."
-                    + self._proposed("system")
-                )
-            segments.append(segment)
-        return tuple(segments)
-
-    def _proposed(self, role: str) -> str:
-        proposed = proposal(self.table.names, self._roles, self._key, [role])
-        return f" {proposed}" if proposed else ""
+        """The segments of these rows."""
+        return tuple(
+            Segment(
+                **{"id": str(row + 1), **{role: texts[row] for role, texts in self._texts.items()}},
+                further_references=tuple(texts[row] for texts in self._references if texts[row] is not None),
+            )
+            for row in rows
+        )
 
 
 def _scores(values: Sequence[Any], name: str, table: Table, rows: Sequence[int]) -> NDArray[np.float64]:

@@ -133,7 +133,7 @@ def test_a_mistake_that_the_comparison_finds_is_named_as_it_stands_in_the_file(c
     frame.assign(sys="A", seg_id=1, lp="de-en").to_csv("t.csv", index=False)
     status, out, err = call("--metrics", "poor", table="t.csv")
     assert (status, out) == (2, "") and err.count("\n") == 1
-    assert "t.csv, line 3: '1:A' was already used in line 2" in err and "frame" not in err
+    assert "t.csv: segments 1 and 2 are both '1:A'" in err and "frame" not in err
 
 
 @pytest.mark.parametrize(("pair", "shown"), [((), False), (("--language-pair", "de-en"), True)], ids=["none", "named"])

@@ -197,7 +197,7 @@ def test_usual_names_play_their_role(columns, roles):
         (lambda f, j: bmx.grid(pd.concat([f, f["DA"]], axis=1)), "two columns 'DA'"),
         (lambda f, j: bmx.compare(j, ["god one"]), "Did you mean 'good one'"),
         (lambda f, j: bmx.compare(j, ["mqm"], human="mqm"), "mqm"),
-        (lambda f, j: bmx.compare(j.assign(sys="A", seg_id=1), ["good one"], human="mqm"), "already used"),
+        (lambda f, j: bmx.compare(j.assign(sys="A", seg_id=1), ["good one"], human="mqm"), "are both"),
         (lambda f, j: bmx.compare(j.assign(**{"good one": "x"}), ["good one"], human="mqm"), "'x'"),
         (lambda f, j: bmx.compare(j, ["good one"], human="mqm", by="document"), "unknown grouping"),
         (lambda f, j: bmx.compare(j, ["good one"], human="mqm", by=["item"]), "unknown grouping"),
