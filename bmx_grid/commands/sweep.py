@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from bmx_grid.analysis.run import Analysis
     from bmx_grid.commands.sweep_plan import Sweep
+    from bmx_grid.progress import Progress
     from bmx_grid.sweep.evaluation import Outcome
     from bmx_grid.sweep.executors.base import Executor
     from bmx_grid.sweep.output import OutputFolder
-    from bmx_grid.sweep.progress import SweepProgress
     from bmx_grid.sweep.results import SettingResult
     from bmx_grid.sweep.settings import Refused
 
@@ -162,26 +162,27 @@ def _warn(line: str) -> None:
 
 def run_settings(sweep: Sweep, log: Log) -> Ran:
     """Score and evaluate every setting, then compare them."""
-    from bmx_grid.progress import working
+    from bmx_grid.progress import Progress, working
     from bmx_grid.report.terminal import setting_line
     from bmx_grid.sweep.evaluation import complete, refused
-    from bmx_grid.sweep.progress import SweepProgress
     from bmx_grid.sweep.runner import run_plan
 
     plan, settings, reasons = sweep.plan, sweep.settings, set[str]()
     outcomes: list[Outcome] = []
     with sweep.executor.kept() as executor:
-        with SweepProgress(plan, sweep.evaluations, len(executor.workers())) as progress:
+        scores = plan.n_texts > 0
+        with Progress(plan.n_texts) if scores else Progress(len(plan.settings), "evaluating", "settings") as progress:
             for outcome in run_plan(
                 plan,
                 sweep.evaluations,
                 executor=executor,
                 seed=settings.seed,
                 stop_on_error=settings.on_error == "stop",
-                progress=progress.scored,
+                progress=progress.advance,
             ):
                 outcomes.append(outcome)
-                progress.ended(outcome)
+                if not scores:
+                    progress.advance(1)
                 log.say(setting_line(outcome, len(outcomes), len(plan.settings), reasons), progress.say)
                 if outcome.result is not None:
                     sweep.tracker.log(outcome.result)
@@ -193,7 +194,7 @@ def run_settings(sweep: Sweep, log: Log) -> Ran:
 
 
 def _run_repeats(
-    sweep: Sweep, executor: Executor, outcomes: Sequence[Outcome], progress: SweepProgress, log: Log
+    sweep: Sweep, executor: Executor, outcomes: Sequence[Outcome], progress: Progress, log: Log
 ) -> list[tuple[int, Outcome]]:
     """Run the settings of further seeds, unless the sweep stops at a failure; their outcomes with their seed."""
     from bmx_grid.report.terminal import setting_line
@@ -206,7 +207,7 @@ def _run_repeats(
     repeats: list[tuple[int, Outcome]] = []
     total, reasons = len(plan.everything) - len(plan.settings), set[str]()
     for seed, outcome in run_repeats(
-        plan, done, sweep.grid, executor=executor, stop_on_error=stops, progress=progress.scored
+        plan, done, sweep.grid, executor=executor, stop_on_error=stops, progress=progress.advance
     ):
         repeats.append((seed, outcome))
         log.say(setting_line(outcome, len(repeats), total, reasons), progress.say)

@@ -15,7 +15,7 @@ from bmx_grid.sweep.evaluation import Outcome
 from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.results import SettingResult, in_order, repeated
 from bmx_grid.sweep.runner import run_plan
-from bmx_grid.sweep.settings import PlannedSetting, SweepPlan
+from bmx_grid.sweep.settings import SweepPlan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +31,7 @@ def run_repeats(
     *,
     executor: Executor,
     stop_on_error: bool,
-    progress: Callable[[int, PlannedSetting, float], None],
+    progress: Callable[[int], None],
 ) -> Iterator[tuple[int, Outcome]]:
     """Score and evaluate the plan's repeats, seed by seed; each outcome with its seed, its label naming it.
 

@@ -23,13 +23,7 @@ from bmx_grid.terminal import plain_warnings
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import PairWords
 
-
-@dataclass(frozen=True)
-class _Chunk:
-    """Items for one job, and the most texts they ask for."""
-
-    items: Sequence[Item]
-    n_texts: int
+_Chunk = tuple[Sequence[Item], int]  # items for one job, and the most texts they ask for
 
 
 @dataclass(frozen=True)
@@ -52,12 +46,12 @@ def run_plan(
     executor: Executor,
     seed: int,
     stop_on_error: bool,
-    progress: Callable[[int, PlannedSetting, float], None],
+    progress: Callable[[int], None],
 ) -> Iterator[Outcome]:
     """Outcomes of the plan's settings as they end: cached ones first, then the others as workers finish.
 
-    progress gets, of every chunk that ends, its number of texts, its setting and a worker's seconds. With stop_on_error
-    nothing new is started after a failure. Finished chunks are on disk even if this process is killed.
+    progress gets the number of texts of every chunk that ends. With stop_on_error nothing new is started after a
+    failure. Finished chunks are on disk even if this process is killed.
     """
     cached = _cached_outcomes(plan, evaluations, executor, seed)
     # Closed when the sweep stops: that ends the jobs which are still running.
@@ -73,7 +67,7 @@ def _scored_outcomes(
     evaluations: Evaluations,
     executor: Executor,
     seed: int,
-    progress: Callable[[int, PlannedSetting, float], None],
+    progress: Callable[[int], None],
 ) -> Generator[Outcome]:
     """The outcomes of settings with texts to score, as workers finish."""
     waiting: dict[int, list[_Chunk]] = {}
@@ -105,7 +99,7 @@ def _scored_outcomes(
         try:
             for number, end in run_jobs(executor, jobs(chosen)):
                 state = open_settings.get(end.setting)
-                progress(end.n_texts, plan.settings[end.setting], end.seconds)
+                progress(end.n_texts)
                 if state is None:
                     continue
                 planned = plan.settings[end.setting]
@@ -146,10 +140,10 @@ def _chunks(planned: PlannedSetting, chunk_texts: int) -> Iterator[_Chunk]:
         chunk.append(planned.setting.items[position])
         size += n_texts
         if size >= chunk_texts:
-            yield _Chunk(chunk, size)
+            yield chunk, size
             chunk, size = [], 0
     if chunk:
-        yield _Chunk(chunk, size)
+        yield chunk, size
 
 
 def _work(
@@ -164,15 +158,13 @@ def _work(
 ) -> tuple[int, _ChunkEnd]:
     """One chunk, in a worker: explain, write, report. An error ends its setting, never the sweep."""
     start = time.perf_counter()
-    n_texts = chunk.n_texts
+    items, n_texts = chunk
     try:
         with plain_warnings(), component_errors():
             before = truncated()
-            explained = explain_items(metric, explainer, chunk.items, seed, skip_refused=True, words=words)
+            explained = explain_items(metric, explainer, items, seed, skip_refused=True, words=words)
             n_truncated = truncated() - before
-            n_scored = sum(
-                metric.count_texts(item, one.n_texts) for item, one in zip(chunk.items, explained, strict=True)
-            )
+            n_scored = sum(metric.count_texts(item, one.n_texts) for item, one in zip(items, explained, strict=True))
         slot.add(explained)
     except BmxError as error:
         seconds = time.perf_counter() - start
