@@ -89,14 +89,9 @@ class MetricAverage(Candidate):
     metrics: the names of the others; their scores are the features, higher is better. The metric of the base is one
     of those to choose from, and need not be chosen; alone it is "no boost". Of equal subsets the first counts, smaller
     ones before larger ones, in the order of the names with the own one first.
-    Raises ConfigError for a name that repeats.
     """
 
     metrics: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        if len(set(self.metrics)) < len(self.metrics):
-            raise ConfigError(f"the metrics to average are named twice: {', '.join(self.metrics)}.")
 
     def names(self) -> tuple[str, ...]:
         return self.metrics

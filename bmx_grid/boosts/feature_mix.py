@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
 from bmx_grid.boosts.base import Boost, Fitted, Floats, Part, gains, restore
 from bmx_grid.boosts.power_mean_grid import AtPoint, best_mixture
 from bmx_grid.boosts.statistics import power_means, side_rows, statistic
-from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
 from bmx_grid.measures.aggregation import weighted_sum
 from bmx_grid.measures.correlation import Kind
@@ -76,9 +76,6 @@ class FeatureMix(Boost):
     w: tuple[float, ...] = identity(PAPER_W)
 
     def __post_init__(self) -> None:
-        for name, kind in (("feature", Feature), ("side", Side), ("mix", Mix)):
-            if getattr(self, name) not in get_args(kind):
-                raise ConfigError(f"{name}: {unknown('value', str(getattr(self, name)), get_args(kind))}")
         if (self.p is not None) != (self.feature == "power_mean"):
             raise ConfigError(
                 f"feature={self.feature} with p={self.p}: p belongs to feature=power_mean, which needs it."

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
 from bmx_grid.boosts.base import Boost, Fitted, Floats, Part, restore
 from bmx_grid.boosts.statistics import power_means, side_rows
-from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
 from bmx_grid.measures.aggregation import PRECISION, Aggregation, PowerMean
 from bmx_grid.measures.best import point_that_gains
@@ -69,8 +69,6 @@ class PowerMeanGrid(Boost):
     aggregation: Aggregation = identity(PowerMean())
 
     def __post_init__(self) -> None:
-        if self.shift not in get_args(Shift):
-            raise ConfigError(f"shift: {unknown('value', self.shift, get_args(Shift))}")
         if self.shift == "none" and type(self.aggregation) is not PowerMean:
             raise ConfigError("shift=none is there for the power mean only; choose shift=paper or that aggregation.")
         object.__setattr__(self, "w", self.spec.w)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 
-from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity, runtime
 from bmx_grid.metrics.base import Floats
-from bmx_grid.metrics.encoders import ModelMetric
+from bmx_grid.metrics.encoders import ModelMetric, check_sizes
 from bmx_grid.models.languages import check_translator, languages_of, load_translator
 from bmx_grid.models.loading import Device, Dtype, LoadedModel
 from bmx_grid.models.translation import forced
@@ -48,9 +47,7 @@ class Seq2SeqMetric(ModelMetric):
     batch_tokens: int | None = runtime(None)
 
     def __post_init__(self) -> None:
-        for name, value, least in (("max_length", self.max_length, 4), ("batch_tokens", self.batch_tokens, 1)):
-            if value is not None and value < least:
-                raise ConfigError(f"{name}={value}: must be at least {least}, or null for what suits the model.")
+        check_sizes(least=4, max_length=self.max_length, batch_tokens=self.batch_tokens)
 
     def check(self) -> None:
         check_translator(self.model, self.revision)

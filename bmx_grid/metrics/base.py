@@ -209,9 +209,10 @@ class OfReferences(Metric):
         """The identity fields that sacreBLEU knows."""
         return {key: value for key, value in self.settings().items() if key not in self.LATER}
 
-    def signed(self, signature: str) -> str:
-        """A signature that says how many references there are."""
-        return signature.replace("nrefs:1", f"nrefs:{self.nrefs}", 1)
+    def signed(self, library: Any) -> str:
+        """The name and the signature of a metric of sacreBLEU, with the number of references that there are."""
+        name = library.corpus_score(["a"], [["a"]]).name  # sacreBLEU signs only after it has seen a reference
+        return f"{name}|{library.get_signature().format()}".replace("nrefs:1", f"nrefs:{self.nrefs}", 1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,16 +57,6 @@ class SystemOutputs:
     def __hash__(self) -> int:
         return hash(self.digest)
 
-    def fingerprint(self) -> dict[str, object]:
-        """The names of the systems, how many segments, and the digest of their texts."""
-        return {"systems": list(self.systems), "segments": len(self.references), "digest": self.digest}
-
-    @property
-    def signature(self) -> str:
-        """The same in words."""
-        segments = counted(len(self.references), "segment")
-        return f"{len(self.systems)} systems ({'+'.join(self.systems)}) on {segments}, {self.digest}"
-
 
 def outputs_of(segments: SegmentSet, systems: str | Sequence[str], *, ranked: bool = False) -> SystemOutputs:
     """The outputs of the chosen systems of a set.
@@ -248,14 +238,19 @@ class DifficultyBertScore(BertScore):
 
     @property
     def signature(self) -> str:
-        on = "nothing" if self.outputs is None else self.outputs.signature
-        alone = dataclasses.replace(self, outputs=None)
+        on, alone = "nothing", dataclasses.replace(self, outputs=None)
+        if self.outputs is not None:
+            names, segments = self.outputs.systems, counted(len(self.outputs.references), "segment")
+            on = f"{len(names)} systems ({'+'.join(names)}) on {segments}, {self.outputs.digest}"
         return f"{super(DifficultyBertScore, alone).signature}|fitted_on:{on}"
 
     def fingerprint(self) -> dict[str, Any]:
         """Settings and model, and what it was fitted on."""
-        found = super().fingerprint()
-        return found if self.outputs is None else {**found, "fitted_on": self.outputs.fingerprint()}
+        found, outputs = super().fingerprint(), self.outputs
+        if outputs is None:
+            return found
+        names, count = list(outputs.systems), len(outputs.references)
+        return {**found, "fitted_on": {"systems": names, "segments": count, "digest": outputs.digest}}
 
     def fitted(self, segments: SegmentSet) -> DifficultyBertScore:
         """This metric with the outputs that it is fitted on; the weights are computed when they are first needed.

@@ -49,6 +49,13 @@ class ModelMetric(Metric):
         return {**super().fingerprint(), **model_identity(self.model, self.revision)}
 
 
+def check_sizes(*, least: int, max_length: int | None, batch_tokens: int | None) -> None:
+    """Raise ConfigError for texts of fewer than `least` tokens, and batches of none; None suits the model."""
+    for name, value, lowest in (("max_length", max_length, least), ("batch_tokens", batch_tokens, 1)):
+        if value is not None and value < lowest:
+            raise ConfigError(f"{name}={value}: must be at least {lowest}, or null for what suits the model.")
+
+
 @dataclass(frozen=True, kw_only=True)
 class NeuralMetric(ModelMetric):
     """A metric on one pretrained encoder.
@@ -69,24 +76,26 @@ class NeuralMetric(ModelMetric):
     batch_tokens: int | None = runtime(None)
 
     def __post_init__(self) -> None:
-        for name, value, least in (("max_length", self.max_length, 3), ("batch_tokens", self.batch_tokens, 1)):
-            if value is not None and value < least:
-                raise ConfigError(f"{name}={value}: must be at least {least}, or null for what suits the model.")
+        check_sizes(least=3, max_length=self.max_length, batch_tokens=self.batch_tokens)
+        if self.layers is not None and self.layers < 1:
+            raise ConfigError(f"layer={self.layers}: hidden layers are counted from 1.")
 
     @property
     def reads(self) -> tuple[Role, ...]:
         return reads_one(self.ground_truth)
 
     def check(self) -> None:
-        check_model(self.model, self.revision, self._layers())
+        check_model(self.model, self.revision, self.layers)
 
-    def _layers(self) -> int | None:
-        """How many of the model's hidden layers are used; None for all."""
-        return None
+    @property
+    def layers(self) -> int | None:
+        """How many of the model's hidden layers are used, where a field `layer` says so; None for all."""
+        layer: int | None = getattr(self, "layer", None)
+        return layer
 
     def _loaded(self) -> LoadedModel:
         return load_model(
-            "encoder", self.model, self.revision, layers=self._layers(), dtype=self.dtype, device=self.device
+            "encoder", self.model, self.revision, layers=self.layers, dtype=self.dtype, device=self.device
         )
 
 
@@ -166,14 +175,6 @@ class BertScore(NearestReference):
     """
 
     layer: int = identity()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.layer < 1:
-            raise ConfigError(f"layer={self.layer}: hidden layers are counted from 1.")
-
-    def _layers(self) -> int | None:
-        return self.layer
 
     def of_pairs(self, items: Sequence[Item]) -> Floats:
         if not items:

@@ -83,15 +83,10 @@ class XMoverScore(NeuralMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.layer < 1:
-            raise ConfigError(f"layer={self.layer}: hidden layers are counted from 1.")
         if not 0 <= self.flow_dropout < 1:
             raise ConfigError(f"flow_dropout={self.flow_dropout:g}: must be a share of at least 0 and below 1.")
         if not math.isfinite(self.language_model_weight):
             raise ConfigError(f"language_model_weight={self.language_model_weight:g}: must be a number, as 0.1.")
-
-    def _layers(self) -> int | None:
-        return self.layer
 
     def fingerprint(self) -> dict[str, object]:
         """Settings, with the commits of hub models and the contents of local ones."""

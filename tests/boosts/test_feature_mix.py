@@ -146,9 +146,6 @@ def test_the_linear_mix_takes_the_best_w(kind):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"feature": "share"}, "feature: unknown value 'share'"),
-        ({"feature": "mean", "side": "source"}, "side: unknown value 'source'"),
-        ({"feature": "mean", "mix": "quadratic"}, "mix: unknown value 'quadratic'"),
         ({"feature": "mean", "p": 2.0}, "p belongs to feature=power_mean"),
         ({"feature": "power_mean"}, "p belongs to feature=power_mean, which needs it"),
         ({"feature": "power_mean", "p": np.inf}, "p must be a finite number"),

@@ -113,7 +113,6 @@ def test_a_point_is_restored_on_the_grid_only():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"shift": "clip"}, "shift: unknown value 'clip'"),
         ({"w": (0.5, 2.0)}, "w = 2.0 is outside"),
         ({"p": PowerRange(0, 0, 1)}, "is empty"),
     ],

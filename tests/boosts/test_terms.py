@@ -109,8 +109,3 @@ def test_an_average_is_restored_for_the_same_metrics_only():
     assert MetricAverage(NAMES).restored(fitted.constants()) == fitted
     with pytest.raises(ConfigError, match=r"constants.features: expected \['chrf', 'ter'"):
         MetricAverage(("chrf", "ter", "random", "constant")).restored(fitted.constants())
-
-
-def test_a_metric_is_named_once():
-    with pytest.raises(ConfigError, match="named twice: chrf, chrf"):
-        MetricAverage(("chrf", "chrf"))

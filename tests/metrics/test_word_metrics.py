@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from bmx_grid.configure import build, load_option
-from bmx_grid.errors import ConfigError
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.words import Wer, WordMatch
 from bmx_grid.words.perturbation import Item
@@ -72,11 +71,6 @@ def test_edits_are_those_of_a_plain_loop():
     pairs = [[list(rng.choice(list("abcd"), rng.integers(0, 9))) for _ in range(2)] for _ in range(200)]
     found = Wer().statistics([item(" ".join(one), " ".join(other)) for one, other in pairs])
     assert found[:, 0].tolist() == [distance(one, other) for one, other in pairs]
-
-
-def test_an_unknown_measure_is_refused():
-    with pytest.raises(ConfigError, match="Did you mean 'precision'"):
-        WordMatch(measure="precison")
 
 
 @pytest.mark.parametrize(
