@@ -15,7 +15,7 @@ import numpy as np
 from bmx_grid.configure import build, load_option
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import digest, identity, runtime
-from bmx_grid.measures.one_vs_rest import Agreement, one_vs_rest, weighted
+from bmx_grid.measures.one_vs_rest import one_vs_rest, weighted
 from bmx_grid.metrics.base import Cost, Floats, GivenScores, Metric
 from bmx_grid.models.kept import Value, kept, key_of
 from bmx_grid.words.perturbation import ROLES, Item, Role
@@ -75,16 +75,11 @@ class Mixed(Metric):
         name = digest(texts)[:16] if self.looks_at_a_set else ""
         return dataclasses.replace(found, set=name, fitted_on=items)
 
-    def agreement(self) -> Agreement:
-        """The weights of the parts, with what they were made of.
-
-        Raises ConfigError where it has to be fitted and is not, or where weights are undefined.
-        """
+    def part_weights(self) -> Floats:
+        """float64[k]. Raises ConfigError where it has to be fitted and is not, or where weights are undefined."""
         names = self.part_names
-        if not isinstance(self.weights, str):
-            return Agreement(np.array(self.weights), np.full((len(names),) * 2, np.nan), 0)
-        if self.weights == "equal":
-            return Agreement(np.full(len(names), 1 / len(names)), np.full((len(names),) * 2, np.nan), 0)
+        if self.weights != "one_vs_rest":
+            return np.full(len(names), 1 / len(names)) if self.weights == "equal" else np.array(self.weights)
         self.check_fitted()
         found = one_vs_rest(self.fitted_scores(), names)
         for note in found.notes:
@@ -92,7 +87,7 @@ class Mixed(Metric):
             if said not in _SAID:
                 _SAID.add(said)
                 warnings.warn(said, stacklevel=2)
-        return found
+        return found.weights
 
     def fitted_scores(self) -> Floats:
         """float64[N, k] scores of the parts for the set it is fitted to."""
@@ -108,7 +103,7 @@ class Mixed(Metric):
     def score(self, items: Sequence[Item]) -> Floats:
         if not items:
             return np.empty(0)
-        weights = self.agreement().weights  # first: it makes and keeps the parts of the whole set
+        weights = self.part_weights()  # first: it makes and keeps the parts of the whole set
         return weighted(self.part_scores(items), weights)
 
     def fingerprint(self) -> dict[str, Any]:
@@ -194,7 +189,7 @@ class Combined(Mixed):
 
     def given(self, segments: SegmentSet) -> GivenScores | None:
         """Where a metric is a file of scores: those of the combination, NaN where a metric that counts has none."""
-        return GivenScores(weighted(self.fitted_scores(), self.agreement().weights)) if self.given_parts else None
+        return GivenScores(weighted(self.fitted_scores(), self.part_weights())) if self.given_parts else None
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """The texts of all metrics."""

@@ -16,8 +16,6 @@ from bmx_grid.devices import assigned
 from bmx_grid.errors import UnavailableError
 from bmx_grid.models.files import absent, check_casing, check_model, commit, find_file, hub_is_closed, model_folder
 
-__all__ = ["Device", "Dtype", "Kind", "LoadedModel", "check_model", "load_model"]
-
 Kind = Literal["encoder", "masked_lm", "causal_lm", "seq2seq"]
 Dtype = Literal["float32", "bfloat16"]
 Device = Literal["auto", "cpu", "cuda", "mps"]
@@ -97,15 +95,13 @@ def _load(kind: Kind, model: str, revision: str | None, layers: int | None, dtyp
     import torch
 
     folder = model_folder(model)
-    if folder is not None:
-        tokenizer, network = _read(kind, model, str(folder), None, dtype, offline=True)
-    else:
-        try:
-            tokenizer, network = _read(kind, model, model, revision, dtype, offline=True)
-        except UnavailableError:
-            if hub_is_closed():
-                raise
-            tokenizer, network = _read(kind, model, model, revision, dtype, offline=False)
+    place, revision = (model, revision) if folder is None else (str(folder), None)
+    try:
+        tokenizer, network = _read(kind, model, place, revision, dtype, offline=True)
+    except UnavailableError:
+        if folder is not None or hub_is_closed():
+            raise
+        tokenizer, network = _read(kind, model, place, revision, dtype, offline=False)
     if layers is not None:
         _keep_layers(model, network, layers)
     network.eval().requires_grad_(False)

@@ -48,12 +48,6 @@ def test_words_without_a_positive_attribution(row, share):
     assert found.tolist() == [[share]]
 
 
-def test_no_feature_is_shifted():
-    truth, hypothesis = attributions(30)
-    for feature in ("mean", "sum"):
-        assert (FeatureMix(feature).features(truth, hypothesis) < 0).any()
-
-
 def test_one_word_has_no_spread():
     assert FeatureMix("spread", side="hypothesis").features(rows_of([2.0]), rows_of([0.1])).tolist() == [[0.0]]
 

@@ -97,13 +97,6 @@ def test_the_base_gets_no_negative_weight():
     np.testing.assert_allclose(standard(np.array(only.weights)), standard(without.coef_), rtol=1e-6, atol=1e-8)
 
 
-def test_scores_keep_mean_and_spread_of_the_base():
-    part = selection()
-    scores = BOOST.fit("pearson", [part]).scores(part.base, part.features)
-    assert scores.mean() == pytest.approx(part.base.mean())
-    assert scores.std() == pytest.approx(part.base.std())
-
-
 def test_constant_columns_are_not_used():
     part = selection()
     part.features[:, 0] = 3.0
@@ -117,14 +110,6 @@ def test_rank_correlations_learn_from_ranks(kind):
     stretched = Part(part.base, part.features, np.exp(3 * part.human), part.clusters)
     assert BOOST.fit(kind, [part]) == BOOST.fit(kind, [stretched])
     assert BOOST.fit("pearson", [part]) != BOOST.fit("pearson", [stretched])
-
-
-def test_rows_in_another_order_give_the_same_regression():
-    part = selection()
-    order = np.random.default_rng(4).permutation(len(part.base))
-    turned = Part(part.base[order], part.features[order], part.human[order], part.clusters[order])
-    one, other = (BOOST.fit("pearson", [some]) for some in (part, turned))
-    np.testing.assert_allclose(one.weights, other.weights, rtol=1e-9)
 
 
 def test_features_name_lengths_and_statistics_of_each_side():

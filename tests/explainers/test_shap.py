@@ -84,13 +84,6 @@ def test_shap_itself_on_its_own_random_stream(words):
     assert np.abs(explained(Shap(), words, seed=6)[1] - expected).max() <= 1e-12
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "exact", "permutation"])
-@pytest.mark.parametrize("n", [1, 2, 7, 8, 13])
-def test_texts_are_announced(algorithm, n):
-    explainer = Shap(algorithm=algorithm)
-    assert len(explainer.plan(side(n), generator(0))) == explainer.count_texts(n)
-
-
 @pytest.mark.parametrize("n", [1, 7, 8, 40])
 def test_scores_that_do_not_differ_give_exact_zeros(n):
     plan = Shap().plan(side(n), generator(0))

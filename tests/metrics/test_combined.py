@@ -47,7 +47,7 @@ def test_z_scores_weighted_by_agreement():
     fitted = Combined(metrics=("sentence_bleu", "chrf", "ter")).fitted(segments())
     standard = (raw - raw.mean(axis=0)) / raw.std(axis=0)
     weights = one_vs_rest(standard, "abc").weights
-    assert fitted.agreement().weights.tolist() == pytest.approx(weights.tolist(), abs=1e-12)
+    assert fitted.part_weights().tolist() == pytest.approx(weights.tolist(), abs=1e-12)
     assert fitted.score(fitted.fitted_on).tolist() == pytest.approx((standard @ weights).tolist(), abs=1e-12)
     assert fitted.raw_scores()[:, 2].tolist() == Ter().score(fitted.fitted_on).tolist()  # in its own direction
 

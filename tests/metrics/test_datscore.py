@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from pairs import explain
 
 from bmx_grid.errors import ConfigError
-from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.judgements import Judgements
 from bmx_grid.measures.one_vs_rest import one_vs_rest
 from bmx_grid.metrics import datscore
@@ -168,13 +166,6 @@ def test_nothing_is_scored_or_translated_twice(tiny_model, tmp_path, monkeypatch
     assert (len(translated), len(scored)) == (6, 8 * len(ITEMS))
     metric.score([ITEMS[0].with_text("hypothesis", "A cat sat .")])
     assert (len(translated), len(scored)) == (6, 8 * len(ITEMS) + 8)  # the source's translation is known
-
-
-def test_it_is_explained_like_any_other(tiny_model):
-    metric = DatScore(model=tiny_model("m2m100"), ground_truth="reference", weights="equal", **LANGUAGES)
-    (found,) = explain(metric, Erasure(), [(ITEMS[0].reference, ITEMS[0].hypothesis)], 0)
-    assert {role: len(values) for role, values in found.attributions.items()} == {"reference": 7, "hypothesis": 7}
-    assert found.n_texts == 1 + 2 * 8
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,7 @@ import pytest
 from neural import MINILM
 from plain_difficulty import Plain, corpus, f_score
 
-from bmx_grid.attribution.explain import explain_items
 from bmx_grid.errors import ConfigError
-from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.judgements import Judgements
 from bmx_grid.metrics import _matching, difficulty_bertscore
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
@@ -147,12 +145,6 @@ def test_each_text_is_embedded_once(tiny_model, monkeypatch):
     assert len(seen) == len(set(seen)) == len(texts)
 
 
-def test_nothing_is_computed_while_a_sweep_is_planned(tiny_model, monkeypatch):
-    monkeypatch.setattr(DifficultyBertScore, "_loaded", lambda self: pytest.fail("a model was loaded"))
-    fitted = metric(tiny_model("bert")).fitted(segment_set())
-    assert fitted.signature
-
-
 def test_what_it_was_fitted_on_is_its_identity(tiny_model):
     alone = metric(tiny_model("bert"))
     fits = {
@@ -238,18 +230,6 @@ def test_a_reference_of_two_segments_has_the_weights_of_the_segment_of_the_pair(
     for system in ("A", "B"):
         sums = fitted.statistics(items_of(system, segments)).sum(axis=0)
         assert fitted.combine(sums) == pytest.approx(corpus(expected[system]), abs=1e-6)
-
-
-def test_it_is_explained(tiny_model):
-    fitted = metric(tiny_model("bert")).fitted(segment_set())
-    (item,) = items_of("B")[:1]
-    (found,) = explain_items(fitted, Erasure(), [item], seed=0)
-    words = item.reference.split(" ")
-    assert found.base_score == fitted.score([item])[0]
-    for at in range(len(words)):
-        erased = item.with_text("reference", " ".join([*words[:at], "", *words[at + 1 :]]))
-        expected = found.base_score - fitted.score([erased])[0]
-        assert found.attributions["reference"][at] == pytest.approx(expected, abs=1e-6)
 
 
 def test_statistics_as_fitted_on_the_best_systems(tiny_model):

@@ -181,14 +181,6 @@ def test_the_signature_says_how_many(metric, further, nrefs):
     assert single.fitted(segments(*further)) == single
 
 
-def test_items_carry_further_references_only_to_metrics_that_read_them():
-    given = segments(("b",), ("c", "d"))
-    assert given.items(("reference", "hypothesis")) == (Item(None, "a cat", "the cat"),) * 2
-    found = given.items(("reference", "hypothesis"), all_references=True)
-    assert [item.further_references for item in found] == [("b",), ("c", "d")]
-    assert [Chrf().reads_all_references, Chrf(references="all").reads_all_references] == [False, True]
-
-
 def test_keys_of_explanations_know_further_references():
     item = Item(reference="a", hypothesis="b")
     assert item_key(item) == digest(["a", "b"])[:32], "as stored before there were further ones"

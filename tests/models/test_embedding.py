@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from bmx_grid.models.encoding import in_batches, padded, token_budget, tokenize, truncated
+from bmx_grid.models.encoding import in_batches, token_budget, tokenize, truncated
 from bmx_grid.models.loading import LoadedModel, load_model
 
 
@@ -60,12 +60,6 @@ def test_memory_too_small_for_one_text_is_an_error():
 
     with pytest.raises(torch.OutOfMemoryError):
         in_batches(work, np.array([4, 4]), a_model(), 100)
-
-
-def test_padding():
-    rows, mask = padded([[5, 6, 7], [], [8]], 1)
-    assert rows.tolist() == [[5, 6, 7], [1, 1, 1], [8, 1, 1]]
-    assert mask.tolist() == [[True] * 3, [False] * 3, [True, False, False]]
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "xlm_roberta"])

@@ -73,7 +73,7 @@ def test_a_hub_that_does_not_answer_is_noticed_at_once():
 
 
 def test_checking_loads_no_torch():
-    code = "import sys; from bmx_grid.models.loading import check_model; check_model(sys.argv[1]); "
+    code = "import sys; from bmx_grid.models.files import check_model; check_model(sys.argv[1]); "
     code += "print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code, MINILM], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
