@@ -98,9 +98,7 @@ def returning(value):
         pytest.param(returning(lambda n: [None] * n), r"wrong returned \[None", id="a list of None"),
         pytest.param(returning(lambda n: [1 + 2j] * n), r"wrong returned \[\(1\+2j\)", id="complex"),
         pytest.param(
-            returning(lambda n: np.ma.masked_equal(np.zeros(n), 0)),
-            r"wrong returned masked_array\(",
-            id="masked",
+            returning(lambda n: np.ma.masked_equal(np.zeros(n), 0)), r"wrong returned masked_array\(", id="masked"
         ),
         pytest.param(returning(lambda n: np.zeros((n, 2))), r"an array of shape \([0-9]+, 2\)", id="two columns"),
         pytest.param(returning(lambda n: {"scores": [0.5] * n}), "wrong returned {'scores'", id="a dictionary"),

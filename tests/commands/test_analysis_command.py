@@ -156,9 +156,7 @@ def test_a_point_outside_the_grid_is_said(results, read, capsys):
         pytest.param(["HERE", "fixed.lime.w=3"], "fixed.lime.w=3: w is the share", id="w above 1"),
         pytest.param(["HERE", "fixed.lime=1"], "fixed.lime=1: expected fixed.EXPLAINER.p", id="no coordinate"),
         pytest.param(
-            ["HERE", "fixed.lmie.p=1", "fixed.lmie.w=1"],
-            "unknown explainer 'lmie'. Did you mean 'lime'?",
-            id="name",
+            ["HERE", "fixed.lmie.p=1", "fixed.lmie.w=1"], "unknown explainer 'lmie'. Did you mean 'lime'?", id="name"
         ),
         pytest.param(["HERE", "side=source"], "no row of side 'source'; the table holds both", id="side"),
         pytest.param(["HERE", "select.from=nowhere.parquet"], "there is no results table nowhere", id="other"),
