@@ -52,7 +52,7 @@ class Boosted:
     w: float | None
     _recipe: Recipe | None = field(repr=False)
     _spec: GridSpec = field(repr=False)
-    _clusters: NDArray[Any] | None = field(repr=False)
+    _clusters: Ints = field(repr=False)
     _resamples: int = field(repr=False)
     _seed: int = field(repr=False)
 
@@ -77,14 +77,12 @@ class Boosted:
         from bmx_grid.evaluations.held_out import rated_of
         from bmx_grid.evaluations.verdicts import evidence_on, verdict
         from bmx_grid.measures.placebos import NO_DONOR, donors, log_words
-        from bmx_grid.measures.resampling import codes
 
         scores, human, kind, seed = *self._judged("verdict"), self._spec.correlation, self._seed
         used = np.isfinite(scores) & np.isfinite(self.base) & np.isfinite(human)
         rows = np.arange(len(self.base))
-        clusters = rows if self._clusters is None else codes(self._clusters)
         words = log_words(self.ground_truth, self.hypothesis)
-        rated = rated_of(kind, self.base, human, words, clusters, rows, used, seed)
+        rated = rated_of(kind, self.base, human, words, self._clusters, rows, used, seed)
         n_words = (self.ground_truth.lengths + self.hypothesis.lengths)[used]
         reassigned = []
         for draw in range(DRAWS):
@@ -99,8 +97,8 @@ class Boosted:
         from bmx_grid.measures.significance import compare
 
         scores, human = self._judged("gain")
-        how: dict[str, Any] = {"resamples": self._resamples, "seed": self._seed}
-        return compare(scores, self.base, human, self._clusters, statistic=self._spec.correlation, **how)
+        kind, resamples, seed = self._spec.correlation, self._resamples, self._seed
+        return compare(scores, self.base, human, self._clusters, statistic=kind, resamples=resamples, seed=seed)
 
     @functools.cached_property
     def result(self) -> GridResult:
@@ -217,7 +215,7 @@ def boost(
     if not isinstance(mean, Aggregation):
         raise ConfigError(f"aggregation: expected an Aggregation, as PowerMean(), got {mean!r:.60}.")
     spec = GridSpec(side=side, aggregation=mean, correlation=correlation)
-    labels = None if clusters is None else _labels(clusters, len(base))
+    labels = np.arange(len(base)) if clusters is None else _labels(clusters, len(base))
     known = None if recipe is None else recipe_of(recipe)
     boosted = Boosted(base, truth, hypothesis, judged, p, w, known, spec, labels, resamples, seed)
     _ = boosted.scores  # a point or a row that cannot be used is an error of this call

@@ -44,8 +44,9 @@ class Frame(DatasetReader):
 
 def frame_reader(sets: Sequence[SegmentSet]) -> Frame:
     """The data set of these sets of segments, each of a language pair of its own."""
-    by_pair = {one.language_pair: one for one in sets}
-    return Frame(sets=by_pair, language_pairs=tuple(by_pair), content=digest([one.fingerprint() for one in sets])[:16])
+    by_pair = {segments.language_pair: segments for segments in sets}
+    content = digest([segments.fingerprint() for segments in sets])[:16]
+    return Frame(sets=by_pair, language_pairs=tuple(by_pair), content=content)
 
 
 def segment_sets(
@@ -66,20 +67,12 @@ def segment_sets(
     for name in roles["score"]:
         numbers(table, name, FEWEST)
     pairs = () if "language_pair" in roles else (language_pair or NO_PAIR,)
-    read = Rows(table, roles, pairs, str(table.path))
-    return [
-        (
-            SegmentSet(
-                NAME,
-                pair,
-                read.segments(rows),
-                Judgements({name: read.scores[name][rows] for name in roles["score"]}),
-                str(table.path),
-            ),
-            rows,
-        )
-        for pair, rows in read.by_pair.items()
-    ]
+    parsed = Rows(table, roles, pairs, str(table.path))
+    sets = []
+    for pair, rows in parsed.by_pair.items():
+        judgements = Judgements({name: parsed.scores[name][rows] for name in roles["score"]})
+        sets.append((SegmentSet(NAME, pair, parsed.segments(rows), judgements, str(table.path)), rows))
+    return sets
 
 
 def grid(

@@ -280,8 +280,8 @@ class Run:
         if "grid" in self.names:
             frame = self.settings
             intervals = gains_with_intervals(frames_beside(self.analysis.table))
-            found = [intervals.get(tuple(row)) for row in frame[list(FACTORS)].to_numpy()]
-            frame = frame.assign(**{end: [getattr(one, end, math.nan) for one in found] for end in ends})
+            tests = [intervals.get(tuple(row)) for row in frame[list(FACTORS)].to_numpy()]
+            frame = frame.assign(**{end: [getattr(test, end, math.nan) for test in tests] for end in ends})
             columns = {"n_used": ("segments", ""), "baseline": ("metric alone", ".4f")}
             if frame["fixed_gain"].notna().any():
                 columns |= {"fixed_gain": ("gain", "+.4f"), **ends}
@@ -338,5 +338,5 @@ def analyse(
     count, seed = drawn(resamples, seed, 1)
     if isinstance(runs, Run | str | Path) or not isinstance(runs, Sequence) or len(runs) < 2:
         raise ConfigError("runs: give two or more finished sweeps, or their folders, as a list: analyse([one, other]).")
-    folders = [one.folder if isinstance(one, Run) else path("runs", one) for one in runs]
+    folders = [item.folder if isinstance(item, Run) else path("runs", item) for item in runs]
     return side_by_side(folders, correlation=correlation, resamples=count, seed=seed).frame

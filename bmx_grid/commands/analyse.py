@@ -180,11 +180,13 @@ def _summary(analysis: Analysis) -> str:
         f"{table.origin}: {counted(len(table), 'setting')}, {table.n_boosted:,} correlations with w other than 1; "
         f"{counted(len(analysis.real), 'setting')} without the random metric and explainer; ties are broken by the "
         f"rule '{analysis.options.tie}'",
-        *(f"left out: {one}" for one in table.left_out),
+        *(f"left out: {name}" for name in table.left_out),
     ]
-    unsigned = [replace(one, notes=one.notes[:-1]) for one in analysis.tables() if one.brief]
+    unsigned = [replace(shown, notes=shown.notes[:-1]) for shown in analysis.tables() if shown.brief]
     parts = [sentences(lines) for lines in (read, headline.answer(analysis), analysis.ask(headline.compute).counts)]
-    return "\n\n".join([*parts, *(as_text(one, terminal_width()).rstrip() for one in unsigned), signature(analysis)])
+    return "\n\n".join(
+        [*parts, *(as_text(shown, terminal_width()).rstrip() for shown in unsigned), signature(analysis)]
+    )
 
 
 def _compare(paths: Sequence[Path], jobs: pd.DataFrame | None, form: Format | None, folder: Path | None) -> None:
