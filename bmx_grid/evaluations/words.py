@@ -17,10 +17,8 @@ from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate, spearman
 from bmx_grid.measures.resampling import Ints, codes, interval, number_of, resampled_correlations
-from bmx_grid.measures.words.intervals import WordMeasure, label_measures, mean_over_segments
-from bmx_grid.measures.words.labels import statistics
+from bmx_grid.measures.words.labels import WordMeasure, label_measures, mean_over_segments, statistics
 from bmx_grid.measures.words.scores import Ranking, Ties, best_threshold, cross_fitted_labels, labels_at, rank_words
-from bmx_grid.ragged import Ragged
 from bmx_grid.segments import SegmentSet
 from bmx_grid.words.tags import Labels
 
@@ -186,10 +184,15 @@ class WordsEvaluation(Evaluation):
             return one.predicted, None
         if self.threshold == "cross_fitted":
             clusters = list(setting.clusters)
-            made = cross_fitted_labels(one.gold, one.scores, clusters, folds=self.folds, seed=self.seed)
-            return made.labels, made.defined
-        others = [(of, rows) for of, rows in elsewhere if of.side == one.side and of.scores is not None]
-        return _cut(one.scores, _threshold(others))
+            return cross_fitted_labels(one.gold, one.scores, clusters, folds=self.folds, seed=self.seed)
+        gold, scores = [], []
+        for of, rows in elsewhere:
+            if of.side == one.side and of.scores is not None:
+                words = np.repeat(rows, of.gold.lengths)
+                gold.append(of.gold.bad[words])
+                scores.append(of.scores.values[words])
+        best = best_threshold(np.concatenate(gold), np.concatenate(scores)) if gold else math.nan
+        return labels_at(one.scores, np.full(len(one.scores), best))
 
     def _of_scores(self, setting: Finished, one: TaggedSide, ranking: Ranking | None) -> list[Row]:
         drawn = {"resamples": self.resamples, "seed": self.seed}
@@ -256,24 +259,3 @@ def _tags_row(side: str, fit: Fit, ranking: Ranking | None) -> TagsRow:
 
 def _row(side: str, measure: str, found: WordMeasure) -> Row:
     return Row(side, measure, found.value, found.low, found.high, found.n_segments, found.n_left_out)
-
-
-def _threshold(others: Sequence[tuple[TaggedSide, Flags]]) -> float:
-    """The best threshold over all words of the chosen texts; NaN where there is none."""
-    gold, scores = [], []
-    for one, chosen in others:
-        assert one.scores is not None
-        for row in np.flatnonzero(chosen).tolist():
-            gold.append(one.gold[row])
-            scores.append(one.scores[row])
-    return best_threshold(Labels.from_rows(gold), Ragged.from_rows(scores)).value
-
-
-def _cut(scores: Ragged, threshold: float) -> tuple[Labels, Flags]:
-    """Labels at a threshold, and bool[N] which texts have them: none at NaN, and not those with a NaN score."""
-    text = np.repeat(np.arange(len(scores)), scores.lengths)
-    lost = np.bincount(text, np.isnan(scores.values), minlength=len(scores)) > 0
-    filled: Floats = np.where(np.isnan(scores.values), np.inf, scores.values)
-    if math.isnan(threshold):
-        return Labels(np.zeros(len(filled), dtype=np.bool_), scores.offsets), np.zeros(len(scores), dtype=np.bool_)
-    return labels_at(Ragged(filled, scores.offsets), threshold), ~lost

@@ -14,8 +14,7 @@ from randomisation import Randomised, approximate_randomisation, p_bounds
 from synthetic import DRAWN, SYNTHETIC, synthetic_labels
 from word_submissions import Choice, read_gold, read_word_predictions, submissions
 
-from bmx_grid.measures.words.intervals import label_measures
-from bmx_grid.measures.words.labels import MEASURES, THE_SIX, measures, statistics
+from bmx_grid.measures.words.labels import MEASURES, THE_SIX, label_measures, measures, statistics
 from bmx_grid.words.tags import Labels
 
 Floats = NDArray[np.float64]

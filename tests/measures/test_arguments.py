@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bmx_grid.measures.significance import compare_sums, williams
-from bmx_grid.measures.words.intervals import label_measures
-from bmx_grid.measures.words.scores import cross_fitted_labels, labels_at
+from bmx_grid.measures.words.labels import label_measures
+from bmx_grid.measures.words.scores import cross_fitted_labels
 from bmx_grid.ragged import Ragged
 from bmx_grid.words.tags import Labels
 
@@ -26,10 +26,6 @@ def first(sums):
         pytest.param(lambda: compare_sums(ONES, ONES, first, resamples=0), "not 0", id="no resample"),
         pytest.param(lambda: compare_sums(ONES, ONES[:3], first), r"shapes \(4, 2\) and \(3, 2\)", id="segments"),
         pytest.param(lambda: compare_sums(ONES, ONES, first, range(3)), r"shape \(3,\)", id="labels"),
-        pytest.param(lambda: labels_at(VALUES, np.nan), "not NaN", id="a threshold that is none"),
-        pytest.param(
-            lambda: labels_at(Ragged(np.array([np.nan, 1]), np.array([0, 2])), 0.5), "not NaN", id="an attribution"
-        ),
         pytest.param(lambda: cross_fitted_labels(GOLD, VALUES, folds=1), "at least 2 are needed, not 1", id="one fold"),
         pytest.param(lambda: cross_fitted_labels(GOLD, VALUES, [0]), "1 clusters but 2 texts", id="clusters of texts"),
         pytest.param(lambda: cross_fitted_labels(GOLD, OTHER), "the same numbers of words", id="words of others"),
@@ -42,5 +38,5 @@ def test_what_cannot_be_is_refused(call, said):
 
 
 def test_two_folds_are_enough_and_one_resample_too():
-    assert cross_fitted_labels(GOLD, VALUES, folds=2).fold.max() == 1
+    assert len(cross_fitted_labels(GOLD, VALUES, folds=2)[1]) == 2
     assert compare_sums(ONES, ONES, first, resamples=1).p == 1

@@ -11,10 +11,16 @@ from sklearn.metrics import matthews_corrcoef
 
 from bmx_grid.errors import ConfigError
 from bmx_grid.measures.multiplicity import holm
-from bmx_grid.measures.resampling import interval_levels, seeded_draws, swaps
-from bmx_grid.measures.words.intervals import label_measures, mean_over_segments
-from bmx_grid.measures.words.labels import MEASURES, THE_SIX, measures_of, statistics
-from bmx_grid.measures.words.scores import best_threshold, cross_fitted_labels, labels_at
+from bmx_grid.measures.resampling import dealt, interval_levels, seeded_draws, swaps
+from bmx_grid.measures.words.labels import (
+    MEASURES,
+    THE_SIX,
+    label_measures,
+    mean_over_segments,
+    measures_of,
+    statistics,
+)
+from bmx_grid.measures.words.scores import FOLDS, best_threshold, cross_fitted_labels, labels_at
 from bmx_grid.ragged import Ragged
 from bmx_grid.words.tags import Labels
 
@@ -143,17 +149,19 @@ def test_two_clusters_have_no_interval():
     assert np.isnan(mean_over_segments(np.array([np.nan] * 4)).value)
 
 
+def labelled(attributions, threshold):
+    """The labels of all texts at one threshold."""
+    return labels_at(attributions, np.full(len(attributions), threshold))[0]
+
+
 def test_the_best_threshold_is_the_best_of_all_cuts():
     rng = np.random.default_rng(4)
     for _ in range(20):
         gold = some_labels(rng, 6)
         values = np.round(rng.normal(size=len(gold.bad)) - gold.bad, 1)
-        attributions = Ragged(values, gold.offsets)
-        found = best_threshold(gold, attributions)
         cuts = [matthews_corrcoef(gold.bad, values <= cut) for cut in np.unique(values)[:-1]]
-        assert found.mcc == pytest.approx(max(cuts))
-        chosen = labels_at(attributions, found.value).bad
-        assert matthews_corrcoef(gold.bad, chosen) == pytest.approx(found.mcc)
+        chosen = labelled(Ragged(values, gold.offsets), best_threshold(gold.bad, values)).bad
+        assert matthews_corrcoef(gold.bad, chosen) == pytest.approx(max(cuts))
         best = np.unique(values)[:-1][np.array(cuts) >= max(cuts) - 1e-12]
         assert chosen.sum() == (values <= best[0]).sum()  # of equally good cuts the one that blames fewest
 
@@ -164,17 +172,21 @@ def test_the_best_threshold_is_the_best_of_all_cuts():
     ids=["no-cut", "one-label", "nothing-left", "no-words"],
 )
 def test_no_threshold(values, bad):
-    gold = Labels.from_rows([bad])
-    assert np.isnan(best_threshold(gold, Ragged(np.array(values), gold.offsets)).value)
+    assert np.isnan(best_threshold(np.array(bad, dtype=bool), np.array(values)))
 
 
 @pytest.mark.parametrize("low", [1.0, -np.inf], ids=["next-float", "infinite"])
 def test_a_threshold_lies_between_what_it_separates(low):
-    high = np.nextafter(low, 2) if np.isfinite(low) else 3.0
-    gold = Labels.from_rows([[1, 0]])
-    attributions = Ragged(np.array([low, high]), gold.offsets)
-    found = best_threshold(gold, attributions)
-    assert labels_at(attributions, found.value).bad.tolist() == [True, False]
+    values = np.array([low, np.nextafter(low, 2) if np.isfinite(low) else 3.0])
+    found = labelled(Ragged(values, np.array([0, 2])), best_threshold(np.array([True, False]), values))
+    assert found.bad.tolist() == [True, False]
+
+
+def test_a_text_without_a_threshold_or_with_an_unknown_attribution_has_no_labels():
+    attributions = Ragged(np.array([np.nan, 0.1, 0.1, 0.1]), np.array([0, 2, 3, 4]))
+    labels, known = labels_at(attributions, np.array([0.5, np.nan, 0.5]))
+    assert known.tolist() == [False, False, True]
+    assert labels.bad.tolist() == [False, False, False, True]
 
 
 def test_cross_fitted_labels_are_those_of_thresholds_from_the_other_folds():
@@ -183,34 +195,31 @@ def test_cross_fitted_labels_are_those_of_thresholds_from_the_other_folds():
     attributions = Ragged(rng.normal(size=len(gold.bad)) - gold.bad, gold.offsets)
     attributions.values[0] = np.nan
     cluster = np.arange(30) // 2
-    found = cross_fitted_labels(gold, attributions, cluster, folds=4, seed=3)
-    assert not found.defined[0] and found.defined[1:].all() and not found.labels[0].any()
+    labels, known = cross_fitted_labels(gold, attributions, cluster, folds=4, seed=3)
+    assert not known[0] and known[1:].all() and not labels[0].any()
+    fold = dealt(cluster, 4, np.random.default_rng([3, FOLDS]))
     for number in range(4):
-        others = np.flatnonzero(found.fold != number).tolist()
-        part = (Labels.from_rows(gold[r] for r in others), Ragged.from_rows(attributions[r] for r in others))
-        assert found.thresholds[number] == best_threshold(*part).value
-        for row in np.flatnonzero((found.fold == number) & found.defined).tolist():
-            assert found.labels[row].tolist() == (attributions[row] <= found.thresholds[number]).tolist()
-    assert all(len(set(found.fold[cluster == one])) == 1 for one in range(15))
-    assert np.ptp(np.bincount(found.fold)) <= 2  # clusters of two
+        words = fold[gold.row_of_word()] != number
+        threshold = best_threshold(gold.bad[words], attributions.values[words])
+        for row in np.flatnonzero((fold == number) & known).tolist():
+            assert labels[row].tolist() == (attributions[row] <= threshold).tolist()
 
 
 def test_a_label_of_a_text_never_comes_from_its_own_tags():
     rng = np.random.default_rng(7)
     gold = some_labels(rng, 12)
     attributions = Ragged(rng.normal(size=len(gold.bad)), gold.offsets)
-    before = cross_fitted_labels(gold, attributions, folds=12)
+    before, _ = cross_fitted_labels(gold, attributions, folds=12)
     for row in range(12):
         turned = gold.bad.copy()
         turned[gold.offsets[row] : gold.offsets[row + 1]] ^= True
-        after = cross_fitted_labels(Labels(turned, gold.offsets), attributions, folds=12)
-        assert after.labels[row].tolist() == before.labels[row].tolist()
+        after, _ = cross_fitted_labels(Labels(turned, gold.offsets), attributions, folds=12)
+        assert after[row].tolist() == before[row].tolist()
 
 
 def test_one_cluster_is_never_labelled():
     gold = Labels.from_rows([[1, 0], [0, 1]])
-    found = cross_fitted_labels(gold, Ragged(np.array([1.0, 2, 2, 1]), gold.offsets), [0, 0])
-    assert not found.defined.any()
+    assert not cross_fitted_labels(gold, Ragged(np.array([1.0, 2, 2, 1]), gold.offsets), [0, 0])[1].any()
 
 
 def test_distinction_by_hand():
