@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bmx_grid.boosts.base import Boost, Part
-from bmx_grid.measures.placebos import donors
+from bmx_grid.measures.nuisance import donors
 from bmx_grid.ragged import Ragged
 
 

@@ -71,7 +71,7 @@ import numpy as np
 from bmx_grid.boosts.base import Boost
 from bmx_grid.boosts.learned import Linear, read_linear
 from bmx_grid.identity import identity
-from bmx_grid.measures.placebos import Selected, fit_term
+from bmx_grid.measures.nuisance import Selected, fit_term
 
 @dataclass(frozen=True)
 class Median(Boost):

@@ -76,7 +76,7 @@ class Boosted:
         """
         from bmx_grid.evaluations.held_out import rated_of
         from bmx_grid.evaluations.verdicts import evidence_on, verdict
-        from bmx_grid.measures.placebos import NO_DONOR, donors, log_words
+        from bmx_grid.measures.nuisance import NO_DONOR, donors, log_words
 
         scores, human, kind, seed = *self._judged("verdict"), self._spec.correlation, self._seed
         used = np.isfinite(scores) & np.isfinite(self.base) & np.isfinite(human)

@@ -15,8 +15,7 @@ from bmx_grid.boosts.learned import Linear, read_linear
 from bmx_grid.errors import ConfigError
 from bmx_grid.measures.best import beats, first_within_rounding
 from bmx_grid.measures.correlation import Kind, correlate
-from bmx_grid.measures.nuisance import CurveTerms
-from bmx_grid.measures.placebos import Selected, WithTerm, fit_term
+from bmx_grid.measures.nuisance import CurveTerms, Selected, WithTerm, fit_term
 from bmx_grid.measures.resampling import codes, number_of
 
 MOST = 3  # metrics in an average
@@ -24,7 +23,7 @@ MOST = 3  # metrics in an average
 
 @dataclass(frozen=True)
 class Length(Candidate):
-    """A linear term in the log words of some texts, fitted by `measures.placebos.fit_term`."""
+    """A linear term in the log words of some texts, fitted by `measures.nuisance.fit_term`."""
 
     roles: tuple[str, ...]
 

@@ -17,7 +17,7 @@ from bmx_grid.identity import identity
 from bmx_grid.measures.aggregation import weighted_sum
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grid import PAPER_W, GridSpec
-from bmx_grid.measures.placebos import Selected, fit_term
+from bmx_grid.measures.nuisance import Selected, fit_term
 from bmx_grid.ragged import Ragged
 
 Feature = Literal["share_negative", "mean", "sum", "spread", "power_mean"]

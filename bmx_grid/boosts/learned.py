@@ -15,7 +15,7 @@ from bmx_grid.errors import ConfigError
 from bmx_grid.identity import identity
 from bmx_grid.measures.aggregation import weighted_sum
 from bmx_grid.measures.correlation import Kind, average_ranks
-from bmx_grid.measures.placebos import log_words
+from bmx_grid.measures.nuisance import log_words
 from bmx_grid.measures.resampling import codes, number_of
 from bmx_grid.ragged import Ragged
 

@@ -14,7 +14,7 @@ from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import Finished, Floats
 from bmx_grid.evaluations.held_out import Flags, Ints, Rated, folds_of, rated_of
 from bmx_grid.measures.grid import GridSpec
-from bmx_grid.measures.placebos import NO_DONOR, donors
+from bmx_grid.measures.nuisance import NO_DONOR, donors
 from bmx_grid.measures.resampling import codes
 
 REASSIGNED_PLACE = 2  # in the seed

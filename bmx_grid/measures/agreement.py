@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.measures.best import TIE, beats
 from bmx_grid.measures.correlation import FEWEST
-from bmx_grid.measures.resampling import blocks, draws, fitting, interval, ranges
+from bmx_grid.measures.resampling import blocks, draws, fitting, interval, ranges, swaps
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,8 +45,8 @@ class TieCalibrated:
 
     accuracy: the mean over groups. epsilon: pairs whose metric scores differ by at most this are ties; the smallest
     of the best thresholds, calibrated on the very data of the accuracy. NaN without a pair.
-    human_ties: the accuracy of a metric that ties every pair. only_ties: whether the best threshold does no better, so
-    that the accuracy is only the share of pairs that people tied.
+    only_ties: whether the best threshold does no better than tying every pair, so that the accuracy is only the share
+    of pairs that people tied.
     by_row: float64[n] the share of the pairs of each segment that agree, NaN for segments without a pair; by_group:
     float64[G] that of each group.
     n_groups, n_undefined: groups, and those of them without a pair. n_pairs: pairs used; n_pairs_of: pairs that there
@@ -55,7 +55,6 @@ class TieCalibrated:
 
     accuracy: float
     epsilon: float
-    human_ties: float
     only_ties: bool
     by_row: Floats
     by_group: Floats
@@ -123,7 +122,7 @@ class SegmentPairs:
         if not len(self.first):
             by_row, by_group = (np.full(count, np.nan) for count in (self.n_rows, self.n_groups))
             counts = (self.n_groups, self.n_undefined, 0, 0)
-            return TieCalibrated(math.nan, math.nan, math.nan, False, by_row, by_group, *counts)
+            return TieCalibrated(math.nan, math.nan, False, by_row, by_group, *counts)
         one, other = metric[self.first], metric[self.second]
         distance = np.abs(one - other)
         tied = self.by_human == 0
@@ -146,7 +145,6 @@ class SegmentPairs:
         return TieCalibrated(
             accuracy=float(self.weight @ agree),
             epsilon=epsilon,
-            human_ties=by_ties,
             only_ties=not beats(accuracies[best] - by_ties),
             by_row=by_row,
             by_group=by_group,
@@ -268,16 +266,11 @@ def _signs(resamples: int, items: int, seed: int) -> Iterator[Floats]:
         return
     rng = np.random.default_rng(seed)
     for size in blocks(resamples, items, SIGNS_AT_ONCE):
-        yield _drawn_signs(size, items, rng)
+        yield 2 * swaps(rng, items, size) - 1
 
 
 @functools.lru_cache(maxsize=4)
 def _kept_signs(resamples: int, items: int, seed: int) -> Floats:
-    found = _drawn_signs(resamples, items, np.random.default_rng(seed))
+    found: Floats = 2 * swaps(np.random.default_rng(seed), items, resamples) - 1
     found.flags.writeable = False
-    return found
-
-
-def _drawn_signs(rows: int, items: int, rng: np.random.Generator) -> Floats:
-    found: Floats = rng.integers(0, 2, size=(rows, items)).astype(np.float64) * 2 - 1
     return found

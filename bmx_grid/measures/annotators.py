@@ -63,10 +63,7 @@ def krippendorff_alpha(
     if level not in get_args(Level):
         raise ConfigError(unknown("level", str(level), get_args(Level)))
     given, cluster = _rated(ratings, cluster)
-    rows, columns = np.nonzero(np.isfinite(given))
-    values, of_value = np.unique(given[rows, columns], return_inverse=True)
-    counts = _counts(rows, of_value, (len(given), len(values)))
-    m = np.isfinite(given).sum(axis=1).astype(np.float64)[:, None]
+    values, counts, m = _counted(given)
 
     def from_moments(weights: Floats, first: Floats, second: Floats) -> tuple[Floats, Floats]:
         """first, second: float64[N, 1 or B] sums of the values of each item, and of their squares."""
@@ -114,10 +111,7 @@ def fleiss_kappa(
     if chance not in get_args(Chance):
         raise ConfigError(unknown("chance", str(chance), get_args(Chance)))
     given, cluster = _rated(ratings, cluster)
-    rows, columns = np.nonzero(np.isfinite(given))
-    values, of_value = np.unique(given[rows, columns], return_inverse=True)
-    counts = _counts(rows, of_value, (len(given), len(values)))
-    m = np.isfinite(given).sum(axis=1).astype(np.float64)[:, None]
+    values, counts, m = _counted(given)
     differing = (m**2 - counts.power(2).sum(axis=1)[:, None]) / (m * (m - 1))
     number = len(values) if categories is None else categories
 
@@ -210,6 +204,14 @@ def _rated(ratings: ArrayLike, cluster: ArrayLike | None) -> tuple[Floats, Ints]
         raise ValueError(f"{len(labels)} cluster labels for {len(given)} items")
     kept = np.isfinite(given).sum(axis=1) > 1
     return np.where(np.isfinite(given[kept]), given[kept], np.nan), codes(labels[kept])
+
+
+def _counted(given: Floats) -> tuple[Floats, Any, Floats]:
+    """The values that occur, how often each item got each of them, and float64[N, 1] ratings of each item."""
+    rows, columns = np.nonzero(np.isfinite(given))
+    values, of_value = np.unique(given[rows, columns], return_inverse=True)
+    m = np.isfinite(given).sum(axis=1).astype(np.float64)[:, None]
+    return values, _counts(rows, of_value, (len(given), len(values))), m
 
 
 def _counts(rows: NDArray[Any], columns: NDArray[Any], shape: tuple[int, int]) -> Any:

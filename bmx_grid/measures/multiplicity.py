@@ -35,35 +35,27 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
     return found
 
 
-def partial_conjunction_p(p: ArrayLike, independent: bool = False) -> Floats:
+def partial_conjunction_p(p: ArrayLike) -> Floats:
     """float64[n] p values of "fewer than u of the n effects are real", for u = 1 .. n (Benjamini and Heller 2008).
 
-    By default by Bonferroni: (n - u + 1) times the u-th smallest p value, right for any dependence. independent: by
-    Fisher, from the n - u + 1 largest p values; right only for independent tests, which settings that share segments,
-    metrics or human scores are not. Each is made no smaller than the one before, since u real effects are also
-    u - 1. NaN in `p` is left out of n. Raises ValueError for numbers outside [0, 1].
+    By Bonferroni: (n - u + 1) times the u-th smallest p value, right for any dependence, as settings that share
+    segments, metrics or human scores have it. Each is made no smaller than the one before, since u real effects are
+    also u - 1. NaN in `p` is left out of n. Raises ValueError for numbers outside [0, 1].
     """
     p, tested, order = _ordered(p)
-    ascending, size = p[tested[order]], len(order)
-    if not independent:
-        found = np.minimum(ascending * (size - np.arange(size)), 1.0)
-    else:
-        from scipy.special import gammaincc
-
-        with np.errstate(divide="ignore"):
-            half = -np.cumsum(np.log(ascending)[::-1])[::-1]  # half of Fisher's statistic
-        found = gammaincc(size - np.arange(size), half)  # the upper tail of chi-square with 2 (n - u + 1) df
+    size = len(order)
+    found = np.minimum(p[tested[order]] * (size - np.arange(size)), 1.0)
     return np.asarray(np.maximum.accumulate(found) if size else found, dtype=np.float64)
 
 
-def partial_conjunction(p: ArrayLike, alpha: float = 0.05, independent: bool = False) -> int:
+def partial_conjunction(p: ArrayLike, alpha: float = 0.05) -> int:
     """k-hat: the effect is real in at least this many members of the family, with confidence 1 - alpha.
 
     The largest u whose `partial_conjunction_p` is at most alpha (Dror, Baumer, Bogomolov and Reichart 2017,
     "Replicability analysis for natural language processing", TACL 5), 0 for none. It says how many, not which:
     for the latter see `holm`.
     """
-    return int((partial_conjunction_p(p, independent) <= alpha).sum())
+    return int((partial_conjunction_p(p) <= alpha).sum())
 
 
 def _ordered(p: ArrayLike) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp]]:

@@ -62,7 +62,6 @@ DEFAULTS = {
     "ddof": 0,
     "draws": 3,
     "folds": 10,
-    "independent": False,
     "longest": 44,
     "lost": False,
     "marked": False,

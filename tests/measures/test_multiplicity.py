@@ -45,34 +45,31 @@ def test_holm_rejects_what_its_step_down_rule_rejects():
 
 
 @pytest.mark.parametrize(
-    ("p", "independent", "expected"),
+    ("p", "expected"),
     [
-        pytest.param([0.01, 0.02, 0.5], False, [0.03, 0.04, 0.5], id="(n - u + 1) times the u-th smallest"),
-        pytest.param([0.001, 0.03, 0.01], False, [0.003, 0.02, 0.03], id="in any order"),
-        pytest.param([0.04, 0.041, NAN], False, [0.08, 0.08], id="never less than for u - 1; NaN left out"),
-        pytest.param([0.5, 0.6, 0.9], False, [1.0, 1.0, 1.0], id="at most 1"),
-        pytest.param([0.1, 0.2], True, [stats.combine_pvalues([0.1, 0.2])[1], 0.2], id="Fisher of the largest"),
-        pytest.param([0.0, 0.3], True, [0.0, 0.3], id="Fisher with a p of 0"),
-        pytest.param([], False, [], id="nothing"),
+        pytest.param([0.01, 0.02, 0.5], [0.03, 0.04, 0.5], id="(n - u + 1) times the u-th smallest"),
+        pytest.param([0.001, 0.03, 0.01], [0.003, 0.02, 0.03], id="in any order"),
+        pytest.param([0.04, 0.041, NAN], [0.08, 0.08], id="never less than for u - 1; NaN left out"),
+        pytest.param([0.5, 0.6, 0.9], [1.0, 1.0, 1.0], id="at most 1"),
+        pytest.param([], [], id="nothing"),
     ],
 )
-def test_partial_conjunction_by_hand(p, independent, expected):
-    np.testing.assert_allclose(partial_conjunction_p(p, independent), expected, rtol=1e-12)
+def test_partial_conjunction_by_hand(p, expected):
+    np.testing.assert_allclose(partial_conjunction_p(p), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("p", "independent", "count"),
+    ("p", "count"),
     [
-        pytest.param([0.001, 0.002, 0.003, 0.9], False, 3, id="three of four"),
-        pytest.param([0.02, 0.02, 0.9], False, 0, id="u = 2 alone would hold at .04, but u = 1 does not at .06"),
-        pytest.param([0.012, 0.02, 0.9], False, 2, id="two at .036 and .04"),
-        pytest.param([0.04, 0.04, 0.04], False, 0, id="Bonferroni sees nothing"),
-        pytest.param([0.04, 0.04, 0.04], True, 3, id="independent evidence adds up"),
-        pytest.param([NAN, NAN], False, 0, id="nothing defined"),
+        pytest.param([0.001, 0.002, 0.003, 0.9], 3, id="three of four"),
+        pytest.param([0.02, 0.02, 0.9], 0, id="u = 2 alone would hold at .04, but u = 1 does not at .06"),
+        pytest.param([0.012, 0.02, 0.9], 2, id="two at .036 and .04"),
+        pytest.param([0.04, 0.04, 0.04], 0, id="Bonferroni sees nothing"),
+        pytest.param([NAN, NAN], 0, id="nothing defined"),
     ],
 )
-def test_number_of_real_effects(p, independent, count):
-    assert partial_conjunction(p, 0.05, independent) == count
+def test_number_of_real_effects(p, count):
+    assert partial_conjunction(p, 0.05) == count
 
 
 @pytest.mark.parametrize("adjust", [holm, benjamini_hochberg, partial_conjunction_p])

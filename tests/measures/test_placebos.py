@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bmx_grid.measures.correlation import correlate, pearson
-from bmx_grid.measures.placebos import NO_DONOR, Selected, donors, fit_term, log_words
+from bmx_grid.measures.nuisance import NO_DONOR, Selected, donors, fit_term, log_words
 from bmx_grid.ragged import Ragged
 
 
