@@ -18,19 +18,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from bmx_grid.api.comparison import GROUPINGS, LEVELS, compare
-from bmx_grid.api.inputs import numbers
 from bmx_grid.configure import folder_path
-from bmx_grid.datasets.columns import ROLES, named_roles, usual_columns
-from bmx_grid.datasets.tables import MAX_BYTES, Table, open_table
-from bmx_grid.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.datasets.columns import ROLES, listed, named_roles
+from bmx_grid.datasets.tables import MAX_BYTES, open_table
+from bmx_grid.errors import ConfigError, DataMissingError
 from bmx_grid.measures.correlation import KINDS
 from bmx_grid.report.table import write_table
 from bmx_grid.report.terminal import fitted, terminal_width
@@ -79,7 +75,7 @@ def _run(parsed: argparse.Namespace) -> str:
         raise DataMissingError(f"{parsed.table}: there is no such file (looked in {Path.cwd()}).")
     table, columns = open_table(path, MAX_BYTES, None, ""), named_roles(parsed.columns)
     if not parsed.metrics:
-        raise ConfigError(_without_metrics(table, parsed.human or columns.get("score"), parsed.table))
+        raise ConfigError(f"--metrics is missing: which of the columns are metrics? {listed(table.names)}.")
     folder = None if parsed.output is None else folder_path(parsed.output, "--output")
     arguments = {name: getattr(parsed, name) for name in ("by", "level", "statistic", "resamples", "seed")}
     pair = parsed.language_pair
@@ -98,22 +94,3 @@ def _run(parsed: argparse.Namespace) -> str:
     parts = [f"{kind} {visible(', '.join(names))}" for kind, names in read.items() if names]
     head = fitted(f"{visible(parsed.table)}: {counted(len(table), 'row')}; {'; '.join(parts)}")
     return f"{head}\n\n{compared.summary(terminal_width())}"
-
-
-def _without_metrics(table: Table, human: str | None, name: str) -> str:
-    """What to write: the command with every column of numbers that plays no other part."""
-    names = [column for column in dict.fromkeys(table.names) if table.names.count(column) == 1]
-    roles = usual_columns(names, {} if human is None else {"score": (human,)})
-    human = roles.pop("score", human) or "COLUMN"
-    metrics = [column for column in names if column not in (human, *roles.values()) and _is_number(table, column)]
-    if not metrics:
-        return f"{name}: --metrics COLUMN is missing, and no column but {human} holds numbers."
-    ready = ["bmx-grid", "compare", name, "--metrics", *metrics, "--human", human]
-    return f"--metrics is missing: which columns are metrics? Those of numbers: {shlex.join(ready)}"
-
-
-def _is_number(table: Table, name: str) -> bool:
-    try:
-        return bool(np.isfinite(numbers(table, name)).any())
-    except DataError:
-        return False

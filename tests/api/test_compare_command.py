@@ -101,7 +101,7 @@ def test_columns_that_no_usual_name_gives_away(call, frame, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        pytest.param([], "bmx-grid compare scores.tsv --metrics 'good one' poor year --human MQM", id="ready command"),
+        pytest.param([], "which of the columns are metrics? lp, seg_id, sys, MQM, good one, poor, year.", id="none"),
         pytest.param(["--metrics", "poor", "--output", ""], "--output: '' is not a path", id="output"),
         pytest.param(
             ["--metrics", "poor", "--human", "MQM", "--columns", "score=year"],

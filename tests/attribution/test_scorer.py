@@ -30,6 +30,8 @@ HYPOTHESES = ["the cat is on a mat", "the dog barked", "the cat is on a mat"]
             (["a"], "b" * 99), f"got the text '{'b' * 60}'", id="a long text, no list: 60 characters are shown"
         ),
         pytest.param((["\udcff" + "a" * 99], ["b"]), rf"in '.udcff{'a' * 59}'; ", id="of a long text 60 are shown"),
+        pytest.param(({"a"}, ["b"]), "references: expected a list of texts, got {'a'}", id="a set"),
+        pytest.param(([["a", "b"]], ["c"]), r"segment 1 is \['a', 'b'\], not a text", id="two references"),
         pytest.param((["a"], 5), "hypotheses: expected a list of texts, got 5", id="a number, no list"),
         pytest.param((["a", None], ["b", "c"]), "references: segment 2 is None, not a text", id="no text"),
         pytest.param((["a", "b"], ["c"]), "2 references but 1 hypothesis; every", id="uneven"),
