@@ -74,7 +74,7 @@ def _outside_a_sweep(value: Any, seed: Any) -> Any:
     """A value of a YAML file, without a sweep that it could refer to."""
     if value == SEED:
         return seed
-    if value == CACHE_DIR or (isinstance(value, str) and value.startswith(OUTPUT_DIR)):
+    if isinstance(value, str) and value.startswith((CACHE_DIR, OUTPUT_DIR)):
         return None
     if isinstance(value, str) and value.startswith(GRID):
         return load_option("grid", "paper")[value.removeprefix(GRID).removesuffix("}")]

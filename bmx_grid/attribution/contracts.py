@@ -35,7 +35,7 @@ def check_metric(metric: Metric) -> None:
         )
     if metric.cost not in get_args(Cost):
         raise ComponentError(f"{name}.cost: expected {' or '.join(get_args(Cost))}, got {shown(metric.cost)}.")
-    for field_name in ("higher_is_better", "reads_all_references"):
+    for field_name in ("higher_is_better", "reads_all_references", "may_be_undefined"):
         value = getattr(metric, field_name)
         if not isinstance(value, bool):
             raise ComponentError(f"{name}.{field_name}: expected True or False, got {shown(value)}.")
@@ -132,10 +132,13 @@ def attributions_of(explainer: Explainer, request: Request, scores: Floats) -> F
 
 
 def checked_scores(metric: Metric, scores: object, items: Sequence[Item]) -> Floats:
-    """`scores` as float64[n], one per item. Raises ComponentError for another number of them, and for a NaN."""
+    """`scores` as float64[n], one per item.
+
+    Raises ComponentError for another number of them, and for a NaN of a metric that promises none.
+    """
     found = scores_of(metric, scores, len(items))
     lacking = np.flatnonzero(np.isnan(found))
-    if len(lacking):
+    if len(lacking) and not metric.may_be_undefined:
         raise ComponentError(f"{metric.signature}: no score for {described(items[lacking[0]])}.")
     return found
 
@@ -152,7 +155,7 @@ def statistics_of(metric: Metric, items: Sequence[Item]) -> Floats:
     """`Metric.statistics`. Raises ComponentError unless each of the n items has a row of real numbers."""
     try:
         found = real_numbers(metric.statistics(items), (len(items), None))
-        if np.isnan(found).any():
+        if np.isnan(found).any() and not metric.may_be_undefined:
             raise ComponentError("expected real numbers, got NaN.")
     except ComponentError as error:
         raise ComponentError(f"{metric.signature}: statistics: {error}") from error

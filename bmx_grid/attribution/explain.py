@@ -164,6 +164,9 @@ def explain_items(
     else:
         # The unchanged items are scored with their perturbations, most of which contain them: they are scored once.
         scores = score_requests(metric, [*map(_unperturbed, items), *requests])
+    of_requests = scores[len(items) :]
+    # A text without a score leaves its item unexplained.
+    refused |= {row for (row, _, _), score in zip(worded, of_requests, strict=True) if np.isnan(score).any()}
     without = [_no_attributions(item, explainer, row in refused, words) for row, item in enumerate(items)]
     found = [
         Explanation(
@@ -176,10 +179,12 @@ def explain_items(
         )
         for row, item in enumerate(items)
     ]
-    for (row, role, _), request, score in zip(worded, requests, scores[len(items) :], strict=True):
+    for (row, role, _), request, score in zip(worded, requests, of_requests, strict=True):
         assert explainer is not None
         before = found[row]
-        attributions = {**before.attributions, role: attributions_of(explainer, request, score)}
+        attributions = dict(before.attributions)
+        if row not in refused:
+            attributions[role] = attributions_of(explainer, request, score)
         found[row] = replace(before, attributions=attributions, n_texts=before.n_texts + len(request.plan))
     return found
 

@@ -66,6 +66,11 @@ class Metric(Component):
         return True
 
     @property
+    def may_be_undefined(self) -> bool:
+        """Whether it may have no score for an item, which is NaN then, as a judge whose answer holds none."""
+        return False
+
+    @property
     def reads_all_references(self) -> bool:
         """Whether its items carry the further references of their segment; else it reads the first one alone."""
         return False
@@ -130,6 +135,13 @@ class Metric(Component):
         Raises ExplainError when they are above the metric's own limit: found before anything is scored.
         """
         return copies
+
+    def budget(self, n_texts: int, n_characters: int) -> str:
+        """What a sweep of so many texts, of so many characters in all, costs elsewhere, in words; "" for nothing.
+
+        Raises ConfigError when that is above what the user allows: before anything is scored.
+        """
+        return ""
 
     def score_masked(self, requests: Sequence[Request]) -> list[Floats] | None:
         """Scores of masked texts without writing them out, float64[K] for each request of K >= 1 texts.

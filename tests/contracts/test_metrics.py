@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from chat_server import ChatServer
 from pairs import items_for, pairs_of, request_of, score
 
 from bmx_grid.configure import build, load_option, options
@@ -46,10 +47,19 @@ NAMES = [name for name in options("metric") if name != "imported"]
 FITTED = ["minilm_difficulty_bertscore"]  # which promise the same once they are fitted
 
 
+@pytest.fixture(scope="module")
+def chat_server():
+    with ChatServer().running() as server:
+        yield server
+
+
 @pytest.fixture(scope="module", params=[*NAMES, *(f"{name}, fitted" for name in FITTED)])
 def metric(request) -> Metric:
     name, _, fitted = request.param.partition(", ")
     node = {key: 0 if value == "${seed}" else value for key, value in load_option("metric", name).items()}
+    if name == "judge":
+        server = request.getfixturevalue("chat_server")
+        node |= {"model": "m", "base_url": server.url, "prompt": "gemba_da_noref"}
     made = build(node, Metric, f"metric.{name}")
     if fitted:
         made = made.fitted(SEGMENTS)

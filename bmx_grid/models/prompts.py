@@ -1,0 +1,192 @@
+"""Prompts for a language model that judges: those of configs/prompt or of a user's file, and how answers are read."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import string
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bmx_grid.configure import CONFIGS, options
+from bmx_grid.errors import ConfigError, DataError, UnavailableError, unknown
+from bmx_grid.identity import digest
+from bmx_grid.words.perturbation import ROLES, Item, Role
+
+if TYPE_CHECKING:
+    from bmx_grid.models.server import Answer, Messages
+
+LANGUAGES = ("source_language", "target_language")
+FIELDS = (*ROLES, "references", *LANGUAGES)
+KEYS = ("system", "user", "score", "lowest", "highest")
+MOST_BYTES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """name: of the option or file. system, user: the messages, with {source}, {reference}, {references}, {hypothesis},
+    {source_language} and {target_language}; system may be empty.
+
+    score: how an answer is read (`metrics.judge.Judge`). lowest, highest: the scale; a number beyond it is no score.
+    """
+
+    name: str
+    user: str
+    system: str = ""
+    score: str = r"(-?\d+(?:\.\d+)?)"
+    lowest: float = 0.0
+    highest: float = 100.0
+
+    @classmethod
+    def load(cls, name: str) -> Prompt:
+        """The prompt of an option, or of a YAML file. Raises ConfigError and DataError naming the file and the key."""
+        import yaml
+
+        path = Path(name).expanduser()
+        if name in options("prompt"):
+            path = CONFIGS / "prompt" / f"{name}.yaml"
+        elif path.suffix not in (".yaml", ".yml"):
+            raise ConfigError(f"prompt: {unknown('prompt', name, options('prompt'))} Or name a YAML file.")
+        try:
+            with path.open("rb") as file:
+                loaded = yaml.safe_load(file.read(MOST_BYTES).decode())
+        except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+            raise DataError(f"prompt: {path} cannot be read: {str(error).splitlines()[0]}") from error
+        if not isinstance(loaded, dict) or not isinstance(loaded.get("user"), str):
+            raise DataError(f"{path}: a prompt is a YAML file with the key user, and perhaps {', '.join(KEYS)}.")
+        for key, value in loaded.items():
+            if key not in KEYS:
+                raise DataError(f"{path}: {unknown('key', key, KEYS)}")
+            wanted = (int, float) if key in ("lowest", "highest") else str
+            if not isinstance(value, wanted) or isinstance(value, bool):
+                raise DataError(
+                    f"{path}: {key}: expected {'a text' if wanted is str else 'a number'}, got {value!r:.60}."
+                )
+        return cls(path.stem, **loaded)
+
+    @property
+    def digest(self) -> str:
+        """Of all that an answer, and the score read from it, depend on."""
+        return digest([self.system, self.user, self.score, float(self.lowest), float(self.highest)])
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that the messages name, and "language" where they name one."""
+        parsed = string.Formatter().parse(self.system + self.user)
+        names = {name for _, name, _, _ in parsed if name is not None}
+        return (*sorted(names), *(["language"] if names & set(LANGUAGES) else []))
+
+    @property
+    def reads(self) -> tuple[Role, ...]:
+        """The roles that an item must have."""
+        named = {name.removesuffix("s") if name == "references" else name for name in self.fields}
+        return tuple(role for role in ROLES if role in named)
+
+    @property
+    def n_characters(self) -> int:
+        """Of the messages without an item's texts."""
+        return len(self.system) + len(self.user)
+
+    def check(self) -> None:
+        """Raise ConfigError for a prompt that cannot be used."""
+        try:
+            names = self.fields
+            wrong = [repr(name) for name in names if name not in (*FIELDS, "language")]
+        except ValueError as error:
+            names, wrong = (), [str(error)]
+        if wrong:
+            raise ConfigError(
+                f"prompt {self.name}: {wrong[0]} is no field; there are {', '.join(FIELDS)}, between braces, and a "
+                "brace itself is written twice."
+            )
+        if "hypothesis" not in names or len(self.reads) < 2:
+            raise ConfigError(f"prompt {self.name}: it must have {{hypothesis}}, and {{source}} or {{reference}}.")
+        if not -math.inf < self.lowest < self.highest < math.inf:
+            raise ConfigError(f"prompt {self.name}: lowest {self.lowest} must be below highest {self.highest}.")
+        if self.score != "expectation" and not self.score.startswith("json:"):
+            try:
+                groups = re.compile(self.score).groups
+            except re.error as error:
+                raise ConfigError(
+                    f"prompt {self.name}: score {self.score!r} is no regular expression: {error}."
+                ) from error
+            if groups != 1:
+                raise ConfigError(
+                    f"prompt {self.name}: score {self.score!r} has {groups} groups; it needs one, the number."
+                )
+
+    def languages(self, language_pair: str) -> dict[str, str]:
+        """The names of the languages of a pair, in English, where the prompt names them.
+
+        Raises ConfigError for a pair without two languages, UnavailableError without the package that knows names.
+        """
+        if "language" not in self.fields:
+            return {}
+        codes = language_pair.split("-")
+        if len(codes) != 2 or not all(codes):
+            raise ConfigError(
+                f"prompt {self.name} names the languages, and '{language_pair}' is no pair of language codes such as "
+                "de-en; choose a prompt without them, or name the pair."
+            )
+        try:
+            import langcodes
+
+            names = [langcodes.Language.get(code).display_name() for code in codes]
+        except ValueError:  # no tag of a language
+            names = codes
+        except ImportError as error:
+            raise UnavailableError(
+                "metric=judge needs langcodes and its data: pip install 'bmx-grid[judge]'."
+            ) from error
+        return dict(zip(LANGUAGES, names, strict=True))
+
+    def messages(self, item: Item, language_pair: str) -> Messages:
+        """The messages about an item."""
+        references = [item.reference, *item.further_references] if item.reference is not None else []
+        texts: dict[str, Any] = dict(item.texts()) | self.languages(language_pair)
+        texts["references"] = "\n".join(str(one) for one in references)
+        user = ("user", self.user.format(**texts))
+        return (("system", self.system.format(**texts)), user) if self.system else (user,)
+
+    def score_of(self, answer: Answer) -> float:
+        """0 to 1; NaN where the answer holds no number of the scale."""
+        if self.score == "expectation":
+            value = _expectation(answer, self.lowest, self.highest)
+        elif self.score.startswith("json:"):
+            value = _json_number(answer.text, self.score.removeprefix("json:"))
+        else:
+            match = re.search(self.score, answer.text)
+            value = _number(match[1]) if match else math.nan
+        within = self.lowest <= value <= self.highest
+        return (value - self.lowest) / (self.highest - self.lowest) if within else math.nan
+
+
+def _number(text: object) -> float:
+    try:
+        return float(text) if isinstance(text, str | int | float) and not isinstance(text, bool) else math.nan
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+def _json_number(text: str, field: str) -> float:
+    """The number in a field of the first JSON object of a text."""
+    decoder = json.JSONDecoder()
+    for start in (match.start() for match in re.finditer("{", text)):
+        try:
+            found, _ = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            continue
+        return _number(found.get(field)) if isinstance(found, dict) else math.nan
+    return math.nan
+
+
+def _expectation(answer: Answer, lowest: float, highest: float) -> float:
+    """The mean of the numbers among the tokens of the first place that has any, weighted by probability (G-Eval)."""
+    for tokens in answer.tokens:
+        values = [(_number(token.strip()), math.exp(weight)) for token, weight in tokens]
+        weighted = [(value, weight) for value, weight in values if lowest <= value <= highest]
+        if weighted:
+            return math.fsum(v * w for v, w in weighted) / math.fsum(w for _, w in weighted)
+    return math.nan

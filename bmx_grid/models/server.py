@@ -1,0 +1,266 @@
+"""A language model behind an OpenAI-compatible server: requests at once, retries, and every answer kept on disk.
+
+The client is the package `openai`, which tries again after 408, 409, 429, 5xx and lost connections, later each time,
+and waits as long as a server asks for (Retry-After). An answer is kept as soon as it arrives, under the digest of all
+that it depends on: what was answered is never asked again, however a sweep ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import math
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from bmx_grid.errors import ConfigError, UnavailableError, shown, unknown
+from bmx_grid.identity import Component, digest, identity, runtime
+
+Messages = tuple[tuple[str, str], ...]  # (role, text), in order
+MALFORMED = 3  # tries, where a server answers with something that is no answer
+
+
+@dataclass(frozen=True)
+class Answer:
+    """text: of the first choice, "" where the model refused. tokens: by position the (token, log probability) pairs."""
+
+    text: str
+    tokens: tuple[tuple[tuple[str, float], ...], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServedModel(Component):
+    """What to ask of which model, and where.
+
+    base_url: of the server, up to /v1. model: its name there; served: the name that the server reports for it, part of
+    the identity. temperature, max_tokens, seed: as the server takes them.
+    key_variable: the environment variable with the key; servers that ask for none get a placeholder.
+    concurrency: requests at once, of each worker. timeout: seconds for one request. retries: after the first try.
+    max_requests: above which a sweep does not start. price: of a million tokens, [read, written], for the dry run.
+    answers: the folder where answers are kept; null keeps none.
+    Raises ConfigError for values that cannot be.
+    """
+
+    device: ClassVar[str] = "cpu"  # of this machine: none of its accelerators is needed
+
+    base_url: str = runtime("http://localhost:8000/v1")
+    model: str = identity("")
+    served: str | None = identity(None)
+    temperature: float = identity(0.0)
+    max_tokens: int = identity(32)
+    seed: int = identity(0)
+    key_variable: str = runtime("OPENAI_API_KEY")
+    concurrency: int = runtime(32)
+    timeout: float = runtime(60.0)
+    retries: int = runtime(6)
+    max_requests: int | None = runtime(None)
+    price: tuple[float, ...] | None = runtime(None)
+    answers: str | None = runtime(None)
+
+    def __post_init__(self) -> None:
+        address = urlsplit(self.base_url)
+        if address.scheme not in ("http", "https") or not address.hostname or address.username or address.password:
+            raise ConfigError(
+                "base_url: expected http(s)://HOST[:PORT]/v1 without a user name and password, got "
+                f"{address._replace(netloc=address.hostname or '').geturl()!r}."
+            )
+        if self.price is not None and (len(self.price) != 2 or not all(0 <= one < math.inf for one in self.price)):
+            raise ConfigError(f"price: expected [READ, WRITTEN], per million tokens, got {list(self.price)}.")
+        wrong = [name for name in ("max_tokens", "concurrency") if getattr(self, name) < 1]
+        wrong += [name for name in ("temperature", "retries") if not 0 <= getattr(self, name) < math.inf]
+        wrong += ["timeout"] if not 0 < self.timeout < math.inf else []
+        wrong += ["max_requests"] if self.max_requests is not None and self.max_requests < 0 else []
+        if wrong:
+            raise ConfigError(f"{wrong[0]}: {getattr(self, wrong[0])} is out of range; write a larger one.")
+        if self.answers is not None and "://" in self.answers:
+            raise ConfigError(f"answers: {self.answers} is no folder of this machine; write answers=FOLDER.")
+
+    def ask(self, requests: Sequence[tuple[Messages, int]], *, log_probabilities: bool = False) -> list[Answer]:
+        """The answers to (messages, repetition) requests, in their order; those that are kept are not asked for again.
+
+        log_probabilities: those of the 20 most probable tokens at each position are asked for.
+        Raises UnavailableError when the server gives no answer; what was answered until then is kept.
+        """
+        bodies = [self._body(messages, log_probabilities) for messages, _ in requests]
+        keys = [digest([self.served, body, turn]) for body, (_, turn) in zip(bodies, requests, strict=True)]
+        with self._kept() as kept:
+            known = kept.read(keys)
+            missing = {key: body for key, body in zip(keys, bodies, strict=True) if key not in known}
+            for key, answer in self._answered(missing):
+                kept.write(key, answer)
+                known[key] = answer
+        return [known[key] for key in keys]
+
+    def named_by_the_server(self) -> str:
+        """The name under which the server serves the model: that of its weights, where it tells (vLLM does).
+
+        Of a server that does not answer, the name that it gave before. Raises UnavailableError where there is none, and
+        for a model that is not named or not served.
+        """
+        if not self.model:
+            raise UnavailableError("no model is named: write metric.judge.model=NAME, as the server knows it.")
+        with self._kept() as kept:
+            place = digest([self.base_url, self.model])
+            try:
+                name = _served_name(self.base_url, self.model, self._client())
+            except UnavailableError:
+                before = kept.read([place])
+                if not before:
+                    raise
+                return before[place].text
+            kept.write(place, Answer(name))
+            return name
+
+    def cost_in_words(self, n_requests: int, n_characters: int) -> str:
+        """Requests, tokens (at four characters each) and, where the price is known, what they cost, at most."""
+        read, written = n_characters // 4, n_requests * self.max_tokens
+        words = f"{n_requests:,} requests, about {read:,} tokens read and at most {written:,} written"
+        if self.price is None:
+            return words
+        return f"{words}, {(read * self.price[0] + written * self.price[1]) / 1e6:,.2f} at the price given"
+
+    def _body(self, messages: Messages, log_probabilities: bool) -> dict[str, Any]:
+        chat = [{"role": role, "content": text} for role, text in messages]
+        settings = {"temperature": self.temperature, "max_tokens": self.max_tokens, "seed": self.seed}
+        more = {"logprobs": True, "top_logprobs": 20} if log_probabilities else {}
+        return {"model": self.model, "messages": chat, **settings, **more}
+
+    def _answered(self, bodies: Mapping[str, dict[str, Any]]) -> Iterator[tuple[str, Answer]]:
+        """(key, answer) as they arrive. After a failure nothing more is sent, and what was sent is waited for."""
+        client, stopped = self._client(), threading.Event()
+        failure: BaseException | None = None
+        with ThreadPoolExecutor(self.concurrency) as threads:
+            jobs = {threads.submit(self._one, client, body, stopped): key for key, body in bodies.items()}
+            try:
+                for job in as_completed(jobs):
+                    failure = failure or job.exception()
+                    answer = None if job.exception() else job.result()
+                    if answer is not None:
+                        yield jobs[job], answer
+            finally:
+                stopped.set()
+        if failure is not None:
+            raise failure
+
+    def _one(self, client: Any, body: Mapping[str, Any], stopped: threading.Event) -> Answer | None:
+        """One answer; None, with nothing sent, once it has stopped, as it does when there is none."""
+        if stopped.is_set():
+            return None
+        try:
+            return self._reply(client, body)
+        except BaseException:
+            stopped.set()
+            raise
+
+    def _reply(self, client: Any, body: Mapping[str, Any]) -> Answer:
+        import openai
+
+        for turn in range(MALFORMED):
+            try:
+                raw = client.chat.completions.with_raw_response.create(**body)
+                return _answer(json.loads(raw.content))
+            except openai.APIStatusError as error:
+                raise UnavailableError(self._said(f"HTTP {error.status_code}: {error.message}")) from None
+            except openai.APIError as error:
+                cause = f" ({error.__cause__})" if error.__cause__ else ""
+                raise UnavailableError(self._said(f"{error}{cause}")) from None
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                if turn + 1 == MALFORMED:
+                    wrong = f"its answer is none ({type(error).__name__}: {error})"
+                    raise UnavailableError(self._said(wrong)) from None
+        raise AssertionError
+
+    def _said(self, what: str) -> str:
+        """What the server said, without the key."""
+        key = os.environ.get(self.key_variable, "")
+        text = shown(what.replace(key, "***") if key else what, 300).strip("'\"")
+        return f"{self.base_url}, model {self.model}: {text}. What was answered is kept."
+
+    def _client(self) -> Any:
+        return _client(self.base_url, self.key_variable, self.timeout, self.retries, self.concurrency, os.getpid())
+
+    @contextlib.contextmanager
+    def _kept(self) -> Iterator[_Kept]:
+        if self.answers is None:
+            yield _Kept(None)
+            return
+        folder = Path(self.answers).expanduser()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with contextlib.closing(sqlite3.connect(folder / "answers.sqlite", timeout=60)) as database:
+                yield _Kept(database)
+        except (OSError, sqlite3.Error) as error:
+            raise UnavailableError(f"answers: {folder} cannot be used ({error}); name another folder.") from error
+
+
+class _Kept:
+    """The answers on disk, by key; none without a database."""
+
+    def __init__(self, database: sqlite3.Connection | None) -> None:
+        self._database = database
+        if database is not None:
+            database.execute("PRAGMA journal_mode=WAL")
+            database.execute("PRAGMA synchronous=NORMAL")  # an answer survives the end of the process
+            database.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL)")
+
+    def read(self, keys: Sequence[str]) -> dict[str, Answer]:
+        if self._database is None:
+            return {}
+        found = {}
+        for key in dict.fromkeys(keys):
+            row = self._database.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
+            if row is not None:
+                text, tokens = json.loads(row[0])
+                found[key] = Answer(text, tuple(tuple((token, value) for token, value in top) for top in tokens))
+        return found
+
+    def write(self, key: str, answer: Answer) -> None:
+        if self._database is not None:
+            with self._database:
+                row = (key, json.dumps([answer.text, answer.tokens]))
+                self._database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", row)
+
+
+def _answer(reply: Any) -> Answer:
+    """The first choice of a chat completion. Raises KeyError and its like for anything else."""
+    choice = reply["choices"][0]
+    text = choice["message"]["content"]
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"a {type(text).__name__} for a text")
+    served = (choice.get("logprobs") or {}).get("content") or ()
+    tokens = tuple(tuple((top["token"], float(top["logprob"])) for top in place["top_logprobs"]) for place in served)
+    return Answer(text or "", tokens)
+
+
+@functools.lru_cache(maxsize=4)
+def _client(base_url: str, key_variable: str, timeout: float, retries: int, concurrency: int, process: int) -> Any:
+    """One client per process and server."""
+    try:
+        import openai
+    except ModuleNotFoundError as error:
+        raise UnavailableError("metric=judge needs the package openai: pip install 'bmx-grid[judge]'.") from error
+    key = os.environ.get(key_variable) or "none"
+    return openai.OpenAI(base_url=base_url, api_key=key, timeout=timeout, max_retries=retries)
+
+
+def _served_name(base_url: str, model: str, client: Any) -> str:
+    import openai
+
+    try:
+        listed = {one.id: one for one in client.models.list()}
+    except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:
+        raise UnavailableError(
+            f"{base_url}: the server does not list its models ({shown(str(error), 200)}). Start it, or name it with "
+            "metric.judge.base_url=URL (up to /v1)."
+        ) from None
+    if listed and model not in listed:
+        raise UnavailableError(f"{base_url}: " + unknown("model", model, listed))
+    return str(getattr(listed.get(model), "root", None) or model)

@@ -1,0 +1,259 @@
+"""A language model as a metric, against a server on loopback that answers well, badly, slowly or not at all."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from chat_server import ChatServer, completion, score_text
+
+from bmx_grid.attribution.explain import explain_items
+from bmx_grid.errors import BmxError, ConfigError, DataError, UnavailableError
+from bmx_grid.explainers.erasure import Erasure
+from bmx_grid.judgements import Judgements
+from bmx_grid.metrics.judge import Judge
+from bmx_grid.models.prompts import Prompt
+from bmx_grid.models.server import Answer
+from bmx_grid.segments import SegmentSet
+from bmx_grid.words.perturbation import Item
+
+ITEMS = [Item(source=f"ein Haus {n}", reference=f"a house {n}", hypothesis=f"one house {n}") for n in range(6)]
+
+
+@pytest.fixture
+def judge(tmp_path):
+    def made(server, **settings):
+        known = {"model": "m", "prompt": "plain", "answers": str(tmp_path / "answers"), "retries": 2}
+        return Judge(base_url=server.url, **(known | settings))
+
+    return made
+
+
+def plain(body, turn=0):
+    """1 to 5, as the plain prompt asks for."""
+    return str(1 + int(score_text(body)) % 5)
+
+
+def test_scores_are_the_numbers_of_the_answers_from_0_to_1(judge):
+    with ChatServer(plain).running() as server:
+        scores = judge(server).score(ITEMS)
+    texts = {body["messages"][-1]["content"]: body for body in server.seen}
+    expected = [next((int(plain(b)) - 1) / 4 for t, b in texts.items() if f"house {n}\nText" in t) for n in range(6)]
+    assert scores.tolist() == expected and len(server.seen) == 6
+    assert {(body["temperature"], body["seed"], body["max_tokens"], body["model"]) for body in server.seen} == {
+        (0.0, 0, 32, "m")
+    }
+
+
+def test_what_was_answered_is_not_asked_again(judge):
+    with ChatServer(plain).running() as server:
+        first = judge(server).score(ITEMS[:4])
+        second = judge(server).score(ITEMS)
+        assert np.array_equal(first, second[:4]) and len(server.seen) == 6
+        judge(server, temperature=0.5).score(ITEMS[:1])
+    assert len(server.seen) == 7
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param((429, {"Retry-After": "0.01"}, b'{"error": {"message": "slow down"}}'), id="too many requests"),
+        pytest.param((500, {"Retry-After": "0.01"}, b"oops"), id="a server error"),
+        pytest.param((200, {}, b'{"choices": ['), id="wrong JSON"),
+        pytest.param((200, {}, b"{}"), id="no choice"),
+        pytest.param((200, {"Content-Length": "900"}, b'{"choices"'), id="half an answer"),
+    ],
+)
+def test_a_fault_that_passes_costs_a_request_and_no_score(judge, fault):
+    with ChatServer(lambda body, turn: fault if turn == 0 else plain(body)).running() as server:
+        scores = judge(server).score(ITEMS)
+    assert np.isfinite(scores).all() and len(server.seen) == 12
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        pytest.param((401, {}, b'{"error": {"message": "bad key secret-key"}}'), "HTTP 401.*bad key", id="a wrong key"),
+        pytest.param((404, {}, b'{"error": {"message": "no model m"}}'), "HTTP 404.*no model m", id="no such model"),
+        pytest.param((500, {"Retry-After": "0.01"}, b"oops"), "HTTP 500", id="a server error that stays"),
+        pytest.param((200, {}, b"<html>"), "its answer is none", id="another service"),
+    ],
+)
+def test_a_fault_that_stays_is_named_without_the_key_and_keeps_what_was_answered(judge, monkeypatch, fault, said):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
+
+    def answer(body, turn):
+        return fault if "house 3" in body["messages"][-1]["content"] else plain(body)
+
+    with ChatServer(answer).running() as server:
+        with pytest.raises(UnavailableError, match=said) as error:
+            judge(server, concurrency=1).score(ITEMS)
+        assert "secret-key" not in str(error.value) and server.keys == {"Bearer secret-key"}
+        n_before = len(server.seen)
+        server.answer = plain
+        judge(server).score(ITEMS)
+    assert len(server.seen) - n_before == 3  # houses 3, 4 and 5
+
+
+def test_a_server_that_is_not_there_is_named(judge):
+    with pytest.raises(UnavailableError, match="no model is named"):
+        Judge().check()
+    with ChatServer().running() as server:
+        pass
+    with pytest.raises(UnavailableError, match=server.url):
+        judge(server, retries=0).score(ITEMS[:1])
+    with pytest.raises(UnavailableError, match="base_url=URL"):
+        judge(server, retries=0).named_by_the_server()
+
+
+def test_an_answer_without_a_score_is_asked_for_again_then_undefined_and_counted(judge):
+    def answer(body, turn):
+        text = body["messages"][-1]["content"] if len(body["messages"]) == 1 else body["messages"][0]["content"]
+        if "house 1" in text:
+            return "I cannot say." if len(body["messages"]) == 1 else "Score: 4"
+        return "As a language model …" if "house 2" in text else plain(body)
+
+    with ChatServer(answer).running() as server, pytest.warns(UserWarning, match="1 of 6 answers.*As a language model"):
+        scores = judge(server).score(ITEMS)
+    assert scores[1] == 0.75 and np.flatnonzero(np.isnan(scores)).tolist() == [2]
+    assert len(server.seen) == 8
+
+
+def test_a_refusal_without_text_is_no_score(judge):
+    refused = (200, {}, completion(None))
+    with ChatServer(lambda body, turn: refused).running() as server, pytest.warns(UserWarning, match="2 of 2 answers"):
+        assert np.isnan(judge(server).score(ITEMS[:2])).all()
+
+
+def test_an_item_with_a_text_that_got_no_score_is_not_explained(judge):
+    def answer(body, turn):
+        return "no" if "Text: one  2" in body["messages"][0]["content"] else plain(body)
+
+    with ChatServer(answer).running() as server, pytest.warns(UserWarning, match="hold no score"):
+        found = explain_items(judge(server), Erasure(), ITEMS[:3], seed=0)
+    assert [bool(np.isnan(one.attributions["hypothesis"]).all()) for one in found] == [False, False, True]
+    assert np.isfinite([one.base_score for one in found]).all()
+
+
+def test_requests_are_sent_at_once(judge):
+    with ChatServer(plain, delay=0.05).running() as server:
+        judge(server, concurrency=4).score([item._replace(hypothesis=f"{n}") for n, item in enumerate(ITEMS * 4)])
+    assert server.most_at_once == 4
+
+
+def test_the_expectation_is_over_the_tokens_of_the_scale(judge):
+    top = [("4", math.log(0.5)), ("2", math.log(0.25)), ("the", math.log(0.2)), ("9", math.log(0.05))]
+    with ChatServer(lambda body, turn: (200, {}, completion("4", [top]))).running() as server:
+        scores = judge(server, score_from="expectation").score(ITEMS[:1])
+    assert scores[0] == pytest.approx(((4 * 0.5 + 2 * 0.25) / 0.75 - 1) / 4, abs=1e-12)
+    assert server.seen[0]["logprobs"] is True and server.seen[0]["top_logprobs"] == 20
+
+
+@pytest.mark.parametrize(
+    ("score", "text", "expected"),
+    [
+        pytest.param(r"(-?\d+(?:\.\d+)?)", "Score: 87.5 of 100", 0.875, id="a number in a sentence"),
+        pytest.param(r"(\d+)", "150", math.nan, id="beyond the scale"),
+        pytest.param(r"Score: (\d+)", "87", math.nan, id="no match"),
+        pytest.param(r"(.*)", "inf", math.nan, id="not finite"),
+        pytest.param("json:score", 'Sure: {"errors": [], "score": 40}', 0.4, id="a JSON field"),
+        pytest.param("json:score", '{"score": "40"}', 0.4, id="a JSON field as text"),
+        pytest.param("json:score", '{"score": true}', math.nan, id="no number"),
+        pytest.param("json:score", "{" * 5000, math.nan, id="broken JSON"),
+        pytest.param("expectation", "87", math.nan, id="no probabilities"),
+    ],
+)
+def test_what_is_read_from_an_answer(score, text, expected):
+    assert Prompt("p", "{source}{hypothesis}", score=score).score_of(Answer(text)) == pytest.approx(
+        expected, nan_ok=True
+    )
+
+
+def test_repeated_scores_are_kept_and_the_first_counts(judge):
+    with ChatServer(lambda body, turn: str(1 + turn)).running() as server:
+        metric = judge(server, repeat=3)
+        statistics = metric.statistics(ITEMS[:2])
+        assert sorted(statistics[0]) == [0.0, 0.25, 0.5, 1.0] and len(server.seen) == 6
+        assert np.array_equal(metric.score(ITEMS[:2]), statistics[:, 0])
+
+
+def test_the_identity_is_the_served_model_the_prompt_and_the_sampling(judge, tmp_path):
+    own = tmp_path / "mine.yaml"
+    own.write_text("user: 'Rate {hypothesis} for {source}'\n")
+    with ChatServer().running() as server:
+        base = judge(server).fitted(SegmentSet("d", "none", (), Judgements({"score": np.empty(0)}), "x"))
+        assert base.served == "m" and "model:m|prompt:plain" in base.signature
+        changed = [
+            {"temperature": 1.0},
+            {"seed": 1},
+            {"max_tokens": 5},
+            {"prompt": str(own)},
+            {"score_from": "([1-4])"},
+        ]
+        prints = [str(dataclasses.replace(base, **one).fingerprint()) for one in changed]
+        same = [{"concurrency": 1}, {"timeout": 1.0}, {"retries": 0}, {"max_requests": 9}, {"base_url": "http://x/v1"}]
+        assert len({*prints, str(base.fingerprint())}) == 6
+        assert {str(dataclasses.replace(base, **one).fingerprint()) for one in same} == {str(base.fingerprint())}
+    assert judge(server, retries=0).named_by_the_server() == "m"  # as it said while it was there
+
+
+def test_languages_are_named_in_english():
+    prompt = Prompt.load("gemba_da")
+    assert prompt.languages("zh-en") == {"source_language": "Chinese", "target_language": "English"}
+    assert prompt.reads == ("source", "reference", "hypothesis")
+    with pytest.raises(ConfigError, match="no pair of language codes"):
+        prompt.languages("none")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        pytest.param({"base_url": "http://me:secret@host/v1"}, "without a user name", id="a password in the address"),
+        pytest.param({"base_url": "localhost:8000"}, "base_url", id="no scheme"),
+        pytest.param({"prompt": "gemba"}, "Did you mean", id="an unknown prompt"),
+        pytest.param({"prompt": "missing.yaml"}, "missing.yaml", id="no such file"),
+        pytest.param({"score_from": "("}, "no regular expression", id="a broken expression"),
+        pytest.param({"score_from": "5"}, "0 groups", id="an expression without a group"),
+        pytest.param({"concurrency": 0}, "concurrency", id="no request at once"),
+        pytest.param({"timeout": math.nan}, "timeout", id="no time"),
+        pytest.param({"price": (1.0,)}, "price", id="one price"),
+        pytest.param({"answers": "s3://bucket"}, "no folder", id="answers in an object store"),
+    ],
+)
+def test_settings_that_cannot_be(settings, said):
+    with pytest.raises(BmxError, match=said) as error:
+        Judge(**{"model": "m", **settings})
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param("user: '{hypothesis} {referense} {source}'", "referense", id="an unknown field"),
+        pytest.param("user: '{hypothesis.__class__} {source}'", "is no field", id="an attribute"),
+        pytest.param("user: '{source}'", "it must have", id="no hypothesis"),
+        pytest.param("user: '{source} {hypothesis'", "is no field", id="an open brace"),
+        pytest.param("system: x", "the key user", id="no message"),
+        pytest.param("user: '{source}{hypothesis}'\nlow: 3", "unknown key 'low'", id="an unknown key"),
+        pytest.param("user: '{source}{hypothesis}'\nlowest: 9\nhighest: 3", "below highest", id="an empty scale"),
+        pytest.param("user: '{source}{hypothesis}'\nlowest: !!python/object:os.system x", "cannot be read", id="a tag"),
+        pytest.param("- a", "is a YAML file", id="a list"),
+    ],
+)
+def test_prompts_that_cannot_be(tmp_path, text, said):
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises((ConfigError, DataError), match=said):
+        Judge(model="m", prompt=str(path))
+
+
+def test_a_budget_is_told_and_kept():
+    judge = Judge(model="m", prompt="plain", price=(1.0, 4.0), max_requests=1000)
+    n = judge.template.n_characters
+    assert judge.budget(1000, 400_000 - 1000 * n) == (
+        "1,000 requests, about 100,000 tokens read and at most 32,000 written, 0.23 at the price given"
+    )
+    with pytest.raises(ConfigError, match="up to 1,001 scores, and max_requests is 1,000"):
+        judge.budget(1001, 0)
