@@ -148,6 +148,7 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
         leave_out=settings.leave_out,
         words=settings.words,
     )
+    plan.costs()
     left_out = _left_out(evaluations, plan)
     evaluations = {name: evaluation for name, evaluation in evaluations.items() if name not in left_out}
     kept = {key: node for key, node in config.items() if key not in RUNTIME_KEYS}

@@ -102,6 +102,9 @@ class Judge(ServedModel, Metric):
     def has_statistics(self) -> bool:
         return self.repeat > 1
 
+    def count_texts(self, item: Item, copies: int = 1) -> int:
+        return copies + self.repeat - 1
+
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, repeat + 1]: the scores of each repetition, and a 1; undefined scores take no part in sums."""
         turns = [self._scores(items, turn) for turn in range(self.repeat)]

@@ -152,15 +152,11 @@ def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], spec: Gri
         lines.append(
             f"again with seed {seed}: {counted(len(settings), 'setting')} ({cached} cached), {texts:,} texts to score"
         )
-    by_metric: dict[str, int] = {}
-    for planned in plan.everything:
-        name = planned.setting.metric_name
-        by_metric[name] = by_metric.get(name, 0) + planned.n_texts
     lines += ["", *cautions(plan)]
     lines += [f"left out: {one.label}: {one.reason}" for one in plan.left_out]
     lines += [f"failed: {one.label}: {one.reason}" for one in plan.failed]
     lines += [f"unavailable: {name}: {reason}" for name, reason in plan.unavailable.items()]
-    lines += [f"texts to score with {name}: {texts:,}" for name, texts in by_metric.items()]
+    lines += [f"texts to score with {name}: {texts}" for name, texts in plan.costs().items()]
     sizes = [len(planned.setting.segments) for planned in plan.settings]
     for name, evaluation in evaluations.items():
         seconds = sum(map(evaluation.cost, sizes))

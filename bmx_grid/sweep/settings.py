@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -140,6 +141,21 @@ class SweepPlan:
     def n_texts(self) -> int:
         """Texts still to score, with all seeds, before repeated texts are removed."""
         return sum(planned.n_texts for planned in self.everything)
+
+    def costs(self) -> dict[str, str]:
+        """By metric, the texts that it is to score, and what that costs elsewhere.
+
+        Raises ConfigError when that is above what the user allows.
+        """
+        metrics = {planned.setting.metric_name: planned.setting.metric for planned in self.everything}
+        texts, characters = Counter[str](), Counter[str]()
+        for planned in self.everything:
+            name = planned.setting.metric_name
+            texts[name] += planned.n_texts
+            for position, n_texts in zip(planned.missing, planned.n_texts_of, strict=True):
+                characters[name] += n_texts * sum(map(len, planned.setting.items[position].texts().values()))
+        budgets = {name: metric.budget(texts[name], characters[name]) for name, metric in metrics.items()}
+        return {name: f"{texts[name]:,}" + (f" ({words})" if words else "") for name, words in budgets.items()}
 
     @property
     def everything(self) -> tuple[PlannedSetting, ...]:
