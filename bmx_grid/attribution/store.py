@@ -75,6 +75,14 @@ class AttributionSet:
         rows = [found for role, found in self.by_role.items() if role != "hypothesis"]
         return functools.reduce(concatenate_rows, rows) if rows else self._none()
 
+    @property
+    def n_unexplained(self) -> int:
+        """How many items have an undefined attribution."""
+        texts = [
+            np.repeat(np.arange(len(found)), found.lengths)[np.isnan(found.values)] for found in self.by_role.values()
+        ]
+        return len(np.unique(np.concatenate(texts))) if texts else 0
+
     def _none(self) -> Ragged:
         return Ragged(np.empty(0), np.zeros(len(self.base_scores) + 1, dtype=np.int64))
 

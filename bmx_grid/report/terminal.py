@@ -73,6 +73,8 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str], width
         parts.append(f"baseline {number(result.baseline, '.4f')}")
     if result.has_grid and math.isfinite(result.fixed_gain):
         parts.append(f"gain {number(result.fixed_gain, '+.4f')}")
+    if math.isfinite(result.repeat_deviation):
+        parts.append(f"correlation varies by {number(result.repeat_deviation, '.4f')} when repeated")
     spent = [f"{result.seconds:.1f} s", counted(result.n_texts, "text")]
     parts += ["cached"] if outcome.status == "cached" else spent
     while len(parts) > needed and columns_of(head + ", ".join(parts)) > width:

@@ -16,6 +16,7 @@ from bmx_grid.errors import BmxError, component_errors, exception_line
 from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.identity import canonical_json, digest
+from bmx_grid.measures.correlation import correlate
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.results import SettingResult, segment_rows
@@ -116,11 +117,21 @@ def evaluate(
         seconds=time.perf_counter() - start + spent.seconds,
         n_texts=spent.n_texts,
         n_truncated=spent.n_truncated,
-        n_unexplained=len(planned.refused),
+        n_unexplained=finished.scores.n_unexplained,
+        repeat_deviation=_repeat_deviation(finished),
         words={role: _mean(finished.word_counts(role)) for role in finished.worded},
         cached=state is None,
     )
     return result, finished
+
+
+def _repeat_deviation(finished: Finished) -> float:
+    """The standard deviation of the metric's correlation over its repeated scores; NaN where none are repeated."""
+    repeats: int = getattr(finished.metric, "repeat", 1)
+    scores, human = finished.scores.statistics, finished.segments.human_scores
+    if repeats < 2 or scores is None:
+        return math.nan
+    return float(np.std([correlate("pearson", scores[:, turn], human) for turn in range(repeats)], ddof=1))
 
 
 def _mean(counts: NDArray[np.int64]) -> float:

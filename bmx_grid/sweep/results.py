@@ -34,8 +34,9 @@ class SettingResult:
 
     evaluated: what each evaluation of the sweep found, by its key.
     scores: the columns of the table of scores, one value per segment; none before `complete.complete`.
-    n_segments: segments of the setting; n_rated: those with a human score; n_unexplained: those that the explainer
-        refused, which have a score and no attributions.
+    n_segments: segments of the setting; n_rated: those with a human score; n_unexplained: those without
+        attributions, because the explainer refuses them or the metric gives no score for one of their texts.
+    repeat_deviation: the standard deviation of the metric's Pearson correlation over its repeated scores.
     words: by role, the mean number of words per text of those that the metric reads or an explanation is of.
     signature: metric, explainer and seed in one line, to travel with the numbers.
     parameters: the readable settings behind the result.
@@ -62,6 +63,7 @@ class SettingResult:
     cached: bool
     n_truncated: int = 0
     n_unexplained: int = 0
+    repeat_deviation: float = math.nan
     words: Mapping[str, float] = field(default_factory=dict)
     scores: Columns = field(default_factory=dict)
 
@@ -189,6 +191,7 @@ SETTINGS: Mapping[str, tuple[str, Callable[[SettingResult], Any]]] = {
     "n_rated": ("int64", lambda result: result.n_rated),
     "n_used": ("int64", lambda result: result.grid.n_used),
     "n_unexplained": ("int64", lambda result: result.n_unexplained),
+    "repeat_deviation": ("double", lambda result: result.repeat_deviation),
     **{f"words_{role}": ("double", partial(_mean_words, role)) for role in ROLES},
     "n_undefined": ("int64", lambda result: result.grid.n_undefined),
     "share_shifted": ("double", lambda result: result.grid.share_shifted),
