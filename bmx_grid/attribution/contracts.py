@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, get_args
 
@@ -14,7 +14,7 @@ from bmx_grid.errors import ComponentError, shown
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.identity import canonical_json
 from bmx_grid.metrics.base import Cost, GivenScores, Metric
-from bmx_grid.words.perturbation import ROLES, Item, Plan, Request
+from bmx_grid.words.perturbation import ROLES, Item, Plan, Request, Role
 
 if TYPE_CHECKING:
     from bmx_grid.segments import SegmentSet
@@ -129,6 +129,24 @@ def attributions_of(explainer: Explainer, request: Request, scores: Floats) -> F
         where = f"the words of the {request.role}, for {described(request.item)}"
         raise ComponentError(f"{explainer.signature}: attributions of {where}: {error}") from error
     return found
+
+
+def explained(
+    explainer: Explainer, items: Sequence[Item], found: Sequence[Mapping[Role, Floats]], words: PairWords
+) -> list[dict[Role, Floats]]:
+    """What `Explainer.explain` returned. Raises ComponentError unless each word of each text has a real number."""
+    if len(found) != len(items):
+        raise ComponentError(f"{explainer.signature}: explain: expected {len(items):,} items, got {len(found):,}.")
+    checked = []
+    for item, by_role in zip(items, found, strict=True):
+        try:
+            texts = item.texts().items()
+            checked.append(
+                {role: real_numbers(by_role.get(role), (len(words.words(role, text)),)) for role, text in texts}
+            )
+        except ComponentError as error:
+            raise ComponentError(f"{explainer.signature}: explain: {described(item)}: {error}") from error
+    return checked
 
 
 def checked_scores(metric: Metric, scores: object, items: Sequence[Item]) -> Floats:

@@ -13,6 +13,7 @@ from bmx_grid.attribution.contracts import (
     attributions_of,
     checked_scores,
     combined,
+    explained,
     plans_of,
     scores_of,
     statistics_of,
@@ -142,6 +143,11 @@ def explain_items(
     """
     if not items:
         return []
+    read = None if explainer is None else explainer.explain(items, words)
+    if explainer is not None and read is not None:
+        scored = explain_items(metric, None, items, seed)
+        checked = explained(explainer, items, read, words)
+        return [replace(one, attributions=by_role) for one, by_role in zip(scored, checked, strict=True)]
     worded: list[tuple[int, Role, Segmented]] = []
     refused: set[int] = set()
     for row, item in enumerate(items if explainer is not None else ()):

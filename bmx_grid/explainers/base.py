@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.identity import Component
 from bmx_grid.ragged import Ragged
-from bmx_grid.words.perturbation import Plan, Role
+from bmx_grid.words.perturbation import Item, Plan, Role
 from bmx_grid.words.tags import Rows, WordScores
 
 if TYPE_CHECKING:
@@ -93,6 +93,17 @@ class Explainer(Component):
         DataMissingError where there are none of the language pair.
         """
         return None
+
+    def explain(self, items: Sequence[Item], words: PairWords) -> list[Mapping[Role, NDArray[np.float64]]] | None:
+        """By item and role an attribution for each word, of an explainer that reads texts and needs no score of them.
+
+        NaN for all words of an item that is not explained. None, the default, for an explainer that plans.
+        """
+        return None
+
+    def budget(self, n_items: int, n_characters: int) -> str:
+        """As `Metric.budget`, for a sweep with so many items to explain; "" for nothing."""
+        return ""
 
     @abstractmethod
     def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:

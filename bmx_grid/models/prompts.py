@@ -8,20 +8,26 @@ import re
 import string
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bmx_grid.configure import CONFIGS, options
-from bmx_grid.errors import ConfigError, DataError, UnavailableError, unknown
+from bmx_grid.errors import ConfigError, DataError, ExplainError, UnavailableError, unknown
 from bmx_grid.identity import digest
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
-if TYPE_CHECKING:
-    from bmx_grid.models.server import Answer, Messages
-
+Messages = tuple[tuple[str, str], ...]  # (role, text), in order
 LANGUAGES = ("source_language", "target_language")
 FIELDS = (*ROLES, "references", *LANGUAGES)
 KEYS = ("system", "user", "score", "lowest", "highest")
 MOST_BYTES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Answer:
+    """text: of the first choice, "" where the model refused. tokens: by position the (token, log probability) pairs."""
+
+    text: str
+    tokens: tuple[tuple[tuple[str, float], ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,10 +79,14 @@ class Prompt:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that the messages name, and "language" where they name one."""
+        """The fields that the messages name."""
         parsed = string.Formatter().parse(self.system + self.user)
-        names = {name for _, name, _, _ in parsed if name is not None}
-        return (*sorted(names), *(["language"] if names & set(LANGUAGES) else []))
+        return tuple(sorted({name for _, name, _, _ in parsed if name is not None}))
+
+    @property
+    def names_languages(self) -> bool:
+        """Whether the messages name the languages of a pair."""
+        return not set(LANGUAGES).isdisjoint(self.fields)
 
     @property
     def reads(self) -> tuple[Role, ...]:
@@ -93,7 +103,7 @@ class Prompt:
         """Raise ConfigError for a prompt that cannot be used."""
         try:
             names = self.fields
-            wrong = [repr(name) for name in names if name not in (*FIELDS, "language")]
+            wrong = [repr(name) for name in names if name not in FIELDS]
         except ValueError as error:
             names, wrong = (), [str(error)]
         if wrong:
@@ -122,7 +132,7 @@ class Prompt:
 
         Raises ConfigError for a pair without two languages, UnavailableError without the package that knows names.
         """
-        if "language" not in self.fields:
+        if not self.names_languages:
             return {}
         codes = language_pair.split("-")
         if len(codes) != 2 or not all(codes):
@@ -144,9 +154,14 @@ class Prompt:
 
     def messages(self, item: Item, language_pair: str) -> Messages:
         """The messages about an item."""
-        references = [item.reference, *item.further_references] if item.reference is not None else []
         texts: dict[str, Any] = dict(item.texts()) | self.languages(language_pair)
-        texts["references"] = "\n".join(str(one) for one in references)
+        if item.reference is not None:
+            texts["references"] = "\n".join((item.reference, *item.further_references))
+        lacking = [name for name in self.fields if name not in texts]
+        if lacking:
+            raise ExplainError(
+                f"prompt {self.name} reads the {lacking[0]}, which the metric does not; choose another prompt or metric."
+            )
         user = ("user", self.user.format(**texts))
         return (("system", self.system.format(**texts)), user) if self.system else (user,)
 
@@ -155,7 +170,7 @@ class Prompt:
         if self.score == "expectation":
             value = _expectation(answer, self.lowest, self.highest)
         elif self.score.startswith("json:"):
-            value = _json_number(answer.text, self.score.removeprefix("json:"))
+            value = _number((first_object(answer.text) or {}).get(self.score.removeprefix("json:")))
         else:
             match = re.search(self.score, answer.text)
             value = _number(match[1]) if match else math.nan
@@ -163,23 +178,23 @@ class Prompt:
         return (value - self.lowest) / (self.highest - self.lowest) if within else math.nan
 
 
-def _number(text: object) -> float:
-    try:
-        return float(text) if isinstance(text, str | int | float) and not isinstance(text, bool) else math.nan
-    except (ValueError, OverflowError):
-        return math.nan
-
-
-def _json_number(text: str, field: str) -> float:
-    """The number in a field of the first JSON object of a text."""
+def first_object(text: str) -> dict[str, Any] | None:
+    """The first JSON object in a text."""
     decoder = json.JSONDecoder()
     for start in (match.start() for match in re.finditer("{", text)):
         try:
             found, _ = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
             continue
-        return _number(found.get(field)) if isinstance(found, dict) else math.nan
-    return math.nan
+        return found if isinstance(found, dict) else None
+    return None
+
+
+def _number(text: object) -> float:
+    try:
+        return float(text) if isinstance(text, str | int | float) and not isinstance(text, bool) else math.nan
+    except (ValueError, OverflowError):
+        return math.nan
 
 
 def _expectation(answer: Answer, lowest: float, highest: float) -> float:

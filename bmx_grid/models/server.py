@@ -14,32 +14,30 @@ import math
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
 from bmx_grid.errors import ConfigError, UnavailableError, shown, unknown
 from bmx_grid.identity import Component, digest, identity, runtime
+from bmx_grid.models.prompts import Answer, Messages, Prompt
+from bmx_grid.words.perturbation import Item
 
-Messages = tuple[tuple[str, str], ...]  # (role, text), in order
 MALFORMED = 3  # tries, where a server answers with something that is no answer
-
-
-@dataclass(frozen=True)
-class Answer:
-    """text: of the first choice, "" where the model refused. tokens: by position the (token, log probability) pairs."""
-
-    text: str
-    tokens: tuple[tuple[tuple[str, float], ...], ...] = ()
+REMINDER = "Your answer cannot be read. Answer again, only in the form that was asked for."
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServedModel(Component):
-    """What to ask of which model, and where.
+    """A prompt, what it is asked of, and where.
 
+    prompt: one of configs/prompt, or a YAML file of the same keys. language_pair: of the items, for prompts that name
+    the languages.
     base_url: of the server, up to /v1. model: its name there; served: the name that the server reports for it, part of
     the identity. temperature, max_tokens, seed: as the server takes them.
     key_variable: the environment variable with the key; servers that ask for none get a placeholder.
@@ -51,6 +49,8 @@ class ServedModel(Component):
 
     device: ClassVar[str] = "cpu"  # of this machine: none of its accelerators is needed
 
+    prompt: str = runtime("gemba_da")
+    language_pair: str = runtime("none")
     base_url: str = runtime("http://localhost:8000/v1")
     model: str = identity("")
     served: str | None = identity(None)
@@ -82,6 +82,28 @@ class ServedModel(Component):
             raise ConfigError(f"{wrong[0]}: {getattr(self, wrong[0])} is out of range; write a larger one.")
         if self.answers is not None and "://" in self.answers:
             raise ConfigError(f"answers: {self.answers} is no folder of this machine; write answers=FOLDER.")
+        object.__setattr__(self, "_template", self._loaded())
+
+    def _loaded(self) -> Prompt:
+        return Prompt.load(self.prompt)
+
+    @property
+    def template(self) -> Prompt:
+        """The prompt, with the way its answers are read."""
+        template: Prompt = self.__dict__["_template"]
+        return template
+
+    def fingerprint(self) -> dict[str, Any]:
+        languages = {"language_pair": self.language_pair} if self.template.names_languages else {}
+        return {**super().fingerprint(), "prompt": self.template.digest, **languages}
+
+    @property
+    def signature(self) -> str:
+        """Model, prompt and sampling."""
+        settings = f"temperature:{self.temperature:g}|max_tokens:{self.max_tokens}|seed:{self.seed}"
+        prompt = f"{self.template.name}-{self.template.digest[:8]}"
+        name = type(self).__name__.lower()
+        return f"{name}|model:{self.served or self.model}|prompt:{prompt}|{settings}|version:{self.VERSION}"
 
     def ask(self, requests: Sequence[tuple[Messages, int]], *, log_probabilities: bool = False) -> list[Answer]:
         """The answers to (messages, repetition) requests, in their order; those that are kept are not asked for again.
@@ -98,6 +120,35 @@ class ServedModel(Component):
                 kept.write(key, answer)
                 known[key] = answer
         return [known[key] for key in keys]
+
+    def read(
+        self,
+        items: Sequence[Item],
+        read: Callable[[Item, Answer], Value | None],
+        turn: int = 0,
+        *,
+        log_probabilities: bool = False,
+    ) -> list[Value | None]:
+        """What `read` finds in the answer about each item: in the first one, or after a reminder; None in neither.
+
+        What is left without is warned of, with how many there are and an example.
+        """
+        asked = [self.template.messages(item, self.language_pair) for item in items]
+        answers = self.ask([(messages, turn) for messages in asked], log_probabilities=log_probabilities)
+        values = [read(item, answer) for item, answer in zip(items, answers, strict=True)]
+        left = [row for row, value in enumerate(values) if value is None]
+        reminded = [(*asked[row], ("assistant", answers[row].text or "…"), ("user", REMINDER)) for row in left]
+        again = self.ask([(messages, turn) for messages in reminded], log_probabilities=log_probabilities)
+        for row, answer in zip(left, again, strict=True):
+            values[row] = read(items[row], answer)
+        unread = [answer.text for row, answer in zip(left, again, strict=True) if values[row] is None]
+        if unread:
+            warnings.warn(
+                f"{self.model}: {len(unread):,} of {len(items):,} answers hold nothing that can be read, for example "
+                f"{shown(unread[0])}; they are undefined",
+                stacklevel=3,
+            )
+        return values
 
     def named_by_the_server(self) -> str:
         """The name under which the server serves the model: that of its weights, where it tells (vLLM does).
@@ -119,9 +170,19 @@ class ServedModel(Component):
             kept.write(place, Answer(name))
             return name
 
-    def cost_in_words(self, n_requests: int, n_characters: int) -> str:
-        """Requests, tokens (at four characters each) and, where the price is known, what they cost, at most."""
-        read, written = n_characters // 4, n_requests * self.max_tokens
+    def budget(self, n_requests: int, n_characters: int) -> str:
+        """Requests on so many characters, their tokens (four characters each) and, with a price, their cost at most.
+
+        Raises ConfigError when these are more requests than `max_requests`.
+        """
+        if self.max_requests is not None and n_requests > self.max_requests:
+            raise ConfigError(
+                f"this sweep may send {n_requests:,} requests to {self.base_url}, and max_requests is "
+                f"{self.max_requests:,}: nothing was sent. Raise it, or ask for less: limit=N, an explainer with fewer "
+                "texts, fewer sets."
+            )
+        read = (n_characters + n_requests * self.template.n_characters) // 4
+        written = n_requests * self.max_tokens
         words = f"{n_requests:,} requests, about {read:,} tokens read and at most {written:,} written"
         if self.price is None:
             return words

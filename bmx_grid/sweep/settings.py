@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -147,15 +148,24 @@ class SweepPlan:
 
         Raises ConfigError when that is above what the user allows.
         """
-        metrics = {planned.setting.metric_name: planned.setting.metric for planned in self.everything}
+        parts: dict[str, Metric | Explainer] = {}
         texts, characters = Counter[str](), Counter[str]()
         for planned in self.everything:
-            name = planned.setting.metric_name
-            texts[name] += planned.n_texts
-            for position, n_texts in zip(planned.missing, planned.n_texts_of, strict=True):
-                characters[name] += n_texts * sum(map(len, planned.setting.items[position].texts().values()))
-        budgets = {name: metric.budget(texts[name], characters[name]) for name, metric in metrics.items()}
-        return {name: f"{texts[name]:,}" + (f" ({words})" if words else "") for name, words in budgets.items()}
+            setting = planned.setting
+            sizes = [sum(map(len, setting.items[position].texts().values())) for position in planned.missing]
+            parts[setting.metric_name] = setting.metric
+            texts[setting.metric_name] += planned.n_texts
+            characters[setting.metric_name] += sum(map(operator.mul, sizes, planned.n_texts_of))
+            if setting.asked is not None:
+                parts[setting.explainer_name] = setting.asked
+                texts[setting.explainer_name] += len(sizes)
+                characters[setting.explainer_name] += sum(sizes)
+        budgets = {name: part.budget(texts[name], characters[name]) for name, part in parts.items()}
+        return {
+            name: f"{texts[name]:,}" + (f" ({words})" if words else "")
+            for name, words in budgets.items()
+            if words or isinstance(parts[name], Metric)
+        }
 
     @property
     def everything(self) -> tuple[PlannedSetting, ...]:

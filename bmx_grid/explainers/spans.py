@@ -1,0 +1,87 @@
+"""Error spans that a language model names, as attributions: one request per segment (after GEMBA-MQM, Kocmi 2023)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.datasets.error_spans import WEIGHTS, ErrorSpan, tags_of_spans
+from bmx_grid.errors import ConfigError
+from bmx_grid.explainers.base import Explainer
+from bmx_grid.models.prompts import Answer, Prompt, first_object
+from bmx_grid.models.server import ServedModel
+from bmx_grid.words.perturbation import Item, Plan, Role
+
+if TYPE_CHECKING:
+    from bmx_grid.segments import SegmentSet
+    from bmx_grid.words.segmentation import PairWords
+
+Spans = Mapping[Role, Sequence[ErrorSpan]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorSpans(ServedModel, Explainer):
+    """Minus the weight of the heaviest error that touches a word, 0 without one: MQM's 1 for minor, 5 for major.
+
+    The answer is a JSON object whose `errors` are objects with `part`, characters of the hypothesis, or else of the
+    source, and `severity`. An answer that holds none, or a part of neither text, is asked for again with a reminder;
+    then the segment is not explained.
+    """
+
+    def _loaded(self) -> Prompt:
+        template = super()._loaded()
+        if "hypothesis" not in template.fields or template.names_languages:
+            raise ConfigError(f"prompt {template.name}: error spans need {{hypothesis}} and know no language.")
+        return template
+
+    def members(self, name: str, sets: Sequence[SegmentSet]) -> dict[str, Self]:
+        return {name: dataclasses.replace(self, served=self.named_by_the_server())}
+
+    def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
+        return Plan(words, keep=np.ones((0, len(words)), dtype=np.bool_))
+
+    def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        raise NotImplementedError("error spans are read from texts, not from scores")
+
+    def count_texts(self, n_words: int) -> int:
+        return 0
+
+    def explain(self, items: Sequence[Item], words: PairWords) -> list[Mapping[Role, NDArray[np.float64]]]:
+        spans = self.read(items, _spans)
+        return [_attributions(item, found, words) for item, found in zip(items, spans, strict=True)]
+
+
+def _attributions(item: Item, spans: Spans | None, words: PairWords) -> dict[Role, NDArray[np.float64]]:
+    """float64[words] by role; NaN without an answer."""
+    found = {}
+    for role, text in item.texts().items():
+        of_text = words.words(role, text)
+        if spans is None:
+            found[role] = np.full(len(of_text), np.nan)
+        else:
+            found[role] = tags_of_spans([text], [spans.get(role, ())], [of_text])[1][0]
+    return found
+
+
+def _spans(item: Item, answer: Answer) -> Spans | None:
+    """By role, the spans that an answer names; None where it cannot be read."""
+    errors = (first_object(answer.text) or {}).get("errors")
+    if not isinstance(errors, list):
+        return None
+    spans: dict[Role, list[ErrorSpan]] = {}
+    for error in errors:
+        part, severity = (error.get("part"), error.get("severity")) if isinstance(error, dict) else (None, None)
+        if not isinstance(part, str) or not isinstance(severity, str) or severity.lower() not in WEIGHTS:
+            return None
+        roles: tuple[Role, ...] = ("hypothesis", "source")
+        role = next((role for role in roles if part and part in (item.texts().get(role) or "")), None)
+        if role is None:
+            return None
+        start = item.text(role).find(part)
+        spans.setdefault(role, []).append(ErrorSpan(start, start + len(part), severity.lower()))
+    return spans
