@@ -160,7 +160,7 @@ class Prompt:
         lacking = [name for name in self.fields if name not in texts]
         if lacking:
             raise ExplainError(
-                f"prompt {self.name} reads the {lacking[0]}, which the metric does not; choose another prompt or metric."
+                f"prompt {self.name} reads the {lacking[0]}, which the metric does not; choose another prompt."
             )
         user = ("user", self.user.format(**texts))
         return (("system", self.system.format(**texts)), user) if self.system else (user,)

@@ -18,7 +18,9 @@ LETTERS = PairWords("unicode", "characters")
 ITEM = Item(source="我们去 北京。", hypothesis="Don't go, now!")
 WORDS = {"source": tuple("我们去北京。"), "hypothesis": ("Don't", "go", ",", "now", "!")}
 GAPS = ("", " ", "", " ", "", "")
-EXPLAINERS = {name: build(load_option("explainer", name), Explainer, name) for name in options("explainer")}
+EXPLAINERS = {
+    name: build(load_option("explainer", name), Explainer, name) for name in options("explainer") if name != "spans"
+}
 PLANNING = [name for name, one in EXPLAINERS.items() if not one.is_given and not one.writes_texts]
 
 

@@ -25,8 +25,8 @@ SIDES = {
 }
 
 
-# The file of explanations of `imported` is the user's own; it explains no texts, and has tests of its own.
-@pytest.fixture(scope="module", params=[name for name in options("explainer") if name != "imported"])
+# `imported` reads a file and `spans` asks a server: they plan no texts, and have tests of their own.
+@pytest.fixture(scope="module", params=[name for name in options("explainer") if name not in ("imported", "spans")])
 def explainer(request, tiny_model) -> Explainer:
     """The option as it is; where it names a model, with a small one in its place."""
     settings = load_option("explainer", request.param)

@@ -27,7 +27,7 @@ def option(group: str, name: str, kind: type, **changes: object) -> object:
     return build(node | changes, kind, f"{group}.{name}")
 
 
-@pytest.fixture(scope="module", params=[name for name in options("explainer") if name != "imported"])
+@pytest.fixture(scope="module", params=[name for name in options("explainer") if name not in ("imported", "spans")])
 def explainer(request, tiny_model) -> Explainer:
     changes = dict(QUICKER.get(request.param, {}))
     if "model" in load_option("explainer", request.param):
