@@ -20,6 +20,7 @@ OPTIONAL = {  # imported, never installed with the package: why, and who says ho
     "transquest": "needs an older version of transformers; metric transquest says so",
     **dict.fromkeys(("sacremoses", "truecase", "nltk", "pyemd"), "the extra `authors`; xmoverscore_authors says so"),
     "icu4py": "the extra `words`; words=unicode says so",
+    **dict.fromkeys(("openai", "langcodes"), "the extra `judge`; metric judge says so"),
     "distributed": "the extra `dask`",
     "dask_jobqueue": "the extra `slurm`",
     "psutil": "comes with distributed",
