@@ -1,1 +1,1 @@
-"""Sentence-level metrics: one file and one configs/metric/*.yaml each. Start at base.py."""
+"""Sentence-level metrics; the options in configs/metric name their classes. Start at base.py."""

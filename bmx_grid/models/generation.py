@@ -12,7 +12,7 @@ import numpy as np
 from bmx_grid.errors import ConfigError
 from bmx_grid.identity import canonical_json
 from bmx_grid.models.encoding import Ints, in_batches, padded, tokenize
-from bmx_grid.models.languages import Languages, language_tokens, use
+from bmx_grid.models.languages import Languages, known_languages, use
 from bmx_grid.models.loading import LoadedModel
 from bmx_grid.models.translation import source_tokens
 
@@ -110,7 +110,7 @@ def _generate(
             **options,
             **first,
         )
-    marks = set(language_tokens(tokenizer))  # M2M-100's tokenizer does not count them as special ones
+    marks = set(known_languages(tokenizer).values())  # M2M-100's tokenizer does not count them as special ones
     kept = [[token for token in row if token not in marks] for row in made.tolist()]
     return [text.strip() for text in tokenizer.batch_decode(kept, skip_special_tokens=True)]
 

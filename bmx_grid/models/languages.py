@@ -69,12 +69,6 @@ def load_translator(model: str, revision: str | None, dtype: Dtype, device: Devi
     loaded = load_model("seq2seq", model, revision, dtype=dtype, device=device)
     config = loaded.network.config
     _check_family(model, config.model_type, bool(config.is_encoder_decoder))
-    lacking = [name for name in ("pad", "eos") if getattr(loaded.tokenizer, f"{name}_token_id", None) is None]
-    if lacking:
-        raise UnavailableError(
-            f"model '{model}' (a {config.model_type}): its tokenizer has no {' and no '.join(lacking)} token; get the "
-            "tokenizer that was published with the weights."
-        )
     return loaded
 
 
@@ -103,7 +97,7 @@ def languages_of(loaded: LoadedModel, source: str | None, target: str | None) ->
         return Languages(None, None)
     if kind == "marian":
         return _of_marian(loaded, source, target)
-    known = _known(tokenizer)
+    known = known_languages(tokenizer)
     codes = [_code(loaded, known, language, role) for language, role in ((source, "source"), (target, "target"))]
     token = int(known[codes[1]])
     if token >= loaded.network.get_input_embeddings().num_embeddings:
@@ -120,13 +114,8 @@ def use(tokenizer: Any, languages: Languages) -> None:
         tokenizer.src_lang, tokenizer.tgt_lang = languages.source, languages.target
 
 
-def language_tokens(tokenizer: Any) -> list[int]:
-    """The tokens of all language codes that a tokenizer knows; none for Marian and BART."""
-    return list(_known(tokenizer).values())
-
-
-def _known(tokenizer: Any) -> dict[str, int]:
-    """Token by code of the languages that a multilingual tokenizer knows."""
+def known_languages(tokenizer: Any) -> dict[str, int]:
+    """Token by code of the languages that a multilingual tokenizer knows; none for Marian and BART."""
     own = getattr(tokenizer, "lang_code_to_id", None)
     if own:
         return {code: int(token) for code, token in own.items()}

@@ -149,14 +149,15 @@ def _check_kind(kind: Kind, model: str, tokenizer: Any, network: Any) -> None:
             f"model '{model}' is a {', '.join(made_for) or config.model_type}, which does not predict a token from "
             "those before it: name a causal language model such as gpt2."
         )
+    needed = {"seq2seq": ("pad", "eos"), "causal_lm": ()}.get(kind, ("pad", "cls", "sep"))
+    lacking = [name for name in needed if getattr(tokenizer, f"{name}_token_id", None) is None]
+    if lacking:
+        raise UnavailableError(
+            f"model '{model}' (a {config.model_type}): its tokenizer has no {', '.join(lacking)} token; get the "
+            "tokenizer that was published with the weights, or name a model such as BERT, RoBERTa or XLM-R."
+        )
     if kind == "seq2seq":
         return  # `models.languages` asks more of these than that they load
-    special = [name for name in ("pad", "cls", "sep") if getattr(tokenizer, f"{name}_token_id", None) is None]
-    if kind != "causal_lm" and special:
-        raise UnavailableError(
-            f"model '{model}' (a {config.model_type}): its tokenizer has no {', '.join(special)} token; name an "
-            "encoder such as BERT, RoBERTa or XLM-R."
-        )
     known = network.get_input_embeddings().num_embeddings
     if len(tokenizer) > known:
         raise UnavailableError(
