@@ -261,25 +261,20 @@ class _Columns:
         return AttributionSet(base, by_role, full[rows])
 
 
-def slot(
+def slot_of(
     cache_dir: Place,
     names: tuple[str, str],
     identity: Mapping[str, Any],
-    dataset: str,
-    language_pair: str,
+    where: tuple[str, str],
     reads: tuple[Role, ...],
 ) -> Slot:
-    """The slot of a (metric, explainer) pair of `names` and `identity` on one language pair of a data set.
+    """The slot of a (metric, explainer) pair of `names` and `identity`; where: data set and language pair.
 
     reads: the roles that the metric reads. An identity whose explainer is None keeps base scores only.
     """
-    path = cache_dir / "attributions" / folder_name(names, identity) / f"{dataset}.{language_pair}.parquet"
+    folder = f"{names[0]}-{names[1]}-{digest(identity)[:12]}"
+    path = cache_dir / "attributions" / folder / f"{'.'.join(where)}.parquet"
     return Slot(path, canonical_json(identity), reads, identity["explainer"] is not None)
-
-
-def folder_name(names: tuple[str, str], identity: Mapping[str, Any]) -> str:
-    """The folder of a (metric, explainer) pair of `names` and `identity`."""
-    return f"{names[0]}-{names[1]}-{digest(identity)[:12]}"
 
 
 def _among(asked: NDArray[np.bytes_], keys: NDArray[np.bytes_]) -> NDArray[np.bool_]:

@@ -1,7 +1,6 @@
 """Explanations as Arrow tables and Parquet files in row groups, every one of them with a digest.
 
-No more than one row group has to be in memory, and damage costs its row group alone. Files of version 3 have one row
-group.
+No more than one row group has to be in memory, and damage costs its row group alone.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from bmx_grid.storage.addresses import Place, opened, replacing
 from bmx_grid.wording import first_line
 from bmx_grid.words.perturbation import Role
 
-VERSION, OLDEST = 4, 3  # that is written, and the oldest that is read
+VERSION = 4  # that is written and read
 GROUP_ROWS = 2**16
 STATISTICS = "statistics"
 
@@ -141,7 +140,7 @@ def write(path: Place, tables: Iterable[Any], identity: str) -> None:
     with replacing(path) as part, pq.ParquetWriter(part, first.schema.remove_metadata(), **options) as writer:
         for table in chain([first], rest):
             writer.write_table(table, row_group_size=max(len(table), 1))
-            digests.append(content_digest(table, identity, VERSION))
+            digests.append(content_digest(table, identity))
         header = {"version": VERSION, "digests": digests, "identity": json.loads(identity)}
         writer.add_key_value_metadata({"bmx_grid": canonical_json(header)})
 
@@ -161,14 +160,13 @@ def read(path: Place, identity: str, reads: Sequence[Role]) -> Iterator[Any]:
         with opened(path) as source:
             file = pq.ParquetFile(source, page_checksum_verification=True)
             header = json.loads((file.metadata.metadata or {})[b"bmx_grid"])
-            version = int(header["version"])
-            _check_version(path, version)
-            digests = header["digests"] if version == VERSION else [header["digest"]]
+            _check_version(path, int(header["version"]))
+            digests = header["digests"]
             if len(digests) != file.num_row_groups:
                 raise ValueError(f"it has {file.num_row_groups} of {len(digests)} row groups")
             for group, digest in enumerate(digests):
                 try:
-                    yield _checked(file.read_row_group(group).combine_chunks(), digest, identity, version, reads)
+                    yield _checked(file.read_row_group(group).combine_chunks(), digest, identity, reads)
                 except (OSError, ValueError, pa.ArrowException) as error:
                     _warn(f"row group {group + 1} of {path}", error)
     except FileNotFoundError:
@@ -188,21 +186,17 @@ def _warn(what: str, error: Exception) -> None:
 
 
 def _check_version(path: Place, version: int) -> None:
-    if version > VERSION:
+    if version != VERSION:
+        written, remedy = ("a newer", "Update bmx_grid, or") if version > VERSION else ("an earlier", "Please")
         raise StoreError(
-            f"{path} was written by a newer bmx_grid (store version {version}, this one reads {OLDEST} to {VERSION}). "
-            "Update bmx_grid, or choose another cache_dir."
-        )
-    if version < OLDEST:
-        raise StoreError(
-            f"{path} was written by an early bmx_grid (store version {version}, this one reads {OLDEST} to {VERSION}). "
-            "Choose another cache_dir, or remove the file to compute it again."
+            f"{path} was written by {written} bmx_grid (store version {version}, this one reads {VERSION}). {remedy} "
+            "choose another cache_dir."
         )
 
 
-def _checked(table: Any, digest: str, identity: str, version: int, reads: Sequence[Role]) -> Any:
+def _checked(table: Any, digest: str, identity: str, reads: Sequence[Role]) -> Any:
     """The table. Raises ValueError for other rows than those the digest is of, or other columns, which it is not of."""
-    if digest != content_digest(table, identity, version):
+    if digest != content_digest(table, identity):
         raise ValueError("its rows do not agree with their digest")
     plain = ["key", "base_score", *reads]
     names = [name for name in table.column_names if name != STATISTICS]
@@ -211,9 +205,9 @@ def _checked(table: Any, digest: str, identity: str, version: int, reads: Sequen
     return table.replace_schema_metadata(None)
 
 
-def content_digest(table: Any, identity: str, version: int) -> str:
+def content_digest(table: Any, identity: str) -> str:
     """SHA-256 of all values of a table, independent of how Arrow lays them out in memory."""
-    sha = hashlib.sha256(f"{version}\n{identity}\n{table.num_rows}\n".encode())
+    sha = hashlib.sha256(f"{VERSION}\n{identity}\n{table.num_rows}\n".encode())
     lists = _lists(table)
     for name in [one for one in table.column_names if one not in ("base_score", *lists)]:
         sha.update("\0".join(table.column(name).to_pylist()).encode("utf-8", "surrogatepass"))

@@ -12,14 +12,14 @@ from typing import TypeVar
 
 from bmx_grid.attribution.boosted import LOWER
 from bmx_grid.attribution.contracts import check_explainer, check_metric, explanations_of, fitted_to
-from bmx_grid.attribution.explain import count_texts, item_key, word_counts
-from bmx_grid.attribution.places import Places, distinct
+from bmx_grid.attribution.explain import count_texts, explanation_identity, item_key, word_counts
+from bmx_grid.attribution.store import Slot, slot_of
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.errors import BmxError, ComponentError, ConfigError, DataMissingError, ExplainError, component_errors
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.metrics.base import GivenScores, Metric
 from bmx_grid.segments import SegmentSet, check_name, clusters
-from bmx_grid.storage.addresses import Place
+from bmx_grid.storage.addresses import Place, names_in
 from bmx_grid.sweep.settings import ALONE, PlannedSetting, Refused, Setting, SweepPlan
 from bmx_grid.wording import counted, setting_label, visible
 from bmx_grid.words.perturbation import Item, Role
@@ -62,7 +62,7 @@ def make_plan(
     metrics = _members("metric", metrics, sets, failed)
     explainers = _members("explainer", explainers, sets, failed)
     asked = explainers if explained else {ALONE: None}
-    expansion = _Expansion(sets, asked, Places(cache_dir), seed, seeds, unwanted, words)
+    expansion = _Expansion(sets, asked, cache_dir, seed, seeds, unwanted, words)
     for name, metric in metrics.items():
         expansion.add(name, metric)
     return SweepPlan(
@@ -82,7 +82,7 @@ class _Expansion:
         self,
         sets: Sequence[SegmentSet],
         explainers: Mapping[str, Explainer | None],
-        places: Places,
+        cache_dir: Place,
         seed: int,
         seeds: Sequence[int],
         unwanted: _Unwanted,
@@ -90,7 +90,8 @@ class _Expansion:
     ) -> None:
         self._sets = sets
         self._explainers = explainers
-        self._places = places
+        self._cache_dir = cache_dir
+        self._listed: dict[Place, frozenset[str]] = {}  # the names in folders of the cache
         self._seed = seed
         self._further = [other for other in seeds if other != seed]
         self._unwanted = unwanted
@@ -155,15 +156,23 @@ class _Expansion:
             explainer, imported = self._explanations(names[1], explainer, segments)
         texts = self._texts_of(segments, metric)
         # Explanations that exist already are not kept: the metric's scores are those of the metric alone.
-        kept = (names[0], ALONE, None) if imported is not None else (*names, explainer)
-        where = segments.dataset, segments.language_pair, metric.reads
+        kept_names, kept = ((names[0], ALONE), None) if imported is not None else (names, explainer)
         again = self._further if explainer is not None and explainer.stochastic else []
-        slot, *others = (self._places.slot(metric, kept, words, where, seed) for seed in (self._seed, *again))
+        slot, *others = (
+            slot_of(
+                self._cache_dir,
+                kept_names,
+                explanation_identity(metric, kept, seed, words),
+                (segments.dataset, segments.language_pair),
+                metric.reads,
+            )
+            for seed in (self._seed, *again)
+        )
         setting = Setting(segments, *names, metric, explainer, texts.items, texts.keys, slot, given, imported, words)
-        planned = _plan_setting(setting, self._places, texts)
+        planned = _plan_setting(setting, self._missing(slot, texts), texts)
         repeated = []
         for other in others:  # the same setting with other draws, kept in another place
-            missing = self._places.missing(other, setting.keys, texts.distinct)
+            missing = self._missing(other, texts)
             repeated.append(replace(planned, setting=replace(setting, slot=other), missing=missing))
         if len(planned.refused) == len(segments) > 0:
             raise ExplainError(_refusals(planned))
@@ -172,6 +181,14 @@ class _Expansion:
         self.planned.append(planned)
         for seed, repeat in zip(again, repeated, strict=True):
             self.repeats.setdefault(seed, []).append(repeat)
+
+    def _missing(self, slot: Slot, texts: _Texts) -> tuple[int, ...]:
+        """`Slot.missing`, with each folder listed once for all settings that are kept in it. Raises StoreError."""
+        folder = slot.path.parent
+        if folder not in self._listed:
+            self._listed[folder] = names_in(folder)
+        is_empty = self._listed[folder].isdisjoint((slot.path.name, slot.parts.name))
+        return texts.distinct if is_empty else tuple(slot.missing(texts.keys))
 
     def _explanations(self, name: str, explainer: Explainer, segments: SegmentSet) -> tuple[Explainer, GivenWords]:
         """Explanations that exist already, read once for all metrics. What `Explainer.given` returns or raises."""
@@ -330,12 +347,13 @@ def _read(
 
 
 class _Texts:
-    """What settings that read the same texts share. items: N; keys: of each; distinct: `places.distinct`."""
+    """What settings that read the same texts share. items: N; keys: of each; distinct: where each key stands first."""
 
     def __init__(self, items: tuple[Item, ...], words: PairWords) -> None:
         self.items, self._words = items, words
         self.keys = tuple(map(item_key, items))
-        self.distinct = distinct(self.keys)
+        first = {key: row for row, key in reversed([*enumerate(self.keys)])}
+        self.distinct = tuple(sorted(first.values()))
 
     @cached_property
     def sizes(self) -> list[tuple[int, ...]]:
@@ -345,8 +363,7 @@ class _Texts:
         return [known.setdefault(one, one) for one in counts]
 
 
-def _plan_setting(setting: Setting, places: Places, texts: _Texts) -> PlannedSetting:
-    """Raises StoreError for the cache."""
+def _plan_setting(setting: Setting, missing: tuple[int, ...], texts: _Texts) -> PlannedSetting:
     refused: dict[int, str] = {} if setting.imported is None else dict(setting.imported.refused)
     if setting.given is not None:
         return PlannedSetting(setting, (), (), refused)
@@ -360,7 +377,6 @@ def _plan_setting(setting: Setting, places: Places, texts: _Texts) -> PlannedSet
                 raise
             found.append(1)  # its own text, for the metric's score
             refused[position] = str(error)
-    missing = places.missing(setting.slot, setting.keys, texts.distinct)
     return PlannedSetting(setting, missing, tuple(found), refused)
 
 

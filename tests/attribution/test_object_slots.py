@@ -15,7 +15,7 @@ from bmx_grid.storage.addresses import Address
 
 @pytest.fixture
 def place() -> store.Slot:
-    return store.slot(Address(f"memory://{uuid.uuid4().hex}"), ("m", "e"), IDENTITY, "data", "de-en", READS)
+    return store.slot_of(Address(f"memory://{uuid.uuid4().hex}"), ("m", "e"), IDENTITY, ("data", "de-en"), READS)
 
 
 def add(to: store.Slot, rows) -> None:
@@ -58,7 +58,7 @@ def test_rows_come_back_exactly_before_and_after_a_merge(place):
             assert loaded.hypothesis[row].tobytes() == ROWS[index].attributions["hypothesis"].tobytes()
         place.merge()
     with pytest.raises(StoreError, match=r"lacks 1 of 1 explanations"):
-        store.slot(place.path.parent, ("m", "x"), IDENTITY, "data", "de-en", READS).load(KEYS[:1])
+        store.slot_of(place.path.parent, ("m", "x"), IDENTITY, ("data", "de-en"), READS).load(KEYS[:1])
 
 
 def test_who_writes_the_same_rows_writes_the_same_object(place):

@@ -19,7 +19,7 @@ from scipy.stats import pearsonr
 import bmx_grid
 from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.attribution.explain import explanation_identity, item_key
-from bmx_grid.attribution.store import slot
+from bmx_grid.attribution.store import slot_of
 from bmx_grid.commands import sweep as app
 from bmx_grid.commands.score import main
 from bmx_grid.configure import ALLOWED_PACKAGES, build, load_option
@@ -96,7 +96,9 @@ def test_a_file_gets_the_numbers_of_the_sweep(metric, explainer, side, tmp_path,
     names = {"source": columns["source"], "reference": columns["reference"]}
     reads = parts[0].reads
     pairs = list(zip(names[reads[0]], columns["hypothesis"], strict=True))
-    where = slot(tmp_path / "cache", (metric, explainer), explanation_identity(*parts, 0), "tabular", "de-en", reads)
+    where = slot_of(
+        tmp_path / "cache", (metric, explainer), explanation_identity(*parts, 0), ("tabular", "de-en"), reads
+    )
     stored = where.load([item_key(item) for item in items(pairs, reads[0])])
 
     p, w = -1.4, 0.4
