@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
-from bmx_grid.api.inputs import FrameTable, check_columns, drawn, is_gap, listed, numbers
+from bmx_grid.api.inputs import FrameTable, check_columns, drawn, listed, numbers
 from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.measures.annotators import (
     Agreement,
@@ -227,9 +227,7 @@ def _pivoted(
 
 def _labels(table: FrameTable, name: str) -> Any:
     """A column of names or numbers. Raises DataError naming the row of a gap, and of anything else."""
-    for row, value in enumerate(table.frame[name].tolist()):
-        if not isinstance(value, Hashable) or is_gap(value):
-            raise DataError(
-                f"the frame, {table.place(row)}: the column '{name}' holds {value!r:.60}; write a name or a number."
-            )
+    for row, value in enumerate(table.take([name])[name]):
+        if not isinstance(value, Hashable) or value is None:
+            raise DataError(f"{table.where(row)}: the column '{name}' holds {value!r:.60}; write a name or a number.")
     return table.frame[name].to_numpy()

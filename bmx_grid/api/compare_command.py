@@ -26,7 +26,7 @@ from bmx_grid.api.comparison import GROUPINGS, LEVELS, compare
 from bmx_grid.configure import folder_path
 from bmx_grid.datasets.columns import ROLES, listed, named_roles
 from bmx_grid.datasets.tables import MAX_BYTES, open_table
-from bmx_grid.errors import ConfigError, DataMissingError
+from bmx_grid.errors import ConfigError
 from bmx_grid.measures.correlation import KINDS
 from bmx_grid.report.table import write_table
 from bmx_grid.report.terminal import fitted, terminal_width
@@ -70,10 +70,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(parsed: argparse.Namespace) -> str:
     """The output. Raises BmxError for every mistake that the user can fix."""
-    path = Path(parsed.table).expanduser()
-    if not path.is_file():
-        raise DataMissingError(f"{parsed.table}: there is no such file (looked in {Path.cwd()}).")
-    table, columns = open_table(path, MAX_BYTES, None, ""), named_roles(parsed.columns)
+    table, columns = open_table(Path(parsed.table).expanduser(), MAX_BYTES, None, ""), named_roles(parsed.columns)
     if not parsed.metrics:
         raise ConfigError(f"--metrics is missing: which of the columns are metrics? {listed(table.names)}.")
     folder = None if parsed.output is None else folder_path(parsed.output, "--output")

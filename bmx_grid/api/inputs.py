@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import os
 import re
 import uuid
@@ -44,7 +43,7 @@ CONVENTION = (
 class FrameTable(Table):
     """A DataFrame as a user's table, so that its rows are read like those of a file.
 
-    Raises ConfigError for anything but a DataFrame with distinct columns, DataError for one without rows.
+    Raises ConfigError for anything but a DataFrame, DataError for one without rows.
     """
 
     def __init__(self, frame: object) -> None:
@@ -54,27 +53,16 @@ class FrameTable(Table):
             raise ConfigError(
                 f"frame: expected a pandas DataFrame, got a {type(frame).__name__}; pandas.DataFrame makes one."
             )
-        names = [str(name).strip(INVISIBLE) for name in frame.columns]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ConfigError(f"the frame has two columns '{twice}'; give each a name of its own.")
-        for name in names:
-            if SURROGATE.search(name):
-                raise ConfigError(f"the frame has a column {name!a}, half of a character; give it another name.")
         if not len(frame):
             raise DataError("the frame has no rows.")
+        names = [str(name).strip(INVISIBLE) for name in frame.columns]
         self.frame = frame.set_axis(names, axis=1)
         super().__init__(Path("the frame"), names, len(frame), self._values, lambda row: f"row {row + 1}")
 
     def _values(self, name: str) -> list[Any]:
-        return [None if is_gap(value) else value for value in self.frame[name].tolist()]
-
-
-def is_gap(value: object) -> bool:
-    """Whether a cell of a frame holds nothing: None, NaN, NA or NaT."""
-    import pandas as pd
-
-    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
+        column = self.frame[name]
+        values: list[Any] = column.astype(object).where(column.notna(), None).tolist()
+        return values
 
 
 def plain(value: Any) -> Any:

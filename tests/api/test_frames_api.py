@@ -1,7 +1,5 @@
 """DataFrames in: the grid of one's own segments, metrics compared by their columns, and what cannot be used."""
 
-from decimal import Decimal
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -161,11 +159,6 @@ def test_usual_names_play_their_role(columns, roles):
         (lambda f, j: bmx.compare(j.drop(columns="sys"), ["good one"], human="mqm", by="item"), "no column for system"),
         (lambda f, j: bmx.grid(f.assign(mt=[1.5, *f["mt"][1:]])), "the frame, row 1: the column 'mt' holds '1.5'"),
         (lambda f, j: bmx.grid(f.assign(mt=HALF)), "row 1: .*half of a character"),
-        (lambda f, j: bmx.grid(f.assign(DA=[Decimal("sNaN"), *f["DA"][1:]])), "finite number: 'sNaN'"),
-        (
-            lambda f, j: bmx.grid(f.set_axis(pd.Index([*"abc", "\ud800"], dtype=object), axis=1)),
-            "a column '.ud800', half of a character",
-        ),
         (lambda f, j: bmx.grid(f, language_pair=5), "language_pair: expected a text, such as 'de-en', got 5"),
         (lambda f, j: bmx.grid(f, output_dir=""), "output_dir: expected a path, got ''"),
         (lambda f, j: bmx.compare(j, {"good one"}, human="mqm"), "metrics: expected a name or a list"),
@@ -181,7 +174,7 @@ def test_usual_names_play_their_role(columns, roles):
         (lambda f, j: bmx.grid(f, columns={"scor": "DA"}), "unknown role 'scor'"),
         (lambda f, j: bmx.grid(f, columns={"score": "DAA"}), "Did you mean 'DA'"),
         (lambda f, j: bmx.grid(f.assign(lp="de-en"), language_pair="de-en"), "leave one out"),
-        (lambda f, j: bmx.grid(pd.concat([f, f["DA"]], axis=1)), "two columns 'DA'"),
+        (lambda f, j: bmx.grid(pd.concat([f, f["DA"]], axis=1)), "column 'DA' is there 2 times"),
         (lambda f, j: bmx.compare(j, ["god one"]), "Did you mean 'good one'"),
         (lambda f, j: bmx.compare(j.assign(sys="A", seg_id=1), ["good one"], human="mqm"), "are both"),
         (lambda f, j: bmx.compare(j, ["good one"], human="mqm", by="document"), "unknown grouping"),
