@@ -224,7 +224,7 @@ def _give(form: Format | None, folder: Path | None, tables: Sequence[Table], ana
     elif folder is not None:
         _say_written([write_table(table, folder / "tables", form or "text") for table in tables])
     else:
-        write = partial(as_text, width=terminal_width()) if form in (None, "text") else FORMATS[form].write
+        write = partial(as_text, width=terminal_width()) if form in (None, "text") else FORMATS[form]
         print("\n".join(write(table) for table in tables if form == "csv" or not table.data), end="")
 
 

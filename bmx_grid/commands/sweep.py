@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
     from bmx_grid.analysis.run import Analysis
     from bmx_grid.commands.sweep_plan import Sweep
-    from bmx_grid.progress import Progress
     from bmx_grid.sweep.evaluation import Outcome
-    from bmx_grid.sweep.executors.base import Executor
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.results import SettingResult
     from bmx_grid.sweep.settings import Refused
@@ -161,57 +159,39 @@ def _warn(line: str) -> None:
 
 
 def run_settings(sweep: Sweep, log: Log) -> Ran:
-    """Score and evaluate every setting, then compare them."""
+    """Score and evaluate every setting, then those of further seeds, then compare settings."""
     from bmx_grid.progress import Progress, working
     from bmx_grid.report.terminal import setting_line
     from bmx_grid.sweep.evaluation import complete, refused
+    from bmx_grid.sweep.repeats import run_repeats
     from bmx_grid.sweep.runner import run_plan
 
-    plan, settings, reasons = sweep.plan, sweep.settings, set[str]()
+    plan, settings = sweep.plan, sweep.settings
     outcomes: list[Outcome] = []
+    repeats: list[tuple[int, Outcome]] = []
+    done: list[SettingResult] = []
+    reasons, reasons_of_repeats = set[str](), set[str]()
+    n_settings, n_repeats = len(plan.settings), len(plan.everything) - len(plan.settings)
+    scores, stops = plan.n_texts > 0, settings.on_error == "stop"
     with sweep.executor.kept() as executor:
-        scores = plan.n_texts > 0
-        with Progress(plan.n_texts) if scores else Progress(len(plan.settings), "evaluating", "settings") as progress:
-            for outcome in run_plan(
-                plan,
-                sweep.evaluations,
-                executor=executor,
-                seed=settings.seed,
-                stop_on_error=settings.on_error == "stop",
-                progress=progress.advance,
-            ):
+        with Progress(plan.n_texts) if scores else Progress(n_settings, "evaluating", "settings") as progress:
+            how: Any = {"executor": executor, "stop_on_error": stops, "progress": progress.advance}
+            for outcome in run_plan(plan, sweep.evaluations, seed=settings.seed, **how):
                 outcomes.append(outcome)
                 if not scores:
                     progress.advance(1)
-                log.say(setting_line(outcome, len(outcomes), len(plan.settings), reasons), progress.say)
+                log.say(setting_line(outcome, len(outcomes), n_settings, reasons), progress.say)
                 if outcome.result is not None:
+                    done.append(outcome.result)
                     sweep.tracker.log(outcome.result)
-            repeats = _run_repeats(sweep, executor, outcomes, progress, log)
+            if sweep.grid is not None and not (stops and len(done) < n_settings):
+                for seed, outcome in run_repeats(plan, done, sweep.grid, **how):
+                    repeats.append((seed, outcome))
+                    log.say(setting_line(outcome, len(repeats), n_repeats, reasons_of_repeats), progress.say)
         with working("comparing metrics and language pairs"):
             results, incomplete = complete(outcomes, sweep.evaluations, executor)
     failed = [*refused([*outcomes, *(outcome for _, outcome in repeats)], plan), *incomplete]
     return Ran(outcomes, repeats, results, failed)
-
-
-def _run_repeats(
-    sweep: Sweep, executor: Executor, outcomes: Sequence[Outcome], progress: Progress, log: Log
-) -> list[tuple[int, Outcome]]:
-    """Run the settings of further seeds, unless the sweep stops at a failure; their outcomes with their seed."""
-    from bmx_grid.report.terminal import setting_line
-    from bmx_grid.sweep.repeats import run_repeats
-
-    plan, stops = sweep.plan, sweep.settings.on_error == "stop"
-    done = [outcome.result for outcome in outcomes if outcome.result is not None]
-    if sweep.grid is None or not plan.repeats or (stops and len(done) < len(plan.settings)):
-        return []
-    repeats: list[tuple[int, Outcome]] = []
-    total, reasons = len(plan.everything) - len(plan.settings), set[str]()
-    for seed, outcome in run_repeats(
-        plan, done, sweep.grid, executor=executor, stop_on_error=stops, progress=progress.advance
-    ):
-        repeats.append((seed, outcome))
-        log.say(setting_line(outcome, len(repeats), total, reasons), progress.say)
-    return repeats
 
 
 def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, list[Path]]:
@@ -223,6 +203,8 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, 
     from bmx_grid.analysis.headline import answer
     from bmx_grid.progress import working
     from bmx_grid.report.analysis_files import analyse_sweep
+    from bmx_grid.report.table import markdown
+    from bmx_grid.report.terminal import MOST_ANSWERS, failures, sentences
     from bmx_grid.storage.files import remove_abandoned, write_text
 
     settings, out = sweep.settings, sweep.settings.output_dir
@@ -248,38 +230,26 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, 
     moved = folder.move_aside([*written, out / "config.yaml", out / LOG])
     write_text(out / "config.yaml", sweep.config)
     written.append(out / "config.yaml")
-    answers = [] if analysis is None else answer(analysis)
-    about, summary = _headline(ran, analysis)
-    known = {} if analysis is None else numbers(analysis)
-    sweep.tracker.headline({**known, **about}, summary, written, answers)
-    said = _answer(ran, analysis, note)
-    if said:
-        log.say(f"\n{said}\n")
+    counts = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
+    known = {"settings": float(len(ran.results)), "settings failed": float(len(ran.failed))}
+    answers, lines = list[str](), list[str]()
+    if analysis is not None:
+        answers, lines = answer(analysis), answer(analysis, MOST_ANSWERS)
+        known = {**numbers(analysis), **known, **_headline(analysis)}
+        counts = "\n".join([*(f"- {markdown(line)}" for line in answers), "", f"{counts} {READING}"])
+    sweep.tracker.headline(known, counts, written, answers)
+    summary = "\n\n".join(part for part in (sentences(lines), note, failures(ran.failed)) if part)
+    if summary:
+        log.say(f"\n{summary}\n")
     if moved:
         log.say(f"{counted(len(moved), 'file')} of an earlier run moved to {out}/previous/")
-    return said, written
+    return summary, written
 
 
-def _answer(ran: Ran, analysis: Analysis | None, note: str) -> str:
-    """What is said at the end: the answer, or what stands in its place, then what failed."""
-    from bmx_grid.analysis.headline import answer
-    from bmx_grid.report.terminal import MOST_ANSWERS, failures, sentences
-
-    lines = [] if analysis is None else answer(analysis, MOST_ANSWERS)
-    return "\n\n".join(part for part in (sentences(lines), note, failures(ran.failed)) if part)
-
-
-def _headline(ran: Ran, analysis: Analysis | None) -> tuple[dict[str, float], str]:
-    """About ten numbers by name (NaN where undefined), and the answer as Markdown."""
-    from bmx_grid.analysis.headline import answer
-    from bmx_grid.report.table import markdown
-
-    numbers = {"settings": float(len(ran.results)), "settings failed": float(len(ran.failed))}
-    counts = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
-    if analysis is None:
-        return numbers, counts
+def _headline(analysis: Analysis) -> dict[str, float]:
+    """The numbers that sum up a sweep; NaN where undefined."""
     gains = analysis.fixed.all
-    numbers |= {
+    return {
         "mean fixed gain": gains.mean_gain,
         "mean fixed gain low": gains.mean_low,  # its 95 % interval, undefined for fewer than 3 language pairs
         "mean fixed gain high": gains.mean_high,
@@ -287,8 +257,6 @@ def _headline(ran: Ran, analysis: Analysis | None) -> tuple[dict[str, float], st
         "settings worse": float(gains.worse),
         "settings undefined": float(gains.undefined),
     }
-    lines = [f"- {markdown(line)}" for line in answer(analysis)]
-    return numbers, "\n".join([*lines, "", f"{counts} {READING}"])
 
 
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:

@@ -12,7 +12,6 @@ import math
 import textwrap
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from bmx_grid.analysis.base import Cell, Table, Value
@@ -122,26 +121,19 @@ def as_csv(table: Table) -> str:
     return out.getvalue()
 
 
-@dataclass(frozen=True)
-class Writer:
-    """How a table is written in a format, and the ending of its files."""
-
-    suffix: str
-    write: Callable[[Table], str]
-
-
-FORMATS = {
-    "text": Writer("txt", as_text),
-    "markdown": Writer("md", as_markdown),
-    "latex": Writer("tex", as_latex),
-    "csv": Writer("csv", as_csv),
+FORMATS: dict[str, Callable[[Table], str]] = {
+    "text": as_text,
+    "markdown": as_markdown,
+    "latex": as_latex,
+    "csv": as_csv,
 }
+ENDINGS = {"text": "txt", "markdown": "md", "latex": "tex", "csv": "csv"}
 
 
 def write_table(table: Table, folder: Path, form: str) -> Path:
     """Write a table below `folder` in one of FORMATS; its file. Raises StoreError."""
-    path = folder / f"{table.stem}.{FORMATS[form].suffix}"
-    write_text(path, FORMATS[form].write(table))
+    path = folder / f"{table.stem}.{ENDINGS[form]}"
+    write_text(path, FORMATS[form](table))
     return path
 
 

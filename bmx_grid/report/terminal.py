@@ -117,7 +117,7 @@ def cautions(plan: SweepPlan) -> list[str]:
             " (those that share a source or a reference count as one); intervals and tests need "
             f"{FEWEST_CLUSTERS} and are undefined (n/a) there: add segments with other sources and references",
         ),
-        (_few_words(plan), f"; attributions to fewer than {FEWEST_WORDS} words per text say little{way_out}"),
+        (_few_words(plan), f"; attributions to fewer than {FEWEST_WORDS} say little{way_out}"),
     )
     return [f"warning: {_some(parts)}{advice}." for parts, advice in warnings if parts]
 

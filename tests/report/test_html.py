@@ -26,7 +26,6 @@ from bmx_grid.analysis.run import analyse
 from bmx_grid.analysis.table import Setting
 from bmx_grid.analysis.word_examples import WordExample
 from bmx_grid.datasets.sample import Sample
-from bmx_grid.errors import StoreError
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.random import Random
@@ -354,8 +353,6 @@ def test_figures_are_images_in_the_page_with_their_words(tmp_path):
     assert f"Gains <b>by</b> {HOSTILE}" in page.told("figcaption")
     assert len(page.having("script")) == 2
     assert page.ids.index("figure-boosts") < page.ids.index("figures") < page.ids.index("figure-b")
-    with pytest.raises(StoreError, match=r"cannot read the figure .*absent.svg"):
-        written(tmp_path, figures=[(drawing, tmp_path / "absent.svg")])
 
 
 def test_a_page_of_hostile_names_with_its_figures_runs_nothing(tmp_path):

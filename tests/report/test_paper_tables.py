@@ -174,7 +174,7 @@ def hostile(name):
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_name_stays_a_name_in_every_format(form, name, tmp_path):
-    text, plain_text = FORMATS[form].write(hostile(name)), FORMATS[form].write(hostile("x"))
+    text, plain_text = FORMATS[form](hostile(name)), FORMATS[form](hostile("x"))
     assert text.count("\n") == plain_text.count("\n")
     assert not re.search("[\x00-\x09\x0b-\x1f\u202e]", text)
     text.encode("utf-8")
@@ -250,7 +250,7 @@ def test_a_setting_that_was_not_run_leaves_a_gap_and_no_average():
 @pytest.mark.parametrize("form", FORMATS)
 def test_without_an_interval_nothing_is_set_in_bold_or_marked(form):
     for made in analyse(table(SURFACES), HERE).tables():
-        text = FORMATS[form].write(made)
+        text = FORMATS[form](made)
         assert not re.search(r"textbf|mathbf|textsuperscript\{\+\}|\d[+*]|\d\*\*", text), made.stem
 
 

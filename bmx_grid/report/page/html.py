@@ -11,7 +11,6 @@ import re
 import sys
 import zlib
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +28,14 @@ from bmx_grid.analysis.signature import signature
 from bmx_grid.analysis.table import GridTable
 from bmx_grid.analysis.word_examples import RULE as WORD_RULE
 from bmx_grid.analysis.word_examples import WordExample
-from bmx_grid.errors import StoreError
 from bmx_grid.report.figures.canvas import Drawing
+from bmx_grid.report.terminal import MOST_ANSWERS
 from bmx_grid.storage.files import write_text
 from bmx_grid.wording import MINUS, counted, factor_in_words, point_in_words, typeset, visible
 
 HERE = Path(__file__).parent
 LEVELS = 32_767  # gains are kept as whole multiples of a setting's largest gain divided by this
 UNDEFINED = -32_768
-LIBRARIES = ("numpy", "pyarrow", "scikit-learn", "matplotlib")
-MOST_ANSWERS = 12  # that are not folded
 MOST_OPEN = 3  # tables of a page without an answer
 VERDICTS = "verdicts"  # the table that has a part of its own
 FIRST = "boosts"  # the figure beside the answer: the first of this name, or that begins with it
@@ -73,7 +70,7 @@ def write_report(
     counts. examples: segments with attributions; word_examples: segments where they are right or wrong by word tags;
     facts: further (name, words) on what was run; date: when, as it shall be shown. basis: which correlation and how
     many segments.
-    Raises StoreError when a figure cannot be read or the page cannot be written.
+    Raises StoreError when the page cannot be written.
     """
     told, answers = analysis.ask(headline.compute), analysis.ask(verdicts.compute).answers
     signed = signature(analysis)
@@ -141,11 +138,7 @@ def _with_minus(sentence: str) -> str:
 
 def _picture(drawing: Drawing, file: Path, signed: str) -> Mapping[str, str]:
     """A figure as an image in the page, without its signature: scripts in it never run there, it can load nothing."""
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise StoreError(f"cannot read the figure {file}: {error.strerror}. Draw it again.") from error
-    source = f"data:image/svg+xml;base64,{base64.b64encode(content).decode('ascii')}"
+    source = f"data:image/svg+xml;base64,{base64.b64encode(file.read_bytes()).decode('ascii')}"
     caption = drawing.caption.removesuffix(signed)
     return {"name": drawing.stem, "title": drawing.title, "caption": caption, "source": source}
 
@@ -190,17 +183,7 @@ def _facts(analysis: Analysis) -> list[tuple[str, str]]:
     if options.fixed:
         points = (f"{label(name)} {point_in_words(at.w, at.p, MINUS)}" for name, at in options.fixed.items())
         facts.append(("(w, p) given", "; ".join(points)))
-    return [*facts, ("versions", ", ".join(_versions()))]
-
-
-def _versions() -> list[str]:
-    versions = [f"bmx-grid {__version__}", f"Python {sys.version.split()[0]}"]
-    for name in LIBRARIES:
-        try:
-            versions.append(f"{name} {version(name)}")
-        except PackageNotFoundError:  # installed under another name; the page loses a version, not a number
-            continue
-    return versions
+    return [*facts, ("versions", f"bmx-grid {__version__}, Python {sys.version.split()[0]}")]
 
 
 def _table(table: Table, signed: str = "") -> Mapping[str, Any]:
