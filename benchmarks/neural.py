@@ -41,7 +41,7 @@ import numpy as np
 from settings import Texts
 
 from bmx_grid.attribution.explain import explain_items
-from bmx_grid.datasets.sample import Sample
+from bmx_grid.datasets.tabular import Sample
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.lime import Lime

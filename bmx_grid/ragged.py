@@ -4,33 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+S = TypeVar("S", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
-class Ragged:
+class RaggedArray(Generic[S]):
     """N rows of different lengths.
 
-    values: float64[total]; offsets: int64[N + 1], row i is values[offsets[i]:offsets[i + 1]].
+    values: S[total]; offsets: int64[N + 1], row i is values[offsets[i]:offsets[i + 1]]. DTYPE: of the values.
     """
 
-    values: NDArray[np.float64]
+    DTYPE: ClassVar[type[np.generic]]
+
+    values: NDArray[S]
     offsets: NDArray[np.int64]
 
     @classmethod
-    def from_rows(cls, rows: Iterable[NDArray[np.float64]]) -> Ragged:
+    def from_rows(cls, rows: Iterable[ArrayLike]) -> Self:
         """Pack rows, in order."""
-        kept = [np.asarray(row, dtype=np.float64) for row in rows]
+        kept: list[NDArray[Any]] = [np.asarray(row, dtype=cls.DTYPE) for row in rows]
         offsets = np.zeros(len(kept) + 1, dtype=np.int64)
         np.cumsum([len(row) for row in kept], out=offsets[1:])
-        return cls(np.concatenate(kept) if kept else np.empty(0), offsets)
+        return cls(np.concatenate(kept) if kept else np.empty(0, dtype=cls.DTYPE), offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, row: int) -> NDArray[np.float64]:
+    def __getitem__(self, row: int) -> NDArray[S]:
         return self.values[self.offsets[row] : self.offsets[row + 1]]
 
     @property
@@ -38,9 +43,15 @@ class Ragged:
         """int64[N] number of values per row."""
         return np.diff(self.offsets)
 
-    def rows(self) -> list[NDArray[np.float64]]:
+    def rows(self) -> list[NDArray[S]]:
         """The N rows, as views."""
         return [self[row] for row in range(len(self))]
+
+
+class Ragged(RaggedArray[np.float64]):
+    """Rows of numbers."""
+
+    DTYPE = np.float64
 
 
 def concatenate_rows(left: Ragged, right: Ragged) -> Ragged:

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bmx_grid.errors import ConfigError, DataError, close_match, unknown
+from bmx_grid.errors import ConfigError, DataError, unknown
 from bmx_grid.wording import visible
 from bmx_grid.words.text import INVISIBLE
 
@@ -31,64 +31,48 @@ PLAIN = re.compile(
 )  # no number, no signs of a shell
 
 
-def assign(
-    names: Sequence[str], given: Mapping[str, tuple[str, ...]], where: str, reader: str
-) -> dict[str, tuple[str, ...]]:
-    """role -> its columns, of the roles that have one: the given ones, or else the column of the role's own name.
-
-    names: the file's columns; given: role -> columns, several for the roles of SEVERAL; where: the file; reader: the
-    key of the data set (`dataset.tabular`). Raises one DataError for everything that is missing, with the columns there
-    are and the settings to add.
-    """
-    roles = {role: (role,) for role in ROLES if role in names} | dict(given)
-    problems = [
-        f"no column '{name}' for the {role}{close_match(name, names)}"
-        for role, columns in given.items()
-        for name in columns
-        if name not in names
-    ]
-    missing = [role for role in REQUIRED if role not in roles]
-    if not {"source", "reference"} & roles.keys():
-        missing.append("source")
-    if missing:
-        problems.append("no column for the " + ", the ".join(missing).replace("source", "source (or reference)"))
-    if problems:
-        usual = usual_columns([name for name in names if name.isprintable()], roles)
-        write = {role: usual.get(role, "NAME") for role in ROLES if role in usual or role in missing}
-        raise DataError(
-            f"{where}: {', '.join(problems)}. The file has the columns {listed(names)}. Name them with: "
-            + " ".join(setting(reader, role, name) for role, name in write.items())
-            + f"; what is recognised, and the command to run: bmx-grid data show {shlex.quote(where)}"
-        )
-    return {role: roles[role] for role in ROLES if role in roles}
-
-
 def recognised(
-    names: Sequence[str], given: Mapping[str, Sequence[str]], needed: Sequence[str], where: str, way_out: str
+    names: Sequence[str],
+    given: Mapping[str, Sequence[str]],
+    needed: Sequence[str],
+    where: str,
+    way_out: str,
+    *,
+    proposes: bool = False,
 ) -> dict[str, tuple[str, ...]]:
     """role -> its columns, of the roles that have one: the given ones, else the one of the role's own or a usual name.
 
     names: the columns that are free; needed: roles without which nothing can be done; with a hypothesis that is also a
-    source or a reference. way_out: what to write, for one `{}`. Raises ConfigError for an unknown role or column,
-    DataError for needed roles without a column, all in one sentence.
+    source or a reference. way_out: what to write, for a role and a column (two `{}`). proposes: whether columns of a
+    usual name are not taken, only named in the message. Raises ConfigError for an unknown role or column, DataError for
+    needed roles without a column, all in one sentence.
     """
     for role, columns in given.items():
         if role not in ROLES:
             raise ConfigError(f"{where}: columns: {unknown('role', role, ROLES)}")
         if len(columns) != 1 and role not in SEVERAL:
             raise ConfigError(f"{where}: columns: only {' and '.join(SEVERAL)} may have several columns, not {role}.")
+        if not columns or len(set(columns)) < len(columns):
+            raise ConfigError(f"{where}: columns: {role} is [{', '.join(columns)}]; name one or more, each once.")
         for name in columns:
             if name not in names:
                 raise ConfigError(f"{where}: columns: {role}: {unknown('column', name, names)}")
     roles = {role: tuple(columns) for role, columns in given.items()}
-    roles |= {role: (name,) for role, name in usual_columns(names, roles).items()}
+    usual = usual_columns([name for name in names if name.isprintable()], roles)
+    if proposes:
+        roles = {role: (role,) for role in ROLES if role in names} | roles
+        usual = {role: name for role, name in usual.items() if role not in roles}
+    else:
+        roles |= {role: (name,) for role, name in usual.items()}
     missing = [role for role in needed if role not in roles]
     if "hypothesis" in needed and not {"source", "reference"} & roles.keys():
         missing.append("source or reference")
     if missing:
+        advice = {role: name for role, name in usual.items() if role not in roles}
+        advice |= {role.split()[0]: "NAME" for role in missing if not set(role.split()) & advice.keys()}
         raise DataError(
             f"{where} has no column for {', '.join(missing)} among {listed(names) or 'none'}. Name them: "
-            f"{way_out.format(missing[0].split()[0])}"
+            + " ".join(way_out.format(role, name) for role, name in advice.items())
         )
     return {role: roles[role] for role in ROLES if role in roles}
 

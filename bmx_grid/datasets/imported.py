@@ -132,7 +132,8 @@ class FromFile(Component):
 
     def reading(self) -> Reading:
         """How tables are read."""
-        return Reading(self.KEY, self.columns, self.separator, self.max_bytes)
+        columns = tuple((role, name) for role, name in sorted(self.columns.items()) if name is not None)
+        return Reading(self.KEY, columns, self.separator, self.max_bytes)
 
     def matching(self, file: ImportedFile, pair: str) -> Matching:
         """How the rows of a file are matched: it is of this pair by its path or by `language_pairs`, or by its rows.

@@ -23,7 +23,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,16 +80,15 @@ class ImportedFile:
         return f"{self.path}, {self.rows.place[row]}"
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """How a table is read. key: the configuration key of these settings, for the advice in messages.
 
-    columns: role -> name of its column; a role that is null or left out takes the column of its own name.
+    columns: role and name of its column, of those that have another than the role's own.
     separator, max_bytes: as for a data set (`tabular`).
     """
 
     key: str
-    columns: Mapping[str, str | None]
+    columns: tuple[tuple[str, str], ...]
     separator: str | None
     max_bytes: int
 
@@ -103,7 +102,11 @@ def read_score_file(path: Path, metric: str, reading: Reading) -> ImportedFile:
     name = path.name.lower()
     if name.endswith(".tar.gz"):
         pair = pair_of(path)
-        return ImportedFile(path, _rows(read_model_scores(path, pair), language_pair=pair))
+        try:
+            scores = read_model_scores(path, pair)
+        except (ValueError, LookupError, AttributeError) as error:
+            raise DataError(f"{path}: holds no model_scores as published ({error}); download it again.") from error
+        return ImportedFile(path, _rows(scores, language_pair=pair))
     if _is_table(name):
         return _score_table(path, metric, reading)
     if name.endswith(".score") and not name.endswith((".seg.score", ".sys.score")):
@@ -245,7 +248,7 @@ def _score_table(path: Path, metric: str, reading: Reading) -> ImportedFile:
 def _word_table(path: Path, reading: Reading) -> ImportedFile:
     import pandas as pd
 
-    named = {role: reading.columns.get(role) or role for role in WORD_ROLES}
+    named = {role: dict(reading.columns).get(role, role) for role in WORD_ROLES}
     lists = [*(named[role] for role in (*WORD_VALUES, "words")), *SPANS]
     table = open_table(path, reading.max_bytes, reading.separator, reading.key, lists)
     columns = _columns(table, WORD_ROLES, reading)
@@ -278,14 +281,13 @@ def _word_table(path: Path, reading: Reading) -> ImportedFile:
 def _columns(table: Table, roles: Sequence[str], reading: Reading) -> dict[str, str]:
     """role -> its column, of the roles that have one. Raises DataError for a named column that is not there."""
     columns = {role: role for role in roles if role in table.names}
-    for role, name in reading.columns.items():
-        if name is not None and name not in table.names:
+    for role, name in reading.columns:
+        if name not in table.names:
             raise DataError(
                 f"{table.path}: no column '{name}' for the {role}. The file has the columns {listed(table.names)}; "
                 f"correct {reading.key}.columns.{role}."
             )
-        if name is not None:
-            columns[role] = name
+        columns[role] = name
     return columns
 
 

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from bmx_grid.datasets.lines import check_aligned, finite_or_nan, read_archive
 from bmx_grid.errors import DataError
 from bmx_grid.ragged import Ragged
-from bmx_grid.wording import counted
 from bmx_grid.words.alignment import ENTITY, HYPHEN, Alignment, How, align, carry_scores
 from bmx_grid.words.tags import Rows
 
@@ -83,13 +82,10 @@ def read_sub_words(archive: Path, language_pair: str) -> SubWords:
     rows, ends = [], []
     for row, (line, own) in enumerate(zip(files[names[1]], pieces, strict=True), start=1):
         values = [finite_or_nan(text) for text in line.split()]
-        if np.isnan(values).any():
-            text = line.split()[int(np.flatnonzero(np.isnan(values))[0])]
-            raise DataError(f"{where}, line {row}: {text[:40]!r} is not a log-probability; download the archive again.")
-        if len(values) != len(own) + 1:
+        if len(values) != len(own) + 1 or np.isnan(values).any():
             raise DataError(
-                f"{where}, line {row}: {counted(len(values), 'value')} for {counted(len(own), 'sub-word')} of "
-                f"{names[0]}, expected one more, for the end of the sentence; download the archive again."
+                f"{where}, line {row}: expected {len(own) + 1} log-probabilities, one per sub-word of {names[0]} and "
+                f"one for the end of the sentence, got {line[:80]!r}; download the archive again."
             )
         rows.append(np.array(values[:-1]))
         ends.append(values[-1])

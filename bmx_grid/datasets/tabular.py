@@ -1,17 +1,17 @@
-"""The user's own segments: a TSV, CSV, JSONL or Parquet file with named columns."""
+"""The user's own segments, a TSV, CSV, JSONL or Parquet file with named columns; and the embedded sample."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.columns import ROLES, SEVERAL, assign, setting, usual_columns
+from bmx_grid.datasets.columns import REQUIRED, recognised, setting, usual_columns
 from bmx_grid.datasets.lines import parse_number
 from bmx_grid.datasets.tables import MAX_BYTES, Table, open_table
 from bmx_grid.errors import ConfigError, DataError, unknown
@@ -20,6 +20,7 @@ from bmx_grid.judgements import Judgements
 from bmx_grid.segments import NO_PAIR, Segment, SegmentSet, check_name
 from bmx_grid.words.text import INVISIBLE
 
+SAMPLE = Path(__file__).with_name("sample.tsv")
 UNRATED = "leave it empty for an unrated segment"
 OPTIONAL = ("system", "document")  # roles whose texts may be empty
 Columns = Mapping[str, str | tuple[str, ...] | None]
@@ -50,16 +51,6 @@ class Tabular(DatasetReader):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for role, names in self.columns.items():
-            key = f"dataset.{self.name}.columns.{role}"
-            if role not in ROLES:
-                raise ConfigError(f"dataset.{self.name}.columns: " + unknown("role", role, ROLES))
-            if names is None or isinstance(names, str):
-                continue
-            if role not in SEVERAL:
-                raise ConfigError(f"{key} lists {len(names)} columns; only {' and '.join(SEVERAL)} may have several.")
-            if not names or len(set(names)) < len(names):
-                raise ConfigError(f"{key} is [{', '.join(names)}]; name one or more columns, each once.")
         if self.separator is not None and (len(self.separator) != 1 or self.separator in '\r\n" '):
             raise ConfigError(f"dataset.{self.name}.separator is {self.separator!r}; give one character, such as ';'.")
         if self.max_bytes < 1:
@@ -100,6 +91,25 @@ class Tabular(DatasetReader):
         return Rows(table, columns, self.language_pairs, key)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sample(DatasetReader):
+    """The embedded sample, for trying the tool and for tests: 48 segments per pair, with source and reference.
+
+    The human score, `score` (0 to 100), is the writer's of the texts.
+
+    Sources, references and hypotheses were written for this project, and the scores are the writer's graded judgement,
+    not a rating campaign: no conclusion about a metric can rest on them (SAMPLE.md). Licence: Apache-2.0.
+    Nothing is downloaded and no data_dir is needed: `read` opens the file that lies in the package.
+    """
+
+    PAIRS: ClassVar[tuple[str, ...]] = ("de-en", "fr-en", "es-en", "en-de")
+
+    def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+        """The segments of one pair in file order; `data_dir` is not looked at."""
+        self.check_pair(language_pair)
+        return Tabular(name=self.name, path=str(SAMPLE)).read(data_dir, language_pair)
+
+
 class Rows:
     """The columns of a file that play a role, and the rows of each language pair.
 
@@ -108,7 +118,8 @@ class Rows:
     """
 
     def __init__(self, table: Table, given: Mapping[str, tuple[str, ...]], pairs: Sequence[str], key: str) -> None:
-        roles = assign(table.names, given, str(table.path), key)
+        way_out = f"{key}.columns.{{}}={{}}"
+        roles = recognised(table.names, given, REQUIRED, str(table.path), way_out, proposes=True)
         columns = table.take(dict.fromkeys(name for names in roles.values() for name in names))
         self._texts = {
             role: _texts(columns[names[0]], names[0], table, role in OPTIONAL)

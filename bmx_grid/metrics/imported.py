@@ -95,19 +95,9 @@ def _read(path: Path, metric: str, reading: Reading) -> ImportedFile:
         state = path.stat()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}).") from error
-    version = (state.st_mtime_ns, state.st_size, state.st_ino)
-    columns = tuple(sorted(reading.columns.items()))
-    return _read_once(path, version, metric, columns, reading.separator, reading.max_bytes, reading.key)
+    return _read_once(path, (state.st_mtime_ns, state.st_size, state.st_ino), metric, reading)
 
 
 @lru_cache(maxsize=4)  # a file is asked for by every language pair, for the plan and for the scores
-def _read_once(
-    path: Path,
-    version: tuple[int, ...],
-    metric: str,
-    columns: tuple[tuple[str, str | None], ...],
-    separator: str | None,
-    max_bytes: int,
-    key: str,
-) -> ImportedFile:
-    return read_score_file(path, metric, Reading(key, dict(columns), separator, max_bytes))
+def _read_once(path: Path, version: tuple[int, ...], metric: str, reading: Reading) -> ImportedFile:
+    return read_score_file(path, metric, reading)

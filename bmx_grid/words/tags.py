@@ -10,45 +10,22 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.ragged import Ragged
+from bmx_grid.ragged import Ragged, RaggedArray
 
 Side = Literal["source", "reference", "hypothesis"]
 Rows = tuple[tuple[str, ...], ...]
 EOS = "<EOS>"  # the last token of every sentence in WMT22's word-level data
 
 
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """Labels of the words of N texts.
+class Labels(RaggedArray[np.bool_]):
+    """Labels of the words of N texts: true is BAD."""
 
-    bad: bool[total], True is BAD; offsets: int64[N + 1], text i has bad[offsets[i]:offsets[i + 1]].
-    """
-
-    bad: NDArray[np.bool_]
-    offsets: NDArray[np.int64]
-
-    @classmethod
-    def from_rows(cls, rows: Iterable[ArrayLike]) -> Labels:
-        """Pack one row of true and false (BAD and OK) per text, in order."""
-        kept = [np.asarray(row, dtype=np.bool_) for row in rows]
-        offsets = np.zeros(len(kept) + 1, dtype=np.int64)
-        np.cumsum([len(row) for row in kept], out=offsets[1:])
-        return cls(np.concatenate(kept) if kept else np.empty(0, dtype=np.bool_), offsets)
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __getitem__(self, row: int) -> NDArray[np.bool_]:
-        return self.bad[self.offsets[row] : self.offsets[row + 1]]
+    DTYPE = np.bool_
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
-        """int64[N] words per text."""
-        return np.diff(self.offsets)
-
-    def rows(self) -> list[NDArray[np.bool_]]:
-        """The N rows, as views."""
-        return [self[row] for row in range(len(self))]
+    def bad(self) -> NDArray[np.bool_]:
+        """bool[total] the labels of all texts."""
+        return self.values
 
     def row_of_word(self) -> NDArray[np.int64]:
         """int64[total] the text that each word belongs to."""

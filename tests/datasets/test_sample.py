@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from bmx_grid.datasets.sample import Sample
+from bmx_grid.datasets.tabular import Sample
 from bmx_grid.errors import ConfigError
 from bmx_grid.segments import SegmentSet
 

@@ -13,7 +13,7 @@ from bmx_grid.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.judgements import Judgements
 from bmx_grid.segments import Segment, SegmentSet
 
-READING = Reading("metric.imported", {}, None, 1_000_000)
+READING = Reading("metric.imported", (), None, 1_000_000)
 STRICT = Matching("metric.imported", one_pair=False, ignore_extra=False)
 
 
@@ -103,7 +103,7 @@ def test_parquet(tmp_path):
 
 def test_columns_of_other_names(write):
     path = write("x.csv", "seg;lp;COMET\n0;en-de;1\n1;en-de;2\n2;en-de;3\n")
-    reading = Reading("metric.imported", {"id": "seg", "score": "COMET", "language_pair": "lp"}, ";", 1_000)
+    reading = Reading("metric.imported", (("id", "seg"), ("score", "COMET"), ("language_pair", "lp")), ";", 1_000)
     assert matched(path, reading=reading) == [1, 2, 3]
 
 

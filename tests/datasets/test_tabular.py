@@ -153,9 +153,9 @@ HEAD = "language_pair\tsource\thypothesis\tscore\n"
         pytest.param(
             "source\thypothesis\tscore\tscore\na\tb\t1\t2\n", ["'score' is there 2 times"], id="needed-column-twice"
         ),
-        pytest.param("source\tscore\na\t1\n", ["no column for the hypothesis", "source, score"], id="no-hypothesis"),
-        pytest.param("source\thypothesis\ta\na\tb\t1\n", ["no column for the score", "columns.score="], id="no-score"),
-        pytest.param("hypothesis\tscore\na\t1\n", ["no column for the source (or reference)"], id="no-ground-truth"),
+        pytest.param("source\tscore\na\t1\n", ["no column for hypothesis", "source, score"], id="no-hypothesis"),
+        pytest.param("source\thypothesis\ta\na\tb\t1\n", ["no column for score", "columns.score="], id="no-score"),
+        pytest.param("hypothesis\tscore\na\t1\n", ["no column for source or reference"], id="no-ground-truth"),
         pytest.param(
             "id\tsource\thypothesis\tscore\nx\ta\tb\t1\ny\ta\tb\t1\nx\ta\tb\t1\n",
             ["segments 1 and 3 are both 'x'"],
@@ -282,7 +282,7 @@ def test_settings_that_cannot_be(write, reader, tmp_path, monkeypatch, settings,
 
 
 def test_a_named_column_must_be_there(read):
-    with pytest.raises(DataError, match=r"no column 'refernce' for the reference \(did you mean 'reference'\?\)"):
+    with pytest.raises(ConfigError, match=r"reference: unknown column 'refernce'. Did you mean 'reference'"):
         read(tsv(), columns={"reference": "refernce"})
 
 
@@ -389,8 +389,7 @@ def test_scores_are_named_as_their_column(read):
         pytest.param(
             "src\tmt\tDA\tlp",
             [
-                "no column for the hypothesis, the score, the source (or reference).",
-                "The file has the columns src, mt, DA, lp.",
+                "no column for hypothesis, score, source or reference among src, mt, DA, lp.",
                 "dataset.tabular.columns.source=src",
                 "dataset.tabular.columns.hypothesis=mt",
                 "dataset.tabular.columns.score=DA",
@@ -513,9 +512,7 @@ def test_a_changed_file_is_read_again(write, reader, tmp_path):
 
 
 def test_a_column_that_has_a_role_is_not_proposed_for_another(read):
-    with pytest.raises(
-        DataError, match=r"no column for the hypothesis\. .* Name them with: .*\.hypothesis=NAME"
-    ) as error:
+    with pytest.raises(DataError, match=r"no column for hypothesis among .* Name them: .*\.hypothesis=NAME") as error:
         read("source\tmt\ta\n1\t2\t3\n", columns={"score": "mt"}, language_pairs=["de-en"])
     assert "hypothesis=mt" not in str(error.value)
 
@@ -537,29 +534,29 @@ def test_a_wmt_style_table_with_several_human_scores_and_references(read):
     ("columns", "reason"),
     [
         pytest.param(
-            {"system": ["a", "b"]}, "system lists 2 columns; only score and reference", id="role-of-one-column"
+            {"system": ["a", "b"]},
+            "only score and reference may have several columns, not system",
+            id="role-of-one-column",
         ),
         pytest.param({"score": []}, r"score is \[\]; name one or more", id="no-column"),
         pytest.param({"score": ["da", "da"]}, r"score is \[da, da\].* each once", id="one-twice"),
     ],
 )
-def test_lists_of_columns_that_cannot_be(reader, columns, reason):
+def test_lists_of_columns_that_cannot_be(read, columns, reason):
     with pytest.raises(ConfigError, match=reason):
-        reader("tabular", path="my.tsv", columns=columns)
+        read(WMT + WMT_ROWS, columns=columns, language_pairs=["de-en"])
 
 
 def test_each_listed_column_must_be_there(read):
     columns = {"score": ["mqm", "daa"], "reference": ["ref_a", "ref_c"]}
-    with pytest.raises(DataError) as error:
+    with pytest.raises(ConfigError, match="score: unknown column 'daa'. Did you mean 'da'"):
         read(WMT + WMT_ROWS, columns=columns, language_pairs=["de-en"])
-    words = ["no column 'daa' for the score (did you mean 'da'?)", "no column 'ref_c' for the reference"]
-    assert all(word in str(error.value) for word in words), error.value
 
 
 def test_a_column_that_may_be_the_language_pair_is_named_with_the_missing_columns(read):
     with pytest.raises(DataError) as error:
         read("lp\tsource\tmt\tscore\nde-en\ta\tb\t1\n")
-    words = ["no column for the hypothesis", "columns.hypothesis=mt", "columns.language_pair=lp"]
+    words = ["no column for hypothesis", "columns.hypothesis=mt", "columns.language_pair=lp"]
     assert all(word in str(error.value) for word in words), error.value
 
 

@@ -31,7 +31,7 @@ FILES = {
     "mine/metric/circle.yaml": "circle:\n  _target_: bmx_grid.metrics.chrf.Chrf\n  char_order: ${metric.circle.beta}\n"
     "  beta: ${metric.circle.char_order}\n",
     "mine/metric/nowhere.yaml": "nowhere:\n  _target_: bmx_grid.metrics.chrf.Chrf\n  char_order: ${nope.nope}\n",
-    "mine/dataset/twice.yaml": "twice:\n  _target_: bmx_grid.datasets.sample.Sample\n  name: sample\n",
+    "mine/dataset/twice.yaml": "twice:\n  _target_: bmx_grid.datasets.tabular.Sample\n  name: sample\n",
     "mine/explainer/mine.yaml": "mine:\n  _target_: bmx_grid.explainers.lime.Lime\n  num_sampels: 3\n",
     "mine/sweep/good.yaml": GLOBAL + "defaults:\n  - override /metric: [good]\nname: good\n",
     "mine/sweep/unknown_key.yaml": GLOBAL + "limt: 3\n",

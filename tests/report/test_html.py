@@ -25,7 +25,7 @@ from bmx_grid.analysis.load import from_arrow
 from bmx_grid.analysis.run import analyse
 from bmx_grid.analysis.table import Setting
 from bmx_grid.analysis.word_examples import WordExample
-from bmx_grid.datasets.sample import Sample
+from bmx_grid.datasets.tabular import Sample
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.random import Random
