@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -124,13 +124,13 @@ class SegmentSet:
 
         all_references: with the further references of each segment.
         """
-        texts = {role: self.texts(role) for role in reads}
-        found = tuple(Item(**dict(zip(texts, row, strict=True))) for row in zip(*texts.values(), strict=True))
-        if not all_references:
-            return found
+        texts = [self.texts(role) for role in reads]
         return tuple(
-            item._replace(further_references=segment.further_references)
-            for item, segment in zip(found, self.segments, strict=True)
+            Item(
+                **dict(zip(reads, row, strict=True)),
+                further_references=segment.further_references if all_references else (),
+            )
+            for segment, *row in zip(self.segments, *texts, strict=True)
         )
 
     def empty_texts(self) -> list[str]:
@@ -139,15 +139,7 @@ class SegmentSet:
 
     def take(self, rows: Sequence[int] | NDArray[np.intp]) -> SegmentSet:
         """The segments at these indices, in their order, with their judgements."""
-        return SegmentSet(
-            self.dataset,
-            self.language_pair,
-            tuple(self.segments[row] for row in rows),
-            self.judgements.take(rows),
-            self.origin,
-            self.all_ids,
-            self.all_systems,
-        )
+        return replace(self, segments=tuple(self.segments[row] for row in rows), judgements=self.judgements.take(rows))
 
     def head(self, limit: int | None) -> SegmentSet:
         """The first `limit` ids in order of appearance (all for None), each with all its systems; in the same order."""
@@ -214,14 +206,8 @@ def _texts_of(segment: Segment) -> list[tuple[str, ...]]:
 
 def check_name(kind: str, name: str, where: str) -> None:
     """Refuse names that cannot be part of file names. Raises DataError naming `where`, the name and what fits."""
-    if not NAME.fullmatch(name):
+    if not NAME.fullmatch(name) or len(name.encode()) > NAME_BYTES:
         raise DataError(
             f"{where}: the {kind} {name[:60]!r} cannot be part of file names; use letters, digits and '-_+.,() ', "
-            f"at most {NAME_BYTES} bytes, with a letter or digit first."
-        )
-    size = len(name.encode())
-    if size > NAME_BYTES:
-        raise DataError(
-            f"{where}: the {kind} '{name[:60]}' cannot be part of file names: it has {size} bytes in UTF-8, allowed "
-            f"are {NAME_BYTES}, because a file system allows 255 for all parts of one; give it a shorter name."
+            f"at most {NAME_BYTES} bytes in UTF-8, with a letter or digit first: file systems allow 255 for all parts."
         )

@@ -93,9 +93,9 @@ def test_fingerprint_covers_texts_ids_systems_and_judgements():
     ("name", "message"),
     [
         pytest.param("a/../b", "cannot be part of file names", id="path"),
-        pytest.param("語" * 17, "has 51 bytes in UTF-8", id="17-characters-of-3-bytes"),
-        pytest.param("a" * 51, "has 51 bytes in UTF-8", id="51-letters"),
-        pytest.param("語" * 80, "has 240 bytes in UTF-8", id="80-characters"),
+        pytest.param("語" * 17, "at most 50 bytes in UTF-8", id="17-characters-of-3-bytes"),
+        pytest.param("a" * 51, "at most 50 bytes in UTF-8", id="51-letters"),
+        pytest.param("語" * 80, "at most 50 bytes in UTF-8", id="80-characters"),
     ],
 )
 def test_names_that_cannot_name_files(name, message):
@@ -104,7 +104,7 @@ def test_names_that_cannot_name_files(name, message):
 
 
 def test_the_longest_names_fit_into_file_names(tmp_path):
-    from bmx_grid.storage.files import write_text
+    from bmx_grid.storage import write_text
 
     name = "語" * (NAME_BYTES // 3) + "x" * (NAME_BYTES % 3)
     assert SegmentSet(name, name, (), Judgements({"da": np.empty(0)})).dataset == name

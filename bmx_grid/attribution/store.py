@@ -45,8 +45,7 @@ from bmx_grid.attribution.stored_tables import (
 from bmx_grid.errors import StoreError
 from bmx_grid.identity import canonical_json, digest
 from bmx_grid.ragged import Ragged, concatenate_rows
-from bmx_grid.storage.addresses import Address, Place, listed, locked, remove
-from bmx_grid.storage.files import remove_abandoned
+from bmx_grid.storage import Address, Place, listed, locked, remove, remove_abandoned
 from bmx_grid.words.perturbation import Role
 
 ATTEMPTS = 100  # listings of a folder whose objects other processes replace meanwhile

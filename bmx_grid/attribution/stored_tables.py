@@ -20,7 +20,7 @@ from bmx_grid.attribution.explain import Explanation
 from bmx_grid.errors import StoreError
 from bmx_grid.identity import canonical_json
 from bmx_grid.ragged import Ragged
-from bmx_grid.storage.addresses import Place, opened, replacing
+from bmx_grid.storage import Place, opened, replacing
 from bmx_grid.wording import first_line
 from bmx_grid.words.perturbation import Role
 

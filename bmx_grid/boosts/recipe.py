@@ -17,7 +17,7 @@ from bmx_grid.errors import ConfigError, DataError, DataMissingError, StoreError
 from bmx_grid.identity import Component, canonical_json, digest, identity
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.ragged import Ragged
-from bmx_grid.storage.files import write_text
+from bmx_grid.storage import write_text
 from bmx_grid.wording import number, shortened
 
 TARGET = "_target_"

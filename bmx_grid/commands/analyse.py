@@ -21,7 +21,7 @@ from bmx_grid.configure import convert, folder_path
 from bmx_grid.errors import ConfigError, DataError, unknown
 from bmx_grid.report.table import FORMATS, as_text, write_table
 from bmx_grid.report.terminal import sentences, terminal_width
-from bmx_grid.storage.files import write_text
+from bmx_grid.storage import write_text
 from bmx_grid.terminal import command
 from bmx_grid.wording import counted, visible
 

@@ -22,7 +22,7 @@ from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError
 from bmx_grid.masking import masked_address
 from bmx_grid.report.table import as_text
 from bmx_grid.report.terminal import fitted, terminal_width
-from bmx_grid.storage.files import write_text
+from bmx_grid.storage import write_text
 from bmx_grid.sweep.output import table_path
 from bmx_grid.terminal import say
 from bmx_grid.wording import counted, setting_label, shortened, with_interval

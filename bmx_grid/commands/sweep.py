@@ -205,7 +205,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, 
     from bmx_grid.report.analysis_files import analyse_sweep
     from bmx_grid.report.table import markdown
     from bmx_grid.report.terminal import MOST_ANSWERS, failures, sentences
-    from bmx_grid.storage.files import remove_abandoned, write_text
+    from bmx_grid.storage import remove_abandoned, write_text
 
     settings, out = sweep.settings, sweep.settings.output_dir
     for place in (out, out / "figures", out / "tables", out / "recipes", out.parent):
@@ -309,7 +309,7 @@ def today() -> str:
 
 def _write_log(sweep: Sweep, ran: Ran, log: Log) -> Path:
     """Write what was said, then the tracebacks of settings that failed."""
-    from bmx_grid.storage.files import write_text
+    from bmx_grid.storage import write_text
 
     details = [f"\n{outcome.label}\n{outcome.details}" for outcome in ran.everything if outcome.details]
     path = sweep.settings.output_dir / LOG

@@ -20,8 +20,8 @@ from bmx_grid.identity import Component, digest
 from bmx_grid.masking import masked
 from bmx_grid.metrics.base import Metric
 from bmx_grid.segments import check_name
-from bmx_grid.storage.addresses import Place, place
-from bmx_grid.storage.addresses import check as check_cache
+from bmx_grid.storage import Place, place
+from bmx_grid.storage import check as check_cache
 from bmx_grid.sweep.evaluation import fingerprint
 from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.output import RUNTIME_KEYS

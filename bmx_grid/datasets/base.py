@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from bmx_grid.errors import ConfigError, DataMissingError, unknown
 from bmx_grid.identity import Component, runtime
 from bmx_grid.segments import SegmentSet
+from bmx_grid.wording import named
 
 PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _TOP = re.compile(r"top:(\d+)(%?)")
@@ -148,17 +149,11 @@ class DatasetReader(Component):
     def require(self, data_dir: Path, relative: Iterable[str]) -> list[Path]:
         """The paths of these files below `data_dir`. Raises DataMissingError naming those not there."""
         paths = [Path(data_dir) / needed for needed in relative]
-        missing = [path for path in paths if not path.is_file()]
+        missing = [str(path) for path in paths if not path.is_file()]
         if missing:
-            raise DataMissingError(self.missing_message(Path(data_dir), missing))
+            raise DataMissingError(
+                f"data set '{self.name}': not found: {named(missing)}. Set data_dir to the folder that holds "
+                f"{' and '.join(source.folder for source in self.sources)}, or fetch the files with: "
+                f"python -m bmx_grid data download {self.name} data_dir={data_dir}"
+            )
         return paths
-
-    def missing_message(self, data_dir: Path, missing: Iterable[Path]) -> str:
-        """The message for files that are not there: the paths looked at and the way to get them."""
-        paths = [str(path) for path in missing]
-        shown = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
-        return (
-            f"data set '{self.name}': not found: {shown}. Set data_dir to the folder that holds "
-            f"{' and '.join(source.folder for source in self.sources) or 'the file'}, or fetch the files with: "
-            f"python -m bmx_grid data download {self.name} data_dir={data_dir}"
-        )

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from bmx_grid.errors import StoreError
 from bmx_grid.identity import canonical_json, digest
-from bmx_grid.storage.addresses import Place, listed, locked, opened, place, replacing
+from bmx_grid.storage import Place, listed, locked, opened, place, replacing
 
 Value = str | tuple[float, ...]
 Content = TypeVar("Content")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from bmx_grid.analysis.base import Cell, Table, Value
-from bmx_grid.storage.files import write_text
+from bmx_grid.storage import write_text
 from bmx_grid.wording import visible
 
 GAP = "  "

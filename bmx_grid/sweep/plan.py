@@ -19,7 +19,7 @@ from bmx_grid.errors import BmxError, ComponentError, ConfigError, DataMissingEr
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.metrics.base import GivenScores, Metric
 from bmx_grid.segments import SegmentSet, check_name, clusters
-from bmx_grid.storage.addresses import Place, names_in
+from bmx_grid.storage import Place, names_in
 from bmx_grid.sweep.settings import ALONE, PlannedSetting, Refused, Setting, SweepPlan
 from bmx_grid.wording import counted, setting_label, visible
 from bmx_grid.words.perturbation import Item, Role

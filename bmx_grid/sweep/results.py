@@ -16,7 +16,7 @@ from bmx_grid.evaluations.grid import GridOfSetting, not_evaluated
 from bmx_grid.identity import canonical_json
 from bmx_grid.measures.annotators import reliability
 from bmx_grid.measures.grid import GridResult
-from bmx_grid.storage.files import replacing
+from bmx_grid.storage import replacing
 from bmx_grid.wording import setting_label
 from bmx_grid.words.perturbation import ROLES, Role
 

@@ -35,7 +35,7 @@ from bmx_grid.identity import digest, runtime
 from bmx_grid.masking import masked_address, masked_argument
 from bmx_grid.segments import SegmentSet
 from bmx_grid.stopping import uninterrupted
-from bmx_grid.storage.files import remove_abandoned, replacing
+from bmx_grid.storage import remove_abandoned, replacing
 from bmx_grid.sweep.output import RUNTIME_KEYS
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import Refused

@@ -34,7 +34,7 @@ from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.combined import Mixed
 from bmx_grid.metrics.datscore import DatScore
 from bmx_grid.report.figures.canvas import BLUE, COLUMN, INK, canvas, style, thin_grid
-from bmx_grid.storage.files import replacing
+from bmx_grid.storage import replacing
 
 Floats = NDArray[np.float64]
 HEADER = ("dataset", "language_pair", "kind", "name", "correlation", "difference", "weight")

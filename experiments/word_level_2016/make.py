@@ -49,7 +49,7 @@ from bmx_grid._version import __version__
 from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.progress import Progress
 from bmx_grid.report.figures.canvas import save
-from bmx_grid.storage.files import replacing, write_text
+from bmx_grid.storage import replacing, write_text
 from bmx_grid.terminal import command
 
 HERE = Path(__file__).resolve().parent

@@ -17,7 +17,7 @@ from submissions_compared import Submitted
 from bmx_grid.identity import digest
 from bmx_grid.measures.words.labels import THE_SIX
 from bmx_grid.progress import Progress
-from bmx_grid.storage.files import replacing
+from bmx_grid.storage import replacing
 
 Row = dict[str, Any]
 

@@ -10,7 +10,7 @@ from test_store import IDENTITY, KEYS, READS, ROWS, fill
 
 from bmx_grid.attribution import store
 from bmx_grid.errors import StoreError
-from bmx_grid.storage.addresses import Address
+from bmx_grid.storage import Address
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from bmx_grid.models import kept
 from bmx_grid.models.kept import Kept
-from bmx_grid.storage.addresses import Address, listed
+from bmx_grid.storage import Address, listed
 
 IDENTITY = '{"model":"x"}'
 

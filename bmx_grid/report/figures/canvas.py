@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid.analysis.names import label
 from bmx_grid.analysis.run import Analysis
 from bmx_grid.analysis.signature import signature
-from bmx_grid.storage.files import replacing
+from bmx_grid.storage import replacing
 from bmx_grid.wording import MINUS, counted, visible
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from bmx_grid.analysis.word_examples import RULE as WORD_RULE
 from bmx_grid.analysis.word_examples import WordExample
 from bmx_grid.report.figures.canvas import Drawing
 from bmx_grid.report.terminal import MOST_ANSWERS
-from bmx_grid.storage.files import write_text
+from bmx_grid.storage import write_text
 from bmx_grid.wording import MINUS, counted, factor_in_words, point_in_words, typeset, visible
 
 HERE = Path(__file__).parent
