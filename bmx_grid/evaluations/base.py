@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.attribution.contracts import statistics_of
 from bmx_grid.attribution.store import AttributionSet
+from bmx_grid.errors import ConfigError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.identity import Component
 from bmx_grid.measures.grid import GridInputs, GridSpec, grid_inputs
@@ -245,6 +246,17 @@ class Evaluation(Component):
     def cost(self, n_segments: int) -> float:
         """Estimated seconds that a setting of this many segments takes on one core."""
         return 0.0
+
+
+def check_bounds(evaluation: Evaluation, name: str, **bounds: tuple[int, int]) -> None:
+    """Raise ConfigError, which names the evaluation by its option, for a field outside its bounds: least and most."""
+    for field_name, (least, most) in bounds.items():
+        value = getattr(evaluation, field_name)
+        if not least <= value <= most:
+            raise ConfigError(f"{name}.{field_name} must lie between {least} and {most:,}, got {value}.")
+
+
+MOST_RESAMPLES = 1_000_000
 
 
 def seconds(n_segments: int, of_thousand: float, resamples: int) -> float:

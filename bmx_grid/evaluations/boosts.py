@@ -17,7 +17,7 @@ from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
 from bmx_grid.boosts.recipe import Chosen as ChosenBoost
 from bmx_grid.boosts.recipe import ChosenOn, Fixed, HeldOut
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.base import OF_PAIRS, Columns, Each, Evaluation, Finished, Floats, grouped, here
+from bmx_grid.evaluations.base import OF_PAIRS, Columns, Each, Evaluation, Finished, Floats, check_bounds, grouped, here
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
     COMBINED,
@@ -114,9 +114,7 @@ class BoostEvaluation(Evaluation):
     smallest_gain: float = identity(SMALLEST_GAIN)
 
     def __post_init__(self) -> None:
-        for name, least, most in (("draws", 1, 100), ("resamples", 40, 100_000), ("seed", 0, 2**63)):
-            if not least <= getattr(self, name) <= most:
-                raise ConfigError(f"boosts.{name} must lie between {least} and {most:,}, got {getattr(self, name)}.")
+        check_bounds(self, "boosts", draws=(1, 100), resamples=(40, 100_000), seed=(0, 2**63))
         if not 0 <= self.smallest_gain < 1:
             raise ConfigError(f"boosts.smallest_gain is a difference of correlations, got {self.smallest_gain}.")
         for name in TAKEN:

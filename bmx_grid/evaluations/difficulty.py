@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmx_grid.datasets.base import how_many
-from bmx_grid.errors import ConfigError, UnavailableError
-from bmx_grid.evaluations.base import Each, Evaluation, Finished, Floats, here
+from bmx_grid.errors import UnavailableError
+from bmx_grid.evaluations.base import Each, Evaluation, Finished, Floats, check_bounds, here
 from bmx_grid.identity import identity
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 
@@ -68,9 +68,7 @@ class DifficultyEvaluation(Evaluation):
     top: str | None = identity("top:30%")
 
     def __post_init__(self) -> None:
-        for name, value in (("references", self.references), ("sentences", self.sentences)):
-            if value < 1:
-                raise ConfigError(f"evaluation.difficulty.{name}={value}: must be at least 1.")
+        check_bounds(self, "evaluation.difficulty", references=(1, 1_000_000), sentences=(1, 1_000_000))
         if self.top is not None:
             how_many(self.top, 100, "evaluation.difficulty.top")
 

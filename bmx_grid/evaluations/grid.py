@@ -329,16 +329,9 @@ def metric_alone(spec: GridSpec, base: Floats, human: Floats) -> GridResult:
     return GridResult(
         correlation=np.empty((0, len(spec.w))),
         baseline=correlate(spec.correlation, base, human),
-        best=np.nan,
-        best_p=np.nan,
-        best_w=np.nan,
-        plateau=0,
         n_segments=len(human),
         n_rated=int(rated.sum()),
         n_used=int((rated & np.isfinite(base)).sum()),
-        n_undefined=0,
-        share_shifted=np.nan,
-        length_control=np.nan,
     )
 
 

@@ -13,8 +13,19 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bmx_grid.attribution.contracts import combined
-from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.base import BASE, OF_METRIC, Each, Evaluation, Finished, Floats, here, in_groups, seconds
+from bmx_grid.evaluations.base import (
+    BASE,
+    MOST_RESAMPLES,
+    OF_METRIC,
+    Each,
+    Evaluation,
+    Finished,
+    Floats,
+    check_bounds,
+    here,
+    in_groups,
+    seconds,
+)
 from bmx_grid.identity import identity
 from bmx_grid.measures.agreement import spa, spa_interval
 from bmx_grid.measures.correlation import Kind as Correlation
@@ -327,8 +338,7 @@ class LevelsEvaluation(Evaluation):
     system_score: SystemScore = identity("auto")
 
     def __post_init__(self) -> None:
-        if self.resamples < 0:
-            raise ConfigError(f"evaluation.levels.resamples={self.resamples}: write 0 for no intervals, or 1000.")
+        check_bounds(self, "evaluation.levels", resamples=(0, MOST_RESAMPLES))
 
     def cost(self, n_segments: int) -> float:
         return seconds(n_segments, SECONDS_PER_SEGMENT, self.resamples)

@@ -13,7 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.errors import ConfigError, unknown
-from bmx_grid.evaluations.base import BASE, Each, Evaluation, Finished, Floats, grouped, here
+from bmx_grid.evaluations.base import (
+    BASE,
+    MOST_RESAMPLES,
+    Each,
+    Evaluation,
+    Finished,
+    Floats,
+    check_bounds,
+    grouped,
+    here,
+)
 from bmx_grid.evaluations.grid import GridEvaluation, sample_of
 from bmx_grid.evaluations.levels import SegmentCodes, SystemLevel, direction_of
 from bmx_grid.identity import identity
@@ -30,7 +40,7 @@ Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstra
 ALONE = "none"  # the explainer of rows that compare metrics
 NEAR = 10  # p values up to so many times the smallest are looked at again in a large family
 ENOUGH = 4  # times the resamples that a family needs to show one difference
-MOST_RESAMPLES = 200_000
+MOST_REPEATED = 200_000
 UNITS: Mapping[str, Unit] = {"perm_both": "both", "perm_inputs": "inputs", "perm_systems": "systems"}
 LEVEL = 0.05  # of the tests that part the ranks of metrics, and of corrected p values
 
@@ -184,11 +194,8 @@ class SignificanceEvaluation(Evaluation):
             check_kind(statistic)
         if self.alternative not in get_args(Alternative):
             raise ConfigError(unknown("alternative", self.alternative, get_args(Alternative)))
-        for name, least, most in (("resamples", 40, 1_000_000), ("splits", 40, 10_000), ("rank_resamples", 0, 100_000)):
-            if not least <= getattr(self, name) <= most:
-                raise ConfigError(
-                    f"significance.{name} must lie between {least} and {most:,}, got {getattr(self, name)}."
-                )
+        bounds = {"resamples": (40, MOST_RESAMPLES), "splits": (40, 10_000), "rank_resamples": (0, 100_000)}
+        check_bounds(self, "significance", **bounds)
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         if n_explainers or n_metrics > 1:
@@ -319,26 +326,14 @@ class SignificanceEvaluation(Evaluation):
                 if row.point == BASE:
                     other = settings[first_of[(*setting.pair, row.against)]]
                     scores = replace(_alone(setting, row.level), y=_alone(other, row.level).x)
-                count = min(math.ceil(ENOUGH * size / LEVEL), MOST_RESAMPLES)
-                found = self._compared(scores, row.statistic, scores.unit(row.test), count, seed, bootstrap=False)
+                count = min(math.ceil(ENOUGH * size / LEVEL), MOST_REPEATED)
+                drawn = {"resamples": count, "seed": seed, "bootstrap": False}
+                found = self._compared(scores, row.statistic, scores.unit(row.test), **drawn)
                 own[place] = replace(row, p=found.p, resamples=count, seed=seed)
 
-    def _compared(
-        self, scores: Scores, statistic: str, unit: Unit, resamples: int, seed: int, bootstrap: bool = True
-    ) -> Comparison:
-        return compare(
-            scores.x,
-            scores.y,
-            scores.human,
-            scores.cluster,
-            system=scores.system,
-            statistic=statistic,  # type: ignore[arg-type]
-            unit=unit,
-            alternative=self.alternative,
-            resamples=resamples,
-            seed=seed,
-            bootstrap=bootstrap,
-        )
+    def _compared(self, scores: Scores, statistic: Any, unit: Unit, **drawn: Any) -> Comparison:
+        how: dict[str, Any] = {"statistic": statistic, "unit": unit, "alternative": self.alternative, **drawn}
+        return compare(scores.x, scores.y, scores.human, scores.cluster, system=scores.system, **how)
 
     def _tests(self, where: Mapping[str, Any], scores: Scores, kind: str) -> Iterator[Row]:
         """Every test of one comparison. Of system scores whole systems are swapped, whatever test is asked for."""
@@ -350,7 +345,7 @@ class SignificanceEvaluation(Evaluation):
             # Each system score is a row of its own; of one system's segments no system can be swapped.
             undefined = UNITS.get(test, "inputs") != "inputs" and scores.system is None and of_segments
             if unit not in done:
-                done[unit] = self._compared(scores, statistic, unit, self.resamples, self.seed)
+                done[unit] = self._compared(scores, statistic, unit, resamples=self.resamples, seed=self.seed)
             found = done[unit]
             if test == "williams":
                 used = np.isfinite([scores.x, scores.y, scores.human]).all(axis=0)

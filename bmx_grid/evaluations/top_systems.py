@@ -15,8 +15,18 @@ import numpy as np
 
 from bmx_grid.attribution.contracts import combined
 from bmx_grid.attribution.store import AttributionSet
-from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.base import BASE, Each, Evaluation, Finished, Floats, here, in_groups, seconds
+from bmx_grid.evaluations.base import (
+    BASE,
+    MOST_RESAMPLES,
+    Each,
+    Evaluation,
+    Finished,
+    Floats,
+    check_bounds,
+    here,
+    in_groups,
+    seconds,
+)
 from bmx_grid.evaluations.levels import OF_SYSTEMS, SegmentCodes, SystemLevel, SystemScore
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import average_ranks
@@ -107,8 +117,7 @@ class TopSystemsEvaluation(Evaluation):
     system_score: SystemScore = identity("auto")
 
     def __post_init__(self) -> None:
-        if self.resamples < 0:
-            raise ConfigError(f"evaluation.top_systems.resamples={self.resamples}: write 0 for no intervals, or 1000.")
+        check_bounds(self, "evaluation.top_systems", resamples=(0, MOST_RESAMPLES))
 
     def cost(self, n_segments: int) -> float:
         return seconds(n_segments, SECONDS_PER_SEGMENT, self.resamples)

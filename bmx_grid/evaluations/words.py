@@ -9,8 +9,18 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.base import OF_PAIRS, Each, Evaluation, Finished, Floats, here, in_groups, seconds
+from bmx_grid.evaluations.base import (
+    MOST_RESAMPLES,
+    OF_PAIRS,
+    Each,
+    Evaluation,
+    Finished,
+    Floats,
+    check_bounds,
+    here,
+    in_groups,
+    seconds,
+)
 from bmx_grid.evaluations.held_out import free_of_each
 from bmx_grid.evaluations.tagged_words import Eos, Fit, Flags, TaggedSide, tagged_sides
 from bmx_grid.identity import identity
@@ -130,12 +140,7 @@ class WordsEvaluation(Evaluation):
     seed: int = identity(0)
 
     def __post_init__(self) -> None:
-        if self.resamples < 0:
-            raise ConfigError(f"evaluation.words.resamples={self.resamples}: write 0 for no intervals, or 1000.")
-        if self.folds < 2:
-            raise ConfigError(
-                f"evaluation.words.folds={self.folds}: a fold is labelled by the others; write 2 or more."
-            )
+        check_bounds(self, "evaluation.words", resamples=(0, MOST_RESAMPLES), folds=(2, 1000))
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         if not n_explainers:

@@ -132,16 +132,16 @@ class GridResult:
 
     correlation: Floats
     baseline: float
-    best: float
-    best_p: float
-    best_w: float
-    plateau: int
     n_segments: int
     n_rated: int
     n_used: int
-    n_undefined: int
-    share_shifted: float
-    length_control: float
+    best: float = math.nan
+    best_p: float = math.nan
+    best_w: float = math.nan
+    plateau: int = 0
+    n_undefined: int = 0
+    share_shifted: float = math.nan
+    length_control: float = math.nan
 
 
 @dataclass(frozen=True, eq=False)

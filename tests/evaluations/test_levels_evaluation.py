@@ -309,7 +309,7 @@ def test_without_intervals_soft_pairwise_accuracy_draws_a_thousand_permutations(
 def test_no_resamples_no_intervals():
     found, _ = rows_of(translated(Chrf()), LevelsEvaluation(resamples=0))
     assert all(np.isnan([row.low, row.high]).all() and np.isfinite(row.value) for row in found.values())
-    with pytest.raises(ConfigError, match="resamples=-1: write 0 for no intervals"):
+    with pytest.raises(ConfigError, match="resamples must lie between 0 and 1,000,000, got -1"):
         LevelsEvaluation(resamples=-1)
 
 

@@ -181,8 +181,8 @@ def test_other_metrics_have_no_difficulties():
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda: TopSystemsEvaluation(resamples=-1), "resamples=-1"),
-        (lambda: DifficultyEvaluation(references=0), "references=0"),
+        (lambda: TopSystemsEvaluation(resamples=-1), "resamples must lie between 0"),
+        (lambda: DifficultyEvaluation(references=0), "references must lie between 1"),
         (lambda: DifficultyEvaluation(top="best"), "top=best: write all"),
     ],
 )

@@ -329,8 +329,8 @@ def test_what_it_lacks_is_said():
 @pytest.mark.parametrize(
     ("override", "said"),
     [
-        ("resamples=-1", "write 0 for no intervals"),
-        ("folds=1", "write 2 or more"),
+        ("resamples=-1", "must lie between 0"),
+        ("folds=1", "must lie between 2"),
         ("ties=middle", "'middle'"),
         ("eos=maybe", "'maybe'"),
         ("threshold=best", "'best'"),
