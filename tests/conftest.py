@@ -58,7 +58,7 @@ def authors_grid() -> Path:
 def authors_analysis(authors_grid):
     """The analysis of the published grid, made once; only read."""
     from bmx_grid.analysis.load import load_table
-    from bmx_grid.analysis.run import analyse
+    from bmx_grid.analysis.questions import analyse
 
     return analyse(load_table(authors_grid))
 

@@ -114,19 +114,14 @@ class Noted(Executor):
         return (Worker("here"),)
 ''',
     "question": """
-from dataclasses import dataclass
 from bmx_grid.analysis.base import Cell, Table
-
-@dataclass(frozen=True)
-class Result:
-    widest_gap: float
 
 def compute(given):
     table = given.table
-    return Result(float(abs(table.correlation - table.baseline[:, None, None]).max()))
+    return {"widest_gap": float(abs(table.correlation - table.baseline[:, None, None]).max())}
 
 def tables(result):
-    row = (Cell("all"), Cell(result.widest_gap, ".3f"))
+    row = (Cell("all"), Cell(result["widest_gap"], ".3f"))
     return [Table("widest_gap", "How far a grid gets from its baseline", ("settings", "gap"), ((row,),), ())]
 """,
 }

@@ -25,9 +25,9 @@ from some_tables import flat, random_surfaces, table
 
 from bmx_grid.analysis.as_json import plain
 from bmx_grid.analysis.frames import frames_of
-from bmx_grid.analysis.given import Options, Point
+from bmx_grid.analysis.inputs import Options, Point
 from bmx_grid.analysis.load import from_arrow
-from bmx_grid.analysis.run import analyse
+from bmx_grid.analysis.questions import analyse
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.learned import Learned
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from bmx_grid.analysis import verdicts
-from bmx_grid.analysis.base import KEY, Table
-from bmx_grid.analysis.run import Analysis
+from bmx_grid.analysis import gains, verdicts
+from bmx_grid.analysis.base import Table
+from bmx_grid.analysis.questions import Analysis
 from bmx_grid.errors import ConfigError
 
 Plain = dict[str, Any]
 # What a tracking server gets as numbers, to compare sweeps by; all of the rest is in analysis.json.
 WHOLE = ("medians", "ridge", "gain_baseline_pearson", "single_gains")
-OF_FIXED = ("n", "better", "worse", "undefined", "mean_gain", "mean_low", "mean_high")  # by explainer
+OF_FIXED = ["n", "better", "worse", "undefined", "mean_gain", "mean_low", "mean_high"]  # by explainer
 
 
 def to_json(analysis: Analysis) -> str:
@@ -26,7 +25,7 @@ def to_json(analysis: Analysis) -> str:
     lines = []
     for key, value in plain(analysis).items():
         if isinstance(value, dict) and value:
-            inner = ",\n".join(f"  {_compact(name)}: {_compact(one)}" for name, one in value.items())
+            inner = ",\n".join(f"  {_compact(name)}: {_compact(part)}" for name, part in value.items())
             lines.append(f" {_compact(key)}: {{\n{inner}\n }}")
         else:
             lines.append(f" {_compact(key)}: {_compact(value)}")
@@ -35,33 +34,25 @@ def to_json(analysis: Analysis) -> str:
 
 def table_json(tables: Iterable[Table]) -> str:
     """Rows by the name of each table."""
-    rows = {
-        table.stem: [{name: cell.value for name, cell in zip(table.header, row, strict=True)} for row in table.rows]
-        for table in tables
-    }
-    return f"{json.dumps(as_plain(rows), ensure_ascii=False, allow_nan=False, indent=1)}\n"
+    rows = {table.stem: as_plain(table.frame()) for table in tables}
+    return f"{json.dumps(rows, ensure_ascii=False, allow_nan=False, indent=1)}\n"
 
 
 def plain(analysis: Analysis) -> Plain:
-    """The keys of analysis.json: the fields of every question's Result.
+    """The keys of analysis.json: those of every question's result.
 
-    Those that name an explainer hold no controls; `controls`, `settings` and `densities` do.
     Raises ConfigError when two questions write the same key.
     """
     found: Plain = {}
     owner: dict[str, str] = {}
-    for name, result in analysis.answers().items():
-        for key, value in as_plain(result).items():
+    for question in analysis.questions:
+        for key, value in as_plain(analysis.ask(question.compute)).items():
             if key in found and found[key] != value:
-                raise ConfigError(f"the questions {owner[key]} and {name} both write '{key}'; rename a field of one.")
-            found[key], owner[key] = value, name
+                raise ConfigError(
+                    f"the questions {owner[key]} and {question.__name__} both write '{key}'; rename a key of one."
+                )
+            found[key], owner[key] = value, question.__name__
     return found
-
-
-def headline_numbers(analysis: Analysis) -> dict[str, float]:
-    """About ten numbers that summarise the findings; undefined ones are left out."""
-    numbers = plain(analysis).get("headline_numbers", {})
-    return {key: float(value) for key, value in numbers.items() if value is not None}
 
 
 def numbers(analysis: Analysis) -> dict[str, float]:
@@ -71,75 +62,56 @@ def numbers(analysis: Analysis) -> dict[str, float]:
     """
     whole = plain(analysis)
     found: Plain = {name: whole[name] for name in WHOLE if name in whole}
-    found["fixed"] = {name: _only(OF_FIXED, one) for name, one in whole.get("fixed", {}).items()}
-    for one in analysis.ask(verdicts.compute).verdicts:
-        name = f"verdicts/{one.dataset} {one.language_pair}/{one.metric}/{one.explainer}/{one.boost}"
-        beyond = one.estimates["beyond"].gain
-        of_gain = {"gain": one.gain.gain, "low": one.gain.low, "high": one.gain.high, "beyond": beyond}
-        found[name] = as_plain(of_gain)
+    found["fixed"] = as_plain(analysis.ask(gains.compute)["fixed"][OF_FIXED])
+    frame = analysis.ask(verdicts.shown_verdicts)
+    for row in frame[frame["question"] == "declared"].to_dict("records"):
+        name = f"verdicts/{row['dataset']} {row['language_pair']}/{row['metric']}/{row['explainer']}/{row['boost']}"
+        columns = {"gain": "gain", "low": "gain_low", "high": "gain_high", "beyond": "beyond"}
+        found[name] = as_plain({key: row[column] for key, column in columns.items()})
     return dict(_leaves("", found))
 
 
-def _only(keys: Sequence[str], of: Plain) -> Plain:
-    return {key: of[key] for key in keys if key in of}
-
-
 def as_plain(value: Any) -> Any:
-    """A Result, or anything in it, as dicts, lists, numbers, texts and None.
+    """A result, or anything in it, as dicts, lists, numbers, texts and None.
 
-    Dataclasses become dicts of their fields, as base.written, base.inlined and base.working say; keys of several names
-    become dicts in dicts; arrays become lists; what is not finite becomes None.
+    A frame becomes a list of its rows; with names in its index, dicts of rows by these. Arrays become lists; what is
+    not finite becomes None.
     """
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _fields(value)
+    import pandas as pd
+
+    if isinstance(value, pd.DataFrame):
+        return _frame(value)
     if isinstance(value, Mapping):
-        return _mapping(value)
+        return {str(key): as_plain(inner) for key, inner in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         return as_plain(value.tolist())
     if isinstance(value, list | tuple | set | frozenset):
-        return [as_plain(one) for one in value]
+        return [as_plain(inner) for inner in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, str | int):
         return value
-    raise TypeError(f"a Result holds {type(value).__name__}, which analysis.json cannot: {value!r}")
+    raise TypeError(f"a result holds {type(value).__name__}, which analysis.json cannot: {value!r}")
 
 
-def _fields(value: Any) -> Plain:
+def _frame(frame: Any) -> Any:
+    rows = [as_plain(row) for row in frame.to_dict("records")]
+    if frame.index.dtype.kind in "iu" and frame.index.nlevels == 1:
+        return rows
     found: Plain = {}
-    for item in dataclasses.fields(value):
-        said, inner = item.metadata.get(KEY, {}), getattr(value, item.name)
-        if said.get("hidden"):
-            continue
-        if "inline" in said:
-            parts = as_plain(inner)
-            only = said["only"] or parts
-            found.update({f"{said['inline']}{key}": part for key, part in parts.items() if key in only})
-            continue
-        if said.get("digits") is not None:
-            inner = [float(f"{one:.{said['digits']}g}") for one in np.asarray(inner).tolist()]
-        found[said.get("key") or item.name] = as_plain(inner)
-    return found
-
-
-def _mapping(value: Mapping[Any, Any]) -> Plain:
-    found: Plain = {}
-    for key, inner in value.items():
-        if isinstance(key, tuple):
-            place = found
-            for part in key[:-1]:
-                place = place.setdefault(part, {})
-            place[key[-1]] = as_plain(inner)
-        else:
-            found[str(key)] = as_plain(inner)
+    for names, row in zip(frame.index, rows, strict=True):
+        *outer, last = names if isinstance(names, tuple) else (names,)
+        place = found
+        for name in outer:
+            place = place.setdefault(str(name), {})
+        place[str(last)] = row
     return found
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, float]]:
     if isinstance(value, dict):
         for name, inner in value.items():
-            if name != "by":
-                yield from _leaves(f"{path}/{name}" if path else str(name), inner)
+            yield from _leaves(f"{path}/{name}" if path else str(name), inner)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield path, float(value)
 

@@ -2,29 +2,26 @@
 
 A question is a module (or any object) with two functions:
 
-    compute(given) -> Result     a dataclass; `given` (analysis.given) holds the results table, the options, and the
-                                 answers to other questions: given.ask(best.compute)
-    tables(result) -> [Table]    what people read of it; no tables where there is nothing to show
+    compute(given) -> {key: value}   numbers, texts, frames; `given` (analysis.inputs) holds the results table, the
+                                     options, the frames of the sweep, and the answers to other functions: given.ask(f)
+    tables(result) -> [Table]        what people read of it; no tables where there is nothing to show
 
-Everything else is made from these: the fields of the Result are keys of analysis.json, the tables are written as text,
-Markdown, LaTeX and CSV, shown on the page and in the terminal, and are DataFrames by `Table.frame()`.
+Everything else is made from these: the keys are those of analysis.json, the tables are written as text, Markdown,
+LaTeX and CSV, shown on the page and in the terminal, and are DataFrames by `Table.frame()`.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from bmx_grid.wording import METRIC_ALONE, number
+from bmx_grid.wording import factor_in_words, number, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Given = TypeVar("Given", contravariant=True)
-KEY = "bmx_grid.key"  # of a field's metadata
 Value = str | int | float | None
 
 
@@ -33,11 +30,11 @@ class Question(Protocol[Given]):
 
     __name__: str
 
-    def compute(self, given: Given, /) -> Any:
-        """The Result, a dataclass whose field names no other question uses."""
+    def compute(self, given: Given, /) -> Mapping[str, Any]:
+        """Values by keys that no other question uses; a frame's index are keys inside."""
 
-    def tables(self, result: Any, /) -> Sequence[Table]:
-        """The tables that show a Result of `compute`; the signature is added where they are written."""
+    def tables(self, result: Any, /) -> Iterable[Table]:
+        """The tables that show a result of `compute`; the signature is added where they are written."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +57,32 @@ class Cell:
         if self.words is not None:
             return self.words
         return self.value if isinstance(self.value, str) else number(self.value, self.form)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a frame as a table shows it.
+
+    header: its name in the table, "" for its own (of a factor in words); form: of its numbers; ends: the columns of an
+    interval that is shown beside; marked: a column of flags, of what is set in bold.
+    """
+
+    name: str
+    header: str = ""
+    form: str = ""
+    ends: tuple[str, str] | None = None
+    marked: str = ""
+
+    def cell(self, row: Mapping[Any, Any]) -> Cell:
+        """The cell of a row."""
+        value = row[self.name]
+        value = value.item() if hasattr(value, "item") else value
+        if isinstance(value, bool):
+            value = int(value)
+        words = None
+        if self.ends is not None:
+            words = with_interval(value, row[self.ends[0]], row[self.ends[1]], self.form)
+        return Cell(value, self.form, words, bool(self.marked and row[self.marked]))
 
 
 @dataclass(frozen=True)
@@ -87,6 +110,28 @@ class Table:
             if len(row) != len(self.header):
                 raise ValueError(f"{self.stem}: {len(row)} cells for {len(self.header)} columns")
 
+    @classmethod
+    def of(
+        cls,
+        stem: str,
+        title: str,
+        frame: pd.DataFrame,
+        columns: Sequence[Any],
+        notes: Sequence[str] = (),
+        *,
+        by: Sequence[str] = (),
+        names: int = 1,
+        brief: bool = False,
+        data: bool = False,
+    ) -> Table:
+        """A table of columns of a frame, each a Column or its name; by: those whose values are the groups."""
+        shown = [name if isinstance(name, Column) else Column(name) for name in columns]
+        groups: dict[tuple[Any, ...], list[tuple[Cell, ...]]] = {}
+        for row in frame.to_dict("records"):
+            groups.setdefault(tuple(row[name] for name in by), []).append(tuple(column.cell(row) for column in shown))
+        header = tuple(column.header or factor_in_words(column.name) for column in shown)
+        return cls(stem, title, header, tuple(map(tuple, groups.values())), tuple(notes), names, brief, data)
+
     @property
     def rows(self) -> tuple[tuple[Cell, ...], ...]:
         """All rows, without the lines between groups."""
@@ -99,26 +144,7 @@ class Table:
         return pd.DataFrame({name: [row[at].value for row in self.rows] for at, name in enumerate(self.header)})
 
 
-def point_cells(w: float, p: float) -> tuple[Cell, Cell]:
-    """The cells of w and p; where w is 1 the place of p reads "metric alone"."""
-    if w == 1:
-        return Cell(w, "g"), Cell(math.nan, words=METRIC_ALONE)
-    return Cell(w, "g"), Cell(p, "g")
-
-
-def written(key: str | None = None, *, digits: int | None = None, **options: Any) -> Any:
-    """A field of a Result that is written under another key, or rounded to that many significant digits.
-
-    options: as of `dataclasses.field`.
-    """
-    return dataclasses.field(metadata={KEY: {"key": key, "digits": digits}}, **options)
-
-
-def inlined(prefix: str = "", *, only: Sequence[str] = ()) -> Any:
-    """A field whose own fields are written beside it, with a prefix; with `only`, those of these names."""
-    return dataclasses.field(metadata={KEY: {"inline": prefix, "only": tuple(only)}})
-
-
-def working() -> Any:
-    """A field for other questions, figures and tables, not written to analysis.json."""
-    return dataclasses.field(metadata={KEY: {"hidden": True}})
+def interval(row: Any, names: Sequence[str], form: str, without: str = "") -> str:
+    """A number of a row with the ends of its interval, by the names of the three."""
+    value, low, high = (row[name] for name in names)
+    return with_interval(value, low, high, form, without=without)

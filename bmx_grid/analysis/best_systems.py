@@ -1,233 +1,185 @@
-"""How metrics agree with human judgements on the best systems, and what is difficult there (Zhan et al. 2021)."""
+"""How metrics correlate with human judgements on the best systems, and what is difficult there (Zhan et al. 2021)."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import Cell, Table, working
-from bmx_grid.analysis.given import WithFrames
-from bmx_grid.analysis.tested import rows_of
-from bmx_grid.wording import file_stem, number, with_interval
+from bmx_grid.analysis.base import Cell, Column, Table
+from bmx_grid.analysis.inputs import Frames
+from bmx_grid.wording import file_stem, number
 
-Pair = tuple[str, str]
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAIR = ["dataset", "language_pair"]
+METRIC = [*PAIR, "metric"]
 ON_THESE = "on these systems"
 STATISTICS = {"pearson": "r", "kendall": "τ", "spearman": "ρ"}
+TABLES = ("top_systems", "ranks", "top_differences", "difficulty", "difficult_words")
 TOP = 30  # percent of the systems: the "competitive" ones of the paper
 NOTES = (
     "Correlations of system scores with human scores, with the metric's own sign; in brackets 95 % intervals by a "
     "bootstrap of systems and clusters of segments. Few systems carry little evidence: six can be ordered in 720 ways.",
     "A metric that is fitted on systems is fitted on those that are compared.",
 )
+OF_DIFFERENCES = (
+    "Above 0 the metric is the better one. In brackets 95 % intervals of the difference, by a bootstrap of systems and "
+    "clusters of segments, the same for both metrics.",
+    *NOTES[1:],
+)
+OF_WORDS = ("Difficulty: 1 less the mean, over the systems, of the token's best cosine with a token of their output.",)
 
 
-@dataclass(frozen=True, eq=False)
-class BestSystems:
-    """of_systems: by data set and pair, number of systems and metric: (value, low, high) by statistic.
+def compute(given: Frames) -> dict[str, Any]:
+    """What the evaluations `top_systems` and `difficulty` found, by the names of their tables; nothing without them.
 
-    ranks: by the same, a row per system. bins, words: the rows of difficulty.parquet and difficult_words.parquet by
-    data set, pair and metric; differences: those of top_differences.parquet, of metrics fitted on the systems compared.
+    Each metric once, from its first explainer: rows are of the metric alone. Of a metric that is fitted on the systems
+    compared, these rows only.
     """
-
-    of_systems: Mapping[Pair, Mapping[tuple[int, str], Mapping[str, tuple[float, float, float]]]] = working()
-    ranks: Mapping[Pair, Mapping[tuple[int, str], Sequence[Mapping[str, Any]]]] = working()
-    bins: Mapping[tuple[str, str, str], Sequence[Mapping[str, Any]]] = working()
-    words: Mapping[tuple[str, str, str], Sequence[Mapping[str, Any]]] = working()
-    differences: Mapping[tuple[str, str, str], Sequence[Mapping[str, Any]]] = working()
+    return {name: _of_metrics(given.frames[name]) for name in TABLES if name in given.frames}
 
 
-def compute(given: WithFrames) -> BestSystems:
-    """What the evaluations `top_systems` and `difficulty` found, of each metric once; nothing without them."""
-    correlations: dict[Pair, dict[tuple[int, str], dict[str, tuple[float, float, float]]]] = {}
-    for row in _shown(given, "top_systems"):
-        own = correlations.setdefault(_pair(row), {}).setdefault((int(row["systems"]), row["metric"]), {})
-        own[row["statistic"]] = row["value"], row["low"], row["high"]
-    ranks: dict[Pair, dict[tuple[int, str], list[Mapping[str, Any]]]] = {}
-    for row in _shown(given, "ranks"):
-        ranks.setdefault(_pair(row), {}).setdefault((int(row["systems"]), row["metric"]), []).append(row)
-    by_setting: list[dict[tuple[str, str, str], list[Mapping[str, Any]]]] = [{}, {}]
-    for found, name in zip(by_setting, ("difficulty", "difficult_words"), strict=True):
-        for row in _of_one_explainer(given, name):
-            found.setdefault((*_pair(row), row["metric"]), []).append(row)
-    differences: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
-    for row in _of_one_explainer(given, "top_differences"):
-        if row["fitted"] == ON_THESE:
-            differences.setdefault((*_pair(row), row["metric"]), []).append(row)
-    bins, words = by_setting
-    return BestSystems(correlations, ranks, bins, words, differences)
+def _of_metrics(frame: pd.DataFrame) -> pd.DataFrame:
+    frame = frame[frame["explainer"] == frame.groupby(METRIC)["explainer"].transform("first")]
+    if "fitted" not in frame:
+        return frame
+    fitted = frame["fitted"] == ON_THESE
+    again = fitted.groupby([frame[name] for name in (*METRIC, "systems")]).transform("any")
+    return frame[fitted | ~again] if "against" not in frame else frame[fitted]
 
 
-def tables(result: BestSystems) -> Sequence[Table]:
-    """Agreement of all and of the best systems, by their number, their ranks, and what is difficult."""
-    made: list[Table] = []
-    for pair, cells in result.of_systems.items():
-        made += [_agreement(pair, cells), _by_number(pair, cells)]
-        made += [_differences(names, rows) for names, rows in result.differences.items() if names[:2] == pair]
-        made += _ranks(pair, result.ranks.get(pair, {}))
-    made += [_histogram(names, rows) for names, rows in result.bins.items()]
-    made += [_words(names, rows) for names, rows in result.words.items()]
-    return made
+def tables(result: Mapping[str, Any]) -> list[Table]:
+    """Correlations of all and of the best systems, by their number, their ranks, and what is difficult."""
+    shown: dict[tuple[str, ...], list[Table]] = {}  # those of a language pair stand together
+    for name, by, made in (
+        ("top_systems", PAIR, _correlations),
+        ("top_differences", METRIC, _differences),
+        ("ranks", PAIR, _ranks),
+        ("difficulty", METRIC, _histogram),
+        ("difficult_words", METRIC, _words),
+    ):
+        for names, rows in result[name].groupby(by, sort=False) if name in result else ():
+            shown.setdefault(names[:2], []).extend(made(names, rows))
+    return [table for of_pair in shown.values() for table in of_pair]
 
 
-def _pair(row: Mapping[str, Any]) -> Pair:
-    return row["dataset"], row["language_pair"]
-
-
-def _of_one_explainer(given: WithFrames, name: str) -> Iterator[Mapping[str, Any]]:
-    """The rows of each metric from its first explainer: they are of the metric alone."""
-    first: dict[tuple[str, ...], str] = {}
-    for row in rows_of(given.frames.get(name)):
-        if first.setdefault((*_pair(row), row["metric"]), row["explainer"]) == row["explainer"]:
-            yield row
-
-
-def _shown(given: WithFrames, name: str) -> Sequence[Mapping[str, Any]]:
-    """Of a metric fitted on the systems that are compared these rows only."""
-    rows = list(_of_one_explainer(given, name))
-    again = {(*_pair(row), row["metric"], row["systems"]) for row in rows if row["fitted"] == ON_THESE}
-    return [
-        row for row in rows if row["fitted"] == ON_THESE or (*_pair(row), row["metric"], row["systems"]) not in again
-    ]
-
-
-def _sizes(cells: Mapping[tuple[int, str], object]) -> tuple[int, int]:
+def shown_sizes(systems: pd.Series) -> tuple[int, int]:
     """How many systems there are, and how many the best 30 % are, or the fewest that have rows."""
-    sizes = sorted({size for size, _ in cells})
-    return sizes[-1], max(sizes[-1] * TOP // 100, sizes[0])
+    most = int(systems.max())
+    return most, max(most * TOP // 100, int(systems.min()))
 
 
-def _agreement(pair: Pair, cells: Mapping[tuple[int, str], Mapping[str, tuple[float, float, float]]]) -> Table:
-    groups = []
-    for size in dict.fromkeys(_sizes(cells)):
-        groups.append(
-            tuple(
-                (Cell(metric), Cell(size, ".0f"), *(_with_ends(found.get(name)) for name in STATISTICS))
-                for (own, metric), found in cells.items()
-                if own == size
-            )
-        )
-    header = ("metric", "systems", *STATISTICS.values())
-    title = f"{' '.join(pair)}: correlation with human judgements, of all and of the best systems"
-    return Table(file_stem(f"best_systems_{'_'.join(pair)}"), title, header, tuple(groups), NOTES)
+def _stem(kind: str, names: tuple[str, ...]) -> str:
+    return file_stem(f"{kind}_{'_'.join(names)}")
 
 
-def _with_ends(found: tuple[float, float, float] | None) -> Cell:
-    value, low, high = found or (math.nan,) * 3
-    return Cell(value, ".3f", words=with_interval(value, low, high, ".3f"))
-
-
-def _by_number(pair: Pair, cells: Mapping[tuple[int, str], Mapping[str, tuple[float, float, float]]]) -> Table:
-    metrics = list(dict.fromkeys(metric for _, metric in cells))
-    rows = tuple(
-        (
-            Cell(str(size)),
-            *(Cell(cells.get((size, metric), {}).get("kendall", (math.nan,))[0], ".3f") for metric in metrics),
-        )
-        for size in sorted({size for size, _ in cells})
+def _correlations(names: tuple[str, ...], rows: pd.DataFrame) -> Iterator[Table]:
+    pair = " ".join(names)
+    index, wide = ["systems", "metric"], rows[rows["statistic"].isin(STATISTICS)]
+    wide = wide.pivot(index=index, columns="statistic", values=["value", "low", "high"])
+    wide.columns = ["_".join(column) for column in wide.columns]
+    wide = wide.reindex(columns=[f"{value}_{name}" for value in ("value", "low", "high") for name in STATISTICS])
+    first = rows[index].drop_duplicates()  # metrics in the order of the table
+    shown = first[first["systems"].isin(shown_sizes(rows["systems"]))].sort_values(
+        "systems", ascending=False, kind="stable"
     )
-    title = f"{' '.join(pair)}: Kendall's τ among the best systems, by their number"
-    return Table(file_stem(f"best_systems_by_number_{'_'.join(pair)}"), title, ("systems", *metrics), (rows,), NOTES)
+    columns = [
+        Column(f"value_{name}", header, ".3f", (f"low_{name}", f"high_{name}")) for name, header in STATISTICS.items()
+    ]
+    yield Table.of(
+        _stem("best_systems", names),
+        f"{pair}: correlation with human judgements, of all and of the best systems",
+        shown.join(wide, on=index),
+        ["metric", Column("systems", form=".0f"), *columns],
+        NOTES,
+        by=["systems"],
+    )
+    kendall = rows[rows["statistic"] == "kendall"].pivot(index="systems", columns="metric", values="value")
+    metrics = list(dict.fromkeys(rows["metric"]))
+    kendall = kendall.reindex(index=sorted(set(rows["systems"])), columns=metrics).reset_index()
+    yield Table.of(
+        _stem("best_systems_by_number", names),
+        f"{pair}: Kendall's τ among the best systems, by their number",
+        kendall.astype({"systems": str}),
+        ["systems", *(Column(metric, form=".3f") for metric in metrics)],
+        NOTES,
+    )
 
 
-def _differences(names: tuple[str, str, str], rows: Sequence[Mapping[str, Any]]) -> Table:
+def _differences(names: tuple[str, ...], rows: pd.DataFrame) -> Iterator[Table]:
     """How much better a metric that is fitted on the systems does than each other metric."""
-    shown = {"pearson": "r", "kendall": "τ"}
-    of = {(int(row["systems"]), row["against"], row["statistic"]): row for row in rows}
-    others = list(dict.fromkeys(str(row["against"]) for row in rows))
-    columns = [(against, statistic) for against in others for statistic in shown]
-
-    def cell(size: int, against: str, statistic: str) -> Cell:
-        row = of.get((size, against, statistic))
-        return _with_ends(None if row is None else (row["difference"], row["low"], row["high"]))
-
-    body = tuple(
-        (Cell(str(size)), *(cell(size, *column) for column in columns)) for size in sorted({key[0] for key in of})
-    )
-    header = ("systems", *(f"{shown[statistic]} less {against}'s" for against, statistic in columns))
-    notes = (
-        "Above 0 the metric is the better one. In brackets 95 % intervals of the difference, by a bootstrap of "
-        "systems and clusters of segments, the same for both metrics.",
-        *NOTES[1:],
-    )
+    headers = {
+        (statistic, against): f"{STATISTICS[statistic]} less {against}'s"
+        for against in dict.fromkeys(rows["against"])
+        for statistic in ("pearson", "kendall")
+    }
+    values = ("difference", "low", "high")
+    wide = rows.pivot(index="systems", columns=["statistic", "against"], values=list(values))
+    wide = wide.reindex(columns=[(value, *name) for value in values for name in headers])
+    wide.columns = [f"{value} {header}" for value in values for header in headers.values()]
+    columns = [Column(f"difference {name}", name, ".3f", (f"low {name}", f"high {name}")) for name in headers.values()]
     title = f"{' · '.join(names)}: difference from other metrics among the best systems, by their number"
-    return Table(file_stem(f"best_systems_differences_{'_'.join(names)}"), title, header, (body,), notes)
+    frame = wide.reset_index().astype({"systems": str})
+    yield Table.of(_stem("best_systems_differences", names), title, frame, ["systems", *columns], OF_DIFFERENCES)
 
 
-def _ranks(pair: Pair, cells: Mapping[tuple[int, str], Sequence[Mapping[str, Any]]]) -> Iterator[Table]:
-    """Scores of the best systems, each with how much higher or lower its rank is than people rank it."""
-    if not cells:
-        return
-    _, top = _sizes(cells)
-    metrics = [metric for size, metric in cells if size == top]
-    of = {metric: {row["system"]: row for row in cells[top, metric]} for metric in metrics}
-    people = sorted(next(iter(of.values())).values(), key=lambda row: float(row["human_rank"]))
-    rows = tuple(
+def _ranks(names: tuple[str, ...], rows: pd.DataFrame) -> Iterator[Table]:
+    _, top = shown_sizes(rows["systems"])
+    rows = rows[rows["systems"] == top].assign(moved=rows["human_rank"] - rows["rank"])
+    metrics = list(dict.fromkeys(rows["metric"]))
+    by_system = rows.sort_values("human_rank", kind="stable").groupby("system", sort=False)
+    body = tuple(
         (
-            Cell(str(one["system"])),
-            *(_ranked(of[metric][one["system"]]) for metric in metrics),
-            Cell(float(one["human"]), ".3f"),
+            Cell(str(system)),
+            *(_ranked(of_metric) for of_metric in of_system.set_index("metric").loc[metrics].to_dict("records")),
+            Cell(float(of_system["human"].iloc[0]), ".3f"),
         )
-        for one in people
+        for system, of_system in by_system
     )
-    sums = [sum(abs(row["human_rank"] - row["rank"]) for row in of[metric].values()) for metric in metrics]
-    last = (Cell("sum of rank differences"), *(Cell(float(value), "g") for value in sums), Cell(0.0, "g"))
+    sums = rows["moved"].abs().groupby(rows["metric"]).sum()
+    last = (Cell("sum of rank differences"), *(Cell(float(sums[name]), "g") for name in metrics), Cell(0.0, "g"))
     notes = (
         f"The best {top} systems. In brackets: how many ranks higher (+) or lower than people the metric ranks the "
         "system among these.",
         *NOTES[1:],
     )
-    title = f"{' '.join(pair)}: ranks of the best systems"
+    title = f"{' '.join(names)}: ranks of the best systems"
     header = ("system", *metrics, "human")
-    yield Table(file_stem(f"best_systems_ranks_{'_'.join(pair)}"), title, header, (rows, (last,)), notes)
+    yield Table(_stem("best_systems_ranks", names), title, header, (body, (last,)), notes)
 
 
-def _ranked(row: Mapping[str, Any]) -> Cell:
-    moved = float(row["human_rank"] - row["rank"])
+def _ranked(row: Mapping[Any, Any]) -> Cell:
+    moved = float(row["moved"])
     return Cell(float(row["score"]), ".4f", words=f"{number(row['score'], '.4f')} ({moved:+g})" if moved else None)
 
 
-def _histogram(names: tuple[str, str, str], rows: Sequence[Mapping[str, Any]]) -> Table:
-    sizes = list(dict.fromkeys(int(row["systems"]) for row in rows))
-    of = {(int(row["systems"]), float(row["low"])): row for row in rows}
-    lows = sorted({low for _, low in of})
-    body = tuple(
-        (
-            Cell(f"{low:.2f} to {of[sizes[0], low]['high']:.2f}"),
-            *(Cell(float(of[size, low]["share"]), ".3f") for size in sizes),
-        )
-        for low in lows
-    )
-    first = [of[size, lows[0]] for size in sizes]
-    mean = (Cell("mean difficulty"), *(Cell(float(row["mean"]), ".4f") for row in first))
+def _histogram(names: tuple[str, ...], rows: pd.DataFrame) -> Iterator[Table]:
+    first = rows.drop_duplicates("systems")
+    bins = rows["low"].map("{:.2f}".format) + " to " + rows["high"].map("{:.2f}".format)
+    shares = rows.assign(bin=bins).pivot(index="bin", columns="systems", values="share")
+    mean = first.set_index("systems")["mean"].to_frame("mean difficulty").T
+    columns = [Column(size, f"{size} systems", ".3f") for size in first["systems"]]
     notes = (
-        f"Shares of {int(first[0]['tokens']):,} tokens of {int(first[0]['references']):,} references; no token of "
-        f"{' and '.join(str(int(row['zero'])) for row in first)} of these is difficult: their segments score 0.",
+        f"Shares of {int(first['tokens'].iloc[0]):,} tokens of {int(first['references'].iloc[0]):,} references; no "
+        f"token of {' and '.join(map(str, first['zero']))} of these is difficult: their segments score 0. Last row: "
+        "the mean difficulty.",
     )
-    header = ("difficulty", *(f"{size} systems" for size in sizes))
     title = f"{' · '.join(names)}: difficulty of reference tokens"
-    return Table(file_stem(f"difficulty_{'_'.join(names)}"), title, header, (body, (mean,)), notes)
+    import pandas as pd
+
+    frame = pd.concat([shares.assign(part=0), mean.assign(part=1)]).rename_axis("difficulty").reset_index()
+    yield Table.of(_stem("difficulty", names), title, frame, ["difficulty", *columns], notes, by=["part"])
 
 
-def _words(names: tuple[str, str, str], rows: Sequence[Mapping[str, Any]]) -> Table:
+def _words(names: tuple[str, ...], rows: pd.DataFrame) -> Iterator[Table]:
     """One row per token, sentence by sentence."""
-    sizes = list(dict.fromkeys(int(row["systems"]) for row in rows))
-    of: dict[str, dict[int, dict[int, Mapping[str, Any]]]] = {}
-    for row in rows:
-        of.setdefault(str(row["id"]), {}).setdefault(int(row["place"]), {})[int(row["systems"])] = row
-    groups = tuple(
-        tuple(
-            (
-                Cell(segment),
-                Cell(str(next(iter(fits.values()))["token"])),
-                *(Cell(float(fits[size]["difficulty"]), ".3f") for size in sizes),
-            )
-            for _, fits in sorted(places.items())
-        )
-        for segment, places in of.items()
+    order = {segment: place for place, segment in enumerate(dict.fromkeys(rows["id"]))}
+    tokens = rows.assign(order=rows["id"].map(order)).pivot(
+        index=["order", "id", "place", "token"], columns="systems", values="difficulty"
     )
-    header = ("segment", "token", *(f"{size} systems" for size in sizes))
+    sizes = [Column(size, f"{size} systems", ".3f") for size in dict.fromkeys(rows["systems"])]
     title = f"{' · '.join(names)}: the references with the most difficult tokens"
-    notes = ("Difficulty: 1 less the mean, over the systems, of the token's best cosine with a token of their output.",)
-    return Table(file_stem(f"difficult_words_{'_'.join(names)}"), title, header, groups, notes, names=2)
+    columns = [Column("id", "segment"), "token", *sizes]
+    frame = tokens.reset_index()
+    yield Table.of(_stem("difficult_words", names), title, frame, columns, OF_WORDS, by=["id"], names=2)

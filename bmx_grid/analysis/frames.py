@@ -5,12 +5,12 @@ A sweep hands them over; for a results table they are the Parquet files beside i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.basis import is_of
-from bmx_grid.analysis.table import FACTORS, GridTable
+from bmx_grid.analysis.table import FACTORS, GridTable, Setting
 from bmx_grid.errors import DataError
 from bmx_grid.sweep.output import table_path
 from bmx_grid.wording import first_line
@@ -19,34 +19,51 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-TABLES = (
-    *(
-        "points",
-        "tests",
-        "boosts",
-        "verdicts",
-        "seeds",
-        "correlations",
-        "systems",
-        "ranking",
-        "ceilings",
-        "words",
-        "word_tags",
-        "word_boosts",
-        "top_systems",
-        "ranks",
-        "top_differences",
-        "difficulty",
-        "difficult_words",
-    ),
-    "scores",
-)
+    from bmx_grid.evaluations.significance import Band
+
+OF_GRIDS = ("settings", "points", "tests", "boosts", "verdicts", "seeds", "ceilings", "scores")
+OF_METRICS = ("correlations", "systems", "ranking", "top_systems", "ranks", "top_differences")
+OF_WORDS = ("words", "word_tags", "word_boosts", "difficulty", "difficult_words")
+TABLES = (*OF_GRIDS, *OF_METRICS, *OF_WORDS)
 MOST_ROWS = 200_000  # of a table that is read whole; more segments are for the user's own statistics
+EQUAL = 1e-12  # baselines of the same run: written twice from one number
 
 
-def frames_of(tables: Mapping[str, pa.Table], names: Sequence[str] = TABLES) -> dict[str, pd.DataFrame]:
+@dataclass(frozen=True)
+class Basis:
+    """What correlations rest on: "pearson", "spearman" or "kendall", None where it is not known; the name of the mean.
+
+    segments: by (data set, language pair) how many segments there are; used: on how many of them correlations rest,
+    those with a human score and an explanation. Both are the most of any setting, and empty where it is not known.
+    bands: 95 % intervals of the correlations at one w, of the settings whose grids a sweep has tested.
+    """
+
+    correlation: str | None = None
+    aggregation: str | None = None
+    segments: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    used: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    bands: Mapping[Setting, Band] = field(default_factory=dict, compare=False)
+
+
+UNKNOWN = Basis()
+
+
+def basis_of(frames: Mapping[str, pd.DataFrame], bands: Mapping[Setting, Band] | None = None) -> Basis:
+    """The basis of a sweep, from its frame `settings`; an empty one without it."""
+    if "settings" not in frames:
+        return UNKNOWN
+    settings = frames["settings"]
+    correlation, aggregation = (
+        str(settings[name].iloc[0]) if settings[name].nunique() == 1 else None
+        for name in ("correlation", "aggregation")
+    )
+    most: Any = settings.groupby(list(FACTORS[:2]))[["n_segments", "n_used"]].max()
+    return Basis(correlation, aggregation, most["n_segments"].to_dict(), most["n_used"].to_dict(), bands or {})
+
+
+def frames_of(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
     """Those of a sweep's tables that questions read, by name; names of settings are texts, not codes."""
-    return {name: _frame(tables[name]) for name in names if name in tables and tables[name].num_rows <= MOST_ROWS}
+    return {name: _frame(tables[name]) for name in TABLES if name in tables and tables[name].num_rows <= MOST_ROWS}
 
 
 def frames_beside(table: GridTable) -> dict[str, pd.DataFrame]:
@@ -59,17 +76,26 @@ def frames_beside(table: GridTable) -> dict[str, pd.DataFrame]:
 
     path = Path(table.origin)
     folder = path if path.is_dir() else path.parent
-    if not is_of(table, folder):
-        return {}
-    found: dict[str, pa.Table] = {}
+    tables: dict[str, pa.Table] = {}
     for name in TABLES:
         try:
             with pq.ParquetFile(table_path(folder, name)) as file:
                 if file.metadata.num_rows <= MOST_ROWS and set(FACTORS[:2]) <= set(file.schema_arrow.names):
-                    found[name] = file.read()
+                    tables[name] = file.read()
         except (OSError, pa.ArrowException):  # absent or damaged: of no use
             continue
-    return frames_of(found)
+    frames = frames_of(tables)
+    return frames if _is_of(table, frames.get("settings")) else {}
+
+
+def _is_of(table: GridTable, settings: pd.DataFrame | None) -> bool:
+    """Whether a frame `settings` has every setting of the table, with the same correlation of the metric alone."""
+    if settings is None or not {*FACTORS, "baseline", "correlation", "aggregation", "n_used"} <= set(settings.columns):
+        return False
+    both = table.frame.merge(settings, on=list(FACTORS), how="left", suffixes=("", "_beside"))
+    differs = (both["baseline"] - both["baseline_beside"]).abs()
+    undefined = both["baseline"].isna() & both["baseline_beside"].isna()
+    return bool(((differs <= EQUAL) | undefined).all())
 
 
 def read_frame(path: Path) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""A summary of a set of gains: how many settings got better or worse, by how much, and how sure that is.
+"""Gains at one (w, p) per explainer (paper 4.3 to 4.5): what was tested of them, and their summaries.
 
 Settings of one data set and language pair share segments and human scores, so that intervals and tests count these
 clusters, not settings: 15 of 18 settings on six language pairs are 5 of 6 pairs; the sign test gives p = .109, not
@@ -8,112 +8,292 @@ clusters, not settings: 15 of 18 settings on six language pairs are 5 of 6 pairs
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from bmx_grid.analysis.base import Cell
-from bmx_grid.analysis.table import Flags, Floats, GridTable
+from bmx_grid.analysis.base import Column, Table
+from bmx_grid.analysis.inputs import Given, Point
+from bmx_grid.analysis.points import best_of_all, chosen_points, gains_at, points_in_words
+from bmx_grid.analysis.table import CONTROL, FACTORS, Flags, Floats, GridTable
 from bmx_grid.measures.best import better, worse
 from bmx_grid.measures.cluster_means import BOOTSTRAPPED, MeanOfClusters, cluster_mean
+from bmx_grid.measures.correlation import pearson
 
-Clusters = NDArray[np.str_]
+if TYPE_CHECKING:
+    import pandas as pd
 
-COUNTS = ("n", "better", "equal or worse", "between", "undefined", "mean gain")
-SURE = ("low", "high", "pairs", "above 0", "sign test p")
+ALPHA = 0.05
+PUBLISHED = "published"
+DECLARED = (PUBLISHED, "elsewhere")  # points that were not chosen where they are judged; the first that is there
+# Of several tests of one gain the one whose p value is shown: permutations need no assumption about the scores.
+PREFERRED = ("perm_inputs", "perm_both", "perm_systems", "bootstrap", "williams")
+SAME = 1e-6  # how far the gain of a point and the difference that was tested may lie apart, by rounding
+SURVIVES = f"it survives Holm's correction at {ALPHA:.2f} within its family".replace("0.", ".")
+MARKED = f"Bold, and † in plain text: a gain above 0 where {SURVIVES}; nothing else is marked."
 COUNTED = "Better: gain above 1e-5; equal or worse: gain of 0 or less; between: a gain up to 1e-5."
 CLUSTERED = (
     "Low, high: 95 % interval of the mean gain over the language pairs of all data sets: by Student's t, from "
-    f"{BOOTSTRAPPED} pairs on by a bootstrap of them (n/a with fewer than 3). Above 0: pairs whose mean gain is; "
-    "sign test p: one-sided, of these counts."
+    f"{BOOTSTRAPPED} pairs on by a bootstrap of them (n/a with fewer than 3)."
 )
+SIGN_TEST = "Above 0: pairs whose mean gain is; sign test p: one-sided, of these counts."
+COUNTS = (
+    "n",
+    "better",
+    Column("worse", "equal or worse"),
+    Column("unchanged", "between"),
+    "undefined",
+    Column("mean_gain", "mean gain", "+.5f"),
+)
+SURE = (
+    Column("mean_low", "low", "+.5f"),
+    Column("mean_high", "high", "+.5f"),
+    Column("clusters", "pairs"),
+    Column("clusters_better", "above 0"),
+    Column("sign_p", "sign test p", ".3g"),
+)
+MEAN = ("mean_gain", "mean_low", "mean_high")
+OF_TEST = ("test", "family", "low", "high", "p_value", "p_holm", "n", "clusters")
 
 
-@dataclass(frozen=True)
-class GainSummary:
-    """The gains of n settings whose gain is defined.
+def summarise(settings: pd.DataFrame, seed: int = 0, gain: str = "fixed_gain") -> dict[str, Any]:
+    """The summary of a column of gains, NaN = undefined, above the column baseline, of settings in a column cluster.
 
-    better, worse: as in measures.best, a gain above 1e-5, and one of 0 or less; unchanged: the rest, above 0 but
-    not above 1e-5. undefined: further settings whose gain is NaN, counted in none of these.
-    positive: settings with a gain above 0, better and unchanged.
+    n: settings with a defined gain; undefined: the others, counted in nothing else. better, worse: as in measures.best,
+    a gain above 1e-5, and one of 0 or less; unchanged: the rest; positive: better and unchanged.
     max_gain, mean_gain, mean_baseline: over the n settings; NaN if there are none. max_gain_baseline: of the setting
     with the largest gain, since a metric near 0 has most to gain.
     mean_low, mean_high: 95 % interval of the mean gain over clusters (measures.cluster_means); NaN with fewer than 3 of
-    them. clusters: how many there are; clusters_better: those with a mean gain above 0; sign_p: the
-    one-sided sign test of these. 0 and NaN where clusters are not given.
+    them. clusters: how many there are; clusters_better: those with a mean gain above 0; sign_p: the one-sided sign test
+    of these. seed: of the bootstrap.
     """
-
-    n: int
-    better: int
-    worse: int
-    unchanged: int
-    undefined: int
-    positive: int
-    max_gain: float
-    mean_gain: float
-    mean_baseline: float
-    max_gain_baseline: float = math.nan
-    mean_low: float = math.nan
-    mean_high: float = math.nan
-    clusters: int = 0
-    clusters_better: int = 0
-    sign_p: float = math.nan
-
-    @property
-    def cells(self) -> tuple[Cell, ...]:
-        """One cell for each of COUNTS."""
-        counts = (self.n, self.better, self.worse, self.unchanged, self.undefined)
-        return (*map(Cell, counts), Cell(self.mean_gain, "+.5f"))
-
-    @property
-    def sure(self) -> tuple[Cell, ...]:
-        """One cell for each of SURE."""
-        ends = (Cell(self.mean_low, "+.5f"), Cell(self.mean_high, "+.5f"))
-        return (*ends, Cell(self.clusters), Cell(self.clusters_better), Cell(self.sign_p, ".3g"))
+    defined = settings[settings[gain].notna()]
+    gains, baseline = defined[gain].to_numpy(), defined["baseline"].to_numpy()
+    n, n_better, n_worse = len(gains), int(better(gains).sum()), int(worse(gains).sum())
+    mean = cluster_mean(gains, defined["cluster"].to_numpy(), seed=seed)
+    return {
+        "n": n,
+        "better": n_better,
+        "worse": n_worse,
+        "unchanged": n - n_better - n_worse,
+        "undefined": len(settings) - n,
+        "positive": n - n_worse,
+        "max_gain": float(gains.max()) if n else math.nan,
+        "mean_gain": mean.mean,
+        "mean_baseline": float(baseline.mean()) if n else math.nan,
+        "max_gain_baseline": float(baseline[np.argmax(gains)]) if n else math.nan,
+        "mean_low": mean.low,
+        "mean_high": mean.high,
+        "clusters": mean.clusters,
+        "clusters_better": mean.positive,
+        "sign_p": mean.p,
+    }
 
 
-def summarise(gain: Floats, baseline: Floats, clusters: Clusters | None = None, seed: int = 0) -> GainSummary:
-    """The summary of gains float64[n], NaN = undefined, and the baselines float64[n] they are above.
+def summaries(settings: pd.DataFrame, by: str | Sequence[str], seed: int, gain: str = "fixed_gain") -> pd.DataFrame:
+    """A summary per group of settings, by the names of the group."""
+    import pandas as pd
 
-    clusters: str[n] labels; without them there is no interval. seed: of the bootstrap.
-    """
-    defined = ~np.isnan(gain)
-    kept, alone = gain[defined], baseline[defined]
-    n, n_better, n_worse = len(kept), int(better(kept).sum()), int(worse(kept).sum())
-    of = None if clusters is None else cluster_mean(gain, clusters, seed=seed)
-    return GainSummary(
-        n=n,
-        better=n_better,
-        worse=n_worse,
-        unchanged=n - n_better - n_worse,
-        undefined=int((~defined).sum()),
-        positive=n - n_worse,
-        max_gain=float(kept.max()) if n > 0 else float("nan"),
-        mean_gain=float(kept.mean()) if n > 0 else float("nan"),
-        mean_baseline=float(alone.mean()) if n > 0 else float("nan"),
-        max_gain_baseline=float(alone[np.argmax(kept)]) if n > 0 else float("nan"),
-        mean_low=float("nan") if of is None else of.low,
-        mean_high=float("nan") if of is None else of.high,
-        clusters=0 if of is None else of.clusters,
-        clusters_better=0 if of is None else of.positive,
-        sign_p=float("nan") if of is None else of.p,
-    )
+    factors = [by] if isinstance(by, str) else list(by)
+    rows = [
+        {**dict(zip(factors, names, strict=True)), **summarise(group, seed, gain)}
+        for names, group in settings.groupby(factors)
+    ]
+    columns = [*factors, *summarise(settings[:0], seed, gain)]
+    return pd.DataFrame(rows, columns=columns).set_index(factors)
 
 
-def share(which: Flags, defined: Flags, clusters: Clusters, seed: int = 0) -> MeanOfClusters:
-    """The share of settings, bool[n], among the defined ones, with its 95 % interval over clusters, inside [0, 1]."""
-    found = cluster_mean(np.where(defined, which.astype(np.float64), np.nan), clusters, seed=seed)
+def share(which: Flags, settings: pd.DataFrame, seed: int = 0) -> MeanOfClusters:
+    """The share of settings, bool[n], with its 95 % interval over clusters, inside [0, 1]."""
+    found = cluster_mean(which.astype(np.float64), settings["cluster"].to_numpy(), seed=seed)
     low, high = np.clip([found.low, found.high], 0.0, 1.0)  # Student's t knows no bounds
     return replace(found, low=float(low), high=float(high))
 
 
-def summarise_by(table: GridTable, gain: Floats, factor: str, seed: int = 0) -> Mapping[str, GainSummary]:
-    """A summary for each name of a factor ("dataset", "language_pair", "metric", "explainer"), sorted by name."""
-    names = table.names(factor)
-    return {
-        name: summarise(gain[rows], table.baseline[rows], table.clusters[rows], seed)
-        for name in table.factor_levels(factor)
-        for rows in [names == name]
+def declared_points(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Every setting at each of its declared points, with what was tested of its gain there; NaN where nothing was.
+
+    Columns: those of points.parquet, low, high: 95 % interval of the gain, by a bootstrap of clusters of segments;
+    p_value, p_holm: of the test `test`, alone and corrected within `family`; survives, lost: gains above and below 0
+    that survive the correction; n, clusters: segments and clusters behind the test.
+    Of several judgements the first counts, which is the primary one. A test of another statistic than the grid's speaks
+    of another gain, whose interval must not stand beside this one: its rows are left out.
+    """
+    import pandas as pd
+
+    key = [*FACTORS, "point"]
+    points = frames.get("points", pd.DataFrame(columns=[*key, "w", "p", "baseline", "gain"]))
+    points = points[points["point"].isin(DECLARED)].drop_duplicates(key).drop(columns="n", errors="ignore")
+    tests = frames.get("tests", pd.DataFrame(columns=[*key, "level", "grouping"]))
+    tests = tests[(tests["level"] == "segment") & (tests["grouping"] == "none")]
+    tests = tests.rename(columns={"p": "p_value"}).reindex(columns=[*key, "difference", *OF_TEST])
+    tests = tests[tests["p_value"].notna()]
+    both = points.merge(tests, on=key, how="left")
+    both = both[~((both["difference"] - both["gain"]).abs() > SAME)]
+    test = next((name for name in PREFERRED if (both["test"] == name).any()), "")
+    best = both[both["test"] == test].drop_duplicates(key)[[*key, *OF_TEST]]
+    frame = points.merge(best, on=key, how="left")
+    corrected = frame["p_holm"].astype(float) <= ALPHA
+    return frame.assign(survives=corrected & (frame["gain"] > 0), lost=corrected & (frame["gain"] < 0))
+
+
+def declared(given: Given) -> pd.DataFrame:
+    """The settings that are not controls at the declared point of their explainer: published, or chosen elsewhere.
+
+    An explainer has one kind of point for all its settings, the first of DECLARED at which a gain of one is defined.
+    """
+    real = given.real.frame.drop(columns="baseline")
+    points = real.merge(declared_points(given.frames), on=list(FACTORS))
+    known = points[points["gain"].notna()]
+    kinds = {
+        explainer: next(kind for kind in DECLARED if (group["point"] == kind).any())
+        for explainer, group in known.groupby("explainer")
     }
+    return points[points["point"] == points["explainer"].map(kinds)]
+
+
+def at_points(given: Given) -> pd.DataFrame:
+    """Every setting, with its best point and at the point of its explainer; controls have none.
+
+    Columns beside those of `points.best_points`: fixed: correlation at fixed_w, fixed_p, the grid point that is used;
+    fixed_gain; fixed_gain_low, fixed_gain_high: its 95 % interval; fixed_gain_p, fixed_gain_p_holm: of its test, alone
+    and corrected; survives: a gain above 0 that survives. These where the sweep tested this point, else NaN and False.
+    """
+    frame, points = given.ask(best_of_all), given.ask(chosen_points)
+    used = points[["used_w", "used_p"]].set_axis(["fixed_w", "fixed_p"], axis=1)
+    frame = frame.join(used, on="explainer")
+    frame.loc[frame["control"], ["fixed_w", "fixed_p"]] = math.nan
+    frame["fixed_gain"] = gains_of(given.table, frame["explainer"].where(~frame["control"]), points)
+    frame["fixed"] = frame["baseline"] + frame["fixed_gain"]
+    names = {"low": "low", "high": "high", "p_value": "p", "p_holm": "p_holm"}
+    names = {column: f"fixed_gain_{name}" for column, name in names.items()}
+    tested = declared_points(given.frames).rename(columns=names)[[*FACTORS, "w", "p", *names.values(), "survives"]]
+    both = frame[[*FACTORS, "fixed_w", "fixed_p"]].merge(tested, on=list(FACTORS))
+    same = (both["w"] == both["fixed_w"]) & ((both["p"] == both["fixed_p"]) | (both["w"] == 1))
+    first = both[same].drop_duplicates(list(FACTORS)).drop(columns=["w", "p", "fixed_w", "fixed_p"])
+    frame = frame.merge(first, on=list(FACTORS), how="left")
+    return frame.assign(survives=frame["survives"].fillna(False).astype(bool))
+
+
+def gains_of(table: GridTable, explainers: ArrayLike, points: pd.DataFrame) -> Floats:
+    """float64[S] gains of the settings of a table, each at the chosen point of the explainer named for it."""
+    gain = np.full(len(table), np.nan)
+    names = np.asarray(explainers, dtype=object)
+    for explainer, point in points.iterrows():
+        rows = names == explainer
+        gain[rows] = gains_at(table, Point(point["p"], point["w"]))[rows]
+    return gain
+
+
+def real_at_points(given: Given) -> pd.DataFrame:
+    """The settings that are not controls, at the points of their explainers."""
+    settings = given.ask(at_points)
+    return settings[~settings["control"]].reset_index(drop=True)
+
+
+def compute(given: Given) -> dict[str, Any]:
+    """Gains at the point of each explainer, by explainer, by factor and name; and of control settings.
+
+    fixed: by explainer its point and a summary; fixed_by: by explainer, factor and name; best_explainer: that with the
+    largest share of better settings, of equal ones with the larger mean gain, then by name; None without a gain.
+    gain_baseline_pearson: Pearson's r of the gain with the baseline, of all and by explainer: is a weak metric easier
+    to improve? The gain is coupled to the baseline, so that noise alone makes this negative; gain_baseline_oldham: the
+    same with the mean of baseline and boosted correlation (Oldham 1962), which noise in both does not move.
+    controls: summaries of the control settings, read at the points of the real explainers: at the median of its own
+    best points, which is mostly w = 1, the random explainer would gain nothing by construction. Best of the grid: of
+    the gains at the best point of each setting of a metric that is no control.
+    """
+    import pandas as pd
+
+    real, points, seed = given.ask(real_at_points), given.ask(chosen_points), given.options.seed
+    fixed = points.join(summaries(real, "explainer", seed))
+    by = {factor: summaries(real, ["explainer", factor], seed) for factor in FACTORS[:3]}
+    known = fixed[fixed["n"] > 0].reset_index()
+    known = known.assign(share=known["better"] / known["n"]).sort_values(
+        ["share", "mean_gain", "explainer"], ascending=[False, False, True]
+    )
+    return {
+        "fixed": fixed,
+        "fixed_by": pd.concat(by, names=["factor"]).rename_axis(["factor", "explainer", "name"]),
+        "best_explainer": str(known["explainer"].iloc[0]) if len(known) else None,
+        "gain_baseline_pearson": _of_baseline(real, 0.0),
+        "gain_baseline_oldham": _of_baseline(real, 0.5),
+        "controls": _controls(given),
+        "points": points_in_words(points),
+    }
+
+
+def _of_baseline(real: pd.DataFrame, part: float) -> dict[str, float]:
+    """Pearson's r of the gain with the baseline plus this part of the gain, of all settings and by explainer."""
+    groups = {"all": real, **dict(list(real.groupby("explainer")))}
+    return {
+        str(name): pearson(gain.to_numpy(), (group["baseline"] + part * gain).to_numpy())
+        for name, group in groups.items()
+        for gain in [group["fixed_gain"]]
+    }
+
+
+def _controls(given: Given) -> pd.DataFrame:
+    import pandas as pd
+
+    table, points, seed = given.table, given.ask(chosen_points), given.options.seed
+    settings = given.ask(at_points)
+    random_metric, random = settings["metric"] == CONTROL, settings["explainer"] == CONTROL
+    parts = {}
+    if (random & ~random_metric).any():
+        read_at = {name: gains_of(table, [name] * len(table), points) for name in points.index}
+        every = [settings.assign(explainer=name, gain=gain)[random & ~random_metric] for name, gain in read_at.items()]
+        parts["random explainer"] = pd.concat([settings[:0], *every])
+        parts["best of the grid"] = settings[~random_metric]
+    if (random_metric & ~random).any():
+        gain = gains_of(table, settings["explainer"], points)
+        parts["random metric"] = settings.assign(gain=gain)[random_metric & ~random]
+    frames = {name: summaries(part, "explainer", seed, "gain") for name, part in parts.items()}
+    return pd.concat(frames, names=["control"]) if frames else pd.DataFrame()
+
+
+def tables(result: Mapping[str, Any]) -> Sequence[Table]:
+    """Gains by data set, language pair and metric, with what weak metrics gain; control settings."""
+    notes = (COUNTED, f"{CLUSTERED} {SIGN_TEST}", result["points"])
+    by, made = result["fixed_by"].reset_index(), []
+    if len(by):
+        columns = ("factor", "name", "explainer", *COUNTS, *SURE, Column("mean_baseline", "mean baseline", ".4f"))
+        title = "Gains at the fixed points by data set, language pair and metric"
+        made.append(Table.of("gains_by_factor", title, by, columns, notes, by=["factor"], names=3))
+        made.append(_of_baselines(result))
+    controls = result["controls"].reset_index()
+    if len(controls):
+        note = (
+            "Random explainer: attributions drawn at random for real metrics, at the points of the real explainers. "
+            "Random metric: real explainers with a metric that is noise, at their points. Best of the grid: at the "
+            "best point of each setting, chosen where it is judged, the metric alone among them; what random "
+            "attributions reach there is found by looking at the whole grid, not by an explanation."
+        )
+        shown = ("control", "explainer", *COUNTS, *SURE)
+        made.append(
+            Table.of("controls", "Control settings", controls, shown, (note, *notes[:2]), by=["control"], names=2)
+        )
+    return made
+
+
+def _of_baselines(result: Mapping[str, Any]) -> Table:
+    import pandas as pd
+
+    names = {"coupled": "gain_baseline_pearson", "uncoupled": "gain_baseline_oldham"}
+    frame = pd.DataFrame({column: result[key] for column, key in names.items()}).rename_axis("explainer").reset_index()
+    frame = frame.assign(total=frame["explainer"] == "all").sort_values("total", kind="stable")
+    columns = (
+        "explainer",
+        Column("coupled", "r(gain, baseline)", ".4f"),
+        Column("uncoupled", "r(gain, mean of both)", ".4f"),
+    )
+    note = (
+        "Pearson's r of the gain at the fixed points with the correlation of the metric alone, and with the mean of "
+        "baseline and boosted correlation (Oldham 1962). The first is negative by noise alone, since the baseline is "
+        "part of the gain; the second is not."
+    )
+    title = "Is a weak metric easier to improve?"
+    return Table.of("gain_and_baseline", title, frame, columns, (note, result["points"]), by=["total"])

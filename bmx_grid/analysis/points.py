@@ -1,23 +1,34 @@
-"""The (p, w) each explainer is evaluated at, and how it may be described: where it was chosen and is judged."""
+"""The (p, w) of settings and explainers: the best of each setting, their medians, and the one each is evaluated at.
+
+The best point follows a stated tie rule, the median is the ordinary one of p and of w separately (paper 4.2), so that
+it need not be a grid point. Where a point was chosen says how numbers at it may be described.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis import medians
-from bmx_grid.analysis.base import working
-from bmx_grid.analysis.best import best_points
-from bmx_grid.analysis.given import NOWHERE, Given, Point
-from bmx_grid.analysis.medians import Median, explainer_medians
-from bmx_grid.analysis.table import GridTable, Setting
+import numpy as np
+
+from bmx_grid.analysis.base import Column, Table
+from bmx_grid.analysis.inputs import NOWHERE, Given, Point, Tie
+from bmx_grid.analysis.table import Floats, GridTable, Setting
 from bmx_grid.errors import ConfigError
+from bmx_grid.measures.best import (
+    beats,
+    better,
+    first_within_rounding,
+    mildest_within_no_change,
+    plateau_within_no_change,
+)
 from bmx_grid.measures.grid import nearest_point
-from bmx_grid.wording import counted, named, point_in_words, setting_label
+from bmx_grid.wording import counted, named, point_in_words
 
-Provenance = Literal["in-sample", "as published", "held out", "chosen elsewhere", "given", "none"]
+if TYPE_CHECKING:
+    import pandas as pd
+
 # Leiter, Nguyen, Eger 2022, section 4.2 and Figure 5: chosen on all settings of these data sets together.
 PUBLISHED: Mapping[str, Point] = {
     "erasure": Point(p=-0.3, w=0.6),
@@ -27,86 +38,167 @@ PUBLISHED: Mapping[str, Point] = {
 }
 PAPERS_DATASETS = frozenset(("wmt17", "eval4nlp21", "mlqe_pe"))
 METRIC_ALONE = Point(p=float("nan"), w=1.0)  # to decline to boost
+DIGITS = 12  # of a median: the mean of 0.2 and 0.4 is 0.30000000000000004 in binary, and 0.3 to a reader
 
 
-@dataclass(frozen=True)
-class ChosenPoints:
-    """By explainer of the settings that are not controls; an explainer without a point is only in the last two.
+def best_points(table: GridTable, tie: Tie = "first") -> pd.DataFrame:
+    """Every setting of a table with its best point by the rule `tie`; the words are defined in measures.best.
 
-    asked: the (p, w) asked for; used: the grid points they are evaluated at (`nearest_point`), NaN outside the grid.
-    origins: where the point comes from, in words. provenance: how numbers at it may be described:
-        "in-sample": chosen where it is judged. "as published": the paper's own point, in-sample on the paper's own
-        data sets. "held out": chosen on another table, which shares no segments with this one.
-        "chosen elsewhere": chosen on another table that shares segments (a data set and language pair) with this one.
-        "given": by the user, from an unknown source. "none": there is no point.
+    tie: "first" is the paper's, `first_within_rounding`, w = 1 allowed: a setting that nothing improves gets the lowest
+    p of the grid and the w of the first tied point there. "mildest" never lets a tie invent a p,
+    `mildest_within_no_change`: a setting whose best gain is not above 1e-5 has no best point, and takes no part in
+    medians; its best is the metric alone, with a gain of 0.
+    Columns beside those of table.frame: best, best_w, best_p, gain: correlation of the best point, where it is (NaN
+    without one), gain above the baseline. plateau: points of `plateau_within_no_change`, plateau_p_low, plateau_p_high:
+    where its p ends. ties_baseline: no point with w other than 1 beats the baseline; False where that is undefined.
     """
-
-    asked: Mapping[str, Point] = working()
-    used: Mapping[str, Point] = working()
-    origins: Mapping[str, str] = working()
-    provenance: Mapping[str, Provenance] = working()
-
-    def in_words(
-        self, explainers: Sequence[str] | None = None, written: Callable[[str], str] = str, minus: str = "-"
-    ) -> str:
-        """The points asked for and used, and where they come from: one sentence per origin.
-
-        written: how the name of an explainer is shown; minus: the sign of a negative p.
-        """
-        by_origin: dict[str, list[str]] = {}
-        for name in self.origins if explainers is None else explainers:
-            by_origin.setdefault(self.origins[name], []).append(f"{written(name)} {self.point_in_words(name, minus)}")
-        return " ".join(f"Points, {origin}: {'; '.join(told)}." for origin, told in by_origin.items())
-
-    def point_in_words(self, explainer: str, minus: str = "-") -> str:
-        """The point asked for, and the grid point used where it is another."""
-        asked, used = self.asked.get(explainer), self.used.get(explainer, NOWHERE)
-        if asked is None:
-            return "no point"
-        wanted, taken = (point_in_words(one.w, one.p, minus) for one in (asked, used))
-        return wanted if wanted == taken else f"{wanted} (used {taken})"
-
-
-def compute(given: Given) -> ChosenPoints:
-    """The points of the options, else the medians of the selected table."""
-    real, options = given.real, given.options
-    other = options.select_from
-    if other is None:
-        chosen: Mapping[str, Median] = given.ask(medians.compute).medians
-        source, provenance = "median of the best points of this table", _in_sample()
+    plateau = plateau_within_no_change(table.correlation, table.w)
+    gain = np.where(np.isfinite(plateau.highest), plateau.highest - table.baseline, np.nan)
+    if tie == "first":
+        places = first_within_rounding(table.correlation)
+        known = places >= 0
     else:
-        chosen = explainer_medians(other, best_points(other, options.tie))
-        source, provenance = f"median of the best points of {other.origin}", _elsewhere(real, other)
-    asked: dict[str, Point] = {}
-    origins: dict[str, str] = {}
-    kinds: dict[str, Provenance] = {}
-    for name in real.factor_levels("explainer"):
+        places = mildest_within_no_change(plateau, table.p, table.w)
+        known = (places >= 0) & better(gain)
+    rows, columns = np.divmod(places, len(table.w))
+    best = np.where(known, table.correlation[np.arange(len(table)), rows, columns], table.baseline)
+    reached = np.where(plateau.members.any(axis=2), table.p, np.nan)
+    return table.frame.assign(
+        best=best,
+        best_w=np.where(known, table.w[columns], np.nan),
+        best_p=np.where(known, table.p[rows], np.nan),
+        gain=best - table.baseline,
+        ties_baseline=np.isfinite(table.baseline) & ~beats(gain),
+        plateau=plateau.members.sum(axis=(1, 2)),
+        plateau_p_low=np.fmin.reduce(reached, axis=1),
+        plateau_p_high=np.fmax.reduce(reached, axis=1),
+    )
+
+
+def best_of_all(given: Given) -> pd.DataFrame:
+    """The best points of all settings, controls among them, by the rule of the options."""
+    return best_points(given.table, given.options.tie)
+
+
+def medians(best: pd.DataFrame) -> pd.DataFrame:
+    """By explainer the median w and p of its best points, and how many; the metric alone where it has none.
+
+    Controls take no part.
+    """
+    real = best[~best["control"]]
+    known = real.dropna(subset=["best_w", "best_p"]).groupby("explainer")
+    frame = known[["best_w", "best_p"]].median().map(lambda value: float(f"{value:.{DIGITS}g}"))
+    frame = frame.set_axis(["w", "p"], axis=1).assign(n=known.size()).reindex(sorted(set(real["explainer"])))
+    return frame.assign(n=frame["n"].fillna(0).astype(int), w=frame["w"].fillna(METRIC_ALONE.w))
+
+
+def chosen_points(given: Given) -> pd.DataFrame:
+    """The points of the options, else the medians of the selected table, by explainer of settings that are no controls.
+
+    Columns: w, p: asked for, NaN without a point; used_w, used_p: the grid point they are evaluated at
+    (`measures.grid.nearest_point`), p NaN for the metric alone, both NaN outside the grid; origin: where the point
+    comes from and how numbers at it may be described, in words.
+    """
+    import pandas as pd
+
+    real, options = given.real, given.options
+    explainers, datasets = real.factor_levels("explainer"), real.factor_levels("dataset")
+    if options.select_from is None:
+        known, source = medians(given.ask(best_of_all)), "median of the best points of this table"
+        judged = "in-sample (chosen where it is judged)"
+    else:
+        known = medians(best_points(options.select_from, options.tie))
+        source = f"median of the best points of {options.select_from.origin}"
+        judged = _elsewhere(real, options.select_from)
+    rows = []
+    for name in explainers:
         if name in options.fixed:
-            asked[name] = options.fixed[name]
-            kinds[name], origins[name] = _given(name, asked[name], real.factor_levels("dataset"))
-        elif name in chosen:
-            asked[name], kinds[name] = chosen[name], provenance[0]
-            origins[name] = f"{source}, {provenance[1]}"
-            if chosen[name].n == 0:
-                asked[name] = METRIC_ALONE
-                origins[name] += ", where no point improves any setting, so that nothing is boosted"
+            asked, origin = options.fixed[name], _given(name, options.fixed[name], datasets)
+        elif name not in known.index:
+            asked, origin = NOWHERE, f"none: {source} has no {name}"
         else:
-            kinds[name], origins[name] = "none", f"none: {source} has no {name}"
-    used = {name: grid_point(real, point) for name, point in asked.items()}
-    for name, point in used.items():
-        if point is NOWHERE:
-            kinds[name] = "none"
-            origins[name] += f", p = {asked[name].p:g}, w = {asked[name].w:g}, which is not in this grid"
-    return ChosenPoints(asked, used, origins, kinds)
+            asked, origin = Point(known["p"][name], known["w"][name]), f"{source}, {judged}"
+            if known["n"][name] == 0:
+                origin += ", where no point improves any setting, so that nothing is boosted"
+        used = grid_point(real, asked)
+        if used is NOWHERE and asked is not NOWHERE:
+            origin += f", p = {asked.p:g}, w = {asked.w:g}, which is not in this grid"
+        rows.append((asked.w, asked.p, used.w, used.p, origin))
+    columns = ["w", "p", "used_w", "used_p", "origin"]
+    return pd.DataFrame(rows, index=pd.Index(explainers, name="explainer"), columns=columns)
+
+
+def compute(given: Given) -> dict[str, Any]:
+    """The medians of the best points; strict: over those settings only that some (p, w) improves.
+
+    n_tied_with_baseline: settings, controls apart, that no (p, w) with w other than 1 improves.
+    """
+    best = given.ask(best_of_all)
+    return {
+        "tie": given.options.tie,
+        "n_tied_with_baseline": int(best["ties_baseline"][~best["control"]].sum()),
+        "medians": medians(best),
+        "strict_medians": medians(best.assign(best_w=best["best_w"].where(beats(best["gain"].to_numpy())))),
+    }
+
+
+def tables(result: Mapping[str, Any]) -> Sequence[Table]:
+    """The medians by explainer."""
+    frame = result["medians"].join(result["strict_medians"].add_prefix("strict ")).reset_index()
+    if not len(frame):
+        return ()
+    columns = (
+        "explainer",
+        Column("w", "median w", "g"),
+        Column("p", "median p", "g"),
+        Column("n", "settings", ","),
+        Column("strict w", form="g"),
+        Column("strict p", form="g"),
+        Column("strict n", "strict settings", ","),
+    )
+    note = (
+        f"Medians of the best points of the settings, ties broken by the rule '{result['tie']}'; strict: of the "
+        "settings only that some (p, w) improves. With w = 1, the metric alone, p means nothing."
+    )
+    return (Table.of("selection_by_explainer", "Median best points by explainer", frame, columns, [note]),)
+
+
+def points_in_words(
+    points: pd.DataFrame,
+    explainers: Sequence[str] | None = None,
+    written: Callable[[str], str] = str,
+    minus: str = "-",
+) -> str:
+    """The chosen points of explainers, asked for and used, and where they come from: one sentence per origin.
+
+    written: how the name of an explainer is shown; minus: the sign of a negative p.
+    """
+    by_origin: dict[str, list[str]] = {}
+    chosen = points if explainers is None else points.loc[list(explainers)]
+    for name, row in chosen.to_dict("index").items():
+        asked, used = (point_in_words(row[f"{kind}w"], row[f"{kind}p"], minus) for kind in ("", "used_"))
+        shown = asked if asked == used else f"{asked} (used {used})"
+        by_origin.setdefault(row["origin"], []).append(f"{written(str(name))} {shown}")
+    return " ".join(f"Points, {origin}: {'; '.join(shown)}." for origin, shown in by_origin.items())
 
 
 def grid_point(table: GridTable, point: Point) -> Point:
     """The point of the table's grid that `point` is evaluated at; METRIC_ALONE where its w is 1, NOWHERE outside."""
-    at = nearest_point(table.p, table.w, point.p, point.w)
-    if at is None:
+    place = nearest_point(table.p, table.w, point.p, point.w)
+    if place is None:
         return NOWHERE
-    w = float(table.w[at[1]])
-    return METRIC_ALONE if w == 1 else Point(float(table.p[at[0]]), w)
+    w = float(table.w[place[1]])
+    return METRIC_ALONE if w == 1 else Point(float(table.p[place[0]]), w)
+
+
+def gains_at(table: GridTable, point: Point) -> Floats:
+    """float64[S] gains of all settings at one point; exactly 0 at w = 1, NaN outside the grid."""
+    place = nearest_point(table.p, table.w, point.p, point.w)
+    if place is None:
+        return np.full(len(table), np.nan)
+    if table.w[place[1]] == 1:
+        return np.where(np.isnan(table.baseline), np.nan, 0.0)
+    return np.asarray(table.gains[:, place[0], place[1]], dtype=np.float64)
 
 
 def check_selection(table: GridTable, other: GridTable) -> None:
@@ -114,64 +206,51 @@ def check_selection(table: GridTable, other: GridTable) -> None:
 
     Settings are the same when their names are, or the numbers of their grids. Raises ConfigError naming the overlap.
     """
-    known = {setting: setting for setting in _real(table)}
-    by_numbers = {digest: setting for setting, digest in _digests(table).items()}
-    there = _digests(other)
-    found = (known.get(one) or by_numbers.get(there[one]) for one in _real(other))
-    shared = [one for one in found if one is not None]
+    here, there = _digests(table), _digests(other)
+    by_numbers = {digest: setting for setting, digest in here.items()}
+    same = (setting if setting in here else by_numbers.get(digest) for setting, digest in there.items())
+    shared = [setting for setting in same if setting is not None]
     if not shared:
         return
-    if len(shared) == len(_real(table)) == len(_real(other)):
-        what = f"select.from={other.origin} is the analysed table itself ({counted(len(shared), 'setting')})"
+    if len(shared) == len(here) == len(there):
+        overlap = f"is the analysed table itself ({counted(len(shared), 'setting')})"
     else:
-        told = named([one.label for one in shared], separator="; ")
-        what = f"select.from={other.origin} shares {counted(len(shared), 'setting')} with it: {told}"
+        labels = named([setting.label for setting in shared], separator="; ")
+        overlap = f"shares {counted(len(shared), 'setting')} with it: {labels}"
     raise ConfigError(
-        f"{table.origin}: {what}. Points would be judged where they were chosen: leave select.from out, or name a "
-        "table without these settings."
+        f"{table.origin}: select.from={other.origin} {overlap}. Points would be judged where they were chosen: leave "
+        "select.from out, or name a table without these settings."
     )
 
 
-def shared_segments(table: GridTable, other: GridTable) -> list[str]:
-    """Data sets and language pairs, "wmt17 · de-en", that both tables have: there they rest on the same segments."""
-    pairs = [{(one.dataset, one.language_pair) for one in _real(each)} for each in (table, other)]
-    return [setting_label(*pair) for pair in sorted(pairs[0] & pairs[1])]
-
-
-def _in_sample() -> tuple[Provenance, str]:
-    return "in-sample", "in-sample (chosen where it is judged)"
-
-
-def _elsewhere(table: GridTable, other: GridTable) -> tuple[Provenance, str]:
-    shared = shared_segments(table, other)
+def _elsewhere(table: GridTable, other: GridTable) -> str:
+    """How points of another table may be described: on the same data sets and language pairs, segments are the same."""
+    here, there = (set(each.clusters[~each.is_control].tolist()) for each in (table, other))
+    shared = sorted(here & there)
     if not shared:
-        return "held out", "held out (no data set and language pair in common)"
-    return "chosen elsewhere", f"chosen elsewhere (on the same segments: {named(shared)})"
+        return "held out (no data set and language pair in common)"
+    return f"chosen elsewhere (on the same segments: {named(shared)})"
 
 
-def _given(explainer: str, point: Point, datasets: Sequence[str]) -> tuple[Provenance, str]:
-    published = PUBLISHED.get(explainer)
-    if published is None or (published.p, published.w) != (point.p, point.w):
-        return "given", "given (what it was chosen on is not known here)"
-    own = [name for name in datasets if name in PAPERS_DATASETS]
-    if not own:
-        return "as published", "as published (chosen on other data)"
-    if len(own) == len(datasets):
-        return "as published", "as published (in-sample: the paper chose it on these data sets)"
-    return "as published", f"as published (in-sample on {', '.join(own)}; elsewhere chosen on other data)"
-
-
-def _real(table: GridTable) -> list[Setting]:
-    return [one for one, control in zip(table.settings, table.is_control, strict=True) if not control]
+def _given(explainer: str, point: Point, datasets: Sequence[str]) -> str:
+    """How a point may be described that was given: the paper's own is in-sample on the paper's data sets."""
+    if PUBLISHED.get(explainer) != point:
+        return "given (what it was chosen on is not known here)"
+    papers = [name for name in datasets if name in PAPERS_DATASETS]
+    if not papers:
+        return "as published (chosen on other data)"
+    if len(papers) == len(datasets):
+        return "as published (in-sample: the paper chose it on these data sets)"
+    return f"as published (in-sample on {', '.join(papers)}; elsewhere chosen on other data)"
 
 
 def _digests(table: GridTable) -> dict[Setting, str]:
     """SHA-256 of the grid of each setting that is not a control; constant grids, all alike, have their own."""
-    found = {}
+    digests = {}
     for row, setting in enumerate(table.settings):
         if table.is_control[row]:
             continue
         numbers = table.correlation[row]
-        own = "" if numbers.min() < numbers.max() else str((id(table), row))
-        found[setting] = hashlib.sha256(numbers.tobytes() + own.encode()).hexdigest()
-    return found
+        constant = "" if numbers.min() < numbers.max() else str((id(table), row))
+        digests[setting] = hashlib.sha256(numbers.tobytes() + constant.encode()).hexdigest()
+    return digests

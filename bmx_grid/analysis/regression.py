@@ -6,122 +6,105 @@ bootstrap of these clusters; a name that occurs in fewer than three of them, as 
 
 from __future__ import annotations
 
-from collections import Counter
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis import fixed
-from bmx_grid.analysis.base import Cell, Table, working, written
-from bmx_grid.analysis.given import Given
-from bmx_grid.analysis.table import FACTORS, Floats, GridTable
+from bmx_grid.analysis.base import Column, Table
+from bmx_grid.analysis.gains import real_at_points
+from bmx_grid.analysis.inputs import Given
+from bmx_grid.analysis.points import chosen_points, points_in_words
+from bmx_grid.analysis.table import FACTORS, Floats
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, draws, number_of
 from bmx_grid.wording import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ALPHA = 1.0
 RESAMPLES = 1000
 
 
-@dataclass(frozen=True)
-class RidgeFit:
-    """The fit of gain = intercept + one coefficient per name of each factor.
+def compute(given: Given) -> dict[str, Any]:
+    """ridge: the fit of gain = intercept + one coefficient per name of each factor, over the settings with a gain.
 
     Least squares with the penalty alpha * sum(coefficient**2); the intercept is not penalised. That is scikit-learn's
     Ridge(alpha=1) on columns of 0 and 1. Columns of a factor add up to 1, and language pairs belong to data sets:
     a coefficient is a share of the gain among many such splits, not an effect.
-    coefficients: (factor, name) to coefficient, largest first; named: the same by name, factor:name where two factors
-    share a name; intercept; n: settings fitted; r2: share of the gains' variance explained. All NaN without a defined
-    gain.
-    errors, named_errors: the coefficients' standard errors by a bootstrap of clusters, data set x language pair, over
-    the resamples that hold the name; NaN for a name in fewer than 3 clusters. clusters: how many there are.
+    coefficients: largest first, by name, factor:name where two factors share a name; standard_errors: of these, by a
+    bootstrap of clusters, data set x language pair, over the resamples that hold the name; NaN for a name in fewer than
+    3 clusters. n: settings fitted; r2: share of the gains' variance explained; clusters: how many there are.
     """
-
-    alpha: float
-    intercept: float
-    n: int
-    r2: float
-    coefficients: Mapping[tuple[str, str], float] = working()
-    named: Mapping[str, float] = written("coefficients")
-    errors: Mapping[tuple[str, str], float] = working()
-    named_errors: Mapping[str, float] = written("standard_errors")
-    clusters: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class Ridge:
-    """ridge: the fit of the gains at the fixed points; points: these, in words."""
-
-    ridge: RidgeFit
-    points: str = working()
+    frame = given.ask(coefficients)
+    names = frame["name"].where(~frame["name"].duplicated(keep=False), frame["factor"] + ":" + frame["name"])
+    ridge = {
+        "alpha": ALPHA,
+        **frame.attrs,
+        "coefficients": dict(zip(names, frame["coefficient"], strict=True)),
+        "standard_errors": dict(zip(names, frame["error"], strict=True)),
+    }
+    return {"ridge": ridge, "ridge_coefficients": frame, "points": points_in_words(given.ask(chosen_points))}
 
 
-def compute(given: Given) -> Ridge:
-    """The fit over the settings that are not controls."""
-    at = given.ask(fixed.compute)
-    return Ridge(fit_ridge(given.real, at.evaluation.gain, given.options.seed), at.points.in_words())
-
-
-def tables(result: Ridge) -> Sequence[Table]:
+def tables(result: Mapping[str, Any]) -> Sequence[Table]:
     """All coefficients."""
-    fit = result.ridge
-    if not fit.coefficients:
+    import pandas as pd
+
+    fit, frame = result["ridge"], result["ridge_coefficients"]
+    if not len(frame):
         return ()
-    rows = tuple(
-        (Cell(factor), Cell(name), Cell(value, "+.5f"), Cell(fit.errors[factor, name], ".5f"))
-        for (factor, name), value in fit.coefficients.items()
+    last = pd.DataFrame({"factor": ["intercept", "R²"], "name": "", "coefficient": [fit["intercept"], fit["r2"]]})
+    rows = pd.concat([frame.assign(part=0), last.assign(part=1)])
+    columns = (
+        "factor",
+        "name",
+        Column("coefficient", form="+.5f"),
+        Column("error", "standard error", ".5f"),
     )
-    below = (
-        (Cell("intercept"), Cell(""), Cell(fit.intercept, "+.5f"), Cell(None)),
-        (Cell("R²"), Cell(""), Cell(fit.r2, ".4f"), Cell(None)),
+    note = (
+        f"Ridge regression, alpha {fit['alpha']:g}, of the gain at the fixed points of {counted(fit['n'], 'setting')}. "
+        "The factors are not independent: a coefficient is not an effect. Standard errors: bootstrap of "
+        f"{fit['clusters']} language pairs; n/a for a name in fewer than 3 of them."
     )
-    note = f"Ridge regression, alpha {fit.alpha:g}, of the gain at the fixed points of {counted(fit.n, 'setting')}."
-    table = Table(
-        "ridge_coefficients",
-        "What goes with a larger or smaller gain",
-        ("factor", "name", "coefficient", "standard error"),
-        (rows, below),
-        (
-            f"{note} The factors are not independent: a coefficient is not an effect. Standard errors: bootstrap of "
-            f"{fit.clusters} language pairs; n/a for a name in fewer than 3 of them.",
-            result.points,
-        ),
-        names=2,
-    )
-    return (table,)
+    title = "What goes with a larger or smaller gain"
+    notes = (note, result["points"])
+    return (Table.of("ridge_coefficients", title, rows, columns, notes, by=["part"], names=2),)
 
 
-def fit_ridge(table: GridTable, gain: Floats, seed: int = 0) -> RidgeFit:
-    """The fit over the settings of a table with a defined gain, float64[S]; seed: of the bootstrap of clusters."""
-    defined = ~np.isnan(gain)
-    kept = [one for one, good in zip(table.settings, defined, strict=True) if good]
-    y = gain[defined]
-    if not kept:
-        return RidgeFit(ALPHA, float("nan"), 0, float("nan"), {}, {}, {}, {})
-    columns = [(factor, name) for factor in FACTORS for name in sorted({getattr(one, factor) for one in kept})]
-    x = np.array([[getattr(one, factor) == name for factor, name in columns] for one in kept], dtype=np.float64)
+def coefficients(given: Given) -> pd.DataFrame:
+    """The coefficients of the fit, largest first: factor, name, coefficient, error; the rest of it in `attrs`."""
+    import pandas as pd
+
+    settings = given.ask(real_at_points)
+    settings = settings[settings["fixed_gain"].notna()]
+    y = settings["fixed_gain"].to_numpy()
+    columns = [(factor, name) for factor in FACTORS for name in sorted(set(settings[factor]))]
+    frame = pd.DataFrame(columns, columns=["factor", "name"])
+    fit: dict[Any, Any] = {
+        "intercept": math.nan,
+        "n": len(y),
+        "r2": math.nan,
+        "clusters": settings["cluster"].nunique(),
+    }
+    if not len(y):
+        frame = frame.assign(coefficient=[], error=[])
+        frame.attrs = fit
+        return frame
+    x = np.column_stack([(settings[factor] == name).to_numpy(np.float64) for factor, name in columns])
     centre, level = x.mean(axis=0), float(y.mean())
     centred = x - centre
     beta = np.linalg.solve(centred.T @ centred + ALPHA * np.eye(len(columns)), centred.T @ (y - level))
-    errors = dict(zip(columns, cluster_errors(x, y, codes(table.clusters[defined]), seed).tolist(), strict=True))
     around = float(((y - level) ** 2).sum())
     left = float(((y - level - centred @ beta) ** 2).sum())
-    ordered = sorted(zip(columns, beta.tolist(), strict=True), key=lambda one: (-one[1], one[0]))
-    r2 = 1 - left / around if around > 0 else float("nan")
-    shared = Counter(name for _, name in columns)
-    titles = {(factor, name): f"{factor}:{name}" if shared[name] > 1 else name for factor, name in columns}
-    return RidgeFit(
-        alpha=ALPHA,
-        intercept=level - float(centre @ beta),
-        n=len(kept),
-        r2=r2,
-        coefficients=dict(ordered),
-        named={titles[key]: value for key, value in ordered},
-        errors=errors,
-        named_errors={titles[key]: errors[key] for key, _ in ordered},
-        clusters=len(set(table.clusters[defined].tolist())),
-    )
+    fit |= {"intercept": level - float(centre @ beta), "r2": 1 - left / around if around > 0 else math.nan}
+    errors = cluster_errors(x, y, codes(settings["cluster"].to_numpy()), given.options.seed)
+    frame = frame.assign(coefficient=beta, error=errors)
+    frame = frame.sort_values(["coefficient", "factor", "name"], ascending=[False, True, True], ignore_index=True)
+    frame.attrs = fit
+    return frame
 
 
 def cluster_errors(x: Floats, y: Floats, cluster: NDArray[np.int64], seed: int, resamples: int = RESAMPLES) -> Floats:

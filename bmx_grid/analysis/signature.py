@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from bmx_grid.analysis import points
-from bmx_grid.analysis.given import Given
+from bmx_grid.analysis.inputs import Given
+from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.table import GridTable
 from bmx_grid.wording import visible
 
@@ -18,8 +18,11 @@ def signature(given: Given) -> str:
     points: the grid points that fixed numbers are read at; w1 alone is the metric alone.
     """
     table = given.table
-    used = sorted(given.ask(points.compute).used.items())
-    at = ",".join(f"{name}(w{at.w:g})" if at.w == 1 else f"{name}(w{at.w:g},p{at.p:g})" for name, at in used)
+    used = [
+        f"{name}(w{w:g})" if w == 1 else f"{name}(w{w:g},p{p:g})"
+        for name, w, p, asked in given.ask(chosen_points)[["used_w", "used_p", "w"]].itertuples()
+        if asked == asked
+    ]
     source = given.options.select_from
     parts = {
         "table": "/".join(Path(table.origin).parts[-2:]),
@@ -29,14 +32,14 @@ def signature(given: Given) -> str:
         "w": ",".join(f"{weight:g}" for weight in table.w),
         "side": table.side,
         "tie": given.options.tie,
-        "points": at or "none",
+        "points": ",".join(used) or "none",
         **({} if source is None else {"select.from": f"{'/'.join(Path(source.origin).parts[-2:])}@{_digest(source)}"}),
     }
     return visible("|".join(f"{key}:{value}" for key, value in parts.items()))
 
 
 def _digest(table: GridTable) -> str:
-    found = hashlib.sha256(repr((table.settings, table.side)).encode())
+    digest = hashlib.sha256(repr((table.settings, table.side)).encode())
     for numbers in (table.p, table.w, table.correlation):
-        found.update(numbers.tobytes())
-    return found.hexdigest()[:12]
+        digest.update(numbers.tobytes())
+    return digest.hexdigest()[:12]

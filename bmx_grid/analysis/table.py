@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.errors import DataError
 from bmx_grid.wording import counted, setting_label
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -101,6 +104,14 @@ class GridTable:
     def is_control(self) -> Flags:
         """bool[S] settings of the random metric or the random explainer."""
         return np.array([CONTROL in (one.metric, one.explainer) for one in self.settings], dtype=np.bool_)
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row per setting: its names, its cluster, whether it is a control, the correlation of the metric alone."""
+        import pandas as pd
+
+        frame = pd.DataFrame(self.settings, columns=list(FACTORS))
+        return frame.assign(cluster=self.clusters, control=self.is_control, baseline=self.baseline)
 
     @property
     def n_boosted(self) -> int:

@@ -1,8 +1,6 @@
-"""Transfer: the parameters for a setting come from settings of other data sets, language pairs or metrics.
+"""Transfer: the point for a setting comes from settings of other data sets, language pairs or metrics.
 
-`leave_one_out` leaves out one data set (language pair, metric) at a time, takes the median best (p, w) of the others
-and evaluates it on what was left out. `nested` also lets the rule of selection be chosen, by the same leave-one-out
-among the others.
+Each data set (language pair, metric) is left out in turn; the median best (p, w) of the others is evaluated on it.
 
 None of this is "held out": settings of different metrics rest on the same segments and human scores, those of different
 language pairs share sources or references (492 of the 2,851 references of WMT17 occur in several pairs), and a results
@@ -11,202 +9,115 @@ table, which has no segments, cannot tell what different data sets share. It ans
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bmx_grid.analysis import best
-from bmx_grid.analysis.base import Cell, Table, inlined, point_cells, working, written
-from bmx_grid.analysis.best import BestPoints
-from bmx_grid.analysis.fixed import gains_at
-from bmx_grid.analysis.gains import CLUSTERED, COUNTED, COUNTS, GainSummary, summarise
-from bmx_grid.analysis.given import Given, Point
-from bmx_grid.analysis.rules import RULES, Candidates
-from bmx_grid.analysis.table import Flags, Floats, GridTable
+from bmx_grid.analysis.base import Column, Table
+from bmx_grid.analysis.gains import CLUSTERED, COUNTED, COUNTS, gains_of, summaries
+from bmx_grid.analysis.inputs import Given
+from bmx_grid.analysis.points import best_of_all, medians
+from bmx_grid.analysis.table import FACTORS
 from bmx_grid.wording import factor_in_words
 
-LEFT_OUT = ("dataset", "language_pair", "metric")
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEFT_OUT = FACTORS[:3]
 WHY = (
     "Not held out: metrics share all segments and human scores, language pairs share sources or references (492 of "
     "the 2,851 distinct references of WMT17 occur in several pairs), and a results table has no segments that could be "
     "taken out of the other pairs; a sweep takes them out (point 'elsewhere')."
 )
 
-Names = NDArray[np.str_]
-Choice = Callable[[Candidates, Names, Flags], str]  # the name of the rule for the settings where the flags are true
 
+def moved_gains(given: Given) -> pd.DataFrame:
+    """The settings that are not controls, once per factor that has several names: gains at points of the others.
 
-@dataclass(frozen=True)
-class Fold:
-    """What was left out, the (p, w) that the other settings chose, by which rule; the gains of those left out."""
-
-    rule: str
-    name: str = working()
-    point: Point = inlined()
-    gains: GainSummary = inlined()
-
-
-@dataclass(frozen=True, eq=False)
-class Transfer:
-    """Gains of one explainer's n settings, each with parameters that were chosen without its data set (pair, metric).
-
-    summary: of these gains; in_sample: of the same settings at the point that all of them choose together.
-    optimism: in-sample mean gain minus mean gain in transfer, of the same settings: what judging where one selected
-        hides. NaN without folds.
-    gain: float64[n], in the order of the table; folds: one for each name left out.
-    With a single name of the factor nothing can be left out: no fold, and all n gains are undefined.
+    Columns: factor: what was left out; name: of it; w, p: medians of the best points of the others; transfer_gain:
+    there; in_sample_gain: at the medians of all. NaN where the explainer has no other name of the factor.
     """
+    import pandas as pd
 
-    optimism: float
-    summary: GainSummary = inlined()
-    in_sample: GainSummary = inlined("in_sample_", only=("n", "better", "mean_gain"))
-    by_fold: Mapping[str, Fold] = written("folds")
-    gain: Floats = working()
-
-    @property
-    def folds(self) -> tuple[Fold, ...]:
-        """The folds, sorted by what was left out."""
-        return tuple(self.by_fold.values())
-
-
-@dataclass(frozen=True, eq=False)
-class Transfers:
-    """By factor ("dataset", "language_pair", "metric") and explainer, with the median rule and with the rule chosen."""
-
-    leave_one_out: Mapping[str, Mapping[str, Transfer]]
-    nested: Mapping[str, Mapping[str, Transfer]]
-
-    @property
-    def factor(self) -> str | None:
-        """The factor whose folds represent all: the first that has several names; None without one."""
-        found = self.leave_one_out.items()
-        return next((factor for factor, one in found if any(each.by_fold for each in one.values())), None)
+    real = given.real
+    best = given.ask(best_of_all)
+    best = best[~best["control"]].reset_index(drop=True)
+    parts = []
+    for factor in LEFT_OUT:
+        several = best.groupby("explainer")[factor].transform("nunique") > 1
+        part = best.assign(factor=factor, name=best[factor], transfer_gain=math.nan, w=math.nan, p=math.nan)
+        part["in_sample_gain"] = gains_of(real, best["explainer"], medians(best))
+        for name in real.factor_levels(factor):
+            others = medians(best[best[factor] != name])
+            rows = (best[factor] == name).to_numpy() & several.to_numpy()
+            part.loc[rows, "transfer_gain"] = gains_of(real, best["explainer"], others)[rows]
+            part.loc[rows, ["w", "p"]] = others[["w", "p"]].reindex(best["explainer"][rows]).to_numpy()
+        parts.append(part[several])
+    return pd.concat(parts, ignore_index=True)
 
 
-def compute(given: Given) -> Transfers:
-    """Both procedures, over every factor but the explainer."""
-    real, found, seed = given.real, given.ask(best.compute).real, given.options.seed
-    return Transfers(
-        leave_one_out={factor: leave_one_out(real, found, factor, seed) for factor in LEFT_OUT},
-        nested={factor: nested(real, found, factor, seed) for factor in LEFT_OUT},
-    )
+def transfer_factor(given: Given) -> str | None:
+    """The factor whose folds represent all: the first that has several names; None without one."""
+    moved = given.ask(moved_gains)
+    return str(moved["factor"].iloc[0]) if len(moved) else None
 
 
-def tables(result: Transfers) -> Sequence[Table]:
+def compute(given: Given) -> dict[str, Any]:
+    """leave_one_out: by factor and explainer the summary in transfer, and of the same settings in-sample.
+
+    optimism: in-sample mean gain minus mean gain in transfer: what judging where one selected hides. folds: by factor,
+    explainer and name left out the (w, p) that the other settings chose, and what is gained there.
+    """
+    moved, seed, fold = given.ask(moved_gains), given.options.seed, ["factor", "explainer", "name"]
+    both = moved["transfer_gain"].notna() & moved["in_sample_gain"].notna()
+    judged = moved.assign(**{name: moved[name].where(both) for name in ("transfer_gain", "in_sample_gain")})
+    frame = summaries(judged, ["factor", "explainer"], seed, "transfer_gain")
+    inside = summaries(judged, ["factor", "explainer"], seed, "in_sample_gain")
+    frame = frame.join(inside[["better", "mean_gain", "mean_low", "mean_high"]].add_prefix("in_sample_"))
+    return {
+        "leave_one_out": frame.assign(optimism=frame["in_sample_mean_gain"] - frame["mean_gain"]),
+        "folds": moved.groupby(fold)[["w", "p"]].first().join(summaries(moved, fold, seed, "transfer_gain")),
+    }
+
+
+def tables(result: Mapping[str, Any]) -> Sequence[Table]:
     """In-sample and transferred gains with the optimism between them, and what each fold chose."""
-    header = ("left out", "explainer", "rule", "settings", "in-sample better", "in-sample mean gain")
-    summary, folds = [], []
-    for factor, found in result.leave_one_out.items():
-        rows, chosen = [], []
-        for name, one in found.items():
-            for rule, transfer in (("median", one), ("chosen", result.nested[factor][name])):
-                if transfer.by_fold:
-                    rows.append((Cell(factor), Cell(name), Cell(rule), *_cells(transfer)))
-            chosen += [
-                (Cell(factor), Cell(fold.name), Cell(name), *point_cells(fold.point.w, fold.point.p), *fold.gains.cells)
-                for fold in one.folds
-            ]
-        summary.append(tuple(rows))
-        folds.append(tuple(chosen))
-    if not any(summary):
+    frame, folds = result["leave_one_out"].reset_index(), result["folds"].reset_index()
+    if not len(frame):
         return ()
-    single = [factor_in_words(factor) for factor, rows in zip(result.leave_one_out, summary, strict=True) if not rows]
+    single = [factor_in_words(factor) for factor in LEFT_OUT if factor not in set(frame["factor"])]
     note = f"Nothing to leave out, only one name: {', '.join(single)}."
-    kept = [tuple(group for group in groups if group) for groups in (summary, folds)]
+    columns = (
+        Column("factor", "left out"),
+        "explainer",
+        Column("n", "settings"),
+        Column("in_sample_better", "in-sample better"),
+        Column("in_sample_mean_gain", "in-sample mean gain", "+.5f"),
+        Column("better", "transfer better"),
+        Column("mean_gain", "transfer mean gain", "+.5f"),
+        Column("mean_low", "low", "+.5f"),
+        Column("mean_high", "high", "+.5f"),
+        Column("optimism", form="+.5f"),
+    )
+    notes = (
+        "In-sample: at the median of the best points of all settings of the explainer; transfer: at that of the other "
+        "data sets (language pairs, metrics). Optimism: in-sample minus transfer mean gain, of the same settings.",
+        WHY,
+        CLUSTERED,
+        *([note] if single else []),
+    )
+    points = (Column("w", form="g"), Column("p", form="g"))
+    of_folds = (Column("factor", "left out"), "name", "explainer", *points, *COUNTS)
+    title = "Transfer: points chosen on the other data sets, language pairs or metrics"
     return (
-        Table(
-            "transfer",
-            "Transfer: points chosen on the other data sets, language pairs or metrics",
-            (*header, "transfer better", "transfer mean gain", "low", "high", "optimism"),
-            kept[0],
-            (
-                "In-sample: at the point that all settings of the explainer choose together; transfer: at the point "
-                "chosen by those of the other data sets (language pairs, metrics). Rule: the median of best points, or "
-                "chosen on the others too. Optimism: in-sample minus transfer mean gain, of the same settings.",
-                WHY,
-                CLUSTERED.partition(" Above 0:")[0],
-                *([note] if single else []),
-            ),
-            names=3,
-        ),
-        Table(
+        Table.of("transfer", title, frame, columns, notes, by=["factor"], names=2),
+        Table.of(
             "transfer_folds",
             "Transfer, fold by fold",
-            ("left out", "name", "explainer", "w", "p", *COUNTS),
-            kept[1],
-            (f"w, p: medians of the best points of the settings that were not left out. {COUNTED}",),
+            folds,
+            of_folds,
+            [f"w, p: medians of the best points of the settings that were not left out. {COUNTED}"],
+            by=["factor"],
             names=3,
         ),
     )
-
-
-def _cells(one: Transfer) -> tuple[Cell, ...]:
-    gains = (one.in_sample, one.summary)
-    inside, outside = ((Cell(each.better), Cell(each.mean_gain, "+.5f")) for each in gains)
-    ends = (Cell(one.summary.mean_low, "+.5f"), Cell(one.summary.mean_high, "+.5f"))
-    return (Cell(one.summary.n), *inside, *outside, *ends, Cell(one.optimism, "+.5f"))
-
-
-def leave_one_out(table: GridTable, best: BestPoints, factor: str, seed: int = 0) -> dict[str, Transfer]:
-    """For each explainer: every name of `factor` left out in turn, the medians of the others applied to it.
-
-    seed: of the bootstrap of clusters.
-    """
-    return _for_each_explainer(table, best, factor, lambda candidates, names, rows: "median", seed)
-
-
-def nested(table: GridTable, best: BestPoints, factor: str, seed: int = 0) -> dict[str, Transfer]:
-    """As `leave_one_out`, the rule chosen anew for each fold by the mean gain it reaches among the other names.
-
-    The rules are those of `rules.RULES`, ties are broken by their order. With a single other name nothing is left that
-    a rule could choose from: none gains anything, and the first, the median, is taken.
-    """
-    return _for_each_explainer(table, best, factor, _best_rule, seed)
-
-
-def _best_rule(candidates: Candidates, names: Names, rows: Flags) -> str:
-    reached = {}
-    for rule, select in RULES.items():
-        gain = np.full(len(names), np.nan)
-        for level in set(names[rows].tolist()):
-            out = rows & (names == level)
-            gain[out] = gains_at(candidates.table, select(candidates, rows & ~out))[out]
-        mean = summarise(gain[rows], candidates.table.baseline[rows]).mean_gain
-        reached[rule] = mean if np.isfinite(mean) else -np.inf
-    return max(reached, key=reached.__getitem__)
-
-
-def _for_each_explainer(
-    table: GridTable, best: BestPoints, factor: str, choose: Choice, seed: int
-) -> dict[str, Transfer]:
-    found = {}
-    for explainer in table.factor_levels("explainer"):
-        rows = table.where(explainer=explainer)
-        found[explainer] = _leave_out(Candidates(table.take(rows), best.take(rows)), factor, choose, seed)
-    return found
-
-
-def _leave_out(candidates: Candidates, factor: str, choose: Choice, seed: int) -> Transfer:
-    table = candidates.table
-    names = table.names(factor)
-    levels = table.factor_levels(factor)
-    gain = np.full(len(table), np.nan)
-    folds = {}
-    for level in levels if len(levels) > 1 else []:
-        out = names == level
-        rule = choose(candidates, names, ~out)
-        point = RULES[rule](candidates, ~out)
-        gain[out] = gains_at(table, point)[out]
-        folds[level] = Fold(rule, level, point, summarise(gain[out], table.baseline[out]))
-    everyone = np.ones(len(table), dtype=np.bool_)
-    inside = gains_at(table, RULES[choose(candidates, names, everyone)](candidates, everyone))
-    if not folds:
-        nothing, within = (summarise(one, table.baseline, table.clusters, seed) for one in (gain, inside))
-        return Transfer(float("nan"), nothing, within, folds, gain)
-    both = ~(np.isnan(gain) | np.isnan(inside))
-    outside, within = (
-        summarise(np.where(both, one, np.nan), table.baseline, table.clusters, seed) for one in (gain, inside)
-    )
-    return Transfer(within.mean_gain - outside.mean_gain, outside, within, folds, gain)

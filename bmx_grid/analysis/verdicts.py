@@ -6,24 +6,40 @@ said instead, and that nothing was tested.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis import fixed
-from bmx_grid.analysis.base import Cell, Table
-from bmx_grid.analysis.given import Given
+from bmx_grid.analysis.base import Column, Table, interval
+from bmx_grid.analysis.gains import MEAN, real_at_points, summaries
+from bmx_grid.analysis.inputs import Given
 from bmx_grid.analysis.names import written
-from bmx_grid.analysis.next_steps import next_steps
-from bmx_grid.analysis.verdict_rows import ShownVerdict, grouped, place_of, what_of
-from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
-from bmx_grid.evaluations.verdicts import DISTANCE, ESTIMATES, LEGEND, NOT_JUDGED
-from bmx_grid.wording import counted, named, number, point_in_words, with_interval
+from bmx_grid.analysis.points import chosen_points
+from bmx_grid.evaluations.boost_evidence import ALL, COMBINED, OTHER_DATASETS, PUBLISHED
+from bmx_grid.evaluations.verdicts import (
+    DISTANCE,
+    ESTIMATES,
+    HELPS,
+    HURTS,
+    LEGEND,
+    NO_GAIN,
+    NOT_JUDGED,
+    TOO_LITTLE,
+)
+from bmx_grid.measures.resampling import CONFIDENCE
+from bmx_grid.segments import NO_PAIR
+from bmx_grid.wording import counted, named, number, point_in_words
 
 if TYPE_CHECKING:
     import pandas as pd
 
+PAPERS_BOOST = "power_mean_grid"
+PRECISE = 0.02  # half of an interval that tells a gain worth having
+MOST_METRICS, MOST_STEPS = 5, 3  # that are named
+KEEP = "keep the metric as it is"
+RATE_MORE = "rate more segments: these are too few to judge a boost"
 COLUMNS = {
     "gain": "gain",
     "beyond": "beyond score and length",
@@ -34,10 +50,6 @@ COLUMNS = {
     "combined_gain": "average of metrics",
     "over_metrics": "over the metrics",
 }
-HEADER = (
-    *("data set", "language pair", "metric", "explainer", "boost", "verdict", *COLUMNS.values()),
-    *("best point looks better by", "p (Holm)", "corrected for", "chosen on", "pairs", "segments"),
-)
 NOTES = (
     "Each boost is chosen on some segments, not boosting among the choices, and judged on others. Data set or language "
     "pair all: the mean over language pairs. In brackets 95 % intervals: of one pair by a bootstrap of clusters of "
@@ -51,58 +63,40 @@ NOTES = (
     "question. Best point looks better by: its gain on the segments that it is chosen on, minus its gain on others.",
     *(f"{label[0].upper()}{label[1:]}: {meaning}." for label, meaning in LEGEND.items()),
 )
+Row = Mapping[Any, Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Verdicts:
-    """verdicts: on the widest scope of each boost, what helps first; published, other_datasets: further questions.
+def shown_verdicts(given: Given) -> pd.DataFrame:
+    """The verdicts on metrics and explainers that are no controls, on the widest scope of each boost.
 
-    answers: a line per metric and explainer, of the boost that gains most; legend: the verdicts that occur, a line
-    each; next_steps: what to do, in a sentence; not_judged: the boosts that cannot be made, a sentence per reason.
+    What helps first, then by the other verdicts, the largest gain first; questions about declared, published and other
+    points after each other, in the column question, and what could not be judged at the end. `best_looks_better`: the
+    gain of the best point minus that on other segments; `chosen_on`: on what segments.
     """
+    import pandas as pd
 
-    verdicts: Sequence[ShownVerdict]
-    verdicts_published: Sequence[ShownVerdict]
-    verdicts_other_datasets: Sequence[ShownVerdict]
-    answers: Sequence[str]
-    legend: Sequence[str] = ()
-    next_steps: str = ""
-    not_judged: Sequence[str] = ()
-
-
-def compute(given: Given) -> Verdicts:
-    """The verdicts on metrics and explainers that are not controls."""
     frame, real = given.frames.get("verdicts"), given.real
-    if frame is not None and not {"boost", *ESTIMATES} <= set(frame.columns):
-        frame = None  # of an earlier version
-    if frame is not None:
-        names = {factor: frame[factor].isin(real.factor_levels(factor)) for factor in ("metric", "explainer")}
-        frame = frame[names["metric"] & names["explainer"]]
-    if frame is None or not len(frame):
-        return Verdicts((), (), (), _untested(given))
-    at = {point: frame["point"] == point for point in (PUBLISHED, OTHER_DATASETS, NOT_JUDGED)}
-    elsewhere = at[PUBLISHED] | at[OTHER_DATASETS] | at[NOT_JUDGED]
-    declared, published, other = (
-        _sorted(widest(frame[rows])) for rows in (~elsewhere, at[PUBLISHED], at[OTHER_DATASETS])
+    if frame is None or not {"boost", *ESTIMATES} <= set(frame.columns):  # absent, or of an earlier version
+        return pd.DataFrame(columns=["question"])
+    frame = frame[frame["metric"].isin(real.factor_levels("metric"))]
+    frame = frame[frame["explainer"].isin(real.factor_levels("explainer"))]
+    others = (PUBLISHED, OTHER_DATASETS, NOT_JUDGED)
+    questions = {name: frame[frame["point"] == name] for name in others}
+    parts = {"declared": widest(frame[~frame["point"].isin(others)]), **questions}
+    parts |= {name: widest(parts[name]) for name in (PUBLISHED, OTHER_DATASETS)}
+    frame = pd.concat([part.assign(question=name) for name, part in parts.items()], ignore_index=True)
+    order = {name: place for place, name in enumerate(parts)}
+    labels = {label: place for place, label in enumerate(LEGEND)}
+    frame = frame.assign(
+        best_looks_better=frame["best_gain"] - frame["gain"],
+        chosen_on=frame["point"].map(lambda point: DISTANCE.get(point, point.replace("_", " "))),
+        order=frame["question"].map(order),
+        rank=frame["verdict"].map(labels),
     )
-    not_judged = _not_judged([ShownVerdict.of(row) for row in frame[at[NOT_JUDGED]].to_dict("records")], declared)
-    answers = [_answer(same, declared) for same in grouped(declared, "metric", "explainer")]
-    shown = {row.verdict for row in declared}
-    legend = [f"{label}: {meaning}." for label, meaning in LEGEND.items() if label in shown]
-    steps = next_steps(declared, given.frames.get("boosts"))
-    return Verdicts(declared, published, other, answers, legend, steps, not_judged)
-
-
-def tables(result: Verdicts) -> Sequence[Table]:
-    """One row per metric, explainer and boost; no table without verdicts."""
-    if not result.verdicts:
-        return ()
-    groups = tuple(
-        tuple(_cells(row) for row in rows)
-        for rows in (result.verdicts, result.verdicts_published, result.verdicts_other_datasets)
-        if rows
-    )
-    return (Table("verdicts", "What each boost is worth", HEADER, groups, NOTES, names=6),)
+    judged, left = frame[frame["question"] != NOT_JUDGED], frame[frame["question"] == NOT_JUDGED]
+    by = ["order", "rank", "gain", "metric", "explainer", "boost", "dataset", "language_pair"]
+    judged = judged.sort_values(by, ascending=[name != "gain" for name in by])
+    return pd.concat([judged, left], ignore_index=True)
 
 
 def widest(frame: pd.DataFrame) -> pd.DataFrame:
@@ -112,81 +106,196 @@ def widest(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[width == width.groupby(names).transform("max")]
 
 
-def _sorted(frame: pd.DataFrame) -> list[ShownVerdict]:
-    """What helps first, then by the other verdicts, the largest gain first."""
-    order: list[str] = list(LEGEND)
-    rows = [ShownVerdict.of(row) for row in frame.to_dict("records")]
-    return sorted(
-        rows,
-        key=lambda row: (
-            *(order.index(row.verdict), _descending(row.gain.gain)),
-            *(row.metric, row.explainer, row.boost, row.dataset, row.language_pair),
-        ),
+def compute(given: Given) -> dict[str, Any]:
+    """verdicts: see `shown_verdicts`; answers: a line per metric and explainer, of the boost that gains most.
+
+    legend: the verdicts that occur, a line each; next_steps: what to do, in a sentence; not_judged: the boosts that
+    cannot be made, a sentence per reason.
+    """
+    frame = given.ask(shown_verdicts)
+    if not len(frame):
+        return {"verdicts": frame, "answers": _untested(given), "legend": [], "next_steps": "", "not_judged": []}
+    rows = frame[frame["question"] == "declared"].to_dict("records")
+    left = frame[frame["question"] == NOT_JUDGED].to_dict("records")
+    labels = {row["verdict"] for row in rows}
+    return {
+        "verdicts": frame,
+        "answers": [_answer(group, rows) for group in grouped(rows, "metric", "explainer")],
+        "legend": [f"{label}: {meaning}." for label, meaning in LEGEND.items() if label in labels],
+        "next_steps": next_steps(rows, given.frames.get("boosts")),
+        "not_judged": _not_judged(left, rows),
+    }
+
+
+def tables(result: Mapping[str, Any]) -> Sequence[Table]:
+    """One row per metric, explainer and boost; no table without verdicts."""
+    frame = result["verdicts"]
+    judged = frame[frame["question"] != NOT_JUDGED]
+    if not len(judged):
+        return ()
+    columns = (
+        *("dataset", "language_pair", "metric", "explainer", "boost", "verdict"),
+        *(Column(name, header, "+.4f", (f"{name}_low", f"{name}_high")) for name, header in COLUMNS.items()),
+        Column("best_looks_better", "best point looks better by", "+.4f"),
+        Column("p_helps_holm", "p (Holm)", ".3f"),
+        Column("tried", "corrected for"),
+        Column("chosen_on", "chosen on"),
+        "pairs",
+        Column("n", "segments"),
     )
+    return (Table.of("verdicts", "What each boost is worth", judged, columns, NOTES, by=["question"], names=6),)
 
 
-def _answer(of_both: Sequence[ShownVerdict], among: Sequence[ShownVerdict]) -> str:
+def grouped(rows: Sequence[Row], *names: str) -> list[list[Row]]:
+    """Rows that agree in these columns, in the order of the first of each."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    return list(groups.values())
+
+
+def _boost(row: Row, among: Sequence[Row]) -> str:
+    """Explainer and metric, with the boost where there is another than the paper's."""
+    boost = f" ({row['boost']})" if any(other["boost"] != PAPERS_BOOST for other in among) else ""
+    return f"{written(row['explainer'])} on {written(row['metric'])}{boost}"
+
+
+def _place(row: Row, among: Sequence[Row]) -> str:
+    """The language pair, with its data set where there are several."""
+    pair = "" if row["language_pair"] in (ALL, NO_PAIR) else row["language_pair"]
+    several = len({other["dataset"] for other in among}) > 1 or row["language_pair"] == ALL
+    return " ".join(part for part in (written(row["dataset"]) if several else "", pair) if part)
+
+
+def _interval(row: Row, name: str = "gain") -> str:
+    return interval(row, (name, f"{name}_low", f"{name}_high"), "+.3f")
+
+
+def _doubt(row: Row) -> str:
+    """Why a gain whose interval is above 0 is not shown; "" where it needs no reason."""
+    if row["verdict"] != NO_GAIN or not row["gain_low"] > 0:
+        return ""
+    tested = row["p_gain_holm"] <= 1 - CONFIDENCE
+    return "too small" if tested else f"not after the correction for {row['tried']} verdicts"
+
+
+def _answer(of_both: Sequence[Row], among: Sequence[Row]) -> str:
     """The line of a metric and explainer: the boost that gains most, on each verdict where language pairs differ."""
-    best = next(iter(grouped(of_both, "boost")))
-    parts = [_part(same, among) for same in grouped(best, "label")]
-    length = best[0].estimates["length_gain"].gain
+    best = grouped(of_both, "boost")[0]
+    labelled = [
+        {**row, "label": f"{row['verdict']}: {row['because']}" if math.isnan(row["gain"]) else row["verdict"]}
+        for row in best
+    ]
+    parts = [_part(same, among) for same in grouped(labelled, "label")]
+    length = best[0]["length_gain"]
     alone = f" (length alone {number(length, '+.3f')})" if len(best) == 1 and math.isfinite(length) else ""
-    return f"{what_of(best[0], among)}: {'; '.join(parts)}{alone}"
+    return f"{_boost(best[0], among)}: {'; '.join(parts)}{alone}"
 
 
-def _part(same: Sequence[ShownVerdict], among: Sequence[ShownVerdict]) -> str:
+def _part(same: Sequence[Row], among: Sequence[Row]) -> str:
     """A verdict with its gain, the largest of several language pairs, and what it rests on."""
     first = same[0]
-    segments = counted(sum(row.n for row in same), "segment")
-    if math.isnan(first.gain.gain):
-        return ", ".join(filter(None, (first.label, named([place_of(row, among) for row in same]))))
-    pairs = counted(max(first.pairs, len(same)), "language pair")
-    remarks = [*([place_of(first, same)] if len(same) > 1 else []), *([first.doubt] if first.doubt else [])]
+    if math.isnan(first["gain"]):
+        return ", ".join(filter(None, (first["label"], named([_place(row, among) for row in same]))))
+    several = len(same) > 1
+    remarks = [text for text in (_place(first, same) if several else "", _doubt(first)) if text]
     remark = f" ({', '.join(remarks)})" if remarks else ""
-    gain = f"{'at most ' if len(same) > 1 else ''}{first.gain.in_words('+.3f')}{remark}"
-    where = pairs if first.pairs > 1 or len(same) > 1 else place_of(first, among)
-    return ", ".join(filter(None, (first.label, gain, where, segments)))
+    pairs = counted(max(first["pairs"], len(same)), "language pair")
+    where = pairs if first["pairs"] > 1 or several else _place(first, among)
+    segments = counted(sum(row["n"] for row in same), "segment")
+    gain = f"{'at most ' if several else ''}{_interval(first)}{remark}"
+    return ", ".join(filter(None, (first["label"], gain, where, segments)))
 
 
-def _not_judged(rows: Sequence[ShownVerdict], declared: Sequence[ShownVerdict]) -> list[str]:
+def _not_judged(rows: Sequence[Row], declared: Sequence[Row]) -> list[str]:
     """The boosts that cannot be made, a sentence per reason; with their language pairs where others can."""
-    judged = {(row.metric, row.explainer, row.boost) for row in declared}
+    judged = {(row["metric"], row["explainer"], row["boost"]) for row in declared}
     sentences = []
     for alike in grouped(rows, "because"):
         names = []
         for same in grouped(alike, "metric", "explainer", "boost"):
-            partly = (same[0].metric, same[0].explainer, same[0].boost) in judged
-            where = f" for {named([place_of(row, rows) for row in same])}" if partly else ""
-            names.append(f"{what_of(same[0], [*rows, *declared])}{where}")
-        sentences.append(f"{named(names)}: {alike[0].because.rstrip('.')}.")
+            partly = (same[0]["metric"], same[0]["explainer"], same[0]["boost"]) in judged
+            where = f" for {named([_place(row, rows) for row in same])}" if partly else ""
+            names.append(f"{_boost(same[0], [*rows, *declared])}{where}")
+        sentences.append(f"{named(names)}: {alike[0]['because'].rstrip('.')}.")
     return sentences
 
 
 def _untested(given: Given) -> list[str]:
     """Mean gains at the fixed points, and why there are no verdicts."""
-    found = given.ask(fixed.compute)
-    told = []
-    for name, one in found.fixed.items():
-        if not one.gains.n:
-            continue
-        mean = with_interval(one.gains.mean_gain, one.gains.mean_low, one.gains.mean_high)
-        where = f"{written(name)} at {point_in_words(one.used_w, one.used_p)}, {one.origin}"
-        told.append(f"{where}: the mean gain over {counted(one.gains.n, 'setting')} is {mean}")
+    fixed = given.ask(chosen_points).join(summaries(given.ask(real_at_points), "explainer", given.options.seed))
+    lines = [
+        f"{written(str(name))} at {point_in_words(row['used_w'], row['used_p'])}, {row['origin']}: the mean gain over "
+        f"{counted(row['n'], 'setting')} is {interval(row, MEAN, '+.4f')}"
+        for name, row in fixed[fixed["n"] > 0].iterrows()
+    ]
     why = "No boost was judged on other segments: a sweep with evaluation=[grid,boosts] does so."
-    return [*told, why] if found.fixed else []
+    return [*lines, why] if len(fixed) else []
 
 
-def _cells(row: ShownVerdict) -> tuple[Cell, ...]:
-    names = (row.dataset, row.language_pair, row.metric, row.explainer, row.boost, row.verdict)
-    chosen_on = DISTANCE.get(row.point, row.point.replace("_", " "))
-    return (
-        *map(Cell, names),
-        *(Cell(row.estimates[name].gain, "+.4f", words=row.estimates[name].in_words("+.4f")) for name in COLUMNS),
-        Cell(row.best_gain - row.gain.gain, "+.4f"),
-        *(Cell(row.p_helps_holm, ".3f"), Cell(row.tried), Cell(chosen_on), Cell(row.pairs), Cell(row.n)),
-    )
+def next_steps(rows: Sequence[Row], boosts: pd.DataFrame | None) -> str:
+    """What to do with each metric, in a sentence; "" without verdicts. rows: what helps first."""
+    steps: dict[str, list[str]] = {}
+    for group in grouped(rows, "metric"):
+        steps.setdefault(_step(group, boosts), []).append(written(group[0]["metric"]))
+    lines = [f"{step} ({named(metrics, most=MOST_METRICS)})" for step, metrics in steps.items()]
+    return f"Next: {named(lines, most=MOST_STEPS, separator='; ')}." if lines else ""
 
 
-def _descending(gain: float) -> float:
-    """A key that sorts large gains first and undefined ones last."""
-    return math.inf if math.isnan(gain) else -gain
+def _step(rows: Sequence[Row], boosts: pd.DataFrame | None) -> str:
+    """The next step with one metric."""
+    first = rows[0]
+    averages = [row for row in rows if _average_is_better(row)]
+    if averages and len(averages) == sum(math.isfinite(row["combined_gain"]) for row in rows):
+        gains = _interval(averages[0], "combined_gain")
+        if len(grouped(rows, "dataset", "language_pair")) > 1:
+            gains = f"at least {number(min(row['combined_gain'] for row in averages), '+.3f')}"
+        return f"use {_average(first['metric'], boosts)} instead, {gains}"
+    if first["verdict"] == HELPS:
+        same = [row for row in rows if (row["explainer"], row["boost"]) == (first["explainer"], first["boost"])]
+        helped = [_place(row, same) for row in same if row["verdict"] == HELPS]
+        where = f" on {', '.join(helped)}" if len(helped) < len(same) else ""
+        return f"use the recipe of {first['boost']} with {written(first['explainer'])}{where}"
+    if all(row["verdict"] == HURTS for row in rows):
+        return f"do not boost it, {KEEP}"
+    if all(row["verdict"] in (TOO_LITTLE, NO_GAIN) for row in rows):
+        return _more_data(rows)
+    return KEEP
+
+
+def _average_is_better(row: Row) -> bool:
+    """Whether averaging metrics gains more than the boost, established also beyond score and length."""
+    established = row["combined_gain_low"] > 0 and row["combined_beyond_low"] > 0
+    return bool(established and row["combined_gain"] > (row["gain"] if row["verdict"] == HELPS else 0.0))
+
+
+def _more_data(rows: Sequence[Row]) -> str:
+    """What to rate so that the interval of what gains most tells a gain of PRECISE; no more where it does already."""
+    known = [row for row in rows if math.isfinite(row["gain_low"])]
+    if not known:
+        return RATE_MORE
+    row = max(known, key=lambda row: row["gain"])
+    wider = ((row["gain_high"] - row["gain_low"]) / 2 / PRECISE) ** 2
+    if wider <= 1:
+        return KEEP if row["verdict"] == NO_GAIN else RATE_MORE
+    if row["pairs"] > 1:
+        more = counted(math.ceil(row["pairs"] * (wider - 1)), "more language pair")
+        return f"add about {more} of this size to see a gain of {PRECISE:g}"
+    more = counted(math.ceil(row["n"] * (wider - 1) / 100) * 100, "more segment")
+    pair = "" if row["language_pair"] == NO_PAIR else f" {row['language_pair']}"
+    return f"rate about {more} of {row['dataset']}{pair} to see a gain of {PRECISE:g}"
+
+
+def _average(metric: str, boosts: pd.DataFrame | None) -> str:
+    """The average that most language pairs choose, in words; the constants of a single choice are JSON."""
+    counts: Counter[tuple[str, ...]] = Counter()
+    chosen = () if boosts is None else boosts[(boosts["metric"] == metric) & (boosts["boost"] == COMBINED)]["constants"]
+    for text in filter(None, chosen):
+        constants = json.loads(text)
+        weights = zip(constants["features"], constants["weights"], strict=True)
+        counts[(metric,) * (constants["own"] > 0) + tuple(name for name, weight in weights if weight > 0)] += 1
+    del counts[metric,]  # no average
+    if not counts:
+        return "an average of the metrics"
+    *first, last = map(written, counts.most_common(1)[0][0])
+    return f"the average of {', '.join(first)} and {last}" if first else last

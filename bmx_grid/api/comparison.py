@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 
 from bmx_grid.analysis.base import Table
-from bmx_grid.analysis.tested import ALPHA, PREFERRED
+from bmx_grid.analysis.gains import ALPHA, PREFERRED
 from bmx_grid.api.frames import NAME, frame_reader, segment_sets, swept_frame
 from bmx_grid.api.inputs import Columns, Floats, FrameTable, check_columns, drawn, keyed, listed, numbers, roles_of
 from bmx_grid.api.notebook import paragraphs, table_html, table_of

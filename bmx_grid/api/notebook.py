@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.base import Cell, Table
-from bmx_grid.analysis.tested import ALPHA
+from bmx_grid.analysis.gains import ALPHA
 from bmx_grid.api.inputs import listed
 from bmx_grid.api.sweeps import PARTS, Names, chosen_setting
 from bmx_grid.errors import ConfigError, DataMissingError, unknown

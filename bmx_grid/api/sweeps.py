@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import io
-import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from bmx_grid.analysis.base import Table
-    from bmx_grid.analysis.run import Analysis
+    from bmx_grid.analysis.questions import Analysis
     from bmx_grid.api.notebook import Words
     from bmx_grid.measures.correlation import Kind
 
@@ -192,7 +191,7 @@ class Run:
         """The analysis of the grid; `analysis.data_frames()` has each of its tables."""
         from bmx_grid.analysis.frames import frames_beside
         from bmx_grid.analysis.load import load_table
-        from bmx_grid.analysis.run import analyse
+        from bmx_grid.analysis.questions import analyse
 
         table = load_table(self.folder)
         return analyse(table, frames=frames_beside(table))
@@ -211,7 +210,7 @@ class Run:
         A matplotlib figure, `.axes` and all; a notebook shows it. Names may be left out where they leave no choice.
         Raises ConfigError for an unknown name, and where several settings fit.
         """
-        from bmx_grid.analysis.basis import basis_beside
+        from bmx_grid.analysis.frames import basis_of
         from bmx_grid.api.notebook import in_notebook
         from bmx_grid.report.figures.canvas import style
         from bmx_grid.report.figures.grid import correlation_over_p, curves_of_row, heat_map
@@ -220,7 +219,7 @@ class Run:
             raise ConfigError("kind: " + unknown("kind", kind, PICTURES))
         names = (dataset, language_pair, metric, explainer)
         row = chosen_setting(self.analysis.table.settings, names, "plot")
-        curves = curves_of_row(self.analysis, row, basis_beside(self.analysis.table))
+        curves = curves_of_row(self.analysis, row, basis_of(self.analysis.frames))
         with style():
             return in_notebook(correlation_over_p(curves) if kind == "curves" else heat_map(curves))
 
@@ -270,18 +269,17 @@ class Run:
         return self._temporary is not None and self.folder.is_relative_to(self._temporary.name)
 
     def _answer(self) -> tuple[Sequence[str], Table | None]:
-        from bmx_grid.analysis.frames import frames_beside
+        from bmx_grid.analysis.gains import PUBLISHED, declared_points
         from bmx_grid.analysis.headline import answer
-        from bmx_grid.analysis.tested import gains_with_intervals
         from bmx_grid.api.notebook import table_of
 
         lines = [f"{counted(self.n_failed, 'failure')}."] if self.n_failed else []
         ends = {name: (name, "+.4f") for name in ("low", "high")}
         if "grid" in self.names:
             frame = self.settings
-            intervals = gains_with_intervals(frames_beside(self.analysis.table))
-            tests = [intervals.get(tuple(row)) for row in frame[list(FACTORS)].to_numpy()]
-            frame = frame.assign(**{end: [getattr(test, end, math.nan) for test in tests] for end in ends})
+            tested = declared_points(self.analysis.frames)
+            tested = tested[tested["point"] == PUBLISHED][[*FACTORS, *ends]]
+            frame = frame.merge(tested, on=list(FACTORS), how="left")
             columns = {"n_used": ("segments", ""), "baseline": ("metric alone", ".4f")}
             if frame["fixed_gain"].notna().any():
                 columns |= {"fixed_gain": ("gain", "+.4f"), **ends}

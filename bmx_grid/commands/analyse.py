@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from bmx_grid.analysis.base import Table
-from bmx_grid.analysis.basis import basis_beside
-from bmx_grid.analysis.frames import frames_beside
-from bmx_grid.analysis.given import Options, Point, Tie
+from bmx_grid.analysis.frames import basis_of, frames_beside
+from bmx_grid.analysis.inputs import Options, Point, Tie
 from bmx_grid.analysis.load import load_table
-from bmx_grid.analysis.questions import with_others
-from bmx_grid.analysis.run import Analysis, analyse
+from bmx_grid.analysis.questions import Analysis, analyse, with_others
 from bmx_grid.configure import convert, folder_path
 from bmx_grid.errors import ConfigError, DataError, unknown
 from bmx_grid.report.table import FORMATS, as_text, write_table
@@ -156,8 +154,7 @@ def _analyse(path: Path, values: Mapping[str, str], form: Format | None, folder:
     """Analyse one sweep, or one table of correlations."""
     questions = with_others(name for name in values.get("questions", "").split(",") if name)
     table = load_table(path, values.get("side"))
-    basis = basis_beside(table)
-    options = replace(_options(values, table.factor_levels("explainer")), segments=basis.segments or None)
+    options = _options(values, table.factor_levels("explainer"))
     analysis = analyse(table, options, questions, frames_beside(table))
     if form is not None:
         _give(form, folder, analysis.tables(), analysis)
@@ -166,7 +163,7 @@ def _analyse(path: Path, values: Mapping[str, str], form: Format | None, folder:
     if folder is not None:
         from bmx_grid.report.analysis_files import write_analysis
 
-        files = write_analysis(analysis, folder, basis=basis)
+        files = write_analysis(analysis, folder, basis=basis_of(analysis.frames))
         _say_written([file for file in files if file.parent == folder])
 
 
@@ -183,7 +180,8 @@ def _summary(analysis: Analysis) -> str:
         *(f"left out: {name}" for name in table.left_out),
     ]
     unsigned = [replace(shown, notes=shown.notes[:-1]) for shown in analysis.tables() if shown.brief]
-    parts = [sentences(lines) for lines in (read, headline.answer(analysis), analysis.ask(headline.compute).counts)]
+    counts = analysis.ask(headline.compute)["headline"]
+    parts = [sentences(lines) for lines in (read, headline.answer(analysis), counts)]
     return "\n\n".join(
         [*parts, *(as_text(shown, terminal_width()).rstrip() for shown in unsigned), signature(analysis)]
     )

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.gains import summarise
 from bmx_grid.analysis.table import CONTROL
@@ -140,13 +138,12 @@ def _results(folder: Path) -> dict[str, float]:
         frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
         real = frame[(frame["metric"] != CONTROL) & (frame["explainer"] != CONTROL)]
         clusters = [setting_label(*names) for names in real[["dataset", "language_pair"]].to_numpy()]
-        gain, baseline = (real[name].to_numpy(float) for name in ("fixed_gain", "baseline"))
-        gains = summarise(gain, baseline, np.array(clusters, dtype=np.str_))
+        gains = summarise(real.astype({"fixed_gain": float, "baseline": float}).assign(cluster=clusters))
         alone = real.drop_duplicates(["dataset", "language_pair", "metric"])["baseline"]  # once for all explainers
     except (KeyError, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({error}); run that sweep again.") from error
-    ends = {"mean gain": gains.mean_gain, "low": gains.mean_low, "high": gains.mean_high}
-    counts = {"settings": len(frame), "better": gains.better, "worse": gains.worse}
+    ends = {"mean gain": gains["mean_gain"], "low": gains["mean_low"], "high": gains["mean_high"]}
+    counts = {"settings": len(frame), "better": gains["better"], "worse": gains["worse"]}
     return {**counts, "baseline": float(alone.mean()), **ends}
 
 

@@ -16,7 +16,7 @@ from bmx_grid.wording import counted
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bmx_grid.analysis.run import Analysis
+    from bmx_grid.analysis.questions import Analysis
     from bmx_grid.commands.sweep_plan import Sweep
     from bmx_grid.sweep.evaluation import Outcome
     from bmx_grid.sweep.output import OutputFolder
@@ -248,14 +248,16 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, 
 
 def _headline(analysis: Analysis) -> dict[str, float]:
     """The numbers that sum up a sweep; NaN where undefined."""
-    gains = analysis.fixed.all
+    from bmx_grid.analysis.gains import real_at_points, summarise
+
+    gains = summarise(analysis.ask(real_at_points), analysis.options.seed)
     return {
-        "mean fixed gain": gains.mean_gain,
-        "mean fixed gain low": gains.mean_low,  # its 95 % interval, undefined for fewer than 3 language pairs
-        "mean fixed gain high": gains.mean_high,
-        "settings better": float(gains.better),
-        "settings worse": float(gains.worse),
-        "settings undefined": float(gains.undefined),
+        "mean fixed gain": gains["mean_gain"],
+        "mean fixed gain low": gains["mean_low"],  # its 95 % interval, undefined for fewer than 3 language pairs
+        "mean fixed gain high": gains["mean_high"],
+        "settings better": float(gains["better"]),
+        "settings worse": float(gains["worse"]),
+        "settings undefined": float(gains["undefined"]),
     }
 
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bmx_grid.analysis.basis import UNKNOWN, Basis, basis_of
+from bmx_grid.analysis import gains, regression
 from bmx_grid.analysis.examples import Example, choose_examples
-from bmx_grid.analysis.frames import frames_of
-from bmx_grid.analysis.given import Frames, Options, Point
+from bmx_grid.analysis.frames import UNKNOWN, Basis, basis_of, frames_of
+from bmx_grid.analysis.inputs import Frames, Options, Point
 from bmx_grid.analysis.load import from_arrow
-from bmx_grid.analysis.questions import OF_METRICS, with_others
-from bmx_grid.analysis.run import Analysis, analyse
-from bmx_grid.analysis.table import CONTROL
+from bmx_grid.analysis.questions import OF_METRICS, Analysis, analyse, with_others
+from bmx_grid.analysis.table import CONTROL, Setting
 from bmx_grid.analysis.word_examples import WordExample, choose_word_examples
 from bmx_grid.errors import DataError
 from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.significance import Band, TestsOfSetting
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.report.figures.canvas import Drawing, save
 from bmx_grid.report.figures.forest import boosts, declared_gains, plausibility
@@ -28,7 +28,7 @@ from bmx_grid.report.figures.selection import best_boxes, better_and_worse, bett
 from bmx_grid.report.page.html import write_metrics_report, write_report
 from bmx_grid.report.table import as_text
 from bmx_grid.report.terminal import terminal_width
-from bmx_grid.sweep.results import SettingResult, evaluation_tables
+from bmx_grid.sweep.results import SettingResult, evaluation_tables, settings_table
 from bmx_grid.sweep.settings import SweepPlan
 from bmx_grid.wording import counted, setting_label
 
@@ -78,20 +78,20 @@ def analyse_sweep(
         return SweepAnalysis(
             None, (), "no analysis: it needs a setting without the random metric and explainer; 0 finished."
         )
-    tables = evaluation_tables(grid, results) if tables is None else tables
+    if tables is None:
+        tables = {"settings": settings_table(results), **evaluation_tables(grid, results)}
     try:
         table = from_arrow(tables["grid"], origin=str(output_dir))
     except DataError as error:
         return SweepAnalysis(None, (), f"no analysis: {error}")
     explainers = {result.explainer for result in real}
     points = {name: Point(p=one.p, w=one.w) for name, one in grid.fixed.items() if name in explainers}
-    basis = basis_of(results)
-    options = Options(fixed=points, segments=basis.segments, seed=seed)
-    analysis = analyse(table, options, with_others(questions), frames_of(tables))
+    frames = frames_of(tables)
+    analysis = analyse(table, Options(fixed=points, seed=seed), with_others(questions), frames)
     files = write_analysis(
         analysis,
         output_dir,
-        basis=basis,
+        basis=basis_of(frames, _bands(results)),
         examples=choose_examples(results, plan, spec),
         word_examples=choose_word_examples(results, plan),
         facts=_facts(results, spec),
@@ -152,6 +152,13 @@ def write_analysis(
     return [*(file for _, file in shown), *further, folder / REPORT]
 
 
+def _bands(results: Sequence[SettingResult]) -> dict[Setting, Band]:
+    """The intervals of the correlations at the shown w, of the settings whose grids the sweep has tested."""
+    tests = {Setting(*result.names): result.evaluated.get("tests") for result in results}
+    bands = {names: found.band for names, found in tests.items() if isinstance(found, TestsOfSetting)}
+    return {names: band for names, band in bands.items() if band is not None}
+
+
 def _facts(results: Sequence[SettingResult], spec: GridSpec) -> list[tuple[str, str]]:
     signatures = {setting_label(result.metric, result.explainer): result.signature for result in results}
     facts = [("correlation", spec.correlation), ("aggregation", type(spec.aggregation).__name__)]
@@ -168,10 +175,10 @@ def further_figures(analysis: Analysis, basis: Basis = UNKNOWN) -> list[Drawing]
     drawings = [gains_of_all_points(analysis, basis)]
     if len(analysis.real):
         drawings += [best_boxes(analysis), better_and_worse(analysis), better_when_left_out(analysis)]
-        if len(analysis.ridge.coefficients) > MANY:
+        if len(analysis.ask(regression.coefficients)) > MANY:
             drawings.append(ridge_bars(analysis, ENDS))
         drawings.append(ridge_bars(analysis))
-    best = analysis.best_explainer
+    best = analysis.ask(gains.compute)["best_explainer"]
     if best is not None:
         drawings += [gains_by(analysis, basis, best, factor) for factor in ("dataset", "language_pair", "metric")]
         if len(analysis.real.factor_levels("language_pair")) > TOGETHER:

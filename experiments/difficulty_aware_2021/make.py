@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # so that a checkout needs no installation
 
 from bmx_grid.analysis import best_systems  # noqa: E402
-from bmx_grid.analysis.best_systems import BestSystems  # noqa: E402
-from bmx_grid.analysis.given import Frames  # noqa: E402
+from bmx_grid.analysis.inputs import Frames  # noqa: E402
 from bmx_grid.errors import BmxError, DataError  # noqa: E402
 from bmx_grid.report.figures.canvas import COLUMN, DASHES, LINES, MARKERS, canvas, style, thin_grid  # noqa: E402
 from bmx_grid.report.table import as_text  # noqa: E402
@@ -54,8 +53,8 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def read(folder: Path) -> BestSystems:
-    """What a sweep found. Raises DataError for a folder without its tables."""
+def read(folder: Path) -> dict[str, Any]:
+    """The frames of a sweep by name. Raises DataError for a folder without its tables."""
     import pandas as pd
 
     paths = {name: table_path(folder, name) for name in (*NEEDED, *FURTHER)}
@@ -65,46 +64,46 @@ def read(folder: Path) -> BestSystems:
     return best_systems.compute(Frames({name: pd.read_parquet(path) for name, path in paths.items() if path.is_file()}))
 
 
-def draw(found: BestSystems, folder: Path) -> list[Path]:
+def draw(found: Mapping[str, Any], folder: Path) -> list[Path]:
     """Write the figures; their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     made: list[Path] = []
     with style():
-        for pair, cells in found.of_systems.items():
+        for (_, pair), rows in found["top_systems"].groupby(best_systems.PAIR, sort=False):
             figure, (axes,) = canvas(COLUMN, 0.75 * COLUMN)
-            curves(axes, cells)
-            made += _saved(figure, folder / f"figure2_{pair[1]}")
-        for names, rows in found.bins.items():
+            curves(axes, rows)
+            made += _saved(figure, folder / f"figure2_{pair}")
+        for (_, pair, metric), rows in _groups(found, "difficulty"):
             figure, (axes,) = canvas(COLUMN, 0.75 * COLUMN)
             histogram(axes, rows)
-            made += _saved(figure, folder / f"figure3_{names[1]}_{names[2]}")
+            made += _saved(figure, folder / f"figure3_{pair}_{metric}")
     return made
 
 
-def curves(axes: Any, cells: Mapping[tuple[int, str], Mapping[str, tuple[float, float, float]]]) -> None:
+def _groups(found: Mapping[str, Any], name: str) -> Any:
+    return found[name].groupby(best_systems.METRIC, sort=False) if name in found else ()
+
+
+def curves(axes: Any, rows: Any) -> None:
     """Figure 2: Kendall's τ of each metric among so many best systems, higher is better for every metric."""
-    metrics = list(dict.fromkeys(metric for _, metric in cells))
-    for at, metric in enumerate(metrics):
-        sizes = sorted(size for size, name in cells if name == metric)
-        values = [cells[size, metric]["kendall"][0] for size in sizes]
-        sign = -1 if values[-1] < 0 else 1  # a metric whose lower scores are better
+    kendall = rows[rows["statistic"] == "kendall"]
+    for at, (metric, of_metric) in enumerate(kendall.groupby("metric", sort=False)):
+        values = of_metric.sort_values("systems").set_index("systems")["value"]
+        sign = -1 if values.iloc[-1] < 0 else 1  # a metric whose lower scores are better
         look = {"color": LINES[at % len(LINES)], "linestyle": DASHES[at % len(DASHES)]}
         label = metric if sign > 0 else f"{metric}, sign turned"
-        axes.plot(sizes, [sign * value for value in values], label=label, marker=MARKERS[at % 6], markersize=3, **look)
+        axes.plot(values.index, sign * values, label=label, marker=MARKERS[at % 6], markersize=3, **look)
     axes.set_xlabel("systems, the best by human score")
     axes.set_ylabel("Kendall's τ")
     axes.legend(frameon=False)
     thin_grid(axes)
 
 
-def histogram(axes: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+def histogram(axes: Any, rows: Any) -> None:
     """Figure 3: shares of reference tokens by difficulty, under each fit."""
-    for at, size in enumerate(dict.fromkeys(int(row["systems"]) for row in rows)):
-        own = [row for row in rows if int(row["systems"]) == size]
-        edges = [row["low"] for row in own] + [own[-1]["high"]]
-        axes.stairs(
-            [row["share"] for row in own], edges, label=f"{size} systems", color=LINES[at], linestyle=DASHES[at]
-        )
+    for at, (size, of_size) in enumerate(rows.groupby("systems", sort=False)):
+        edges = [*of_size["low"], of_size["high"].iloc[-1]]
+        axes.stairs(of_size["share"], edges, label=f"{size} systems", color=LINES[at], linestyle=DASHES[at])
     axes.set_xlabel("difficulty of a reference token")
     axes.set_ylabel("share of tokens")
     axes.legend(frameon=False)

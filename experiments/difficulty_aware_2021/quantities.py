@@ -13,8 +13,7 @@ from typing import Any
 from compare import Check
 
 from bmx_grid.analysis import best_systems
-from bmx_grid.analysis.best_systems import BestSystems
-from bmx_grid.analysis.given import Frames
+from bmx_grid.analysis.inputs import Frames
 from bmx_grid.errors import DataError
 from bmx_grid.sweep.output import table_path
 
@@ -30,7 +29,7 @@ NAMES = {
 TOP = 30
 
 
-def read(folder: Path) -> BestSystems:
+def read(folder: Path) -> dict[str, Any]:
     """What a sweep found. Raises DataError for a folder without the tables."""
     import pandas as pd
 
@@ -43,49 +42,51 @@ def read(folder: Path) -> BestSystems:
     return best_systems.compute(Frames(frames))
 
 
-def paper(found: Sequence[BestSystems], expected: Mapping[str, Any]) -> Iterator[Check]:
+def paper(found: Sequence[Mapping[str, Any]], expected: Mapping[str, Any]) -> Iterator[Check]:
     """Tables 1 and 2."""
     yield from _table1(found, expected)
     yield from _table2(found, expected)
 
 
-def _table1(found: Sequence[BestSystems], expected: Mapping[str, Any]) -> Iterator[Check]:
+def _table1(found: Sequence[Mapping[str, Any]], expected: Mapping[str, Any]) -> Iterator[Check]:
     for pair, parts in expected["table1"]["values"].items():
         for part, metrics in parts.items():
             for metric, values in metrics.items():
-                ours = _last(found, "of_systems", pair, metric, whole=part == "all")
+                ours = _last(found, "top_systems", pair, metric, whole=part == "all")
                 for (statistic, shown), published in zip(SHOWN.items(), values, strict=True):
-                    value = None if ours is None else abs(ours[statistic][0])
+                    value = None if ours is None else abs(float(ours.set_index("statistic")["value"][statistic]))
                     name = f"{NAMES[metric]} {pair} {part}, {shown}"
                     yield Check(
                         name, "Table 1", published, value, expected["table1"]["tolerance"], _needs(expected, metric)
                     )
 
 
-def _table2(found: Sequence[BestSystems], expected: Mapping[str, Any]) -> Iterator[Check]:
+def _table2(found: Sequence[Mapping[str, Any]], expected: Mapping[str, Any]) -> Iterator[Check]:
     table = expected["table2"]
     rows = {metric: _last(found, "ranks", table["language_pair"], metric, whole=False) for metric in NAMES}
     for metric, published in table["rank_differences"].items():
         own = rows[metric]
-        value = None if own is None else float(sum(abs(row["human_rank"] - row["rank"]) for row in own))
+        value = None if own is None else float((own["human_rank"] - own["rank"]).abs().sum())
         yield Check(
             f"{NAMES[metric]}, sum of rank differences", "Table 2", published, value, 0.0, _needs(expected, metric)
         )
     for metric, scores in table["scores"].items():
-        of = None if rows[metric] is None else {row["system"]: row["score"] for row in rows[metric]}
+        of = None if rows[metric] is None else rows[metric].set_index("system")["score"].to_dict()
         for system, published in zip(table["systems"], scores, strict=True):
             value = None if of is None else of.get(system)
             name = f"{NAMES[metric]}, {system.removeprefix('Microsoft-WMT19-')}"
             yield Check(name, "Table 2", published, value, table["tolerance"], _needs(expected, metric))
 
 
-def _last(found: Sequence[BestSystems], field: str, pair: str, metric: str, *, whole: bool) -> Any:
-    """What the last result says of a metric on all systems of a pair, or on the best 30 percent; None if nothing."""
-    for one in reversed(found):
-        cells = getattr(one, field).get(("wmt19", pair), {})
-        sizes = [size for size, name in cells if name == metric]
-        if sizes:
-            return cells.get((max(sizes) if whole else max(sizes) * TOP // 100, metric))
+def _last(found: Sequence[Mapping[str, Any]], name: str, pair: str, metric: str, *, whole: bool) -> Any:
+    """The rows of the last result on a metric and all systems of a pair, or the best 30 percent; None without any."""
+    for frames in reversed(found):
+        rows = frames[name]
+        rows = rows[(rows["dataset"] == "wmt19") & (rows["language_pair"] == pair) & (rows["metric"] == metric)]
+        if len(rows):
+            most = int(rows["systems"].max())
+            rows = rows[rows["systems"] == (most if whole else most * TOP // 100)]
+            return rows if len(rows) else None
     return None
 
 

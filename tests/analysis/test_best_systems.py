@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from bmx_grid.analysis import best_systems
-from bmx_grid.analysis.given import Frames
+from bmx_grid.analysis.inputs import Frames
 
 PLACE = {"dataset": "toy", "language_pair": "de-en", "explainer": "none", "human_name": "da"}
 SYSTEMS = [f"s{number}" for number in range(10)]
@@ -39,7 +39,7 @@ def rank(metric, size, system, score, own, human_rank, fitted="as scored"):
     ],
 )
 def test_all_systems_are_shown_and_the_best_30_percent(most, shown):
-    assert best_systems._sizes({(size, "m"): None for size in range(3, most + 1)}) == shown
+    assert best_systems.shown_sizes(pd.Series(range(3, most + 1))) == shown
 
 
 def rows():
@@ -54,7 +54,7 @@ def rows():
 
 def asked(**frames):
     given = Frames({name: pd.DataFrame(found) for name, found in frames.items()})
-    return best_systems.tables(best_systems.compute(given))
+    return list(best_systems.tables(best_systems.compute(given)))
 
 
 def test_all_systems_and_the_best_30_percent_with_intervals():
@@ -130,10 +130,11 @@ def test_the_histogram_and_the_words():
     assert [[cell.shown for cell in row] for row in histogram.rows] == [
         ["0.00 to 0.50", "0.750", "1.000"],
         ["0.50 to 1.00", "0.250", "0.000"],
-        ["mean difficulty", "0.3000", "0.1000"],
+        ["mean difficulty", "0.300", "0.100"],
     ]
     assert histogram.notes == (
-        "Shares of 40 tokens of 4 references; no token of 1 and 2 of these is difficult: their segments score 0.",
+        "Shares of 40 tokens of 4 references; no token of 1 and 2 of these is difficult: their segments score 0. Last "
+        "row: the mean difficulty.",
     )
     assert [[cell.shown for cell in row] for row in listed.rows] == [
         ["7", "cat", "0.100", "0.030"],

@@ -6,7 +6,7 @@ import pytest
 from some_frames import NAMES, frames, verdicts
 from some_tables import peaked, rows
 
-from bmx_grid.analysis.frames import frames_beside, frames_of
+from bmx_grid.analysis.frames import Basis, basis_of, frames_beside, frames_of
 from bmx_grid.analysis.load import load_table
 
 GAINS = {("d", pair, "m", "lime"): gain for pair, gain in zip("abcd", (0.1, 0.02, -0.03, 0.01), strict=True)}
@@ -38,8 +38,9 @@ def settings(baseline):
 @pytest.mark.parametrize(
     ("baseline", "known"),
     [
-        pytest.param(0.5, {*FRAMES, "ceilings"}, id="readable tables of settings or language pairs"),
-        pytest.param(0.4, set(), id="of another grid"),
+        pytest.param(0.5, {*FRAMES, "ceilings", "settings"}, id="readable tables of settings or language pairs"),
+        pytest.param(0.5 + 1e-13, {*FRAMES, "ceilings", "settings"}, id="a baseline rounded otherwise"),
+        pytest.param(0.5 + 1e-9, set(), id="of another grid"),
         pytest.param(None, set(), id="nothing says that the files belong together"),
     ],
 )
@@ -56,3 +57,21 @@ def test_large_tables_are_left_to_the_user(monkeypatch):
     monkeypatch.setattr("bmx_grid.analysis.frames.MOST_ROWS", 3)
     made = {"points": pa.table({"w": [1.0] * 3}), "scores": pa.table({"base": [1.0] * 4}), "grid": pa.table({"p": [0]})}
     assert set(frames_of(made)) == {"points"}
+
+
+def of_settings(**changes):
+    import pandas as pd
+
+    names = {"dataset": "wmt17", "language_pair": ["cs-en", "cs-en", "de-en"], "metric": "chrf", "explainer": "lime"}
+    counts = {"n_segments": [120, 120, 600], "n_used": [100, 99, 560]}
+    return {
+        "settings": pd.DataFrame({**names, "correlation": "pearson", "aggregation": "PowerMean", **counts, **changes})
+    }
+
+
+def test_the_basis_counts_the_most_segments_of_any_setting_of_a_pair():
+    cs, de = ("wmt17", "cs-en"), ("wmt17", "de-en")
+    assert basis_of(of_settings()) == Basis("pearson", "PowerMean", {cs: 120, de: 600}, {cs: 100, de: 560})
+    assert basis_of({}) == Basis()
+    found = basis_of(of_settings(correlation=["pearson", "kendall", "pearson"]))
+    assert (found.correlation, found.aggregation) == (None, "PowerMean"), "what settings do not share is not known"

@@ -1,14 +1,28 @@
-"""What may be said of the points that settings are evaluated at: as published, held out, in-sample, …"""
+"""Best points under both tie rules, their medians, and what may be said of the points that are evaluated."""
 
 import dataclasses
 
+import numpy as np
 import pytest
 from fakes import ROOT
-from some_tables import flat, peaked, table
+from some_tables import P, W, flat, lime, peaked, table
 
-from bmx_grid.analysis.given import Given, Options, Point
-from bmx_grid.analysis.points import PUBLISHED, check_selection, shared_segments
-from bmx_grid.analysis.run import analyse
+from bmx_grid.analysis import headline
+from bmx_grid.analysis.gains import at_points
+from bmx_grid.analysis.inputs import Given, Options, Point
+from bmx_grid.analysis.points import (
+    PUBLISHED,
+    best_points,
+    check_selection,
+    chosen_points,
+    compute,
+    gains_at,
+    grid_point,
+    medians,
+    points_in_words,
+    tables,
+)
+from bmx_grid.analysis.questions import analyse
 from bmx_grid.analysis.signature import signature
 from bmx_grid.errors import ConfigError
 
@@ -21,16 +35,14 @@ AS_PUBLISHED = Options(fixed={"lime": PUBLISHED["lime"]})
 
 
 @pytest.mark.parametrize(
-    ("surfaces", "options", "provenance", "words", "stems"),
+    ("surfaces", "options", "words"),
     [
-        pytest.param(one(), None, "in-sample", "in-sample (chosen where it is judged)", [], id="medians of the table"),
+        pytest.param(one(), None, "in-sample (chosen where it is judged)", id="medians of the table"),
         *[
             pytest.param(
                 one(dataset),
                 AS_PUBLISHED,
-                "as published",
                 "as published (in-sample: the paper chose it on these data sets)",
-                [f"as_published_{dataset}"],
                 id=f"the paper's point on the paper's {dataset}",
             )
             for dataset in ("wmt17", "eval4nlp21", "mlqe_pe")
@@ -38,86 +50,64 @@ AS_PUBLISHED = Options(fixed={"lime": PUBLISHED["lime"]})
         pytest.param(
             one("mqm21"),
             AS_PUBLISHED,
-            "as published",
             "as published (chosen on other data)",
-            ["as_published_mqm21"],
             id="the paper's point on other data",
         ),
         pytest.param(
             {**one("mine"), **one("wmt17")},
             AS_PUBLISHED,
-            "as published",
             "as published (in-sample on wmt17; elsewhere chosen on other data)",
-            ["as_published_mine", "as_published_wmt17"],
             id="both",
         ),
         pytest.param(
             one("wmt17"),
             Options(fixed={"lime": Point(p=-1.4, w=0.5)}),
-            "given",
             "given (what it was chosen on is not known here)",
-            [],
             id="a point of the user",
         ),
         pytest.param(
             one("wmt17"),
             Options(fixed={"lime": PUBLISHED["erasure"]}),
-            "given",
             "given (what it was chosen on is not known here)",
-            [],
             id="the paper's point of another explainer",
         ),
         pytest.param(
             one("wmt17"),
             Options(select_from=table(one("x", p=0.3))),
-            "held out",
             "median of the best points of the table, held out (no data set and language pair in common)",
-            ["held_out_wmt17"],
             id="chosen on other segments",
         ),
         pytest.param(
             one("wmt17"),
             Options(select_from=table(one("wmt17", metric="n", p=0.3))),
-            "chosen elsewhere",
             "median of the best points of the table, chosen elsewhere (on the same segments: wmt17 · a)",
-            ["chosen_elsewhere_wmt17"],
             id="chosen on the same segments with another metric",
         ),
         pytest.param(
             one("wmt17"),
             Options(select_from=table(one("x", explainer="shap", p=0.3))),
-            "none",
             "none: median of the best points of the table has no lime",
-            [],
             id="nothing was chosen for it",
         ),
         pytest.param(
             one("wmt17"),
             Options(fixed={"lime": Point(p=-13.1, w=0.4)}),
-            "none",
             "given (what it was chosen on is not known here), p = -13.1, w = 0.4, which is not in this grid",
-            [],
             id="outside the grid",
         ),
     ],
 )
-def test_provenance(surfaces, options, provenance, words, stems):
+def test_where_points_come_from(surfaces, options, words):
     analysis = analyse(table(surfaces), options)
-    assert analysis.points.provenance == {"lime": provenance}
-    assert analysis.origins["lime"].endswith(words)
-    assert analysis.is_held_out is (provenance == "held out")
-    found = [one for one in analysis.tables() if one.stem.startswith(("as_", "held_", "chosen_"))]
-    assert [one.stem for one in found] == stems
-    for made in found:
-        assert ("held out" in " ".join([made.title, *made.notes])) is (provenance == "held out")
-    said = " ".join(analysis.answers()["bmx_grid.analysis.headline"].counts)
-    assert words in said
+    assert analysis.ask(chosen_points)["origin"]["lime"].endswith(words)
+    assert words in " ".join(analysis.ask(headline.compute)["headline"])
+    said = " ".join(text for made in analysis.tables() for text in (made.title, *made.notes))
+    assert ("Points, held out" in said) is False and ("held out (no data set" in said) is ("held out (" in words)
 
 
-def test_an_analysis_without_points_is_not_called_held_out():
+def test_an_analysis_of_controls_has_no_points():
     analysis = analyse(table(one(metric="random", explainer="random")))
-    assert analysis.points.provenance == {}
-    assert analysis.is_held_out is False
+    assert not len(analysis.ask(chosen_points))
     assert signature(analysis).endswith("|points:none")
 
 
@@ -133,7 +123,7 @@ def test_the_papers_points_are_those_of_the_configuration():
 def test_a_signature_names_a_table_by_file_and_folder():
     other = dataclasses.replace(table(one("x", p=0.9)), origin="/a/b/other/grid.parquet")
     made = dataclasses.replace(table(one("d", "a")), origin="/a/b/c/grid.parquet")
-    said = dict(part.partition(":")[::2] for part in signature(Given(made, Options(select_from=other))).split("|"))
+    said = dict(part.partition(":")[::2] for part in signature(Given({}, made, Options(select_from=other))).split("|"))
     assert said["table"] == "c/grid.parquet"
     assert said["select.from"].partition("@")[0] == "other/grid.parquet"
     assert len(said["select.from"].partition("@")[2]) == len(said["sha256"]) == 12
@@ -145,14 +135,14 @@ def test_tables_whose_numbers_differ_have_other_signatures():
     at[-1] += 1
     correlation[0, 0, 0] += 1e-12
     others = [made, dataclasses.replace(made, p=at), dataclasses.replace(made, correlation=correlation)]
-    assert len({signature(Given(other, Options())) for other in others}) == 3
-    assert len({signature(Given(made, Options(select_from=other))) for other in others}) == 3
+    assert len({signature(Given({}, other, Options())) for other in others}) == 3
+    assert len({signature(Given({}, made, Options(select_from=other))) for other in others}) == 3
 
 
 def test_points_say_what_was_asked_and_what_is_used():
     analysis = analyse(table(one(explainer="shap")), Options(fixed={"shap": Point(p=-0.95, w=0.5)}))
     assert signature(analysis).endswith("|points:shap(w0.5,p-1)")
-    said = analysis.points.in_words()
+    said = points_in_words(analysis.ask(chosen_points))
     assert said == "Points, given (what it was chosen on is not known here): shap w 0.5, p -0.95 (used w 0.5, p -1)."
     for made in analysis.tables():
         if made.stem in ("overview", "results_d", "gains_by_factor", "ridge_coefficients", "gain_and_baseline"):
@@ -163,9 +153,8 @@ def test_a_table_that_nothing_improves_declines_to_boost():
     analysis = analyse(
         table({("d", "a", "m", "lime"): flat(), ("d", "b", "m", "lime"): flat()}), Options(tie="mildest")
     )
-    assert analysis.points.asked["lime"].words == "metric alone"
-    assert analysis.fixed.gain.tolist() == [0.0, 0.0]
-    assert "nothing is boosted" in analysis.origins["lime"]
+    assert analysis.ask(at_points)["fixed_gain"].tolist() == [0.0, 0.0]
+    assert "nothing is boosted" in analysis.ask(chosen_points)["origin"]["lime"]
 
 
 MAIN = {**one("d", "a"), **one("d", "b", p=0.3), **one("d", "a", metric="random", p=1.0)}
@@ -197,5 +186,152 @@ def test_controls_and_constant_grids_are_no_overlap():
     check_selection(table({("d", "a", "m", "lime"): flat(0.5, 0.5)}), table({("x", "b", "m", "lime"): flat(0.5, 0.5)}))
 
 
-def test_shared_segments_are_data_sets_and_language_pairs():
-    assert shared_segments(table(MAIN), table({**one("d", "a", "n"), **one("x", "b")})) == ["d · a"]
+def surface(changes):
+    """A flat surface below the baseline with the given values at (p, w)."""
+    found = flat()
+    for (p, w), value in changes.items():
+        found[int(np.argmin(np.abs(P - p))), int(np.argmin(np.abs(W - w)))] = value
+    return found
+
+
+EDGE = {(p, 0.5): 0.6 for p in P[P <= -1.0]}
+
+
+@pytest.mark.parametrize(
+    ("one", "first", "mildest", "plateau", "tied"),
+    [
+        pytest.param(peaked(-1.3), (-1.3, 0.5), (-1.3, 0.5), 1, False, id="a single peak"),
+        pytest.param(flat(), (-2.0, 1.0), None, 80, True, id="nothing improves: first invents the lowest p"),
+        pytest.param(flat(0.5, 0.5), (-2.0, 0.0), None, 80, True, id="everything equals the baseline"),
+        pytest.param(surface({(0.3, 0.5): 0.5}), (-2.0, 1.0), None, 1, True, id="a point as good as the metric"),
+        pytest.param(surface({(0.3, 0.5): 0.500005}), (0.3, 0.5), None, 1, False, id="better by less than 1e-5"),
+        pytest.param(surface(EDGE), (-2.0, 0.5), (-1.0, 0.5), 11, False, id="a plateau up to the end of the grid"),
+        pytest.param(
+            surface({(-1.5, 0.5): 0.6, (-1.5, 0.0): 0.6}), (-1.5, 0.0), (-1.5, 0.5), 2, False, id="equal at two w"
+        ),
+        pytest.param(
+            surface({(0.5, 0.5): 0.6, (1.5, 0.5): 0.6}), (0.5, 0.5), (1.5, 0.5), 2, False, id="equally far from p = 1"
+        ),
+        pytest.param(
+            surface({(-1.5, 0.5): 0.6, (0.5, 0.5): 0.599995}), (-1.5, 0.5), (0.5, 0.5), 2, False, id="within 1e-5"
+        ),
+    ],
+)
+def test_tie_rules(one, first, mildest, plateau, tied):
+    table = lime([one])
+    paper, ours = best_points(table, "first"), best_points(table, "mildest")
+    assert (paper.best_p[0], paper.best_w[0]) == first
+    assert paper.best[0] == one.max()
+    if mildest is None:
+        assert np.isnan([ours.best_p[0], ours.best_w[0]]).all()
+        assert (ours.best[0], ours.gain[0]) == (0.5, 0.0)
+    else:
+        assert (ours.best_p[0], ours.best_w[0]) == mildest
+        assert ours.best[0] == pytest.approx(one.max(), abs=1e-5)
+    assert paper.plateau[0] == ours.plateau[0] == plateau
+    assert bool(paper.ties_baseline[0]) is tied
+
+
+def test_undefined_points_are_never_best():
+    one = peaked(-1.3)
+    one[int(np.argmin(np.abs(P + 1.3))), 1] = np.nan
+    for tie, p in (("first", -1.4), ("mildest", -1.2)):
+        assert best_points(lime([one]), tie).best_p[0] == p
+
+
+def test_the_range_of_the_plateau():
+    assert best_points(lime([surface(EDGE)]))[["plateau_p_low", "plateau_p_high"]].to_numpy().tolist() == [[-2.0, -1.0]]
+
+
+def test_only_the_metric_alone_is_defined():
+    one = flat()
+    one[:, :2] = np.nan
+    found = best_points(lime([one]), "mildest")
+    assert found.plateau[0] == 0
+    assert found.iloc[0][["best_p", "best_w", "plateau_p_low", "plateau_p_high"]].isna().all()
+    assert found.ties_baseline[0]
+
+
+@pytest.mark.parametrize("tie", ["first", "mildest"])
+def test_the_best_gain_is_the_best_correlation_less_the_baseline(tie):
+    found = best_points(lime([peaked(-1.0, gain=0.5, baseline=0.2), peaked(0.5, gain=0.1, baseline=-0.3)]), tie)
+    assert found.best.tolist() == pytest.approx([0.7, -0.2])
+    assert found.gain.tolist() == pytest.approx([0.5, 0.1])
+
+
+def median(found, tie="first"):
+    return tuple(medians(best_points(found, tie)).loc["lime", ["p", "w", "n"]])
+
+
+def test_the_median_of_an_even_number_is_the_mean_of_the_two_middle_ones():
+    assert median(lime([peaked(-1.0), peaked(-0.5, w=0.0), peaked(0.0), peaked(1.0, w=0.0)])) == (-0.25, 0.25, 4)
+
+
+def test_medians_are_written_in_the_digits_of_the_grid():
+    """The mean of 0.2 and 0.4 is 0.30000000000000004 in binary."""
+    ws, surfaces = np.array([0.2, 0.4, 1.0]), []
+    for column in (0, 1):
+        made = np.full((len(P), 3), 0.4)
+        made[:, 2], made[5 + column, column] = 0.5, 0.6
+        surfaces.append(made)
+    found = table({("d", pair, "m", "lime"): one for pair, one in zip("ab", surfaces, strict=True)}, w=ws)
+    assert median(found) == (-1.45, 0.3, 2)
+
+
+def test_ties_pull_the_papers_median_and_neither_the_strict_one_nor_the_mildest():
+    found = lime([flat(), flat(), peaked(-1.0), peaked(-0.4)])
+    assert median(found) == (-1.5, 0.75, 4)
+    assert median(found, "mildest") == (-0.7, 0.5, 2)
+    result = analyse(found).ask(compute)
+    assert tuple(result["strict_medians"].loc["lime"]) == (0.5, -0.7, 2)
+    (shown,) = tables(result)
+    assert [[cell.shown for cell in row] for row in shown.rows] == [
+        ["lime", "0.75", "-1.5", "4", "0.5", "-0.7", "2"],
+    ]
+
+
+def test_where_nothing_improves_the_median_is_the_metric_alone():
+    p, w, n = median(lime([flat(), flat()]), "mildest")
+    assert np.isnan(p) and (w, n) == (1.0, 0)
+
+
+def test_controls_take_no_part():
+    surfaces = {("d", "a", "m", "lime"): peaked(-1.0), ("d", "a", "random", "lime"): peaked(1.0)}
+    found = medians(best_points(table({**surfaces, ("d", "a", "m", "random"): peaked(1.0)})))
+    assert list(found.index) == ["lime"] and found.p.tolist() == [-1.0]
+
+
+TABLE = lime([peaked(-1.0)])
+
+
+@pytest.mark.parametrize(
+    ("p", "w", "used"),
+    [
+        pytest.param(-1.0, 0.5, (-1.0, 0.5), id="on the grid"),
+        pytest.param(-0.95, 0.5, (-1.0, 0.5), id="halfway: the lower"),
+        pytest.param(0.25, 0.5, (0.2, 0.5), id="halfway above 0: the lower"),
+        pytest.param(-0.94, 0.5, (-0.9, 0.5), id="nearest"),
+        pytest.param(-1.0, 0.25, (-1.0, 0.0), id="w halfway: the lower"),
+        pytest.param(-1.0, 0.8, (-1.0, 1.0), id="w nearest"),
+        pytest.param(2.0, 0.5, None, id="p beyond the grid"),
+        pytest.param(float("nan"), 0.5, None, id="no p"),
+    ],
+)
+def test_the_nearest_grid_point_is_used(p, w, used):
+    found, gain = grid_point(TABLE, Point(p, w)), gains_at(TABLE, Point(p, w))[0]
+    if used is None:
+        assert np.isnan([found.p, found.w, gain]).all()
+    elif used[1] == 1:
+        assert (found.w, gain) == (1.0, 0.0)
+        assert np.isnan(found.p)  # p means nothing there, whatever was asked
+    else:
+        assert (found.p, found.w) == used
+        assert gain == TABLE.correlation[0, int(np.flatnonzero(used[0] == P)[0]), int(used[1] * 2)] - 0.5
+
+
+def test_the_metric_alone_gains_exactly_nothing_whatever_its_rows_hold():
+    rounded = peaked(-1.0)
+    rounded[5, 2] += 3e-7  # rows with w = 1 may differ by rounding
+    table_of_it = lime([rounded])
+    for p in (P[5], float("nan")):
+        assert gains_at(table_of_it, Point(p, 1.0)).tolist() == [0.0]

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -10,12 +9,11 @@ import pytest
 from some_frames import frames, verdicts
 from some_tables import flat, peaked, random_surfaces, rows, table
 
-from bmx_grid.analysis import fixed
-from bmx_grid.analysis.as_json import as_plain, headline_numbers, numbers, plain, to_json
-from bmx_grid.analysis.base import Cell, Table, inlined, point_cells, working, written
-from bmx_grid.analysis.given import Given, Options, Point
-from bmx_grid.analysis.questions import QUESTIONS, with_others
-from bmx_grid.analysis.run import analyse
+from bmx_grid.analysis.as_json import as_plain, numbers, plain, to_json
+from bmx_grid.analysis.base import Cell, Table
+from bmx_grid.analysis.gains import real_at_points
+from bmx_grid.analysis.inputs import Options, Point
+from bmx_grid.analysis.questions import QUESTIONS, analyse, with_others
 from bmx_grid.commands.analyse import main
 from bmx_grid.errors import ConfigError
 
@@ -24,33 +22,18 @@ SURFACES = random_surfaces(0, explainers=("lime", "random"), metrics=("m1", "ran
 SPREAD = '''
 """How far apart the gains of an explainer lie."""
 
-from dataclasses import dataclass
-
-import numpy as np
-
-from bmx_grid.analysis import fixed
-from bmx_grid.analysis.base import Cell, Table, working
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The standard deviation of the gains at the fixed points, by explainer."""
-
-    gain_spread: dict
-    unit: str = working()
+from bmx_grid.analysis.base import Column, Table
+from bmx_grid.analysis.gains import real_at_points
 
 
 def compute(given):
-    gain = given.ask(fixed.compute).evaluation.gain
-    real = given.real
-    found = {name: float(np.nanstd(gain[real.where(explainer=name)])) for name in real.factor_levels("explainer")}
-    return Spread(found, "correlation")
+    settings = given.ask(real_at_points)
+    return {"gain_spread": settings.groupby("explainer")["fixed_gain"].std(ddof=0).to_frame("deviation")}
 
 
 def tables(result):
-    rows = tuple((Cell(name), Cell(value, ".4f")) for name, value in result.gain_spread.items())
-    header, notes = ("explainer", "deviation"), (f"In {result.unit}.",)
-    return [Table("gain_spread", "Spread of gains", header, (rows,), notes, brief=True)]
+    columns = ("explainer", Column("deviation", form=".4f"))
+    return [Table.of("gain_spread", "Spread of gains", result["gain_spread"].reset_index(), columns, brief=True)]
 '''
 
 
@@ -73,11 +56,11 @@ def test_a_question_from_outside_is_in_json_tables_page_and_terminal(package, tm
     asked = [str(tmp_path), "questions=elsewhere.spread"]
     assert main([*asked, "format=json"]) == 0
     found = json.loads(capsys.readouterr().out)["gain_spread"]
-    gains = analyse(table(SURFACES)).fixed.gain
-    assert found == {"lime": pytest.approx(float(np.std(gains)))}
+    gains = analyse(table(SURFACES)).ask(real_at_points)["fixed_gain"]
+    assert found == {"lime": {"deviation": pytest.approx(float(np.std(gains)))}}
     for form, digits in (("text", ".4f"), ("markdown", ".4f"), ("latex", ".4f"), ("csv", "")):
         assert main([*asked, f"format={form}"]) == 0
-        assert format(found["lime"], digits) in capsys.readouterr().out
+        assert format(found["lime"]["deviation"], digits) in capsys.readouterr().out
     assert main([*asked, f"output_dir={tmp_path}"]) == 0
     assert "Spread of gains" in (tmp_path / "report.html").read_text()
     assert "Spread of gains" in capsys.readouterr().out
@@ -101,11 +84,10 @@ def test_a_question_of_this_package_named_again_is_asked_once():
     assert with_others([QUESTIONS[0].__name__]) == QUESTIONS
 
 
-def test_every_question_has_compute_and_tables_and_answers_once():
+def test_every_question_is_answered_once_and_every_table_has_a_name_of_its_own():
     analysis = analyse(table(SURFACES))
-    answers = analysis.answers()
-    assert list(answers) == [question.__name__ for question in QUESTIONS]
-    assert all(analysis.ask(question.compute) is answers[question.__name__] for question in QUESTIONS)
+    for question in QUESTIONS:
+        assert analysis.ask(question.compute) is analysis.ask(question.compute)
     stems = [one.stem for one in analysis.tables()]
     assert len(set(stems)) == len(stems)
 
@@ -137,14 +119,10 @@ def test_columns_of_names_come_first_and_few_tables_are_brief(beside, brief):
 
 
 def test_two_questions_may_not_write_the_same_key():
-    @dataclass(frozen=True)
-    class Result:
-        ridge: float
-
     class Other:
         @staticmethod
         def compute(given):
-            return Result(1.0)
+            return {"ridge": 1.0}
 
         @staticmethod
         def tables(result):
@@ -154,46 +132,22 @@ def test_two_questions_may_not_write_the_same_key():
         plain(analyse(table(SURFACES), questions=(*QUESTIONS, Other)))
 
 
-def test_results_are_written_as_their_fields_say():
-    @dataclass(frozen=True)
-    class Inner:
-        a: int
-        b: float
-
-    @dataclass(frozen=True)
-    class Result:
-        pairs: dict
-        array: np.ndarray
-        number: np.float64
-        flag: np.bool_
-        nothing: float
-        inner: Inner = inlined()
-        other: Inner = inlined("other_", only=("b",))
-        rounded: np.ndarray = written("short", digits=2)
-        hidden: object = working()
-
-    result = Result(
-        {("a", "b"): 1, ("a", "c"): Inner(1, np.inf)},
-        *(np.array([1.0, np.nan]), np.float64(0.1), np.bool_(True), float("nan"), Inner(2, 0.5), Inner(3, 0.25)),
-        np.array([1.234, 0.0]),
-        object(),
-    )
-    assert as_plain(result) == {
-        "pairs": {"a": {"b": 1, "c": {"a": 1, "b": None}}},
-        **{"array": [1.0, None], "number": 0.1, "flag": True, "nothing": None, "a": 2, "b": 0.5, "other_b": 0.25},
-        "short": [1.2, 0.0],
-    }
-    with pytest.raises(TypeError, match="a Result holds object"):
+def test_frames_are_written_by_the_names_of_their_index_or_as_rows():
+    rows = pd.DataFrame({"a": ["x", "x", "y"], "b": ["u", "v", "u"], "n": [1, 2, 3], "r": [0.5, np.nan, np.inf]})
+    u, v, last = ({"n": n, "r": r} for n, r in ((1, 0.5), (2, None), (3, None)))
+    assert as_plain(rows.set_index(["a", "b"])) == {"x": {"u": u, "v": v}, "y": {"u": last}}
+    assert as_plain(rows)[2] == {"a": "y", "b": "u", **last}
+    others = {"array": np.array([1.0, np.nan]), "number": np.float64(0.1), "flag": np.bool_(True), "none": None}
+    assert as_plain(others) == {"array": [1.0, None], "number": 0.1, "flag": True, "none": None}
+    with pytest.raises(TypeError, match="a result holds object"):
         as_plain({"x": object()})
 
 
 def test_json_is_read_back_and_tracked_numbers_are_finite():
     analysis = analyse(table({**SURFACES, ("d1", "a", "m1", "lime"): np.where(np.arange(3) < 2, np.nan, flat())}))
     assert json.loads(to_json(analysis)) == plain(analysis)
-    assert len(headline_numbers(analysis)) == 9
-    for found in (headline_numbers(analysis), numbers(analysis)):
-        assert found
-        assert all(np.isfinite(value) for value in found.values())
+    found = numbers(analysis)
+    assert found and all(np.isfinite(value) for value in found.values())
 
 
 def test_tables_are_data_frames_of_full_values():
@@ -212,14 +166,6 @@ def test_tables_are_data_frames_of_full_values():
     pd.testing.assert_frame_equal(made.frame(), expected)
     empty = Table("s", "t", ("a", "b"), (), ())
     assert list(empty.frame().columns) == ["a", "b"]
-
-
-def test_points_with_w_1_read_metric_alone():
-    assert [cell.shown for cell in point_cells(0.4, -1.4)] == ["0.4", "-1.4"]
-    assert [cell.shown for cell in point_cells(1.0, -30.0)] == ["1", "metric alone"]
-    analysis = analyse(table({("d", pair, "m", "lime"): flat() for pair in "ab"}))
-    (overview,) = [one for one in analysis.tables() if one.stem == "overview"]
-    assert [cell.shown for cell in overview.rows[0]][1:3] == ["1", "metric alone"]
 
 
 def test_headline_is_cautious():
@@ -245,18 +191,7 @@ def test_nothing_but_controls_has_no_conclusion():
     assert plain(analysis)["headline"] == [
         "The table holds control settings only (random metric or explainer): there is nothing to conclude."
     ]
-    assert [one.stem for one in analysis.tables()] == ["datasets", "counts", "controls", "settings"]
-
-
-def test_answers_are_computed_when_asked_and_kept():
-    given, asked = Given(table(SURFACES), Options()), []
-
-    def compute(one):
-        asked.append(one)
-        return one.ask(fixed.compute)
-
-    assert given.ask(compute) is given.ask(compute) is given.ask(fixed.compute)
-    assert asked == [given]
+    assert [one.stem for one in analysis.tables()] == ["counts", "settings", "controls"]
 
 
 def test_a_column_given_twice_is_refused():

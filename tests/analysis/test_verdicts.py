@@ -11,8 +11,8 @@ from some_tables import peaked, table
 
 from bmx_grid.analysis import headline, verdicts
 from bmx_grid.analysis.as_json import numbers, plain
-from bmx_grid.analysis.given import Options, Point
-from bmx_grid.analysis.run import analyse
+from bmx_grid.analysis.inputs import Options, Point
+from bmx_grid.analysis.questions import analyse
 from bmx_grid.evaluations.verdicts import EXPLAINED, HELPS, HURTS, LEGEND, NO_GAIN, TOO_LITTLE
 
 SETTINGS = itertools.product(("d",), "ab", ("m", "n", "random"), ("lime", "shap", "random"))
@@ -209,8 +209,8 @@ def test_the_widest_scope_of_each_boost_counts_and_controls_do_not():
         {"explainer": "random", "gain": 0.07},
         {"metric": "random", "gain": 0.06},
     )
-    kept = [(row.boost, row.dataset, row.language_pair) for row in found.verdicts]
-    assert kept == [("spread", "d", "a"), ("sum", "all", "all"), ("learned", "d", "all")]
+    kept = found["verdicts"][["boost", "dataset", "language_pair"]].to_numpy().tolist()
+    assert kept == [["spread", "d", "a"], ["sum", "all", "all"], ["learned", "d", "all"]]
 
 
 def test_the_table_has_what_helps_first_and_a_group_per_question():
@@ -236,9 +236,7 @@ def test_the_table_has_what_helps_first_and_a_group_per_question():
 
 def test_answers_lead_and_undefined_gains_are_no_numbers_for_a_tracking_server():
     whole = analysis(GAINS, {"boost": "spread", "gain": math.nan})
-    found = whole.ask(headline.compute)
-    assert found.leads == headline.answer(whole)
-    assert found.leads[0].startswith("LIME on m (learned): helps")
+    assert headline.answer(whole)[0].startswith("LIME on m (learned): helps")
     own = {name: value for name, value in numbers(whole).items() if name.startswith("verdicts/")}
     assert own == {f"verdicts/d all/m/lime/learned/{name}": pytest.approx(value) for name, value in (
         *(("gain", 0.05), ("low", 0.04), ("high", 0.06), ("beyond", 0.03)),
@@ -262,4 +260,4 @@ def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts(frames):
 
 
 def test_of_controls_alone_nothing_is_said():
-    assert analyse(table({("d", "a", "m", "random"): peaked(0.5)})).ask(verdicts.compute).answers == []
+    assert analyse(table({("d", "a", "m", "random"): peaked(0.5)})).ask(verdicts.compute)["answers"] == []

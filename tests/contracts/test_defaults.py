@@ -44,11 +44,6 @@ def test_options_of_an_evaluation_are_named(module):
             assert all(one.kw_only for one in dataclasses.fields(record)), record
 
 
-def test_tables_beside_a_results_table_are_named():
-    (frames,) = [one for one in dataclasses.fields(MODULES["analysis.given"].Given) if one.name == "frames"]
-    assert frames.kw_only
-
-
 # One value for each name wherever it is a default, so that a call without it means the same everywhere.
 DEFAULTS = {
     "all_references": False,
@@ -56,7 +51,6 @@ DEFAULTS = {
     "bootstrap": True,
     "brief": False,
     "clusters": 0,
-    "clusters_better": 0,
     "copies": 1,
     "data": False,
     "ddof": 0,
@@ -79,13 +73,10 @@ DEFAULTS = {
     "skip_refused": False,
     "smallest_gain": 0.005,
     "splits": 100,
-    "strict": False,
-    "survives": False,
     "tried": 1,
     "width": 0,
 }
 OTHERS = {
-    "analysis.shown.pairs_to_compare most": 5,  # a figure has room for them
     "evaluations.tagged_words._names most": 3,  # examples in a table
     "evaluations.levels.__init__ resamples": 0,  # no draws unless an interval is asked for
     "measures.cluster_means.cluster_mean resamples": 10_000,  # of few numbers, each of them cheap

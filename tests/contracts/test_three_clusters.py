@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bmx_grid.analysis import plausibility, regression, side_by_side
+from bmx_grid.analysis import regression, side_by_side, words
 from bmx_grid.evaluations import intervals
 from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_of
 from bmx_grid.evaluations.held_out import Held, Rated
@@ -103,7 +103,7 @@ INTERVALS = {
     "a mean of language pairs": lambda count: (
         intervals.over_pairs(X[:count].tolist(), intervals.Estimate(0, 0, 0, 0)).p
     ),
-    "explanations and gains, of pairs": lambda count: plausibility._relation(X, Y, clusters(count), 1).low,
+    "explanations and gains, of pairs": lambda count: words.relation(X, Y, clusters(count), 1)["low"],
 }
 
 
@@ -114,5 +114,5 @@ def test_three_clusters_have_an_interval_and_two_have_none(interval):
 
 
 def test_three_points_have_a_correlation_and_two_have_none():
-    found = [plausibility._relation(X[:count], Y[:count], clusters(3)[:count], 1).rho for count in (3, 2)]
+    found = [words.relation(X[:count], Y[:count], clusters(3)[:count], 1)["rho"] for count in (3, 2)]
     assert math.isfinite(found[0]) and math.isnan(found[1])

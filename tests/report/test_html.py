@@ -1,7 +1,6 @@
 """The page of an analysis: self-contained, complete, safe against hostile names, and true to the numbers."""
 
 import base64
-import dataclasses
 import datetime
 import json
 import re
@@ -13,16 +12,16 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 from some_frames import frames, verdicts
-from some_results import GRID, grid_table, make_result
+from some_results import GRID, make_result
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis import headline
 from bmx_grid.analysis.base import Cell, Table
-from bmx_grid.analysis.basis import Basis, basis_beside, basis_of
 from bmx_grid.analysis.examples import Example, Side, choose_examples, ranks, strengths
-from bmx_grid.analysis.given import Options, Point
-from bmx_grid.analysis.load import from_arrow
-from bmx_grid.analysis.run import analyse
+from bmx_grid.analysis.frames import Basis
+from bmx_grid.analysis.gains import at_points
+from bmx_grid.analysis.inputs import Options, Point
+from bmx_grid.analysis.questions import analyse
 from bmx_grid.analysis.table import Setting
 from bmx_grid.analysis.word_examples import WordExample
 from bmx_grid.datasets.tabular import Sample
@@ -36,7 +35,6 @@ from bmx_grid.report.figures.canvas import Drawing, save
 from bmx_grid.report.page.html import LEVELS, UNDEFINED, heat_maps, write_metrics_report, write_report
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.plan import make_plan
-from bmx_grid.sweep.results import settings_table, write_parquet
 from bmx_grid.sweep.runner import run_plan
 from bmx_grid.sweep.settings import SweepPlan
 
@@ -129,7 +127,7 @@ def test_the_answer_stands_first_and_all_else_is_folded(tmp_path, n, blank_figur
     page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
     assert len(page.visible) <= 900
     assert page.open_tables <= 6
-    leads, shown = analysis.ask(headline.compute).leads, " ".join(page.visible)
+    leads, shown = headline.answer(analysis), " ".join(page.visible)
     for line in [leads[0], *leads[n:]]:  # with what the verdicts mean, and what to do next
         assert " ".join(line.replace(" -", " −").replace("[-", "[−").split()) in shown
     assert [one for one in page.ids if not one.startswith("table-")][:2] == ["answer", *page.ids[1:2]]
@@ -205,12 +203,13 @@ def test_the_heat_map_holds_every_gain_to_half_a_step(tmp_path):
     surfaces["d9", "a", "m1", "lime"] = holed
     analysis = analyse(table(surfaces))
     grids = heat_maps(analysis)
+    best = analysis.ask(at_points)[["best_w", "best_p", "best"]]
     assert (grids["p"], grids["w"]) == (P.tolist(), W.tolist())
     for at, one in enumerate(grids["settings"]):
         gains = analysis.table.gains[at]
         np.testing.assert_allclose(decoded(grids, at), gains, rtol=0, atol=one["step"] / 2 + 1e-12)
         assert one["step"] <= np.nanmax(np.abs(gains)) / LEVELS + 1e-18
-        assert one["best"] == [analysis.best.w[at], analysis.best.p[at], analysis.best.correlation[at]]
+        assert one["best"] == best.iloc[at].tolist()
 
 
 def test_a_setting_that_changes_nothing_has_gains_of_zero():
@@ -248,10 +247,10 @@ def test_every_setting_has_a_row_of_its_numbers_and_undefined_ones_say_so(tmp_pa
     analysis = analyse(table(surfaces))
     page = written(tmp_path, analysis)
     cells = [text for tag, text in page.texts if tag == "td"]
-    rows = dict(zip([cells[1], cells[15]], [cells[3:14], cells[17:28]], strict=True))
-    assert rows["random"][4:] == ["n/a"] * 5 + ["1", "metric alone"]
+    rows = {cells[at]: cells[at + 2 : at + 12] for at in (1, 14)}
+    assert rows["random"][4:] == ["n/a"] * 5 + ["metric alone"]
     assert rows["m"][0] == "0.5000"
-    best = analysis.best.gain[[one.metric for one in analysis.table.settings].index("m")]
+    best = analysis.ask(at_points).set_index("metric")["gain"]["m"]
     assert rows["m"][2] == f"{best:+.4f}"
 
 
@@ -297,20 +296,6 @@ def test_the_page_says_what_is_shown_and_on_what_it_rests(tmp_path, basis, expec
     first = " ".join([text for tag, text in page.texts if tag == "p"])
     for words in ("w · s + (1 − w) · M", "w = 1 is the metric alone", "p runs from −2 to 1.9", *expected):
         assert words in first
-
-
-def test_the_basis_is_read_beside_the_table_and_only_if_it_is_of_this_table(tmp_path):
-    results = [make_result(seed, language_pair=f"l{seed}") for seed in range(2)]
-    write_parquet(settings_table(results), tmp_path / "settings.parquet")
-    origin = str(tmp_path / "grid.parquet")
-    found = basis_beside(from_arrow(grid_table(results), origin=origin))
-    pairs = [("toy", "l0"), ("toy", "l1")]
-    assert found == Basis("pearson", "PowerMean", dict.fromkeys(pairs, 40), dict.fromkeys(pairs, 38))
-    assert found == basis_of(results)
-    others = [make_result(5, language_pair="l0"), dataclasses.replace(results[1], language_pair="l9")]
-    assert basis_beside(from_arrow(grid_table(others), origin=origin)) == Basis()
-    (tmp_path / "settings.parquet").write_bytes(b"PAR1 damaged")
-    assert basis_beside(from_arrow(grid_table(results), origin=origin)) == Basis()
 
 
 @pytest.mark.parametrize(
@@ -452,7 +437,7 @@ class TestSweep:
 
     def test_a_single_setting_is_analysed(self, tmp_path):
         found = self.go([make_result()], tmp_path, lime=(0.4, -1.4))
-        sentence, *_ = found.analysis.ask(headline.compute).leads
+        sentence, *_ = headline.answer(found.analysis)
         assert sentence.startswith("LIME at w 0.4, p -1.4, as published (chosen on other data): the mean gain over 1")
         page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
         assert page.visible[page.visible.index("LIME") :][:5] == ["LIME", "at", "w", "0.4,", "p"]
@@ -522,4 +507,4 @@ def test_a_finished_sweep_is_shown_with_its_words_signatures_and_segments(sweep,
     assert len(page.having("article")) == 2
     told = " ".join(text for _, text in page.texts)
     assert all(one.signature in told for one in results)
-    assert ("td", "30") in page.texts  # segments of the sample, in Table 1
+    assert ("td", "30") in page.texts  # segments of the sample

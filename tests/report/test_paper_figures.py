@@ -13,19 +13,18 @@ import pytest
 from some_frames import frames, verdicts
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
-from bmx_grid.analysis.basis import Basis
-from bmx_grid.analysis.fixed import gains_at
-from bmx_grid.analysis.given import Options, Point
+from bmx_grid.analysis.frames import Basis
+from bmx_grid.analysis.inputs import Options, Point
 from bmx_grid.analysis.names import WRITTEN, label, written
-from bmx_grid.analysis.run import analyse
-from bmx_grid.analysis.shown import MOST_ROWS, forest_of, pairs_to_compare
+from bmx_grid.analysis.points import gains_at
+from bmx_grid.analysis.questions import analyse
 from bmx_grid.analysis.signature import signature
 from bmx_grid.analysis.table import Setting
 from bmx_grid.errors import StoreError
 from bmx_grid.evaluations.significance import Band
 from bmx_grid.report.analysis_files import further_figures, page_figures
 from bmx_grid.report.figures.canvas import BLUE, COLUMN, PAGE, save, style
-from bmx_grid.report.figures.forest import LENGTH, MOST_BOOSTS, REASSIGNED, boosts, declared_gains
+from bmx_grid.report.figures.forest import LENGTH, MOST_BOOSTS, MOST_ROWS, REASSIGNED, boosts, declared_gains
 from bmx_grid.report.figures.gains import FEWEST, gains_by
 from bmx_grid.report.figures.grid import correlation_over_p, curves_of_row, heat_map, setting_drawing
 from bmx_grid.report.figures.selection import best_boxes, better_and_worse, ridge_bars
@@ -132,7 +131,8 @@ def test_the_published_grid_gives_the_papers_figures(authors_analysis):
     assert "50 42 27 31" in counts
     for value in ("+0.0126", "−0.0109", "intercept −0.0018"):
         assert value in ridge
-    assert {"et-en", "ro-en", "ru-en"} < set(pairs_to_compare(analysis, "lime"))
+    few = made["gain_by_language_pair_lime"].caption
+    assert all(f"{pair}: " in few for pair in ("et-en", "ro-en", "ru-en"))
 
 
 OTHER = random_surfaces(7, datasets=("d7",), explainers=("lime", "shap"))
@@ -300,14 +300,16 @@ def test_only_gains_that_survive_are_filled():
 
 def test_many_settings_are_shown_as_means_with_intervals_by_language_pair():
     analysis, gains = with_tests(n_metrics=9)
-    rows = forest_of(analysis, "lime")
-    assert len(gains) > MOST_ROWS and len(rows) == 18
-    for row in rows:
-        own = [gain for names, gain in gains.items() if (names[0], names[2]) == row.names]
-        assert (row.n, row.gain) == (3, pytest.approx(np.mean(own)))
-        assert row.low <= row.gain <= row.high
-        assert not row.survives
-    assert "Filled" not in declared_gains(analysis, KNOWN)[0].caption
+    assert len(gains) > MOST_ROWS
+    (drawing,) = declared_gains(analysis, KNOWN)
+    with style():
+        (axes,) = drawing.draw().axes
+    drawn = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
+    means = {}
+    for names, gain in gains.items():
+        means.setdefault((names[0], names[2]), []).append(gain)
+    assert drawn == pytest.approx(sorted((np.mean(own) for own in means.values()), reverse=True))
+    assert len(drawn) == 18 and "Filled" not in drawing.caption
 
 
 def test_without_tests_there_is_no_forest():

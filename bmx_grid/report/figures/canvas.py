@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.names import label
-from bmx_grid.analysis.run import Analysis
+from bmx_grid.analysis.points import chosen_points
+from bmx_grid.analysis.points import points_in_words as in_words
+from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.signature import signature
 from bmx_grid.storage import replacing
 from bmx_grid.wording import MINUS, counted, visible
@@ -120,7 +122,7 @@ def signed(analysis: Analysis, stem: str, title: str, caption: str, draw: Callab
 
 def points_in_words(analysis: Analysis, explainers: Sequence[str] | None = None) -> str:
     """Where explainers are evaluated, and where these points come from."""
-    return analysis.points.in_words(explainers, written=label, minus=MINUS)
+    return in_words(analysis.ask(chosen_points), explainers, written=label, minus=MINUS)
 
 
 def undefined_in_words(count: int, thing: str) -> str:

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis import shown
-from bmx_grid.analysis.basis import Basis
+from bmx_grid.analysis import words
+from bmx_grid.analysis.frames import Basis
+from bmx_grid.analysis.gains import declared, summaries
 from bmx_grid.analysis.names import SHORT_LABEL, correlation_in_words, label
-from bmx_grid.analysis.plausibility import ALL, RHO, Plausible
-from bmx_grid.analysis.run import Analysis
-from bmx_grid.analysis.verdict_rows import ShownVerdict
-from bmx_grid.analysis.words import CHANCE
+from bmx_grid.analysis.questions import Analysis
+from bmx_grid.analysis.table import FACTORS
+from bmx_grid.analysis.verdicts import shown_verdicts
+from bmx_grid.analysis.words import ALL, CHANCE, RHO
+from bmx_grid.evaluations.verdicts import HELPS
 from bmx_grid.report.figures.canvas import (
     BLUE,
     COLUMN,
@@ -34,9 +36,12 @@ from bmx_grid.report.figures.canvas import (
 from bmx_grid.wording import MINUS, counted, file_stem, with_interval
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 ROW = 0.28  # inches
+MOST_ROWS = 48  # of single settings; more are shown as means
+NUMBERS = ("gain", "low", "high", "survives")
 MOST_BOOSTS = 48  # of one figure; more are drawn metric by metric
 LENGTH, REASSIGNED = "length alone", "attributions of another segment"
 MARKS = {LENGTH: ("^", ORANGE), REASSIGNED: ("x", CONTROL)}
@@ -56,18 +61,20 @@ class Row:
 
 def boosts(analysis: Analysis, basis: Basis) -> list[Drawing]:
     """A figure of all boosts, or one per metric where they are more than 48; none without a table of boosts."""
-    verdicts = [row for row in shown.verdicts_of(analysis) if math.isfinite(row.gain.gain)]
+    frame = analysis.ask(shown_verdicts)
+    rows: list[Any] = frame[frame["question"] == "declared"].to_dict("records")
+    verdicts = [row for row in rows if math.isfinite(row["gain"])]
     largest: dict[str, float] = {}
     for row in verdicts:
-        largest[row.metric] = max(row.gain.gain, largest.get(row.metric, -math.inf))
-    verdicts.sort(key=lambda row: (-largest[row.metric], row.metric, -row.gain.gain))
+        largest[row["metric"]] = max(row["gain"], largest.get(row["metric"], -math.inf))
+    verdicts.sort(key=lambda row: (-largest[row["metric"]], row["metric"], -row["gain"]))
     if len(verdicts) <= MOST_BOOSTS:
         return [_boosts(analysis, basis, verdicts, "boosts", "What each boost gains")] if verdicts else []
     return [
         _boosts(
             analysis,
             basis,
-            [row for row in verdicts if row.metric == metric],
+            [row for row in verdicts if row["metric"] == metric],
             f"boosts_{file_stem(metric)}",
             f"What each boost of {label(metric)} gains",
         )
@@ -75,8 +82,8 @@ def boosts(analysis: Analysis, basis: Basis) -> list[Drawing]:
     ]
 
 
-def _boosts(analysis: Analysis, basis: Basis, verdicts: Sequence[ShownVerdict], stem: str, title: str) -> Drawing:
-    several = len({row.boost for row in verdicts}) > 1
+def _boosts(analysis: Analysis, basis: Basis, verdicts: Sequence[Mapping[Any, Any]], stem: str, title: str) -> Drawing:
+    several = len({row["boost"] for row in verdicts}) > 1
     rows = [_row_of(row, several) for row in verdicts]
     kind = correlation_in_words(basis.correlation)
     caption = (
@@ -87,29 +94,37 @@ def _boosts(analysis: Analysis, basis: Basis, verdicts: Sequence[ShownVerdict], 
     return signed(analysis, stem, title, caption, partial(_draw, rows, f"gain in {kind}"))
 
 
-def _row_of(row: ShownVerdict, several: bool) -> Row:
-    place = "" if row.pairs > 1 else f"{row.dataset} {row.language_pair}"
-    boost = row.boost.replace("_", " ") if several else ""
-    parts = (row.metric, row.explainer, boost, place)
+def _row_of(row: Mapping[Any, Any], several: bool) -> Row:
+    place = "" if row["pairs"] > 1 else f"{row['dataset']} {row['language_pair']}"
+    boost = row["boost"].replace("_", " ") if several else ""
+    parts = (row["metric"], row["explainer"], boost, place)
     name = " · ".join(label(part, SHORT_LABEL) for part in parts if part)
-    others = {LENGTH: row.estimates["length_gain"].gain, REASSIGNED: row.reassigned_gain}
-    return Row(name, row.gain.gain, row.gain.low, row.gain.high, row.helps, others)
+    others = {LENGTH: row["length_gain"], REASSIGNED: row["reassigned_gain"]}
+    return Row(name, row["gain"], row["gain_low"], row["gain_high"], row["verdict"] == HELPS, others)
 
 
 def declared_gains(analysis: Analysis, basis: Basis) -> list[Drawing]:
-    """A figure for each explainer whose gains at its declared point were tested."""
-    by_explainer = {name: shown.forest_of(analysis, name) for name in analysis.real.factor_levels("explainer")}
-    return [_declared(analysis, basis, name, rows) for name, rows in by_explainer.items() if rows]
+    """A figure for each explainer whose gains at its declared point were tested, best first.
+
+    More than 48 are shown as means over the language pairs of a data set and metric, with intervals by pair.
+    """
+    frame = analysis.ask(declared)
+    if not frame["test"].notna().any():
+        return []
+    frame = frame[frame["gain"].notna()]
+    return [_declared(analysis, basis, str(name), gains) for name, gains in frame.groupby("explainer")]
 
 
-def _declared(analysis: Analysis, basis: Basis, explainer: str, gains: Sequence[shown.ForestRow]) -> Drawing:
+def _declared(analysis: Analysis, basis: Basis, explainer: str, gains: pd.DataFrame) -> Drawing:
     kind = correlation_in_words(basis.correlation)
-    single = gains[0].n == 1
-    each = "setting" if single else "data set and metric, means over language pairs with intervals by pair"
-    filled = "Filled: gains that survive Holm's correction. " if single else ""
+    each, filled, names = "setting", "Filled: gains that survive Holm's correction. ", list(FACTORS[:3])
+    if len(gains) > MOST_ROWS:
+        each, filled, names = "data set and metric, means over language pairs with intervals by pair", "", names[::2]
+        gains = summaries(gains, names, analysis.options.seed, "gain").reset_index()
+        gains = gains.assign(gain=gains["mean_gain"], low=gains["mean_low"], high=gains["mean_high"], survives=False)
     rows = [
-        Row(" ".join(label(name, SHORT_LABEL) for name in row.names), row.gain, row.low, row.high, row.survives)
-        for row in gains
+        Row(" ".join(label(row[name], SHORT_LABEL) for name in names), *(row[number] for number in NUMBERS))
+        for row in gains.sort_values(["gain", *names], ascending=[False, *[True] * len(names)]).to_dict("records")
     ]
     return signed(
         analysis,
@@ -165,18 +180,18 @@ def _draw(rows: Sequence[Row], axis: str) -> Figure:
 
 def plausibility(analysis: Analysis, basis: Basis) -> list[Drawing]:
     """One figure of all settings with an AUC and a gain; none without word tags."""
-    found = shown.plausibility_of(analysis)
-    kept = [one for one in found.plausible if math.isfinite(one.auc) and math.isfinite(one.gain)]
-    if not kept:
+    kept = analysis.ask(words.plausible_settings).dropna(subset=["auc", "gain"])
+    if not len(kept):
         return []
-    kind, of = correlation_in_words(basis.correlation), found.plausibility[ALL]
-    rho = with_interval(of.rho, of.low, of.high, RHO, without="(too few clusters for an interval)", minus=MINUS)
-    left = f" {counted(of.undefined, 'setting')} without an AUC or a gain left out." if of.undefined else ""
+    kind, of = correlation_in_words(basis.correlation), analysis.ask(words.plausibility).to_dict("index")[ALL]
+    few = "(too few clusters for an interval)"
+    rho = with_interval(of["rho"], of["low"], of["high"], RHO, without=few, minus=MINUS)
+    left = f" {counted(of['undefined'], 'setting')} without an AUC or a gain left out." if of["undefined"] else ""
     caption = (
         f"{counted(len(kept), 'setting')}: how well the explanation finds the words of the target that people marked "
         f"(AUC, dotted: chance) and the gain at its declared point ({kind}, boosted minus metric alone). Lines are "
         f"95 % intervals by a bootstrap of clusters of segments. Spearman's ρ over settings: {rho}, its interval by a "
-        f"bootstrap of the {counted(of.clusters, 'data set and language pair', 'data sets and language pairs')}.{left} "
+        f"bootstrap of {counted(of['clusters'], 'cluster')}, a data set and language pair each.{left} "
     )
     title, draw = (
         "Plausibility of explanations and what they gain",
@@ -185,25 +200,24 @@ def plausibility(analysis: Analysis, basis: Basis) -> list[Drawing]:
     return [signed(analysis, "plausibility", title, caption, draw)]
 
 
-def _draw_plausibility(settings: Sequence[Plausible], axis: str) -> Figure:
+def _draw_plausibility(settings: pd.DataFrame, axis: str) -> Figure:
     figure, (axes,) = canvas(COLUMN, 3.0)
-    names = sorted({one.names[3] for one in settings})
-    for at, name in enumerate(names):
-        colour, marker = LINES[at % len(LINES)], MARKERS[at % len(MARKERS)]
-        own = [one for one in settings if one.names[3] == name]
-        for one in own:
+    for place, (name, of_explainer) in enumerate(settings.groupby("explainer")):
+        colour, marker = LINES[place % len(LINES)], MARKERS[place % len(MARKERS)]
+        one: Any
+        for one in of_explainer.itertuples():
             look: dict[str, Any] = {"color": colour, "linewidth": 0.6, "solid_capstyle": "butt", "zorder": 2}
             axes.plot((one.auc_low, one.auc_high), (one.gain, one.gain), **look)  # nothing is drawn for NaN
-            axes.plot((one.auc, one.auc), (one.gain_low, one.gain_high), **look)
+            axes.plot((one.auc, one.auc), (one.low, one.high), **look)
         axes.plot(
-            [one.auc for one in own],
-            [one.gain for one in own],
+            of_explainer["auc"],
+            of_explainer["gain"],
             linestyle="none",
             marker=marker,
             markersize=4.0,
             color=colour,
             zorder=3,
-            label=label(name),
+            label=label(str(name)),
         )
     axes.axvline(CHANCE, color=QUIET, linewidth=0.8, linestyle=":", zorder=1)
     axes.axhline(0, color=QUIET, linewidth=0.8, zorder=1)

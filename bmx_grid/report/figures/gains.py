@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis import shown
-from bmx_grid.analysis.basis import Basis
-from bmx_grid.analysis.density import Density
+from bmx_grid.analysis.density import Density, density_of
+from bmx_grid.analysis.frames import Basis
+from bmx_grid.analysis.gains import real_at_points, summaries
 from bmx_grid.analysis.names import SHORT_LABEL, correlation_in_words, label
-from bmx_grid.analysis.run import Analysis
+from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.table import CONTROL, Floats
 from bmx_grid.report.figures.canvas import (
     BLUE,
@@ -49,7 +49,13 @@ STRIP = 0.3  # inches of a row of points
 
 def gains_of_all_points(analysis: Analysis, basis: Basis) -> Drawing:
     """Gains of all (p, w) with w other than 1, one line per explainer."""
-    by_explainer = analysis.densities.grid["explainer"]
+    table = analysis.table
+    every = table.gains[:, :, table.boosted].reshape(len(table), -1)
+    by_explainer = {
+        name: density_of(every[rows], np.repeat(table.baseline[rows], every.shape[1]).reshape(rows.sum(), -1))
+        for name in table.factor_levels("explainer")
+        for rows in [table.where(explainer=name)]
+    }
     each = "; ".join(
         f"{label(name)} {counted(one.n, 'point')}, {typeset(one.share_positive, '.1%')} above 0, "
         f"mean {typeset(one.mean, '+.3f')}"
@@ -71,13 +77,17 @@ def gains_by(analysis: Analysis, basis: Basis, explainer: str, factor: str, suff
     Densities where every name has 30 settings or more, else one mark per setting, in rows. Of more than six language
     pairs a few are shown, without a suffix.
     """
-    every = shown.densities_of(analysis, explainer, factor)
+    settings = analysis.ask(real_at_points)
+    settings = settings[settings["explainer"] == explainer]
+    groups = {str(name): group[["fixed_gain", "baseline"]].to_numpy() for name, group in settings.groupby(factor)}
+    every = {name: density_of(*group.T) for name, group in groups.items()}
     few = factor == "language_pair" and len(every) > TOGETHER and not suffix
-    names = shown.pairs_to_compare(analysis, explainer) if few else every
+    names = pairs_to_compare(analysis, every) if few else every
     by_name = {name: one for name, one in every.items() if name in names}
-    gains = shown.gains_of(analysis, explainer, factor)
+    gains = {name: np.sort(group[:, 0][~np.isnan(group[:, 0])]) for name, group in groups.items()}
     dense = len(by_name) <= TOGETHER and all(len(one.x) > 0 and one.n >= FEWEST for one in by_name.values())
-    ends = shown.mean_intervals(analysis, explainer, factor)
+    means = summaries(settings, factor, analysis.options.seed)
+    ends = {str(name): (row["mean_low"], row["mean_high"]) for name, row in means.iterrows()}
     marks = "Gaussian kernel density (Scott's bandwidth)" if dense else "One mark per setting, diamonds are means"
     each = "; ".join(
         f"{label(name)}: {counted(one.n, 'setting')}, mean {with_interval(one.mean, *ends[name], minus=MINUS)}, "
@@ -92,7 +102,7 @@ def gains_by(analysis: Analysis, basis: Basis, explainer: str, factor: str, suff
     )
     if len(by_name) < len(every):
         caption += f" {len(by_name)} of {len(every)}: those of several data sets, then the highest and lowest means."
-    missing = shown.undefined_gains(analysis, explainer)
+    missing = int(settings["fixed_gain"].isna().sum())
     caption += f" {missing:,} undefined gains left out." if missing > 0 else ""
     axis = f"gain in {kind}"
     return signed(
@@ -102,6 +112,16 @@ def gains_by(analysis: Analysis, basis: Basis, explainer: str, factor: str, suff
         caption,
         partial(_lines, by_name, axis) if dense else partial(_strips, by_name, gains, ends, axis),
     )
+
+
+def pairs_to_compare(analysis: Analysis, every: Mapping[str, Density], most: int = 5) -> list[str]:
+    """Language pairs to show together: those of several data sets, then the highest and lowest mean gains."""
+    pairs = analysis.real.frame[["dataset", "language_pair"]].drop_duplicates()["language_pair"]
+    kept = [name for name, density in every.items() if density.n > 0]
+    shared = [name for name in kept if (pairs == name).sum() > 1]
+    by_gain = sorted((name for name in kept if name not in shared), key=lambda name: (every[name].mean, name))
+    ends = [name for pair in zip(by_gain[::-1], by_gain, strict=True) for name in pair]
+    return sorted(list(dict.fromkeys([*shared, *ends]))[:most])
 
 
 def _lines(by_name: Mapping[str, Density], axis: str) -> Figure:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis import shown
-from bmx_grid.analysis.basis import Basis
-from bmx_grid.analysis.given import Point
+from bmx_grid.analysis.frames import Basis
+from bmx_grid.analysis.gains import at_points
+from bmx_grid.analysis.inputs import Point
 from bmx_grid.analysis.names import correlation_in_words, setting_in_words
-from bmx_grid.analysis.run import Analysis
+from bmx_grid.analysis.points import chosen_points
+from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.signature import signature
+from bmx_grid.analysis.table import Setting
 from bmx_grid.evaluations.significance import Band
 from bmx_grid.measures.best import NO_CHANGE
 from bmx_grid.report.figures.canvas import (
@@ -123,9 +125,10 @@ def setting_drawing(analysis: Analysis, row: int, basis: Basis) -> Drawing:
 def curves_of_row(analysis: Analysis, row: int, basis: Basis) -> Curves:
     """The curves of a setting of an analysis."""
     table = analysis.table
-    best, fixed, names = shown.best_of(analysis, row), shown.fixed_of(analysis, row), table.settings[row]
-    known = math.isfinite(fixed.correlation)
-    notes = [f"Fixed point: {fixed.origin}."] if known else []
+    numbers, names = analysis.ask(at_points).iloc[row], table.settings[row]
+    best, known = float(numbers["best"]), math.isfinite(numbers["fixed"])
+    boosted = math.isfinite(best) and numbers["best_w"] < 1
+    notes = [f"Fixed point: {analysis.ask(chosen_points)['origin'][names.explainer]}."] if known else []
     if (names.dataset, names.language_pair) in basis.used:
         notes.append(f"{counted(basis.used[names.dataset, names.language_pair], 'segment')}.")
     return Curves(
@@ -134,17 +137,26 @@ def curves_of_row(analysis: Analysis, row: int, basis: Basis) -> Curves:
         w=table.w,
         correlation=table.correlation[row],
         baseline=float(table.baseline[row]),
-        best=best.point,
-        best_correlation=best.correlation,
-        fixed=fixed.point if known else None,
-        fixed_correlation=fixed.correlation,
+        best=Point(numbers["best_p"], numbers["best_w"]) if boosted else None,
+        best_correlation=best,
+        fixed=Point(numbers["fixed_p"], numbers["fixed_w"]) if known else None,
+        fixed_correlation=float(numbers["fixed"]),
         kind=basis.correlation,
         aggregation=basis.aggregation,
         notes=" ".join([*notes, signature(analysis)]),
         bands=basis.bands.get(names),
-        interval=(fixed.low, fixed.high),
-        ceiling=shown.ceiling_of(analysis, row),
+        interval=(numbers["fixed_gain_low"], numbers["fixed_gain_high"]),
+        ceiling=_ceiling(analysis, names),
     )
+
+
+def _ceiling(analysis: Analysis, names: Setting) -> float:
+    """The highest correlation that a setting can be expected to reach; NaN where no raters are published."""
+    if "ceilings" not in analysis.frames:
+        return math.nan
+    ceilings = analysis.frames["ceilings"]
+    of_pair = (ceilings["dataset"] == names.dataset) & (ceilings["language_pair"] == names.language_pair)
+    return float(ceilings["ceiling"][of_pair].iloc[0]) if of_pair.any() else math.nan
 
 
 def correlation_over_p(curves: Curves) -> Figure:

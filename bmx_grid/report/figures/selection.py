@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.gains import GainSummary
+from bmx_grid.analysis import gains, regression, transfer
+from bmx_grid.analysis.gains import real_at_points, summarise
 from bmx_grid.analysis.names import SHORT_LABEL, label
-from bmx_grid.analysis.run import Analysis
+from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.table import Floats
 from bmx_grid.report.figures.canvas import (
     BLUE,
@@ -40,6 +41,7 @@ from bmx_grid.report.figures.canvas import (
 from bmx_grid.wording import counted, factor_in_words, typeset
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -57,44 +59,47 @@ BAR = 0.27  # inches of a row
 
 def best_boxes(analysis: Analysis) -> Drawing:
     """Box plots of best w and best p by explainer, with the medians written."""
-    real, best = analysis.real, analysis.best.take(~analysis.table.is_control)
-    defined = ~(np.isnan(best.w) | np.isnan(best.p))
-    rows = {name: real.where(explainer=name) & defined for name in real.factor_levels("explainer")}
-    undefined = len(real) - int(defined.sum())
+    real = analysis.ask(real_at_points)
+    defined = real.dropna(subset=["best_w", "best_p"])
+    undefined = len(real) - len(defined)
     caption = (
-        f"Best (w, p) of {counted(int(defined.sum()), 'setting')} by explainer, controls left out, chosen on the "
-        f"segments they are judged on; ties are broken by the rule '{best.tie}'. Box: quartiles; whiskers: last values "
-        f"within 1.5 interquartile ranges; Md: median. Of {analysis.n_tied} settings the metric alone is best: their p "
-        f"means nothing.{undefined_in_words(undefined, 'best point')}"
+        f"Best (w, p) of {counted(len(defined), 'setting')} by explainer, controls left out, chosen on the "
+        f"segments they are judged on; ties are broken by the rule '{analysis.options.tie}'. Box: quartiles; whiskers: "
+        f"last values within 1.5 interquartile ranges; Md: median. Of {real['ties_baseline'].sum()} settings the "
+        f"metric alone is best: their p means nothing.{undefined_in_words(undefined, 'best point')}"
     )
-    values = {name: (best.w[own], best.p[own]) for name, own in rows.items()}
+    values = {
+        name: (of_explainer["best_w"].to_numpy(), of_explainer["best_p"].to_numpy())
+        for name in analysis.real.factor_levels("explainer")
+        for of_explainer in [defined[defined["explainer"] == name]]
+    }
     return signed(analysis, "best_w_and_p_by_explainer", "Best w and p by explainer", caption, partial(_boxes, values))
 
 
 def better_and_worse(analysis: Analysis) -> Drawing:
     """Settings that got better and not better at the fixed points, by explainer."""
-    total = analysis.fixed.all
+    total = summarise(analysis.ask(real_at_points), analysis.options.seed)
     caption = (
-        f"{counted(total.n, 'setting')} at one fixed (w, p) per explainer; controls left out. "
-        f"{RULE} Of {counted(total.clusters, 'cluster')}, a data set and language pair each, {total.clusters_better} "
-        f"have a mean gain above 0 (one-sided sign test p = {typeset(total.sign_p, '.3g')}). "
-        f"{points_in_words(analysis)}{undefined_in_words(total.undefined, 'setting')}"
+        f"{counted(total['n'], 'setting')} at one fixed (w, p) per explainer; controls left out. "
+        f"{RULE} Of {counted(total['clusters'], 'cluster')}, a data set and language pair each, "
+        f"{total['clusters_better']} have a mean gain above 0 (one-sided sign test p = "
+        f"{typeset(total['sign_p'], '.3g')}). "
+        f"{points_in_words(analysis)}{undefined_in_words(total['undefined'], 'setting')}"
     )
-    draw = partial(_counts, {"": analysis.fixed.by["explainer"]})
+    draw = partial(_counts, {"": analysis.ask(gains.compute)["fixed"]})
     title = "Settings that get better and worse by explainer"
     return signed(analysis, "better_and_worse_by_explainer", title, caption, draw)
 
 
 def better_when_left_out(analysis: Analysis) -> Drawing:
     """The same counts with points chosen without the data set, language pair or metric they are judged on."""
-    held_out = {
-        factor: {name: one for name, one in by_explainer.items() if one.by_fold}
-        for factor, by_explainer in analysis.leave_one_out.items()
-    }
+    moved = analysis.ask(transfer.compute)["leave_one_out"]
+    parts = {factor: moved[moved.index.get_level_values("factor") == factor] for factor in transfer.LEFT_OUT}
+    parts = {factor: part.droplevel("factor") for factor, part in parts.items()}
     in_sample = "; ".join(
-        f"{factor_in_words(factor)}: {', '.join(f'{label(name)} {one.in_sample.better}' for name, one in kept.items())}"
-        for factor, kept in held_out.items()
-        if kept
+        f"{factor_in_words(factor)}: {', '.join(f'{label(name)} {n}' for name, n in part['in_sample_better'].items())}"
+        for factor, part in parts.items()
+        if len(part)
     )
     caption = (
         "Settings that get better and worse when the point of an explainer is the median of the best points of all "
@@ -102,30 +107,27 @@ def better_when_left_out(analysis: Analysis) -> Drawing:
         f"{RULE} Better at points chosen on all: {in_sample or 'nothing to leave out'}."
     )
     title = "Better and worse at points chosen without the data set, language pair or metric judged on"
-    summaries = {
-        f"chosen on the other {factor_in_words(factor)}s": {name: one.summary for name, one in kept.items()}
-        for factor, kept in held_out.items()
-    }
+    summaries = {f"chosen on the other {factor_in_words(factor)}s": part for factor, part in parts.items()}
     return signed(analysis, "better_and_worse_left_out", title, caption, partial(_counts, summaries))
 
 
 def ridge_bars(analysis: Analysis, ends: int | None = None) -> Drawing:
     """Coefficients of the regression of the gain, all, or the `ends` largest and smallest."""
-    fit = analysis.ridge
-    coefficients = list(fit.coefficients.items())
-    shortened = ends is not None and len(coefficients) > 2 * ends
-    kept = [*coefficients[:ends], *coefficients[-ends:]] if ends is not None and shortened else coefficients
-    which = f"{len(kept)} of {len(coefficients)} coefficients" if shortened else "all"
+    frame = analysis.ask(regression.coefficients)
+    fit, rows = frame.attrs, frame.to_dict("records")
+    shortened = ends is not None and len(rows) > 2 * ends
+    kept = [*rows[:ends], *rows[-ends:]] if ends is not None and shortened else rows
+    which = f"{len(kept)} of {len(rows)} coefficients" if shortened else "all"
     caption = (
-        f"Coefficients of a ridge regression (alpha {fit.alpha:g}) of the gain on data set, language pair, metric and "
-        f"explainer, which are not independent; {counted(fit.n, 'setting')}; intercept "
-        f"{typeset(fit.intercept, '+.4f')}, R² {typeset(fit.r2, '.2f')}; {which}. Lines: two standard errors either "
-        f"way by a bootstrap of {fit.clusters} clusters, a data set and language pair each; none for a name in fewer "
-        f"than 3 of them. {points_in_words(analysis)}"
+        f"Coefficients of a ridge regression (alpha {regression.ALPHA:g}) of the gain on data set, language pair, "
+        f"metric and explainer, which are not independent; {counted(fit['n'], 'setting')}; intercept "
+        f"{typeset(fit['intercept'], '+.4f')}, R² {typeset(fit['r2'], '.2f')}; {which}. Lines: two standard errors "
+        f"either way by a bootstrap of {fit['clusters']} clusters, a data set and language pair each; none for a name "
+        f"in fewer than 3 of them. {points_in_words(analysis)}"
     )
     stem = "ridge_all" if ends is None else f"ridge_{ends}_largest_and_smallest"
     title = f"Regression of the gain: {'all' if ends is None else 'largest and smallest'} coefficients"
-    return signed(analysis, stem, title, caption, partial(_ridge, kept, fit.errors, ends if shortened else None))
+    return signed(analysis, stem, title, caption, partial(_ridge, kept, ends if shortened else None))
 
 
 def _boxes(values: Mapping[str, tuple[Floats, Floats]]) -> Figure:
@@ -154,7 +156,7 @@ def _boxes(values: Mapping[str, tuple[Floats, Floats]]) -> Figure:
     return figure
 
 
-def _counts(by_title: Mapping[str, Mapping[str, GainSummary]]) -> Figure:
+def _counts(by_title: Mapping[str, pd.DataFrame]) -> Figure:
     """A frame per title: one bar per name, of settings that got better, stayed, and got worse, with their numbers."""
     rows = [max(len(one), 1) for one in by_title.values()]
     height = sum(BAR * one + 0.2 * bool(title) for title, one in zip(by_title, rows, strict=True)) + 0.75
@@ -169,16 +171,16 @@ def _counts(by_title: Mapping[str, Mapping[str, GainSummary]]) -> Figure:
     return figure
 
 
-def _bars(axes: Axes, by_name: Mapping[str, GainSummary]) -> None:
-    if not by_name:
+def _bars(axes: Axes, by_name: pd.DataFrame) -> None:
+    if not len(by_name):
         axes.set_axis_off()
         empty(axes, "nothing to leave out")
         return
-    widest = max(one.n for one in by_name.values())
+    widest = int(by_name["n"].max())
     places = [-place for place in range(len(by_name))]
     start = np.zeros(len(by_name))
     for kind, name, colour, hatch in COUNTS:
-        widths = np.array([getattr(one, kind) for one in by_name.values()])
+        widths = by_name[kind].to_numpy()
         look: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": INK, "linewidth": 0.5, "height": 0.7}
         bars = axes.barh(places, widths, left=start, label=name, **look)
         words = [str(width) if width > 0 and width >= 0.06 * widest else "" for width in widths]
@@ -186,23 +188,22 @@ def _bars(axes: Axes, by_name: Mapping[str, GainSummary]) -> None:
         for text in axes.bar_label(bars, words, label_type="center", fontsize=SMALL, color=INK):
             text.set_bbox(box if text.get_text() else None)
         start = start + widths
-    name_rows(axes, [label(name, SHORT_LABEL) for name in by_name])
+    name_rows(axes, [label(name, SHORT_LABEL) for name in by_name.index])
     axes.set_xlim(0, max(widest, 1))
     axes.locator_params(axis="x", nbins=6, integer=True)
 
 
-def _ridge(
-    kept: Sequence[tuple[tuple[str, str], float]], errors: Mapping[tuple[str, str], float], ends: int | None
-) -> Figure:
+def _ridge(kept: Sequence[Mapping[Any, Any]], ends: int | None) -> Figure:
     figure, (axes,) = canvas(COLUMN, 0.75 + 0.17 * max(len(kept), 4))
     places = [-place - (0.8 if ends is not None and place >= ends else 0) for place in range(len(kept))]
     names: set[str] = set()
-    for place, ((factor, name), value) in zip(places, kept, strict=True):
+    for place, row in zip(places, kept, strict=True):
+        factor, value = row["factor"], row["coefficient"]
         words = None if factor in names else factor_in_words(factor)
         names.add(factor)
         look: dict[str, Any] = {"color": FACTOR_COLOURS[factor], "hatch": FACTOR_HATCHES[factor], "edgecolor": PAPER}
         axes.barh(place, value, height=0.72, linewidth=0, label=words, **look)
-        error, sign = errors[factor, name], 1 if value >= 0 else -1
+        error, sign = row["error"], 1 if value >= 0 else -1
         reach = 2 * error if math.isfinite(error) else 0.0
         if reach > 0:
             axes.plot([value - reach, value + reach], [place, place], color=INK, linewidth=0.8, zorder=3)
@@ -212,7 +213,7 @@ def _ridge(
         )
     axes.axvline(0, color=INK, linewidth=0.8)
     axes.margins(x=0.5)  # room for the numbers beside the bars
-    name_rows(axes, [label(name, SHORT_LABEL) for (_, name), _ in kept], places)
+    name_rows(axes, [label(row["name"], SHORT_LABEL) for row in kept], places)
     axes.locator_params(axis="x", nbins=3)
     axes.set_xlabel("coefficient (gain in correlation)")
     if kept:

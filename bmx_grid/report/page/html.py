@@ -17,15 +17,16 @@ from typing import Any
 import numpy as np
 
 from bmx_grid._version import __version__
-from bmx_grid.analysis import headline, settings, shown, verdicts
-from bmx_grid.analysis.base import Cell, Table, point_cells
-from bmx_grid.analysis.basis import UNKNOWN, Basis
+from bmx_grid.analysis import headline, results, verdicts
+from bmx_grid.analysis.base import Cell, Column, Table
 from bmx_grid.analysis.examples import RULE, Example, strengths
-from bmx_grid.analysis.given import Point
+from bmx_grid.analysis.frames import UNKNOWN, Basis
+from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.names import correlation_in_words, label, setting_in_words, written
-from bmx_grid.analysis.run import Analysis
+from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.signature import signature
-from bmx_grid.analysis.table import GridTable
+from bmx_grid.analysis.table import FACTORS, GridTable
+from bmx_grid.analysis.transfer import transfer_factor
 from bmx_grid.analysis.word_examples import RULE as WORD_RULE
 from bmx_grid.analysis.word_examples import WordExample
 from bmx_grid.report.figures.canvas import Drawing
@@ -39,17 +40,19 @@ UNDEFINED = -32_768
 MOST_OPEN = 3  # tables of a page without an answer
 VERDICTS = "verdicts"  # the table that has a part of its own
 FIRST = "boosts"  # the figure beside the answer: the first of this name, or that begins with it
-NUMBERS = {  # column of the table of settings: field, form
-    "metric alone": ("baseline", ".4f"),
-    "best": ("best", ".4f"),
-    "gain": ("gain", "+.4f"),
-    "plateau": ("plateau", ""),
-    "fixed": ("fixed", ".4f"),
-    "fixed gain": ("fixed_gain", "+.5f"),
-    "low": ("fixed_gain_low", "+.5f"),
-    "high": ("fixed_gain_high", "+.5f"),
-    "transfer gain": ("transfer_gain", "+.5f"),
-}
+NUMBERS = (  # columns of the table of settings
+    *FACTORS,
+    Column("baseline", "metric alone", ".4f"),
+    Column("best", form=".4f"),
+    Column("gain", form="+.4f"),
+    "plateau",
+    Column("fixed", form=".4f"),
+    Column("fixed_gain", "fixed gain", "+.5f", marked="survives"),
+    Column("fixed_gain_low", "low", "+.5f"),
+    Column("fixed_gain_high", "high", "+.5f"),
+    Column("transfer_gain", "transfer gain", "+.5f"),
+    Column("point", "best point"),
+)
 
 
 def write_report(
@@ -72,7 +75,7 @@ def write_report(
     many segments.
     Raises StoreError when the page cannot be written.
     """
-    told, answers = analysis.ask(headline.compute), analysis.ask(verdicts.compute).answers
+    answers = analysis.ask(verdicts.compute)["answers"]
     signed = signature(analysis)
     pictures = [_picture(drawing, file, signed) for drawing, file in figures]
     first = next((one for one in pictures if one["name"].startswith(FIRST)), None)
@@ -81,9 +84,9 @@ def write_report(
         title=f"BMX analysis of {visible('/'.join(Path(analysis.table.origin).parts[-2:]))}",
         answers=[_answer(line) for line in answers],
         most_answers=MOST_ANSWERS,
-        meaning=[_answer(line) for line in told.leads[len(answers) :]],
+        meaning=[_answer(line) for line in headline.answer(analysis)[len(answers) :]],
         figure=first,
-        counts=[_with_minus(line) for line in told.counts],
+        counts=[_with_minus(line) for line in analysis.ask(headline.compute)["headline"]],
         overview=[_table(one, signed) for one in tables if one.brief],
         verdicts=[_table(one, signed) for one in tables if one.stem == VERDICTS],
         tables=[_table(one, signed) for one in tables if not one.brief and one.stem != VERDICTS],
@@ -204,17 +207,10 @@ def _shown(cell: Cell) -> str:
 
 def _settings(analysis: Analysis) -> Table:
     """Every setting with its best and its fixed point, in the order of the heat maps."""
-    found = analysis.ask(settings.compute)
-    rows = []
-    for setting, one, survives in zip(analysis.table.settings, found.settings.values(), found.survives, strict=True):
-        numbers = (
-            Cell(getattr(one, field), form, marked=bool(survives) and field == "fixed_gain")
-            for field, form in NUMBERS.values()
-        )
-        names = (Cell(label(name)) for name in setting)
-        rows.append((*names, *numbers, *point_cells(one.best_w, one.best_p)))
-    header = ("data set", "language pair", "metric", "explainer", *NUMBERS, "best w", "best p")
-    left_out = factor_in_words(found.transfer_factor or "dataset")
+    settings = analysis.ask(results.all_settings)
+    settings = settings.assign(**{name: settings[name].map(label) for name in FACTORS})
+    settings["point"] = [point_in_words(w, p, MINUS) for w, p in settings[["best_w", "best_p"]].to_numpy()]
+    left_out = factor_in_words(analysis.ask(transfer_factor) or "dataset")
     note = (
         "best: highest correlation of the grid with its gain, w and p, chosen on the segments it is judged on "
         "(in-sample); plateau: points with w ≠ 1 within 0.00001 of the highest of these; fixed: at the fixed (w, p) of "
@@ -222,7 +218,7 @@ def _settings(analysis: Analysis) -> Table:
         "gain above 0 that survives Holm's correction; transfer gain: at the (w, p) chosen without the "
         f"{left_out} of the row. n/a: undefined, not tested, or a control."
     )
-    return Table("settings", "Every setting", header, (tuple(rows),), (note,), names=4)
+    return Table.of("settings", "Every setting", settings, NUMBERS, [note], names=4)
 
 
 def _example(example: Example) -> Mapping[str, Any]:
@@ -290,22 +286,22 @@ def heat_maps(analysis: Analysis) -> dict[str, Any]:
     """
     table = analysis.table
     found = []
-    for row, setting in enumerate(table.settings):
-        best, fixed = shown.best_of(analysis, row), shown.fixed_of(analysis, row)
+    settings = analysis.ask(at_points)
+    for row, (setting, numbers) in enumerate(zip(table.settings, settings.to_dict("records"), strict=True)):
         gains, step = _quantised(table, row)
         found.append(
             {
                 "names": list(setting),
                 "label": setting_in_words(setting),
                 "baseline": _finite(float(table.baseline[row])),
-                "best": _map_point(best.point, best.correlation),
-                "alone": best.is_alone,
-                "fixed": _map_point(fixed.point, fixed.correlation),
+                "best": _map_point(numbers, "best"),
+                "alone": math.isfinite(numbers["best"]) and not numbers["best_w"] < 1,
+                "fixed": _map_point(numbers, "fixed"),
                 "step": step,
                 "gains": gains,
             }
         )
-    first = shown.first_to_show(analysis)
+    first = int(settings["gain"].fillna(0.0).where(~settings["control"], -np.inf).argmax())
     return {"p": table.p.tolist(), "w": table.w.tolist(), "first": first, "settings": found}
 
 
@@ -320,11 +316,10 @@ def _quantised(table: GridTable, row: int) -> tuple[str, float]:
     return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode("ascii"), step
 
 
-def _map_point(point: Point | None, correlation: float) -> list[float] | None:
-    known = (
-        point is not None and point.w != 1 and math.isfinite(correlation)
-    )  # the metric alone has no place on the map
-    return [point.w, point.p, correlation] if point is not None and known else None
+def _map_point(numbers: Mapping[Any, Any], name: str) -> list[float] | None:
+    """w, p and correlation; None where there is none, and for the metric alone, which has no place on the map."""
+    point = [float(numbers[f"{name}_w"]), float(numbers[f"{name}_p"]), float(numbers[name])]
+    return point if point[0] != 1 and all(map(math.isfinite, point)) else None
 
 
 def _finite(value: float) -> float | None:

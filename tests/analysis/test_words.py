@@ -11,12 +11,12 @@ from some_frames import NAMES, frames
 from some_settings import tagged
 from some_tables import peaked, table
 
-from bmx_grid.analysis import headline, plausibility, words
+from bmx_grid.analysis import headline, words
 from bmx_grid.analysis.as_json import plain
 from bmx_grid.analysis.examples import marked
 from bmx_grid.analysis.frames import TABLES
-from bmx_grid.analysis.given import Frames
-from bmx_grid.analysis.run import analyse
+from bmx_grid.analysis.inputs import Frames
+from bmx_grid.analysis.questions import analyse
 from bmx_grid.analysis.word_examples import FEWEST_WORDS, choose_word_examples
 from bmx_grid.evaluations.words import WordsEvaluation
 from bmx_grid.report.figures.forest import plausibility as drawn
@@ -30,9 +30,9 @@ def row(value, explainer="lime", pair="a", *, measure="auc", side="target", metr
 
 
 def asked(*rows, fits=()):
-    given = Frames({"words": pd.DataFrame(rows), "word_tags": pd.DataFrame(list(fits))} if rows else {})
+    given = Frames({"words": pd.DataFrame(rows), **({"word_tags": pd.DataFrame(fits)} if fits else {})} if rows else {})
     result = words.compute(given)
-    return result, words.tables(result)
+    return result, list(words.tables(result))
 
 
 def pairs(explainer, *values, **options):
@@ -41,7 +41,7 @@ def pairs(explainer, *values, **options):
 
 def test_without_tags_nothing_is_said_or_shown():
     result, made = asked()
-    assert (list(result.words), list(result.words_in_words), list(made)) == ([], [], [])
+    assert (len(result["words"]), result["words_in_words"], made) == (0, [], [])
 
 
 def test_one_sentence_says_who_finds_the_marked_words_and_what_random_attributions_reach():
@@ -53,7 +53,7 @@ def test_one_sentence_says_who_finds_the_marked_words_and_what_random_attributio
         *pairs("lime", 0.9, 0.9, side="source"),
         *pairs("lime", 0.1, 0.1, metric="random"),
     )
-    (said,) = result.words_in_words
+    (said,) = result["words_in_words"]
     assert said.startswith("Do explanations find the words people marked? AUC on the target of 4 language pairs")
     better, worse, open_, random = said.partition("(chance .5), ")[2].split("; ")
     assert better.startswith("better than chance: lime 0.630 [")
@@ -64,15 +64,15 @@ def test_one_sentence_says_who_finds_the_marked_words_and_what_random_attributio
 
 def test_a_single_setting_has_its_own_interval_and_two_pairs_none():
     result, _ = asked(*pairs("lime", 0.6), *pairs("shap", 0.6, 0.7))
-    of = {one.explainer: one.of("auc") for one in result.words}
-    assert (of["lime"].low, of["lime"].high) == (pytest.approx(0.58), pytest.approx(0.62))
-    assert math.isnan(of["shap"].low)
-    assert of["shap"].value == pytest.approx(0.65)
+    found = result["words"].set_index("explainer")
+    assert found.loc["lime", ["auc_low", "auc_high"]].tolist() == pytest.approx([0.58, 0.62])
+    assert math.isnan(found.loc["shap", "auc_low"])
+    assert found.loc["shap", "auc"] == pytest.approx(0.65)
 
 
 def test_labels_are_ranked_by_mcc():
     result, made = asked(*pairs("x", 0.2, measure="mcc"), *pairs("y", 0.4, measure="mcc"))
-    assert result.words_in_words == [
+    assert result["words_in_words"] == [
         "Labels of the words people marked, MCC on the target of up to 1 language pair, highest first: "
         "y 0.400 [0.380, 0.420], x 0.200 [0.180, 0.220]."
     ]
@@ -81,13 +81,12 @@ def test_labels_are_ranked_by_mcc():
 
 def test_what_is_undefined_stands_below_what_is_worse_than_nothing():
     result, _ = asked(*pairs("a", math.nan), *pairs("b", -0.2, measure="mcc"), *pairs("c", 0.1))
-    assert [one.explainer for one in result.words] == ["c", "b", "a"]
+    assert result["words"]["explainer"].tolist() == ["c", "b", "a"]
 
 
 def test_undefined_values_are_counted_not_zero():
     result, (brief, *_) = asked(row(math.nan, pair="a"), row(0.7, pair="b"))
-    (one,) = result.words
-    assert (one.of("auc").value, one.of("auc").n, one.of("auc").undefined) == (0.7, 1, 1)
+    assert result["words"]["auc"].tolist() == [0.7]
     assert brief.brief
     assert brief.rows[0][2].shown == "0.700 [0.680, 0.720]"
 
@@ -100,7 +99,7 @@ def test_every_setting_stands_in_a_table_and_json_can_be_written():
         ("a", "m", "lime", "target", 0.6, 0.3),
         ("b", "m", "lime", "target", 0.7, 0.2),
     ]
-    assert plain(analysis())["words"][0]["measures"]["auc"]["n"] == 6
+    assert plain(analysis())["words"][0]["pairs"] == 6
 
 
 @pytest.mark.parametrize("lost", [7, 1])
@@ -142,43 +141,46 @@ def analysis(auc=AUC, parts=None, gains=GAIN):
 
 
 def test_the_relation_is_the_rank_correlation_of_auc_and_gain_over_settings():
-    found = analysis().ask(plausibility.compute)
-    one = found.plausibility["all"]
+    found = analysis()
+    relations = found.ask(words.plausibility)
+    one = relations.loc["all"]
     expected = stats.spearmanr(list(AUC.values()), list(GAIN.values())).statistic
-    assert one.rho == pytest.approx(expected)
-    assert one.low <= one.rho <= one.high
-    assert (one.n, one.clusters, one.undefined) == (6, 6, 0)
-    assert found.plausibility["lime"] == one
-    assert "random" not in found.plausibility
-    assert [(each.auc, each.gain) for each in found.plausible] == [(AUC[p], pytest.approx(GAIN[p])) for p in "abcdef"]
+    assert one["rho"] == pytest.approx(expected)
+    assert one["low"] <= one["rho"] <= one["high"]
+    assert one[["n", "clusters", "undefined"]].tolist() == [6, 6, 0]
+    assert relations.loc["lime"].equals(one)
+    assert "random" not in relations.index
+    each = found.ask(words.plausible_settings)
+    assert (each["auc"].tolist(), each["gain"].tolist()) == (list(AUC.values()), pytest.approx(list(GAIN.values())))
 
 
-def test_a_setting_without_an_auc_is_counted_and_one_without_tags_is_not():
-    found = analysis({**AUC, "a": math.nan}).ask(plausibility.compute).plausibility["all"]
-    assert (found.n, found.undefined) == (5, 1)
-    fewer = {pair: auc for pair, auc in AUC.items() if pair != "a"}
-    found = analysis(fewer).ask(plausibility.compute).plausibility["all"]
-    assert (found.n, found.undefined) == (5, 0)
+@pytest.mark.parametrize(
+    ("auc", "counts"),
+    [
+        pytest.param({**AUC, "a": math.nan}, [5, 1], id="a setting without an AUC is counted"),
+        pytest.param({pair: AUC[pair] for pair in "bcdef"}, [5, 0], id="one without tags is not"),
+    ],
+)
+def test_undefined_settings_are_counted(auc, counts):
+    assert analysis(auc).ask(words.plausibility).loc["all", ["n", "undefined"]].tolist() == counts
 
 
 def test_few_pairs_have_a_correlation_without_an_interval_or_none():
-    few = {pair: AUC[pair] for pair in "ab"}
-    found = analysis(few).ask(plausibility.compute)
-    assert math.isnan(found.plausibility["all"].rho)
-    assert "no correlation of AUC and gain is defined" in found.plausibility_in_words[0]
+    found = analysis({pair: AUC[pair] for pair in "ab"})
+    assert math.isnan(found.ask(words.plausibility).loc["all", "rho"])
+    (said,) = found.ask(words.compute)["plausibility_in_words"]
+    assert "no correlation of AUC and gain is defined" in said
 
 
 def test_gains_where_explanations_are_right_are_means_over_the_same_settings():
     parts = [part("a", 0.03, 0.01), part("b", 0.05, 0.01), part("c", math.nan, 0.9), part("d", 0.04, -0.02)]
     parts += [part("a", 9.0, -9.0, point="cross_fitted")]
-    found = analysis(parts=parts).ask(plausibility.compute)
-    one = found.right_and_wrong["auc"]["all"]
-    assert one.right.mean == pytest.approx(0.04)
-    assert one.wrong.mean == pytest.approx(0.0)
-    assert one.difference.mean == pytest.approx(0.04)
-    assert (one.difference.n, one.difference.undefined) == (3, 3)
-    assert "recall" not in found.right_and_wrong
-    (said,) = found.plausibility_in_words
+    found = analysis(parts=parts).ask(words.compute)
+    one = found["right_and_wrong"].set_index(["by", "explainer"]).loc[("auc", "all")]
+    assert one[["gain_right", "gain_wrong", "difference"]].tolist() == pytest.approx([0.04, 0.0, 0.04])
+    assert one[["settings", "undefined"]].tolist() == [3, 3]
+    assert set(found["right_and_wrong"]["by"]) == {"auc"}
+    (said,) = found["plausibility_in_words"]
     assert "where the explanation is right the gain is +0.0400, where it is wrong 0.0000, difference +0.0400 [" in said
 
 
@@ -192,23 +194,23 @@ def test_gains_where_explanations_are_right_are_means_over_the_same_settings():
 )
 def test_the_sentence_says_what_the_interval_allows(gains, said):
     scaled = {pair: gain / 100 for pair, gain in gains.items()}
-    assert said in analysis(gains=scaled).ask(plausibility.compute).plausibility_in_words[0]
+    assert said in analysis(gains=scaled).ask(words.compute)["plausibility_in_words"][0]
 
 
 def test_both_sentences_are_among_what_is_established():
-    leads = analysis().ask(headline.compute).leads
+    leads = headline.answer(analysis())
     assert leads[-2].startswith("Do explanations find the words people marked?")
     assert "Spearman's rho of AUC and gain over 6 settings in 6 language pairs" in leads[-1]
 
 
 def test_without_tags_there_is_no_answer_no_table_and_no_figure():
     without = analysis(auc=None)
-    found = without.ask(plausibility.compute)
-    assert (found.plausibility, list(plausibility.tables(found)), list(drawn(without, None))) == ({}, [], [])
+    found = without.ask(words.compute)
+    assert (len(found["plausibility"]), list(words.tables(found)), list(drawn(without, None))) == (0, [], [])
 
 
 def test_the_figure_has_a_marker_and_both_intervals_for_each_setting():
-    from bmx_grid.analysis.basis import UNKNOWN
+    from bmx_grid.analysis.frames import UNKNOWN
 
     (one,) = drawn(analysis(), UNKNOWN)
     (axes,) = one.draw().axes

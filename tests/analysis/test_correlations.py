@@ -1,0 +1,175 @@
+"""Metrics alone: their correlation with human judgements, counts of families of tests, and ranks of systems."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from bmx_grid.analysis import correlations
+from bmx_grid.analysis.inputs import Frames
+
+PLACE = {"dataset": "toy", "language_pair": "de-en"}
+
+
+def correlation(metric, value, *, level="segment", grouping="none", statistic="pearson", point="base", human="da"):
+    names = {**PLACE, "metric": metric, "explainer": "none", "point": point, "human": human}
+    where = {"level": level, "grouping": grouping, "statistic": statistic}
+    return {**names, **where, "value": value, "low": value - 0.1, "high": value + 0.1}
+
+
+def rank(metric, value, level="segment"):
+    return {**PLACE, "metric": metric, "explainer": "none", "level": level, "rank": value}
+
+
+def comparison(p, difference, *, point="published", alternative="two-sided", holm=None):
+    adjusted = p if holm is None else holm
+    names = {"family": "f: 2 comparisons", "point": point, "alternative": alternative}
+    return {**names, "p": p, "difference": difference, "p_holm": adjusted, "p_bh": adjusted}
+
+
+def asked(**frames):
+    result = correlations.compute(Frames({name: pd.DataFrame(rows) for name, rows in frames.items()}))
+    return result, list(correlations.tables(result))
+
+
+def order(rows, ranking=()):
+    _, (brief, _) = asked(correlations=rows, **({"ranking": ranking} if ranking else {}))
+    return [row[1].value for row in brief.rows]
+
+
+def test_metrics_are_ordered_by_their_correlation_with_its_interval_and_rank():
+    rows = [
+        correlation("a", 0.2),
+        correlation("b", 0.5),
+        correlation("b", 0.7, level="system"),
+        correlation("a", math.nan, level="system"),
+    ]
+    _, (brief, whole) = asked(correlations=rows, ranking=[rank("a", 2), rank("b", 1)])
+    assert brief.brief and not whole.brief
+    assert brief.header == ("pair", "metric", "segment r", "system r", "segment rank")
+    assert [[cell.shown for cell in row] for row in brief.rows] == [
+        ["de-en", "b", "0.500 [0.400, 0.600]", "0.700 [0.600, 0.800]", "1"],
+        ["de-en", "a", "0.200 [0.100, 0.300]", "n/a", "2"],
+    ]
+    assert whole.frame()["segment r"].tolist() == [0.5, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("values", "ranks", "expected"),
+    [
+        pytest.param({"low": -0.6, "high": 0.5}, {}, ["low", "high"], id="by size: lower scores may be better"),
+        pytest.param({"fails": -0.6, "high": 0.5}, {"fails": 2, "high": 1}, ["high", "fails"], id="ranks come first"),
+        pytest.param(
+            {"none": 0.6, "first": 0.5, "zero": 0.7, "second": 0.4},
+            {"first": 1, "second": 2, "zero": 0},
+            ["first", "second", "zero", "none"],
+            id="without a rank below",
+        ),
+        pytest.param({"a": math.nan, "b": 0.0, "c": 0.1}, {}, ["c", "b", "a"], id="undefined last"),
+    ],
+)
+def test_the_order_of_metrics(values, ranks, expected):
+    rows = [correlation(name, value) for name, value in values.items()]
+    assert order(rows, [rank(*one) for one in ranks.items()]) == expected
+
+
+def test_several_data_sets_are_named_in_the_brief_table():
+    brief, *each = asked(correlations=[{**correlation("a", 0.5), "dataset": name} for name in ("toy", "two")])[1]
+    assert (brief.header[:3], brief.names) == (("data set", "pair", "metric"), 3)
+    assert [[cell.value for cell in row[:3]] for row in brief.rows] == [["toy", "de-en", "a"], ["two", "de-en", "a"]]
+    assert [(made.stem, made.header[:2], made.names) for made in each] == [
+        (f"metrics_{name}", ("pair", "metric"), 2) for name in ("toy", "two")
+    ]
+
+
+@pytest.mark.parametrize(
+    "further",
+    [
+        pytest.param(correlation("a", 0.9, point="published"), id="a boosted point"),
+        pytest.param(correlation("a", 0.9, human="another judgement"), id="another judgement"),
+        pytest.param({**correlation("a", 0.9), "explainer": "shap"}, id="another explainer: the metric is the same"),
+    ],
+)
+def test_rows_that_are_not_shown(further):
+    result, _ = asked(correlations=[correlation("a", 0.5), further, correlation("b", 0.4)])
+    assert result["correlations"].set_index("metric")["segment r"].to_dict() == {"a": 0.5, "b": 0.4}
+
+
+def test_without_tables_of_a_sweep_there_is_nothing():
+    assert asked()[1] == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        pytest.param([comparison(0.01, 0.1), comparison(0.01, -0.1)], [2, 1, 1, 1, 1], id="a loss is no gain"),
+        pytest.param([comparison(0.01, -0.1, point="base")] * 2, [2, 2, 2, 2, 2], id="metrics, either sign"),
+        pytest.param([comparison(0.04, 0.1, holm=0.08), comparison(0.5, 0.1)], [2, 1, 0, 0, 1], id="corrected"),
+        pytest.param([comparison(math.nan, 0.1), comparison(0.2, 0.1)], [1, 0, 0, 0, 0], id="undefined"),
+        pytest.param([comparison(0.04, 0.1, alternative="greater")] * 2, [2, 2, 2, 2, 0], id="one-sided"),
+    ],
+)
+def test_families_are_counted(rows, expected):
+    _, (made,) = asked(tests=rows)
+    assert [[cell.value for cell in row] for row in made.rows] == [["f: 2 comparisons", *expected]]
+
+
+def system(name, human, ranks, people, metric="chrf", **changes):
+    names = {**PLACE, "metric": metric, "explainer": "none", "point": "base", "human_name": "mqm", "system": name}
+    found = {**names, "human": human, **changes}
+    for prefix, own in (("rank", ranks), ("human_rank", people)):
+        found |= dict(zip((prefix, f"{prefix}_low", f"{prefix}_high", f"{prefix}_cluster"), own, strict=True))
+    return found
+
+
+SYSTEMS = [
+    system("b", 0.5, (1, 1, 3, 1), (2, 1, 2, 1)),
+    system("a", 0.75, (2, 1, 3, 1), (1, 1, 2, 1)),
+    system("c", 0.25, (3, 2, 3, 1), (3, 3, 3, 2)),
+    system("a", 0.75, (1, 1, 1, 1), (1, 1, 2, 1), metric="ter"),
+    system("b", 0.5, (0, 0, 0, 0), (2, 1, 2, 1), metric="ter"),
+]
+
+
+def test_systems_stand_in_the_order_and_the_clusters_of_people():
+    (table,) = asked(systems=SYSTEMS)[1]
+    assert table.header == ("system", "human score", "rank by people", "chrf", "ter")
+    assert [[[cell.shown for cell in line] for line in group] for group in table.groups] == [
+        [["a", "0.750", "1-2", "1-3", "1-1"], ["b", "0.500", "1-2", "1-3", "n/a"]],
+        [["c", "0.250", "3-3", "2-3", "n/a"]],
+    ]
+    assert any("Lines separate clusters" in note for note in table.notes)
+    assert table.frame()["chrf"].tolist() == [2, 1, 3], "files hold the ranks"
+
+
+def test_a_rank_alone_where_nothing_was_drawn():
+    (table,) = asked(systems=[system(name, -at, (at, 0, 0, 0), (at, 0, 0, 0)) for at, name in enumerate("ab", 1)])[1]
+    assert [[cell.shown for cell in row] for row in table.rows] == [
+        ["a", "-1.000", "1", "1"],
+        ["b", "-2.000", "2", "2"],
+    ]
+    assert not any("Lines separate clusters" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    "further",
+    [
+        pytest.param({"explainer": "lime"}, id="another explainer: the metric alone is the same"),
+        pytest.param({"point": "published"}, id="a boosted point"),
+        pytest.param({"human_name": "da"}, id="another judgement"),
+    ],
+)
+def test_rows_of_systems_that_are_not_shown(further):
+    other = [{**SYSTEMS[0], **further}]
+    assert asked(systems=[*SYSTEMS, *other])[1] == asked(systems=SYSTEMS)[1]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([SYSTEMS[0]], id="one system"),
+        pytest.param([{k: v for k, v in one.items() if "rank" not in k} for one in SYSTEMS], id="of an older version"),
+    ],
+)
+def test_no_ranks_to_show(rows):
+    assert asked(systems=rows)[1] == []

@@ -1,0 +1,240 @@
+"""Gains at one point per explainer: how they are counted, what was tested of them, and control settings."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import pearsonr
+from some_frames import frames
+from some_tables import flat, peaked, random_surfaces, table
+
+from bmx_grid.analysis import gains as question
+from bmx_grid.analysis.as_json import numbers, plain
+from bmx_grid.analysis.gains import at_points, declared, declared_points, real_at_points, share, summaries, summarise
+from bmx_grid.analysis.inputs import Options, Point
+from bmx_grid.analysis.questions import analyse
+from bmx_grid.analysis.table import FACTORS
+
+AT = Options(fixed={"lime": Point(0.5, 0.5)})
+GAINS = {("d", pair, "m", "lime"): gain for pair, gain in zip("abcd", (0.1, 0.02, -0.03, 0.01), strict=True)}
+SURFACES = {names: peaked(0.5, gain=gain) for names, gain in GAINS.items()}
+HOLM = dict(zip(GAINS, (0.01, 0.05, 0.02, 0.051), strict=True))
+NAMES = ("d", "a", "m", "lime")
+
+
+def settings(gain, clusters=None, baseline=0.5, **columns):
+    clusters = range(len(gain)) if clusters is None else list(clusters)
+    return pd.DataFrame({"fixed_gain": gain, "baseline": baseline, "cluster": clusters, **columns})
+
+
+def analysis(options=AT, **changes):
+    return analyse(table(SURFACES), options, frames={**frames(GAINS, holm=HOLM), **changes})
+
+
+@pytest.mark.parametrize(
+    ("gain", "counts"),
+    [
+        pytest.param(0.0, (0, 1, 0), id="no gain is worse, as in the paper"),
+        pytest.param(-0.0, (0, 1, 0), id="minus zero"),
+        pytest.param(1e-5, (0, 0, 1), id="1e-5 is not better"),
+        pytest.param(1.1e-5, (1, 0, 0), id="above 1e-5"),
+        pytest.param(-1e-9, (0, 1, 0), id="hardly worse"),
+        pytest.param(float("nan"), (0, 0, 0), id="undefined"),
+    ],
+)
+def test_borders_of_better_and_worse(gain, counts):
+    found = summarise(settings([gain]))
+    assert (found["better"], found["worse"], found["unchanged"]) == counts
+    assert found["n"] + found["undefined"] == 1
+
+
+@pytest.mark.parametrize(
+    ("better", "p"),
+    [pytest.param(5, 7 / 64, id="5 of 6 pairs"), pytest.param(6, 1 / 64, id="6 of 6 pairs")],
+)
+def test_counts_are_tested_by_language_pair_not_by_setting(better, p):
+    """15 of 18 settings on six language pairs, as the paper counts: the sign test of pairs gives .109, not .004."""
+    gain = np.repeat([0.01] * better + [-0.01] * (6 - better), 3)
+    found = summarise(settings(gain, np.repeat(list("abcdef"), 3)))
+    assert [found[name] for name in ("better", "n", "clusters", "clusters_better")] == [3 * better, 18, 6, better]
+    assert found["sign_p"] == pytest.approx(p)
+
+
+def test_the_largest_gain_is_shown_with_its_baseline():
+    found = summarise(settings([0.01, 0.08, np.nan], baseline=[0.5, 0.02, 0.1]))
+    assert (found["max_gain"], found["max_gain_baseline"]) == (0.08, 0.02)
+
+
+def test_an_interval_across_settings_needs_three_clusters():
+    two, three = (summarise(settings([0.1, 0.2, 0.3, 0.4], names)) for names in ("aabb", "aabc"))
+    assert np.isnan([two["mean_low"], two["mean_high"]]).all()
+    reach = 4.302652729911275 * np.sqrt(1.5 * (0.2**2 + 0.05**2 + 0.15**2)) / 4  # residual sums of a, b, c; t of 2
+    assert (three["mean_low"], three["mean_high"]) == pytest.approx((0.25 - reach, 0.25 + reach))
+
+
+@pytest.mark.parametrize("better", [8, 1])
+def test_the_interval_of_a_share_ends_at_0_and_at_1(better):
+    found = share(np.arange(9) < better, settings([0.0] * 9))
+    assert found.mean == pytest.approx(better / 9)
+    reach = 2.306 * np.sqrt(8 / 81 / 8)  # Student's t of 8 degrees
+    assert (found.low, found.high) == pytest.approx((max(better / 9 - reach, 0), min(better / 9 + reach, 1)), abs=1e-3)
+
+
+def test_groups_without_settings_have_no_summary():
+    assert list(summaries(settings([0.1], explainer="lime"), "explainer", 0).index) == ["lime"]
+    nothing = summaries(settings([], explainer=[]), ["explainer", "cluster"], 0)
+    assert not len(nothing) and "mean_gain" in nothing
+
+
+def test_each_explainer_has_its_point():
+    surfaces = {("d", "a", "m", name): peaked(-1.0) for name in ("lime", "shap", "erasure")}
+    points = {"lime": Point(-1.0, 0.5), "shap": Point(-0.5, 0.5), "erasure": Point(9.0, 0.5)}
+    found = analyse(table(surfaces), Options(fixed=points)).ask(question.compute)["fixed"]
+    assert found["mean_gain"].to_dict() == pytest.approx({"lime": 0.1, "shap": 0.05, "erasure": np.nan}, nan_ok=True)
+    assert (found["n"]["erasure"], found["undefined"]["erasure"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("gains", "best"),
+    [
+        pytest.param({"lime": [0.3, 0.2, -0.1], "shap": [0.01, 0.01, -0.1, 0.02]}, "shap", id="share, not size"),
+        pytest.param({"lime": [0.1, -0.1], "shap": [0.3, -0.1]}, "shap", id="equal shares: the larger mean gain"),
+        pytest.param({"shap": [0.1, -0.1], "lime": [0.1, -0.1]}, "lime", id="equal gains: by name"),
+    ],
+)
+def test_the_best_explainer_has_the_largest_share_of_better_settings(gains, best):
+    surfaces = {
+        ("d", pair, "m", name): peaked(0.5, gain=gain)
+        for name, own in gains.items()
+        for pair, gain in zip("abcd", own, strict=False)
+    }
+    options = Options(fixed={name: Point(0.5, 0.5) for name in gains})
+    assert analyse(table(surfaces), options).ask(question.compute)["best_explainer"] == best
+
+
+def test_gains_are_shown_by_data_set_language_pair_and_metric_for_each_explainer():
+    gains = {("d", "a", "m", "lime"): 0.1, ("e", "a", "m", "lime"): 0.2, ("d", "a", "m", "shap"): 0.3}
+    some = table({names: peaked(-1.0, gain=gain) for names, gain in gains.items()})
+    whole = analyse(some, Options(fixed={name: Point(-1.0, 0.5) for name in ("lime", "shap")}))
+    by_factor, _ = question.tables(whole.ask(question.compute))
+    frame = by_factor.frame()
+    assert frame[["factor", "name", "explainer"]].to_numpy().tolist() == [
+        ["dataset", "d", "lime"],
+        ["dataset", "e", "lime"],
+        ["dataset", "d", "shap"],
+        ["language_pair", "a", "lime"],
+        ["language_pair", "a", "shap"],
+        ["metric", "m", "lime"],
+        ["metric", "m", "shap"],
+    ]
+    assert frame["mean gain"].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.15, 0.3, 0.15, 0.3])
+
+
+CONTROLS = {
+    ("d", "a", "m", "lime"): peaked(-1.0),
+    ("d", "a", "m", "random"): peaked(0.5, gain=0.08),
+    ("d", "a", "random", "lime"): peaked(-1.0, gain=0.03),
+    ("d", "a", "random", "random"): peaked(1.5),
+}
+
+
+def test_controls_are_read_at_the_points_of_real_explainers_and_never_at_their_own():
+    found = analyse(table(CONTROLS)).ask(question.compute)
+    assert found["controls"]["mean_gain"].to_dict() == pytest.approx(
+        {
+            ("random explainer", "lime"): 0.08 - 0.15,  # 15 steps of 0.01 from its best
+            ("best of the grid", "lime"): 0.1,  # without the random metric
+            ("best of the grid", "random"): 0.08,
+            ("random metric", "lime"): 0.03,
+        }
+    )
+    assert found["controls"].loc[("random explainer", "lime"), "better"] == 0
+    assert [made.stem for made in question.tables(found)][-1] == "controls"
+
+
+def test_controls_have_no_point_of_their_own():
+    frame = analyse(table(CONTROLS)).ask(at_points)
+    assert frame.loc[frame["control"], ["fixed", "fixed_gain", "fixed_w"]].isna().all(axis=None)
+    alone = analyse(table({("d", "a", "m", "random"): peaked(0.5)})).ask(question.compute)["controls"]
+    assert list(alone.index) == [("best of the grid", "random")]
+
+
+def test_gain_against_baseline_is_scipys_and_the_uncoupled_one_is_of_gain_and_mean():
+    some = table(random_surfaces(2, pairs=("a", "b", "c"), explainers=("lime", "shap")))
+    whole = analyse(some, Options(fixed={name: Point(0.5, 0.5) for name in ("lime", "shap")}))
+    real, found = whole.ask(real_at_points), whole.ask(question.compute)
+    for name, rows in {"all": real, "shap": real[real["explainer"] == "shap"]}.items():
+        gain, baseline = rows["fixed_gain"], rows["baseline"]
+        assert found["gain_baseline_pearson"][name] == pytest.approx(pearsonr(gain, baseline)[0], abs=1e-12)
+        mean = baseline + gain / 2
+        assert found["gain_baseline_oldham"][name] == pytest.approx(pearsonr(gain, mean)[0], abs=1e-12)
+    two = analyse(table({("d", pair, "m", "lime"): flat(0.5) for pair in "ab"})).ask(question.compute)
+    assert np.isnan(two["gain_baseline_pearson"]["all"])
+
+
+@pytest.mark.parametrize(
+    ("gain", "holm", "survives", "lost"),
+    [
+        pytest.param(0.1, 0.05, True, False, id="at the limit"),
+        pytest.param(0.1, 0.0501, False, False, id="above the limit"),
+        pytest.param(-0.1, 0.001, False, True, id="a loss is no gain"),
+        pytest.param(0.0, 0.001, False, False, id="no gain"),
+        pytest.param(0.1, np.nan, False, False, id="an undefined test"),
+    ],
+)
+def test_what_survives(gain, holm, survives, lost):
+    whole = analyse(table({NAMES: peaked(0.5, gain=gain)}), AT, frames=frames({NAMES: gain}, holm=holm))
+    (row,) = whole.ask(declared).to_dict("records")
+    assert (row["survives"], row["lost"]) == (survives, lost)
+    counts = plain(whole)["single_gains"]
+    assert (counts["survive"], counts["lost"]) == (survives, lost)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"level": "system"}, id="of systems"),
+        pytest.param({"grouping": "item"}, id="of groups"),
+        pytest.param({"point": "best"}, id="at another point"),
+        pytest.param({"difference": 0.2}, id="of another statistic than the grid's"),
+    ],
+)
+@pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
+def test_other_tests_are_not_those_of_the_gain(change, first):
+    some = frames({NAMES: 0.1}, half=0.02)
+    another = some["tests"].assign(low=-9.0, high=9.0, **change)
+    both = [another, some["tests"]] if first else [some["tests"], another]
+    found = declared_points({**some, "tests": pd.concat(both)}).iloc[0]
+    assert (found["point"], found["test"]) == ("published", "perm_inputs")
+    assert (found["low"], found["high"]) == pytest.approx((0.08, 0.12))
+    assert declared_points({**some, "tests": another})["low"].isna().all()
+
+
+def test_intervals_at_the_fixed_points_are_those_of_the_same_point_only():
+    same, other = analysis(), analysis(Options(fixed={"lime": Point(0.6, 0.5)}))
+    assert same.ask(at_points)["fixed_gain_low"].notna().all()
+    assert other.ask(at_points)["fixed_gain_low"].isna().all()
+    assert not other.ask(at_points)["survives"].any()
+    found = plain(same)["settings"]["d · a · m · lime"]
+    assert (found["fixed_gain_low"], found["fixed_gain_high"]) == pytest.approx((0.09, 0.11))
+    assert (found["fixed_gain_p"], found["fixed_gain_p_holm"]) == pytest.approx((0.001, 0.01))
+
+
+@pytest.mark.parametrize(("w", "same"), [(1.0, True), (0.5, False)], ids=["the metric alone", "boosted"])
+def test_the_power_matters_unless_it_is_the_metric_alone(w, same):
+    some = frames(GAINS)
+    found = analysis(Options(fixed={"lime": Point(0.5, 1.0)}), points=some["points"].assign(w=w, p=-7.0))
+    assert found.ask(at_points)["fixed_gain_low"].notna().tolist() == [same] * len(GAINS)
+
+
+def test_numbers_for_a_tracking_server_are_few_and_those_that_sweeps_are_compared_by():
+    found = numbers(analyse(table(CONTROLS)))
+    assert (found["medians/lime/p"], found["medians/lime/n"]) == (-1.0, 1.0)
+    assert found["fixed/lime/mean_gain"] == pytest.approx(0.1)
+    groups = {name.split("/")[0] for name in found}
+    assert {"medians", "fixed"} <= groups <= {"medians", "ridge", "gain_baseline_pearson", "fixed", "single_gains"}
+    assert len(found) < 60
+
+
+def test_settings_keep_the_order_of_the_table():
+    whole = analysis()
+    assert [tuple(row) for row in whole.ask(at_points)[list(FACTORS)].to_numpy()] == list(whole.table.settings)

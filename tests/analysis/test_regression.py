@@ -1,0 +1,103 @@
+"""The regression of gains against scikit-learn, and densities against SciPy."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import gaussian_kde
+from sklearn.linear_model import Ridge
+from some_tables import flat, lime, peaked, random_surfaces, table
+
+from bmx_grid.analysis.density import density_of
+from bmx_grid.analysis.gains import real_at_points
+from bmx_grid.analysis.inputs import Options, Point
+from bmx_grid.analysis.questions import analyse
+from bmx_grid.analysis.regression import cluster_errors, coefficients, compute
+from bmx_grid.analysis.table import FACTORS
+
+SURFACES = random_surfaces(2, pairs=("a", "b", "c"), explainers=("lime", "shap"))
+AT = Options(fixed={name: Point(0.5, 0.5) for name in ("lime", "shap")})
+HOLE = np.array([0.0, np.nan, 0.0])  # w = 0.5 is undefined
+HOLED = {names: np.where(names[1] == "a", one + HOLE, one) for names, one in SURFACES.items()}
+
+
+@pytest.mark.parametrize("surfaces", [SURFACES, HOLED], ids=["all defined", "some undefined"])
+def test_ridge_is_scikit_learns(surfaces):
+    analysis = analyse(table(surfaces), AT)
+    real = analysis.ask(real_at_points).dropna(subset="fixed_gain")
+    columns = pd.get_dummies(real[list(FACTORS)], prefix_sep=" ").astype(float)
+    oracle = Ridge(alpha=1).fit(columns, real["fixed_gain"])
+    found = analysis.ask(coefficients)
+    named = dict(zip(found["factor"] + " " + found["name"], found["coefficient"], strict=True))
+    assert named == pytest.approx(dict(zip(columns.columns, oracle.coef_, strict=True)), abs=1e-14)
+    assert found.attrs["intercept"] == pytest.approx(oracle.intercept_, abs=1e-14)
+    assert found.attrs["r2"] == pytest.approx(oracle.score(columns, real["fixed_gain"]), abs=1e-12)
+    assert found["coefficient"].is_monotonic_decreasing
+    assert found.attrs["n"] == len(real)
+
+
+def test_standard_errors_are_those_of_refits_on_drawn_clusters():
+    from bmx_grid.measures.resampling import codes, draws
+
+    some = table(SURFACES)
+    gain = np.random.default_rng(3).normal(0.01, 0.02, len(some))
+    x = pd.get_dummies(pd.DataFrame(some.settings)).astype(float).to_numpy()
+    cluster = codes(some.clusters)
+    found = cluster_errors(x, gain, cluster, seed=5, resamples=40)
+    fits = []
+    for counts in draws(np.random.default_rng(5), cluster.max() + 1, 40):
+        weights = counts[cluster]
+        fit = Ridge(alpha=1).fit(x, gain, sample_weight=weights).coef_
+        fits.append(np.where(weights @ x > 0, fit, np.nan))
+    np.testing.assert_allclose(found, np.nanstd(fits, axis=0, ddof=1), rtol=1e-8)
+
+
+def test_names_in_fewer_than_three_clusters_have_no_standard_error():
+    whole = analyse(table({names: one for names, one in SURFACES.items() if names[:2] != ("d1", "a")}), AT)
+    errors = whole.ask(coefficients).set_index(["factor", "name"])["error"]
+    assert errors[[("language_pair", "a"), ("dataset", "d1")]].isna().all()
+    assert errors[[("language_pair", "b"), ("metric", "m1")]].notna().all()
+    assert whole.ask(coefficients).attrs["clusters"] == 8
+
+
+def test_names_that_two_factors_share_are_told_apart():
+    analysis = analyse(table({("d", "same", "m", "same"): peaked(-1.0), ("d", "b", "m", "same"): flat()}))
+    named = analysis.ask(compute)["ridge"]["coefficients"]
+    assert set(named) == {"d", "language_pair:same", "b", "m", "explainer:same"}
+    assert list(named.values()) == sorted(named.values(), reverse=True)
+
+
+def test_ridge_of_a_single_setting_is_its_gain_and_of_nothing_is_undefined():
+    one = analyse(lime([peaked(0.5, gain=0.03)]), AT).ask(coefficients)
+    assert one.attrs["intercept"] == pytest.approx(0.03)
+    assert set(one["coefficient"]) == {0.0} and np.isnan(one.attrs["r2"])
+    assert one["factor"].tolist() == sorted(one["factor"]), "equal coefficients stand in alphabetical order"
+    nothing = analyse(lime([peaked(0.5)]), Options(fixed={"lime": Point(9.0, 0.5)})).ask(coefficients)
+    assert (len(nothing), nothing.attrs["n"]) == (0, 0) and np.isnan(nothing.attrs["intercept"])
+
+
+VALUES = {
+    "few": np.random.default_rng(4).normal(size=7) * 0.01,
+    "many": np.random.default_rng(5).normal(size=20_000) * 0.1 - 0.05,
+    "two groups": np.concatenate(
+        [np.random.default_rng(6).normal(-1, 0.01, 500), np.random.default_rng(7).normal(size=500)]
+    ),
+    "long tail": -(np.random.default_rng(8).exponential(0.02, 5_000) ** 1.5),
+}
+
+
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
+def test_a_density_is_scipys(values):
+    found = density_of(values, np.zeros_like(values))
+    exact = gaussian_kde(values)(found.x)
+    assert np.abs(found.density - exact).max() < 0.01 * exact.max()
+    assert np.trapezoid(found.density, found.x) == pytest.approx(1, abs=2e-3)
+    assert found.share_positive == (values > 0).mean()
+
+
+@pytest.mark.parametrize(
+    "values", [[], [0.1], [0.1, 0.1, 0.1], [np.nan, 0.1]], ids=["none", "one", "equal", "one defined"]
+)
+def test_values_without_a_width_have_no_curve(values):
+    found = density_of(np.array(values), np.zeros(len(values)))
+    assert found.n == int(np.isfinite(values).sum())
+    assert len(found.x) == len(found.density) == 0
