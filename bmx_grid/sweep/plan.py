@@ -49,7 +49,8 @@ def make_plan(
     Data that cannot be read fail their own settings only. Raises ConfigError for what is no such pattern, and BmxError
     for a metric or explainer that is a file and names none.
     """
-    unwanted = _Unwanted(leave_out)
+    for pattern in leave_out:
+        _check_pattern(pattern)
     failed: list[Refused] = []
     sets: list[SegmentSet] = []
     for name, reader in datasets.items():
@@ -62,12 +63,12 @@ def make_plan(
     metrics = _members("metric", metrics, sets, failed)
     explainers = _members("explainer", explainers, sets, failed)
     asked = explainers if explained else {ALONE: None}
-    expansion = _Expansion(sets, asked, cache_dir, seed, seeds, unwanted, words)
+    expansion = _Expansion(sets, asked, cache_dir, seed, seeds, leave_out, words)
     for name, metric in metrics.items():
         expansion.add(name, metric)
     return SweepPlan(
         settings=tuple(expansion.planned),
-        left_out=(*expansion.left_out, *unwanted.found()),
+        left_out=(*expansion.left_out, *expansion.unwanted()),
         failed=(*failed, *expansion.failed),
         unavailable=_unavailable(metrics) | _unavailable(explainers),
         clusters=_clusters(sets),
@@ -85,7 +86,7 @@ class _Expansion:
         cache_dir: Place,
         seed: int,
         seeds: Sequence[int],
-        unwanted: _Unwanted,
+        leave_out: Sequence[str],
         words: WordsName,
     ) -> None:
         self._sets = sets
@@ -94,7 +95,7 @@ class _Expansion:
         self._listed: dict[Place, frozenset[str]] = {}  # the names in folders of the cache
         self._seed = seed
         self._further = [other for other in seeds if other != seed]
-        self._unwanted = unwanted
+        self._unwanted = dict.fromkeys(leave_out, 0)  # how many settings each pattern has met
         self._words = {one.language_pair: PairWords.of_pair(words, one.language_pair) for one in sets}
         self._imported: dict[tuple[str, int], tuple[Explainer, GivenWords] | BmxError] = {}
         self._texts: dict[tuple[int, tuple[Role, ...], bool], _Texts] = {}
@@ -122,7 +123,7 @@ class _Expansion:
             for explainer_name, explainer in self._explainers.items():
                 if given is not None and explainer is not None and explainer.of_metric not in (None, name):
                     continue  # the words of one submission do not explain the scores of another
-                if self._unwanted.has(*pair, name, explainer_name):
+                if self._is_unwanted(*pair, name, explainer_name):
                     continue
                 try:
                     with component_errors():
@@ -135,6 +136,21 @@ class _Expansion:
             missing = "explanations" if len(names) == 3 else "scores"
             why = f"has no {missing} of {', '.join(reasons)}: {next(iter(reasons.values()))}"
             self.left_out.append(Refused(setting_label(*names), why))
+
+    def _is_unwanted(self, *names: str) -> bool:
+        """Whether a setting of these four names is to be left out; it counts for the first pattern that says so."""
+        for pattern in self._unwanted:
+            if all(map(fnmatchcase, names, pattern.split("/"))):
+                self._unwanted[pattern] += 1
+                return True
+        return False
+
+    def unwanted(self) -> list[Refused]:
+        """Each pattern of settings to leave out, and how many it met."""
+        met = {
+            pattern: counted(count, "setting") if count else "no settings" for pattern, count in self._unwanted.items()
+        }
+        return [Refused(visible(pattern), f"matches {met[pattern]} of this sweep, by leave_out") for pattern in met]
 
     def _add(
         self,
@@ -224,38 +240,13 @@ def _unfit(name: str, metric: Metric, given: GivenScores | None, explainer: Expl
     return None
 
 
-class _Unwanted:
-    """Patterns of settings that are not wanted, and how many settings each has met.
-
-    Raises ConfigError for what is no such pattern.
-    """
-
-    def __init__(self, patterns: Sequence[str]) -> None:
-        self._counts = dict.fromkeys(patterns, 0)
-        for pattern in self._counts:
-            if pattern.count("/") != 3:
-                raise ConfigError(
-                    f"leave_out: '{visible(pattern)}' names no setting; write "
-                    "DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER, with * for any, as in leave_out=['*/en-de/minilm_*/shap']."
-                )
-
-    def has(self, *names: str) -> bool:
-        """Whether a setting of these four names is unwanted; it counts for the first pattern that says so."""
-        for pattern in self._counts:
-            if all(fnmatchcase(name, part) for name, part in zip(names, pattern.split("/"), strict=True)):
-                self._counts[pattern] += 1
-                return True
-        return False
-
-    def found(self) -> list[Refused]:
-        """Each pattern, and what it met."""
-        return [
-            Refused(
-                visible(pattern),
-                f"matches {counted(count, 'setting') if count else 'no settings'} of this sweep, by leave_out",
-            )
-            for pattern, count in self._counts.items()
-        ]
+def _check_pattern(pattern: str) -> None:
+    """Raise ConfigError for what is no pattern of settings."""
+    if pattern.count("/") != 3:
+        raise ConfigError(
+            f"leave_out: '{visible(pattern)}' names no setting; write "
+            "DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER, with * for any, as in leave_out=['*/en-de/minilm_*/shap']."
+        )
 
 
 Part = TypeVar("Part", Metric, Explainer)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
 from bmx_grid.errors import BmxError, ConfigError
 from bmx_grid.identity import Component, runtime
@@ -209,16 +209,17 @@ class _Feeder:
         return None
 
 
-class Pool(Protocol):
-    """Workers that were started, or found."""
+@dataclass
+class Pool:
+    """Workers that were started, or found.
+
+    lost: the sentence for an error that came from the pool; None for one of a job.
+    look: counts the workers, once in LOOK_SECONDS. Raises BmxError when they stay away.
+    """
 
     lanes: Sequence[Lane]
-
-    def look(self) -> None:
-        """Count the workers, once in LOOK_SECONDS. Raises BmxError when they stay away."""
-
-    def lost(self, error: BaseException) -> BmxError | None:
-        """The sentence for an error that came from the pool; None for one of a job."""
+    lost: Callable[[BaseException], BmxError | None]
+    look: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,8 @@ class Dask(OnDask):
     @contextmanager
     def _started(self) -> Iterator[Pool]:
         with self._client() as client:
-            yield Cluster(client, self.timeout, self._absent)
+            cluster = Cluster(client, self.timeout, self._absent)
+            yield Pool(cluster.lanes, cluster.lost, cluster.look)
 
     def _absent(self, has_device: bool) -> BmxError:
         which = " that holds a device" if has_device else ""

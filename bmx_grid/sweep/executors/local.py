@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -87,26 +87,17 @@ class Loky(Pooled):
             lanes = [Lane(stack.enter_context(_pool(plain, None)), plain)]
             for name in devices:
                 lanes.append(Lane(stack.enter_context(_pool(1, name, len(devices))), 1, has_device=True))
-            yield _Processes(lanes)
+            yield Pool(lanes, _lost)
 
 
-@dataclass
-class _Processes:
-    """Pools of processes, whose number does not change."""
-
-    lanes: Sequence[Lane]
-
-    def look(self) -> None:
-        """Nothing to see."""
-
-    def lost(self, error: BaseException) -> BmxError | None:
-        """WorkerLost for a process that was killed."""
-        if not isinstance(error, BrokenProcessPool):
-            return None
-        return WorkerLost(
-            f"a worker process was killed; most often memory ran out. {KEPT}: run the same command again with "
-            "fewer processes (executor.n_jobs=1)."
-        )
+def _lost(error: BaseException) -> BmxError | None:
+    """WorkerLost for a process that was killed."""
+    if not isinstance(error, BrokenProcessPool):
+        return None
+    return WorkerLost(
+        f"a worker process was killed; most often memory ran out. {KEPT}: run the same command again with "
+        "fewer processes (executor.n_jobs=1)."
+    )
 
 
 @contextmanager

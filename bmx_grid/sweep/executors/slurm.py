@@ -136,7 +136,8 @@ class Slurm(OnDask):
                 queue = _Queue(cluster, name, self.log_dir)
                 queue.submit()
             kinds = [has_device for has_device, number in ((False, self.jobs), (True, self.gpus)) if number]
-            yield Cluster(client, self.timeout, partial(self._absent, queue), kinds=kinds, watch=queue.look)
+            workers = Cluster(client, self.timeout, partial(self._absent, queue), kinds=kinds, watch=queue.look)
+            yield Pool(workers.lanes, workers.lost, workers.look)
 
     def _cluster(self) -> Any:
         """A scheduler in this process. Raises ConfigError for an unknown interface, with those that there are."""
