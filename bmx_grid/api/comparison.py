@@ -254,9 +254,7 @@ def compare(
     Raises ConfigError for unknown columns, DataError for values that are not scores.
     """
     grouping = by or "none"
-    _check_choice("by", "grouping", grouping, GROUPINGS)
-    _check_choice("level", "level", level, LEVELS)
-    _check_choice("statistic", "statistic", statistic, KINDS)
+    _check_choices(grouping, level, statistic)
     resamples, seed = drawn(resamples, seed, FEWEST_RESAMPLES)
     table = frame if isinstance(frame, File) else FrameTable(frame)
     names = listed("metrics", metrics)
@@ -279,9 +277,11 @@ def compare(
     return Compared(swept_frame(config, output_dir, quiet), level, grouping, statistic, resamples, seed, roles)
 
 
-def _check_choice(argument: str, kind: str, value: object, known: Sequence[str]) -> None:
-    if not isinstance(value, str) or value not in known:
-        raise ConfigError(f"{argument}: " + unknown(kind, value, known))
+def _check_choices(grouping: object, level: object, statistic: object) -> None:
+    choices = (("by", grouping, GROUPINGS), ("level", level, LEVELS), ("statistic", statistic, KINDS))
+    for argument, value, known in choices:
+        if not isinstance(value, str) or value not in known:
+            raise ConfigError(f"{argument}: " + unknown("grouping" if argument == "by" else argument, value, known))
 
 
 def _roles(
