@@ -154,15 +154,10 @@ def compare(
         for times in design.blocks(draws, resamples, drawing) if bootstrap else ():
             both = (_resampled(statistic, scores, judged, row_of, times, groups) for scores in (left, right))
             samples.append(np.subtract(*both))
-        # After a swap the scores of a metric are some of both: each unit of the pooled rows counts once or not at all.
-        pooled, row_of = np.append(left, right), np.append(row_of, row_of + number_of(row_of))
-        for swap in design.blocks(swaps, resamples, swapping):
-            kept = np.concatenate([1 - swap, swap], axis=1)
-            both = (
-                _resampled(statistic, pooled, np.tile(judged, 2), row_of, times, np.tile(groups, 2))
-                for times in (kept, 1 - kept)
-            )
-            swapped.append(np.subtract(*both))
+        swapped += [
+            _after_swaps(statistic, left, right, judged, row_of, swap, groups)
+            for swap in design.blocks(swaps, resamples, swapping)
+        ]
     drawn = np.concatenate(samples), np.concatenate(swapped)
     return _comparison(first, second, *drawn, alternative, design.count, len(judged), number_of(units))
 
@@ -214,6 +209,28 @@ def _resampled(kind: Kind, scores: Floats, human: Floats, unit: Ints, times: Flo
     found = pearson_of_sums(times @ sums_by(unit, pair_columns(scores, human - human.mean())))
     lost = np.flatnonzero(np.isnan(found))
     found[lost] = weighted_correlations(kind, scores[:, None], human, times[lost].T[unit])[0]
+    return np.asarray(found)
+
+
+def _after_swaps(kind: Kind, x: Floats, y: Floats, human: Floats, unit: Ints, swap: Floats, groups: Ints) -> Floats:
+    """float64[R] differences after float64[R, U] swaps of units: a metric then has rows of both, pooled."""
+
+    def of_pooled(swap: Floats) -> Floats:
+        kept = np.concatenate([1 - swap, swap], axis=1)
+        pooled, twice = np.append(x, y), np.append(unit, unit + number_of(unit))
+        given = pooled, np.tile(human, 2), twice
+        one, other = (_resampled(kind, *given, times, np.tile(groups, 2)) for times in (kept, 1 - kept))
+        return np.asarray(one - other)
+
+    if kind != "pearson" or number_of(groups) > 1:
+        return of_pooled(swap)
+    # Swaps change the sums of one metric by as much as those of the other, by what the swapped units differ.
+    of_x, of_y = (sums_by(unit, pair_columns(scores, human - human.mean())) for scores in (x, y))
+    moved = swap @ (of_y - of_x)
+    found = pearson_of_sums(of_x.sum(axis=0) + moved) - pearson_of_sums(of_y.sum(axis=0) - moved)
+    lost = np.flatnonzero(np.isnan(found))
+    if len(lost):
+        found[lost] = of_pooled(swap[lost])
     return np.asarray(found)
 
 
