@@ -146,20 +146,31 @@ def compare(
     units, systems, groups = (codes(label[used]) for label in labels)
     left, right = _standardised(left), _standardised(right)
     first, second = (_mean_within(statistic, scores, judged, groups) for scores in (left, right))
-    design = _Design(unit, units, systems)
-    samples, swapped = [np.empty(0)], [np.empty(0)]
+    design, drawn = _Design(unit, units, systems), (np.empty(0), np.empty(0))
     if design.count >= FEWEST_CLUSTERS and not math.isnan(first - second):
-        drawing, swapping = _generators(seed)
-        row_of = design.unit_of_row
-        for times in design.blocks(draws, resamples, drawing) if bootstrap else ():
-            both = (_resampled(statistic, scores, judged, row_of, times, groups) for scores in (left, right))
-            samples.append(np.subtract(*both))
-        swapped += [
-            _after_swaps(statistic, left, right, judged, row_of, swap, groups)
-            for swap in design.blocks(swaps, resamples, swapping)
-        ]
-    drawn = np.concatenate(samples), np.concatenate(swapped)
+        drawn = _drawn(design, statistic, left, right, judged, groups, resamples, seed, bootstrap)
     return _comparison(first, second, *drawn, alternative, design.count, len(judged), number_of(units))
+
+
+def _drawn(
+    design: _Design,
+    kind: Kind,
+    x: Floats,
+    y: Floats,
+    human: Floats,
+    groups: Ints,
+    resamples: int,
+    seed: int,
+    bootstrap: bool,
+) -> tuple[Floats, Floats]:
+    """float64[R] differences of bootstrap samples, none without a bootstrap, and float64[R] after swaps."""
+    drawing, swapping = _generators(seed)
+    samples, of = [np.empty(0)], design.unit_of_row
+    for times in design.blocks(draws, resamples, drawing) if bootstrap else ():
+        one, other = (_resampled(kind, scores, human, of, times, groups) for scores in (x, y))
+        samples.append(one - other)
+    swapped = [_after_swaps(kind, x, y, human, of, swap, groups) for swap in design.blocks(swaps, resamples, swapping)]
+    return np.concatenate(samples), np.concatenate(swapped)
 
 
 @dataclass(frozen=True, eq=False)
