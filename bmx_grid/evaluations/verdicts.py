@@ -49,7 +49,7 @@ HURTS: Label = "hurts"
 LEGEND = {
     HELPS: "an established gain, also over score, length and attributions of other segments",
     EXPLAINED: "an established gain that needs no explanation",
-    NO_GAIN: "the gain is not established after correction, or too small to matter",
+    NO_GAIN: "no gain or loss is established after correction, or the gain is too small to matter",
     TOO_LITTLE: "too few segments, or too wide an interval",
     HURTS: "the loss is established",
 }
