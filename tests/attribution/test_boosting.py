@@ -170,10 +170,7 @@ def test_scores_that_are_not_finite_are_named():
         def score(self, pairs):
             return np.full(len(pairs), np.inf)
 
-    with (
-        pytest.raises(BmxError, match="source 'one' and hypothesis 'one' have a score"),
-        np.errstate(all="ignore"),
-    ):
+    with pytest.raises(BmxError, match="source 'one' and hypothesis 'one' have a score"), np.errstate(all="ignore"):
         score(BoostedMetric(Infinite(), Erasure(), -0.3, 0.6), [("one", "one")])
 
 

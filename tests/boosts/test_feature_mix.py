@@ -10,12 +10,7 @@ from bmx_grid.boosts.feature_mix import FAR, FeatureMix, ZMixed
 from bmx_grid.boosts.power_mean_grid import AtPoint
 from bmx_grid.errors import ConfigError, DataError
 
-ORACLES = {
-    "share_negative": lambda row: np.mean(row <= 0),
-    "mean": np.mean,
-    "sum": np.sum,
-    "spread": np.std,
-}
+ORACLES = {"share_negative": lambda row: np.mean(row <= 0), "mean": np.mean, "sum": np.sum, "spread": np.std}
 
 
 @pytest.mark.parametrize("feature", ORACLES)

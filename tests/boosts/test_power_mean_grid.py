@@ -111,11 +111,7 @@ def test_a_point_is_restored_on_the_grid_only():
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"w": (0.5, 2.0)}, "w = 2.0 is outside"),
-        ({"p": PowerRange(0, 0, 1)}, "is empty"),
-    ],
+    ("settings", "said"), [({"w": (0.5, 2.0)}, "w = 2.0 is outside"), ({"p": PowerRange(0, 0, 1)}, "is empty")]
 )
 def test_settings_that_make_no_sense_are_refused(settings, said):
     with pytest.raises(ConfigError, match=said):

@@ -146,11 +146,7 @@ def test_reassigned_attributions_lose_what_a_planted_signal_gains(boost):
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [
-        pytest.param({}, id="nothing"),
-        pytest.param({"w": 0.5, "own": 1.0}, id="keys of others"),
-    ],
+    "wrong", [pytest.param({}, id="nothing"), pytest.param({"w": 0.5, "own": 1.0}, id="keys of others")]
 )
 def test_constants_of_something_else_are_refused(boost, wrong):
     with pytest.raises(ConfigError, match="constants"):

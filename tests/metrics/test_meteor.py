@@ -52,7 +52,7 @@ def test_equal_to_the_program_for_segments_and_for_their_sum(references):
 
 
 COUNTS = {  # as the program answered for the first item
-    "the cat is on the mat": "6 6 4 3 2 2 3 3 0 0 0 0 0 0 0 0 0 0 0 0 2 5 5",
+    "the cat is on the mat": "6 6 4 3 2 2 3 3 0 0 0 0 0 0 0 0 0 0 0 0 2 5 5"
 }
 
 

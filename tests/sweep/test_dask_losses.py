@@ -105,15 +105,7 @@ def at_a_moment(folder, address: str, draw: random.Random) -> tuple[subprocess.P
 
 
 @pytest.mark.parametrize(
-    "lose",
-    [
-        pytest.param(killed, id="killed"),
-        pytest.param(
-            pre_empted,
-            id="pre-empted",
-            marks=LONG,
-        ),
-    ],
+    "lose", [pytest.param(killed, id="killed"), pytest.param(pre_empted, id="pre-empted", marks=LONG)]
 )
 def test_the_sweep_goes_on_without_a_lost_worker(tmp_path, whole, lose):
     draw = random.Random(3)

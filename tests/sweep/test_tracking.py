@@ -157,7 +157,7 @@ def test_data_sets_are_inputs_of_the_sweep_and_of_each_setting(folder):
     data = inputs["toy · cs-en"]
     assert segments("cs-en", 5).fingerprint().startswith(data.dataset.digest) and len(data.dataset.digest) == 16
     assert json.loads(data.dataset.profile) == {
-        **{"num_rows": 5, "num_rated": 4, "num_systems": 0, "human_scores": ["da"]},
+        **{"num_rows": 5, "num_rated": 4, "num_systems": 0, "human_scores": ["da"]}
     }
     assert mlflow.data.get_source(data).load() == origin  # MLflow's own reader
 
