@@ -44,16 +44,11 @@ def text(rng: Random) -> bytes:
 
 
 NAMES = ["a", "../a", "/etc/passwd", "en-de/._test20.ende.df.short.tsv", "x" * 300, "ü" * 60, MEMBER]
+# fmt: off
 KINDS = [
-    tarfile.REGTYPE,
-    tarfile.SYMTYPE,
-    tarfile.LNKTYPE,
-    tarfile.DIRTYPE,
-    tarfile.CHRTYPE,
-    tarfile.FIFOTYPE,
-    b"S",
-    b"Z",
+    tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, b"S", b"Z",
 ]
+# fmt: on
 
 
 def archive(rng: Random, content: bytes) -> bytes:

@@ -46,19 +46,11 @@ NAMES = (
     *FILES,
     *("nowhere.txt", "folder", "", "x" * 6000, "x/" * 3000, "~nobody/x", "\x1b[2J.txt", "a\nb", "é", "/dev/null"),
 )
+# fmt: off
 RECIPES = (
-    "recipe.json",
-    "good.txt",
-    "edited.json",
-    "list",
-    "nowhere",
-    "nowhere.json",
-    "",
-    "folder",
-    "x.json",
-    "/",
-    "é",
+    "recipe.json", "good.txt", "edited.json", "list", "nowhere", "nowhere.json", "", "folder", "x.json", "/", "é",
 )
+# fmt: on
 METRICS = ("sentence_bleu", "chrf", "chrf_plus_plus", "random", "chrf", "chfr", "", "boosted", "../x", "None", "日本")
 EXPLAINERS = ("lime", "shap", "erasure", "random", "none", "none", "lmie", "", "null", "input_marginalization")
 NUMBERS = ("0", "1", "-0.3", "0.6", "-30", "1e300", "1e-320", "inf", "-inf", "nan", "2", "-1", "abc", "", "1,5", "0x1")

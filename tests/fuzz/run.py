@@ -23,6 +23,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +33,7 @@ os.environ |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
 import arguments  # noqa: E402
 import overrides  # noqa: E402
 import texts  # noqa: E402
-from fuzz import archives, components, scores, tables, trees  # noqa: E402
+from fuzz import components  # noqa: E402
 
 LONGEST = 60
 LENGTH = 1_200
@@ -70,23 +71,9 @@ def of_arguments(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int,
         yield number, repr(given), lambda given=given: _commanded(lambda: main(given), given, folder)
 
 
-def of_tables(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
-    return _files(tables, seed, numbers, folder)
+def of_files(module, seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
+    """Files that a module makes, each read by its `answer`."""
 
-
-def of_archives(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
-    return _files(archives, seed, numbers, folder)
-
-
-def of_scores(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
-    return _files(scores, seed, numbers, folder)
-
-
-def of_trees(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
-    return _files(trees, seed, numbers, folder)
-
-
-def _files(module, seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
     def read(path: Path) -> str:
         said = module.answer(path)
         return _sentence(said, [path.name, *getattr(module, "ALSO", ())]).replace(str(path), path.name) if said else ""
@@ -143,10 +130,7 @@ def of_components(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int
 
 KINDS = {
     "overrides": of_overrides,
-    "tables": of_tables,
-    "archives": of_archives,
-    "scores": of_scores,
-    "trees": of_trees,
+    **{name: partial(of_files, globals()[name]) for name in ("tables", "archives", "scores", "trees")},
     "arguments": of_arguments,
     "texts": of_texts,
     "components": of_components,

@@ -35,8 +35,10 @@ from fuzz.tables import (
     other_separator,
     pick,
     piece_twice,
+    repeated_rows,
     same,
     truncated,
+    unchanged,
     without_a_piece,
     zipped,
 )
@@ -88,10 +90,6 @@ def unknown_names(rows: Rows, rng: Random) -> Rows:
     return rows
 
 
-def row_twice(rows: Rows, rng: Random) -> Rows:
-    return [*rows, dict(pick(rng, rows))]
-
-
 def row_missing(rows: Rows, rng: Random) -> Rows:
     rows.pop(int(rng.integers(len(rows))))
     return rows
@@ -127,13 +125,9 @@ def of_systems(rows: Rows, rng: Random) -> Rows:
     return [{name: row[name] for name in ("language_pair", "system", "score")} for row in rows if row["id"] == "0"]
 
 
-def unchanged(rows: Rows, rng: Random) -> Rows:
-    return rows
-
-
 # fmt: off
 ROWS = [
-    odd_score, odd_score, odd_name, odd_name, unknown_names, row_twice, row_missing, system_missing, pair_missing,
+    odd_score, odd_score, odd_name, odd_name, unknown_names, repeated_rows, row_missing, system_missing, pair_missing,
     column_missing, column_renamed, no_score_at_all, shuffled, of_systems, unchanged, unchanged,
 ]
 BYTES = [

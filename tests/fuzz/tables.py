@@ -154,17 +154,11 @@ def unchanged(rows: list[Record], rng: Random) -> list[Record]:
     return rows
 
 
+# fmt: off
 ROWS = [
-    odd_text,
-    odd_score,
-    odd_pair,
-    without_columns,
-    renamed_columns,
-    repeated_rows,
-    many_columns,
-    no_rows,
-    unchanged,
+    odd_text, odd_score, odd_pair, without_columns, renamed_columns, repeated_rows, many_columns, no_rows, unchanged,
 ]
+# fmt: on
 
 
 # What is done to the bytes: (raw, rng) -> raw.
@@ -179,28 +173,21 @@ def flipped(raw: bytes, rng: Random) -> bytes:
     return bytes(changed)
 
 
+# fmt: off
+PIECES = [
+    b"\0", b"\xff", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\r", b"\n", b"\n\n", b'"', b"\t", b",", b"\x1a", b"\x1f\x8b",
+    b"{", b"]",
+]
+NOTHING = [
+    b"", b"\n", b" ", b"\xef\xbb\xbf", b"\0" * 100, b"\r\n\r\n", b"PAR1", b"PAR1PAR1", b"{}", b"[]", b"{}\n{}",
+    b"PK\x03\x04",
+]
+# fmt: on
+
+
 def inserted(raw: bytes, rng: Random) -> bytes:
     place = int(rng.integers(len(raw)))
-    what = pick(
-        rng,
-        [
-            b"\0",
-            b"\xff",
-            b"\xed\xa0\x80",
-            b"\xef\xbb\xbf",
-            b"\r",
-            b"\n",
-            b"\n\n",
-            b'"',
-            b"\t",
-            b",",
-            b"\x1a",
-            b"\x1f\x8b",
-            b"{",
-            b"]",
-        ],
-    )
-    return raw[:place] + what + raw[place:]
+    return raw[:place] + pick(rng, PIECES) + raw[place:]
 
 
 def without_a_piece(raw: bytes, rng: Random) -> bytes:
@@ -249,23 +236,7 @@ def as_array(raw: bytes, rng: Random) -> bytes:
 
 
 def nothing(raw: bytes, rng: Random) -> bytes:
-    return pick(
-        rng,
-        [
-            b"",
-            b"\n",
-            b" ",
-            b"\xef\xbb\xbf",
-            b"\0" * 100,
-            b"\r\n\r\n",
-            b"PAR1",
-            b"PAR1PAR1",
-            b"{}",
-            b"[]",
-            b"{}\n{}",
-            b"PK\x03\x04",
-        ],
-    )
+    return pick(rng, NOTHING)
 
 
 def same(raw: bytes, rng: Random) -> bytes:

@@ -38,22 +38,11 @@ Random = np.random.Generator
 Files = dict[str, bytes]
 BYTES = [truncated, flipped, inserted, without_a_piece, piece_twice, encoded, other_line_ends, zipped, nothing]
 ALSO = ["dataset.mt_metrics_eval", "toy"]  # what a refusal may name instead of a file
+# fmt: off
 NAMES = [
-    "refB",
-    "refA",
-    "refC",
-    "all",
-    "sysA",
-    "x.y",
-    "s p",
-    "語",
-    "\x1b[2J",
-    ".hidden",
-    "",
-    "a" * 120,
-    "refA.x",
-    "seg",
+    "refB", "refA", "refC", "all", "sysA", "x.y", "s p", "語", "\x1b[2J", ".hidden", "", "a" * 120, "refA.x", "seg",
 ]
+# fmt: on
 
 
 # What is done to the files of a good tree.

@@ -3,13 +3,11 @@
 import json
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from fakes import HashMetric, composed
 from pairs import explain
 
-from bmx_grid.commands.sweep import run
-from bmx_grid.configure import ALLOWED_PACKAGES, build
+from bmx_grid.configure import build
 from bmx_grid.errors import ConfigError
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.judgements import Judgements
@@ -140,22 +138,8 @@ def test_what_is_no_combination_is_refused(settings, message):
         Combined(**settings)
 
 
-def test_a_sweep_with_a_combination_and_an_explainer(tmp_path, monkeypatch, blank_figures):
-    monkeypatch.setenv(ALLOWED_PACKAGES, "fakes")
-    chosen = [
-        "metric=[combined,chrf]",
-        "metric.combined.metrics=[sentence_bleu,chrf]",
-        "explainer=[erasure]",
-        "evaluation=[grid]",
-        "limit=6",
-        "dataset.sample.language_pairs=[de-en]",
-        "executor=sequential",
-        "tracking=none",
-        "analysis=false",
-        f"output_dir={tmp_path / 'out'}",
-        f"cache_dir={tmp_path / 'cache'}",
-    ]
-    assert run(composed(*chosen)) == 0
-    rows = pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist()
-    assert {row["metric"] for row in rows} == {"combined", "chrf"}
-    assert len(list((tmp_path / "cache" / "parts").rglob("*.parquet"))) == 2
+def test_the_option_keeps_scores_of_members_in_the_cache_of_the_sweep(tmp_path):
+    config = composed("metric=[combined]", "metric.combined.metrics=[sentence_bleu,chrf]", f"cache_dir={tmp_path}")
+    metric = build(config["metric"]["combined"], Metric, "metric.combined").fitted(segments())
+    metric.score(metric.fitted_on)
+    assert len(list((tmp_path / "parts").rglob("*.parquet"))) == 2

@@ -3,15 +3,13 @@
 import tracemalloc
 from collections import Counter
 
-import cloudpickle
 import numpy as np
 import pytest
-from pairs import request_of, score
+from pairs import request_of
 
 from bmx_grid.metrics import _ngrams
 from bmx_grid.metrics._ngrams import MaskedSide, count_ngrams, ngrams_of
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.metrics.random import RandomMetric
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.words.perturbation import Plan, Request
 
@@ -57,15 +55,6 @@ def test_counts_are_those_of_counting_one_by_one(monkeypatch, vocabulary, block_
     found = count_ngrams(sides, 5)
     totals = [ngrams_of(lengths, 5) for lengths in (found.hypothesis, found.reference)]
     assert np.stack([found.matches, *totals], axis=-1).reshape(-1, 3).tolist() == expected
-
-
-@pytest.mark.parametrize("metric", [SentenceBleu(), Chrf(word_order=2), RandomMetric(seed=4)], ids=repr)
-def test_metrics_travel_after_use_and_score_the_same_on_arrival(metric):
-    pairs = [("a b c d", "a b d"), ("x", "")]
-    before = score(metric, pairs)
-    arrived = cloudpickle.loads(cloudpickle.dumps(metric))
-    assert arrived == metric
-    assert score(arrived, pairs).tobytes() == before.tobytes()
 
 
 def long_requests() -> list[Request]:

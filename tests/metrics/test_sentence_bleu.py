@@ -97,15 +97,6 @@ def test_tokenizers_that_look_at_the_ends_of_a_text_have_no_short_cut(settings):
     assert SentenceBleu(**settings).score_masked([masked("a b", "a b", "hypothesis", None)]) is None
 
 
-def test_a_request_scores_the_same_alone_and_in_any_company():
-    requests = [request for param in PAIRS for request in requests_of(*param.values)]
-    together = SentenceBleu().score_masked(requests)
-    backwards = SentenceBleu().score_masked(requests[::-1])[::-1]
-    alone = [SentenceBleu().score_masked([request])[0] for request in requests[::9]]
-    assert [scores.tobytes() for scores in together] == [scores.tobytes() for scores in backwards]
-    assert [scores.tobytes() for scores in together[::9]] == [scores.tobytes() for scores in alone]
-
-
 def test_requests_with_written_texts_without_texts_and_without_words():
     written = request_of(Plan(("a", "b"), texts=["a b", "", "b"]), "hypothesis", "a b")
     nothing = request_of(Plan(("a",), keep=np.empty((0, 1), bool)), "ground_truth", "a")

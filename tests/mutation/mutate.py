@@ -59,49 +59,9 @@ ROOMS: dict[str, tuple[float, tuple[str, ...]]] = {
     "evaluations": (0.25, (*OF_ALL, "tests/contracts/test_evaluations.py")),
 }
 NEEDED = 0.9
-# The tests of modules whose name they do not bear, or not alone; with a folder, where they are in another room.
-NEARBY = {
-    "grid": ("grid", "grid_evaluation", "declared_points"),
-    "levels": ("levels", "levels_evaluation", "top_systems"),
-    "significance": ("significance", "significance_evaluation"),
-    "chosen": ("declared_points", "boosts_evaluation"),
-    "held_out": ("boosts_evaluation",),
-    "boost_evidence": ("boosts_evaluation",),
-    "boost_members": ("boosts_evaluation",),
-    "boost_verdicts": ("boosts_evaluation", "verdicts"),
-    "points": ("points",),
-    "systems": ("systems", "rank_ranges", "top_systems", "commands/test_score_systems"),
-    "weighted_kendall": ("resampling", "weighted_grids", "grid_resampling"),
-    "ceiling": ("tested", "sweep/test_ceilings"),
-    "examples": ("examples", "words_questions"),
-    "tested": ("tested", "shown", "report/test_tables"),
-    "power_sums": ("aggregation", "even_step"),
-    "ordered": ("correlation",),
-    "best": ("best", "best_and_better", "questions", "evaluations/test_declared_points"),
-    "medians": ("medians", "questions"),
-    "transfer": ("transfer", "questions"),
-    "fixed": ("fixed", "questions"),
-    "single_gains": ("tested",),
-    "beside": ("tested", "words_questions"),
-    "scorer": ("scorer", "by_recipe"),
-    "boosted": ("boosting",),
-    "engine": ("engine", "explain", "scorer"),
-    "regression": ("fits",),
-    "density": ("fits",),
-    "shown": ("shown", "forest_rows"),
-    "table": ("load", "points"),
-    "base": ("grid_evaluation", "declared_points", "questions"),
-}
 LIBRARIES = (
-    "numpy",
-    "scipy.stats",
-    "pandas",
-    "pyarrow.parquet",
-    "mpmath",
-    "sklearn.linear_model",
-    "numba",
-    "pytest",
-    "hydra.compose",
+    *("numpy", "scipy.stats", "pandas", "pyarrow.parquet", "mpmath", "sklearn.linear_model"),
+    *("numba", "pytest", "hydra.compose"),
 )
 
 Mutant = dict[str, str | int]
@@ -167,20 +127,14 @@ def difference(mutant: Mutant) -> str:
 
 
 def test_files(mutant: Mutant) -> list[str]:
-    """The tests of the module, and those of the room that import it; where none bears its name, all of the room."""
+    """The tests that import the module; where none does, all of its room."""
     path = Path(str(mutant["module"]))
-    room = ROOT / "tests" / path.parent.name
-    names = [
-        ROOT / "tests" / f"{name}.py" if "/" in name else room / f"test_{name}.py"
-        for name in NEARBY.get(path.stem, (path.stem,))
-    ]
-    own = [name for name in names if name.is_file()] or sorted(room.glob("test_*.py"))
-    imported = re.compile(
-        rf"from bmx_grid\.{path.parent.name}(\.{path.stem} import| import [^\n]*\b{path.stem}\b)", re.MULTILINE
-    )
-    beside = [one for one in sorted(room.glob("test_*.py")) if imported.search(one.read_text(encoding="utf-8"))]
-    own += [one for one in beside if one not in own]
-    return [*map(str, own), *(str(ROOT / name) for name in ROOMS[path.parent.name][1])]
+    room = path.parent.name
+    imported = re.compile(rf"from bmx_grid\.{room}(\.{path.stem} import| import [^\n]*\b{path.stem}\b)")
+    tests = sorted((ROOT / "tests").rglob("test_*.py"))
+    importing = [one for one in tests if imported.search(one.read_text(encoding="utf-8"))]
+    own = importing or [one for one in tests if one.parent.name == room]
+    return [*map(str, own), *(str(ROOT / name) for name in ROOMS[room][1])]
 
 
 class Changed(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):

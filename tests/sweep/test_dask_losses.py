@@ -163,11 +163,3 @@ def test_workers_that_all_go_away_are_missed_in_a_sentence(tmp_path, whole):
     assert wait_until_alone(running.pid) == []
     assert planned(here(tmp_path)) < whole[1]
     assert tables(tmp_path) == whole[0]
-
-
-def test_a_relative_cache_dir_is_refused_with_the_whole_path(tmp_path):
-    status, _, err = ended(
-        begun(tmp_path, "executor=dask", "executor.address=tcp://127.0.0.1:9", "cache_dir=here", "dry_run=true")
-    )
-    assert status == 2
-    assert re.match(r"error: cache_dir=here: workers on other machines would .*: cache_dir=/.*/here\.\n$", err), err

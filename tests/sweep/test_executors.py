@@ -227,52 +227,6 @@ def test_workers_are_looked_at_also_while_results_come_in():
     assert len(looks) >= 2
 
 
-OUTSIDE = """
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-
-from bmx_grid.identity import runtime
-from bmx_grid.sweep.executors.base import Executor, Lane, Worker, results
-
-
-@dataclass(frozen=True)
-class Threads(Executor):
-    n_threads: int = runtime(2)
-
-    def run(self, jobs):
-        with ThreadPoolExecutor(self.n_threads) as pool:
-            print("threads of an executor from outside")
-            yield from results([Lane(pool.submit, self.n_threads)], jobs)
-
-    def workers(self):
-        return tuple(Worker(f"thread {number}") for number in range(self.n_threads))
-"""
-
-
-def test_an_executor_from_outside_is_one_module_and_one_yaml_file(tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "threads.py").write_text(OUTSIDE)
-    (tmp_path / "conf" / "executor").mkdir(parents=True)
-    option = "_target_: mine.threads.Threads\nn_threads: 2\nchunk_texts: 50\n"
-    (tmp_path / "conf" / "executor" / "threads.yaml").write_text(option)
-    small = ("limit=3", "dataset.sample.language_pairs=[de-en]", "metric=[chrf]", "explainer=[erasure]")
-    quiet = (
-        "tracking=none",
-        "analysis=false",
-        "evaluation=[grid]",
-        f"output_dir={tmp_path / 'out'}",
-        f"cache_dir={tmp_path / 'cache'}",
-    )
-    own = {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}", "BMX_ALLOWED_PACKAGES": "mine"}
-    chosen = ("--config-dir", str(tmp_path / "conf"), "executor=threads", *small, *quiet)
-    shown = subprocess.run(
-        [sys.executable, "-m", "bmx_grid", *chosen], env={**os.environ, **own}, capture_output=True, text=True
-    )
-    assert shown.returncode == 0, shown.stdout + shown.stderr
-    assert "threads of an executor from outside" in shown.stdout
-    assert (tmp_path / "out" / "tables" / "grid.parquet").is_file()
-
-
 # A Dask cluster that others own: its scheduler, its workers.
 
 DASK = "distributed.cli.dask_"

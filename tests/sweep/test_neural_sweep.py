@@ -1,6 +1,4 @@
-"""Every metric and explainer of the paper through a whole sweep, on tiny local models: data to MLflow."""
-
-import shutil
+"""Every metric and explainer of the paper through a whole sweep, on tiny local models: data to tables."""
 
 import pyarrow.parquet as pq
 from fakes import composed
@@ -16,21 +14,13 @@ MODELS = {  # option -> kind of tiny model, and what of the published model does
 }
 
 
-def test_all_metrics_and_explainers_of_the_paper_run_to_the_end(tiny_model, tmp_path, template, blank_figures):
-    shutil.copy(template, tmp_path / "mlflow.db")  # in place of the seconds that making it takes
+def test_all_metrics_and_explainers_of_the_paper_run_to_the_end(tiny_model, tmp_path, blank_figures):
     chosen = [
         "metric=[bertscore,xbertscore,xlmr_sbert,xmoverscore,sentence_bleu,random]",
         "explainer=[erasure,lime,shap,input_marginalization,random]",
-        "explainer.lime.num_samples=20",
-        "explainer.shap.max_evals=80",
-        "dataset.sample.language_pairs=[de-en]",
-        "limit=3",
-        "evaluation=[grid]",
-        "grid.p.step=1.0",  # a tenth of the points, each of which MLflow would take and the analysis read
-        "executor=sequential",
-        "tracking=mlflow",
-        f"output_dir={tmp_path / 'out'}",
-        f"cache_dir={tmp_path / 'cache'}",
+        *("explainer.lime.num_samples=12", "explainer.shap.max_evals=80", "dataset.sample.language_pairs=[de-en]"),
+        *("limit=2", "evaluation=[grid]", "grid.p.step=1.0", "executor=sequential", "tracking=none", "analysis=false"),
+        *(f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"),
     ]
     for option, (kind, changes) in MODELS.items():
         chosen += [f"{option}.model={tiny_model(kind)}", f"{option}.revision=null"]
@@ -39,13 +29,3 @@ def test_all_metrics_and_explainers_of_the_paper_run_to_the_end(tiny_model, tmp_
     settings = pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist()
     assert len({(row["metric"], row["explainer"]) for row in settings}) == len(settings) == 30
     assert pq.read_metadata(tmp_path / "out" / "tables" / "grid.parquet").num_rows == 30 * 360
-    assert (tmp_path / "out" / "report.html").is_file()
-
-    from mlflow import MlflowClient
-
-    client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path / 'mlflow.db'}")
-    runs = client.search_runs([client.get_experiment_by_name("bmx_grid").experiment_id])
-    settings_runs = [one for one in runs if one.data.tags["kind"] == "setting"]
-    logged = [one for one in settings_runs if one.info.status == "FINISHED"]
-    assert len(logged) == 30
-    assert all(one.data.tags["mlflow.parentRunId"] for one in logged)

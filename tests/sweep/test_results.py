@@ -12,12 +12,6 @@ from bmx_grid.errors import StoreError
 from bmx_grid.sweep.results import settings_table, write_csv, write_parquet
 
 
-def test_the_grid_table_has_the_schema_of_the_published_grid(authors_grid):
-    published = pq.read_schema(authors_grid)
-    ours = grid_table([make_result()]).schema
-    assert [(one.name, one.type) for one in ours] == [(one.name, one.type) for one in published]
-
-
 def test_rows_run_over_w_first_then_p_and_hold_every_point():
     result = make_result()
     table = grid_table([result])

@@ -15,7 +15,7 @@ from bmx_grid.configure import build, load_option
 from bmx_grid.errors import ConfigError, UnavailableError
 from bmx_grid.sweep.executors import slurm
 from bmx_grid.sweep.executors.base import Executor, Job, Lane, Worker, results
-from bmx_grid.sweep.executors.dask import Cluster
+from bmx_grid.sweep.executors.dask import Cluster, Dask
 from bmx_grid.sweep.executors.slurm import Slurm
 
 
@@ -66,12 +66,17 @@ def test_a_missing_package_is_named_with_its_extra(commands, monkeypatch, option
         build({**load_option("executor", option), **values}, Executor, "executor").check()
 
 
-def test_a_cache_of_its_own_for_each_machine_is_refused(commands):
+@pytest.mark.parametrize("executor", [Slurm, partial(Dask, address="tcp://127.0.0.1:9")], ids=["slurm", "dask"])
+def test_a_cache_of_its_own_for_each_machine_is_refused(commands, executor):
     pytest.importorskip("dask_jobqueue", reason='pip install "bmx-grid[slurm]"')
     with pytest.raises(ConfigError, match=r"cache_dir=bmx_cache: workers on other .* cache_dir=/.*/bmx_cache\."):
-        Slurm(cache_dir="bmx_cache").check()
-    Slurm(cache_dir="/shared/cache").check()
-    Slurm(cache_dir="s3://bucket/cache").check()
+        executor(cache_dir="bmx_cache").check()
+    executor(cache_dir="/shared/cache").check()
+    executor(cache_dir="s3://bucket/cache").check()
+
+
+def test_an_interface_that_is_not_here_is_named(commands):
+    pytest.importorskip("dask_jobqueue", reason='pip install "bmx-grid[slurm]"')
     with pytest.raises(ConfigError, match=r"executor\.interface: 'ib9' is not a valid network interface"):
         list(Slurm(interface="ib9").run([Job(abs)]))
 
