@@ -206,20 +206,6 @@ def test_one_number_is_one_identity_however_it_is_written():
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        pytest.param({"w": 1.5}, "w = 1.5 is outside", id="w"),
-        pytest.param({"p": float("nan")}, "NaN", id="p"),
-        pytest.param({"seed": -1}, "seed must be 0 or more", id="seed"),
-        pytest.param({"max_texts": 0}, "max_texts must be at least 1", id="max_texts"),
-    ],
-)
-def test_values_that_cannot_be_used_are_refused(settings, message):
-    with pytest.raises(ConfigError, match=message):
-        two_iterations(HashMetric(), **settings)
-
-
-@pytest.mark.parametrize(
     ("parts", "expected"),
     [
         pytest.param({}, BoostedMetric(SentenceBleu(), Erasure(), -0.3, 0.6), id="the paper's appendix E"),

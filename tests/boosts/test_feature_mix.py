@@ -132,20 +132,6 @@ def test_the_linear_mix_takes_the_best_w(kind):
     assert boost.fit(kind, parts) == AtPoint(-best[1])
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"feature": "mean", "p": 2.0}, "p belongs to feature=power_mean"),
-        ({"feature": "power_mean"}, "p belongs to feature=power_mean, which needs it"),
-        ({"feature": "power_mean", "p": np.inf}, "p must be a finite number"),
-        ({"feature": "mean", "w": (-1.0,)}, "w = -1.0 is outside"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(settings, said):
-    with pytest.raises(ConfigError, match=said):
-        FeatureMix(**settings)
-
-
 def test_the_weights_of_the_other_mix_are_not_part_of_the_identity():
     z, linear = ({"feature": "mean", "mix": mix} for mix in ("z", "linear"))
     assert FeatureMix(**z).fingerprint() == FeatureMix(**z, w=(0.5,)).fingerprint()

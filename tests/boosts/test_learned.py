@@ -121,20 +121,6 @@ def test_features_name_lengths_and_statistics_of_each_side():
     assert len(named) == K == 14
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"folds": 1}, "folds must be at least 2, got 1"),
-        ({"penalties": ()}, "penalties must be finite numbers above 0"),
-        ({"penalties": (0.0, 1.0)}, "penalties must be finite numbers above 0"),
-        ({"penalties": (np.inf,)}, "penalties must be finite numbers above 0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(settings, said):
-    with pytest.raises(ConfigError, match=said):
-        Learned(**settings)
-
-
 def test_constants_of_other_features_are_refused():
     good = BOOST.fit("pearson", [selection()]).constants()
     assert isinstance(BOOST.restored(good), Linear)

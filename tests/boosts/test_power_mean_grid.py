@@ -110,14 +110,6 @@ def test_a_point_is_restored_on_the_grid_only():
             SMALL.restored(constants)
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"), [({"w": (0.5, 2.0)}, "w = 2.0 is outside"), ({"p": PowerRange(0, 0, 1)}, "is empty")]
-)
-def test_settings_that_make_no_sense_are_refused(settings, said):
-    with pytest.raises(ConfigError, match=said):
-        PowerMeanGrid(**settings)
-
-
 def test_a_grid_has_one_identity_however_it_is_written():
     assert PowerMeanGrid(w=(1.0, 0.5, 0.5)).fingerprint() == PowerMeanGrid(w=(0.5, 1.0)).fingerprint()
     assert (

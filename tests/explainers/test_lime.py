@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from explaining import generator, hash_scores, side
 
-from bmx_grid.errors import ConfigError
 from bmx_grid.explainers.lime import Lime, draw_masks, solve
 from bmx_grid.words.perturbation import Plan
 from bmx_grid.words.text import join_words, split_words
@@ -129,16 +128,3 @@ def test_every_subset_of_one_size_is_as_likely():
     counts = [hidden.count(pair) for pair in combinations(range(6), 2)]
     assert sum(counts) == len(hidden)
     assert stats.chisquare(counts).pvalue > 0.01
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        pytest.param({"num_samples": 1}, "num_samples: expected at least 2", id="no sample beside the original"),
-        pytest.param({"kernel_width": 0.0}, "kernel_width: expected a number above 0", id="no width"),
-        pytest.param({"alpha": float("nan")}, "alpha: expected a number above 0, got nan", id="alpha is no number"),
-    ],
-)
-def test_settings_that_cannot_be_used_are_refused(settings, message):
-    with pytest.raises(ConfigError, match=message):
-        Lime(**settings)

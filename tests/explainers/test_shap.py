@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from explaining import explained, generator, hash_scores, side
 
-from bmx_grid.errors import ConfigError, ExplainError
+from bmx_grid.errors import ExplainError
 from bmx_grid.explainers.shap import Shap, draw_orders
 from bmx_grid.words.text import join_words
 
@@ -117,15 +117,3 @@ def test_a_side_that_is_too_long_can_take_one_order_and_says_so():
     for n in (3, 20, 249):  # sides that fit are explained as ever
         same = [explained(one, side(n))[1].tolist() for one in (lenient, Shap())]
         assert same[0] == same[1]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        pytest.param({"max_evals": 2}, "max_evals: expected at least 3", id="no evaluation"),
-        pytest.param({"exact_up_to": 30}, "exact_up_to: expected 0 to 15", id="exact without end"),
-    ],
-)
-def test_settings_that_cannot_be_used_are_refused(settings, message):
-    with pytest.raises(ConfigError, match=message):
-        Shap(**settings)

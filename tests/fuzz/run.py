@@ -33,7 +33,7 @@ os.environ |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
 import arguments  # noqa: E402
 import overrides  # noqa: E402
 import texts  # noqa: E402
-from fuzz import components  # noqa: E402
+from fuzz import archives, components, scores, tables, trees  # noqa: E402
 
 LONGEST = 60
 LENGTH = 1_200
@@ -130,7 +130,10 @@ def of_components(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int
 
 KINDS = {
     "overrides": of_overrides,
-    **{name: partial(of_files, globals()[name]) for name in ("tables", "archives", "scores", "trees")},
+    "tables": partial(of_files, tables),
+    "archives": partial(of_files, archives),
+    "scores": partial(of_files, scores),
+    "trees": partial(of_files, trees),
     "arguments": of_arguments,
     "texts": of_texts,
     "components": of_components,

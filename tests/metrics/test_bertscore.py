@@ -10,7 +10,6 @@ import pytest
 from neural import EMPTY, MINILM, MINILM_FOLDER, NAMES, PAIRS
 from pairs import score
 
-from bmx_grid.errors import ConfigError
 from bmx_grid.metrics import _matching
 from bmx_grid.metrics.encoders import BertScore
 from bmx_grid.models import encoding
@@ -114,8 +113,3 @@ def test_bfloat16_is_another_identity_close_by():
         raise
     difference = np.abs(score(exact, PAIRS) - scores).max()
     assert 0 < difference < 0.02
-
-
-def test_a_layer_below_one_is_refused():
-    with pytest.raises(ConfigError, match="layer=0"):
-        BertScore(model=MINILM, layer=0)

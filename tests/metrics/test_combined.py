@@ -122,22 +122,6 @@ def test_a_file_of_scores_is_a_member(scores):
     assert given.segments.tolist() == pytest.approx(expected.tolist(), nan_ok=True, abs=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        pytest.param({"metrics": ()}, "metrics is empty", id="none"),
-        pytest.param({"metrics": ("chrf", "chrf")}, "two metrics 'chrf'", id="twice"),
-        pytest.param({"metrics": ("chrff",)}, "unknown metric 'chrff'. Did you mean 'chrf'", id="unknown"),
-        pytest.param({"metrics": (3,)}, "expected the name of an option", id="a number"),
-        pytest.param({"metrics": ("chrf",), "weights": (1.0, 2.0)}, "expected one_vs_rest, equal, or 1", id="weights"),
-        pytest.param({"metrics": ("chrf",), "weights": (0.0,)}, "not all 0", id="no weight"),
-    ],
-)
-def test_what_is_no_combination_is_refused(settings, message):
-    with pytest.raises(ConfigError, match=message):
-        Combined(**settings)
-
-
 def test_the_option_keeps_scores_of_members_in_the_cache_of_the_sweep(tmp_path):
     config = composed("metric=[combined]", "metric.combined.metrics=[sentence_bleu,chrf]", f"cache_dir={tmp_path}")
     metric = build(config["metric"]["combined"], Metric, "metric.combined").fitted(segments())

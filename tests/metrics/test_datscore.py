@@ -168,24 +168,6 @@ def test_nothing_is_scored_or_translated_twice(tiny_model, tmp_path, monkeypatch
     assert (len(translated), len(scored)) == (6, 8 * len(ITEMS) + 8)  # the source's translation is known
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        pytest.param({"directions": ("source",)}, "is no direction; write X->Y", id="no arrow"),
-        pytest.param({"directions": ("source->source",)}, "is no direction", id="itself"),
-        pytest.param({"directions": ()}, "at least one direction", id="none"),
-        pytest.param({"directions": ("source.fr->hypothesis",)}, "unknown text 'source.fr'", id="not augmented"),
-        pytest.param({"augment": ("fr", "fr")}, "named twice", id="language twice"),
-        pytest.param({"weights": (1.0,)}, "expected one_vs_rest, equal, or 4", id="weights"),
-        pytest.param({"temperature": 0.0}, "temperature=0", id="temperature"),
-        pytest.param({"max_length": 2}, "max_length=2", id="max_length"),
-    ],
-)
-def test_settings_that_cannot_be(settings, message):
-    with pytest.raises(ConfigError, match=message):
-        DatScore(model="x", **settings)
-
-
 def test_a_translation_into_a_texts_own_language_is_refused_while_planning(tiny_model):
     with pytest.raises(ConfigError, match="the source of fr-en is in fr already"):
         DatScore(model=tiny_model("m2m100"), augment=("fr",)).fitted(segments("fr-en"))

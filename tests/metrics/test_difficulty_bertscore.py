@@ -279,12 +279,3 @@ def test_a_segment_of_one_output_is_warned_of(tiny_model):
     with pytest.warns(UserWarning, match="1 of 3 segments.*fewer than two"):
         fitted = metric(tiny_model("bert")).fitted(segment_set(segments))
     assert np.isfinite(fitted.score(items_of("A", segments))).all()
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [({"ground_truth": "source"}, "tokens of references"), ({"baseline": 1.0}, "below 1"), ({"layer": 0}, "layer=0")],
-)
-def test_settings_that_cannot_be_are_refused(settings, message):
-    with pytest.raises(ConfigError, match=message):
-        metric(MINILM, **settings)

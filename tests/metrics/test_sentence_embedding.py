@@ -5,7 +5,6 @@ import pytest
 from neural import EMPTY, MINILM, MINILM_FOLDER, NAMES, PAIRS
 from pairs import score
 
-from bmx_grid.errors import ConfigError
 from bmx_grid.metrics.encoders import SentenceEmbedding
 
 pytestmark = pytest.mark.filterwarnings("ignore:model '.*tokens:UserWarning")
@@ -47,9 +46,3 @@ def test_the_budget_does_not_change_scores(tiny_model, batch_tokens):
     expected = [score(SentenceEmbedding(model=tiny_model("bert")), [pair])[0] for pair in PAIRS]
     found = score(SentenceEmbedding(model=tiny_model("bert"), batch_tokens=batch_tokens), PAIRS)
     assert found.tolist() == pytest.approx(expected, abs=1e-5)
-
-
-@pytest.mark.parametrize(("field", "value"), [("max_length", 2), ("batch_tokens", 0)])
-def test_limits_that_leave_nothing_are_refused(field, value):
-    with pytest.raises(ConfigError, match=f"{field}={value}"):
-        SentenceEmbedding(model=MINILM, **{field: value})

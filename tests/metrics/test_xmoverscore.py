@@ -5,7 +5,7 @@ import pytest
 from neural import EMPTY, NAMES, PAIRS
 from pairs import score
 
-from bmx_grid.errors import ConfigError, UnavailableError
+from bmx_grid.errors import UnavailableError
 from bmx_grid.metrics.xmoverscore import XMoverScore, moved_distance
 from bmx_grid.models.loading import load_model
 
@@ -124,9 +124,3 @@ def test_a_masked_language_model_is_no_causal_one(tiny_model):
 def test_a_language_model_that_cannot_be_had_is_refused_before_scoring(tiny_model):
     with pytest.raises(UnavailableError, match="no-such-model"):
         XMoverScore(model=tiny_model("bert"), layer=2, language_model="./no-such-model").check()
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.0])
-def test_a_share_outside_its_range_is_refused(share):
-    with pytest.raises(ConfigError, match="flow_dropout"):
-        XMoverScore(model="m", layer=1, flow_dropout=share)

