@@ -6,9 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from fakes import ROOT
+
+from bmx_grid.boosts.base import Boost, Part
+from bmx_grid.boosts.recipe import HeldOut, Identity, Recipe, read_recipe, write_recipe
+from bmx_grid.commands.analyse import main as analyse
+from bmx_grid.commands.run import main as sweep
+from bmx_grid.configure import build
+from bmx_grid.ragged import Ragged
 
 MODULES = {
     "metric": '''
@@ -147,15 +156,11 @@ def folder(tmp_path_factory) -> Path:
     chosen = ("metric=[lengths,chrf]", "explainer=[erasure]", "evaluation=[grid,per_system]", "executor=noted")
     small = ("dataset=[sample]", "dataset.sample.language_pairs=[de-en]", "limit=9", "tracking=none")
     asked = ("questions=[ext.question]", "output_dir=out", "cache_dir=cache")
-    done = run(place, "--config-dir", "conf", *chosen, *small, *asked)
+    known = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{place}", "BMX_ALLOWED_PACKAGES": "ext"}
+    command = [sys.executable, "-m", "bmx_grid", "--config-dir", "conf", *chosen, *small, *asked]
+    done = subprocess.run(command, cwd=place, env=known, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return place
-
-
-def run(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    known = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{place}", "BMX_ALLOWED_PACKAGES": "ext"}
-    command = [sys.executable, "-m", "bmx_grid", *arguments]
-    return subprocess.run(command, cwd=place, env=known, capture_output=True, text=True, check=False)
 
 
 def test_a_metric_that_reads_three_texts_is_explained_on_all_of_them(folder):
@@ -178,65 +183,58 @@ def test_an_executor_runs_the_jobs(folder):
     assert set((folder / "jobs.txt").read_text().split()) == {"job"}
 
 
-def test_a_boost_is_chosen_and_read_from_its_recipe(folder):
+@pytest.fixture
+def allowed(folder, monkeypatch):
+    """The folder, in it, with its package importable and named as one that is trusted."""
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv("BMX_ALLOWED_PACKAGES", "ext")
+    return folder
+
+
+def test_a_boost_is_chosen_and_read_from_its_recipe(allowed, tmp_path):
     """As the contract says it; sweeps choose boosts by name as they choose every option."""
-    code = """
-import sys
-import numpy as np, yaml
-from pathlib import Path
-from bmx_grid.boosts.base import Boost, Part
-from bmx_grid.boosts.recipe import Identity
-from bmx_grid.boosts.recipe import HeldOut, Recipe, read_recipe, write_recipe
-from bmx_grid.configure import build
-from bmx_grid.ragged import Ragged
-boost = build(yaml.safe_load(Path("conf/boost/median.yaml").read_text())["median"], Boost, "boost.median")
-rng = np.random.default_rng(0)
-rows = Ragged.from_rows([rng.normal(size=5) for _ in range(60)])
-features, base = boost.features(rows, rows), rng.normal(size=60)
-fitted = boost.fit("pearson", [Part(base, features, base + features[:, 0], np.arange(60))])
-parts, gain = (Identity("x", "x", {}), Identity("y", "y", {})), HeldOut(0.1, 0.0, 0.2, "here")
-made = Recipe(name="r", metric=parts[0], explainer=parts[1], boost_name="median", boost=boost,
-              constants=fitted.constants(), correlation="pearson", chosen_on=(), gain=gain, beyond=gain,
-              verdict="helps", date="2026-01-01")
-write_recipe(Path("r.json"), made)
-again = read_recipe(Path("r.json")).fitted()
-assert again.scores(base, features).tobytes() == fitted.scores(base, features).tobytes()
-print(np.corrcoef(again.scores(base, features), base + features[:, 0])[0, 1] > 0.999)
-"""
-    known = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}", "BMX_ALLOWED_PACKAGES": "ext"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=known, capture_output=True, text=True, check=False
-    )
-    assert done.stdout.strip() == "True", done.stderr
+    option = yaml.safe_load(Path("conf/boost/median.yaml").read_text())["median"]
+    boost = build(option, Boost, "boost.median")
+    rng = np.random.default_rng(0)
+    rows = Ragged.from_rows([rng.normal(size=5) for _ in range(60)])
+    features, base = boost.features(rows, rows), rng.normal(size=60)
+    fitted = boost.fit("pearson", [Part(base, features, base + features[:, 0], np.arange(60))])
+    parts, gain = (Identity("x", "x", {}), Identity("y", "y", {})), HeldOut(0.1, 0.0, 0.2, "here")
+    made = Recipe(
+        name="r", metric=parts[0], explainer=parts[1], boost_name="median", boost=boost, gain=gain, beyond=gain,
+        constants=fitted.constants(), correlation="pearson", chosen_on=(), verdict="helps", date="2026-01-01",
+    )  # fmt: skip
+    write_recipe(tmp_path / "r.json", made)
+    scores = read_recipe(tmp_path / "r.json").fitted().scores(base, features)
+    assert scores.tobytes() == fitted.scores(base, features).tobytes()
+    assert np.corrcoef(scores, base + features[:, 0])[0, 1] > 0.999
 
 
 @pytest.mark.parametrize("asked", ["at the end of the sweep", "later"])
-def test_a_question_is_answered_in_every_medium(folder, asked):
-    place = folder / "out"
+def test_a_question_is_answered_in_every_medium(allowed, asked, blank_figures):
+    place = allowed / "out"
     if asked == "later":
-        place = folder / "analysis"
+        place = allowed / "analysis"
         for more in ([], ["format=json"], ["format=latex"]):
-            done = run(folder, "analyse", "out", "output_dir=analysis", "questions=ext.question", *more)
-            assert done.returncode == 0, done.stderr
+            assert analyse(["out", "output_dir=analysis", "questions=ext.question", *more]) == 0
         assert json.loads((place / "analysis.json").read_text())["widest_gap"] > 0
         assert (place / "tables" / "widest_gap.tex").is_file()
     assert "How far a grid gets from its baseline" in (place / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("command", "arguments", "said"),
     [
-        pytest.param(
-            ("--config-dir", "conf", "metric=[lengths]"), "'ext.metric.Lengths' is outside the packages", id="metric"
-        ),
-        pytest.param(("analyse", "out", "questions=ext.question"), "BMX_ALLOWED_PACKAGES", id="question"),
-        pytest.param(("questions=[ext.question]", "dry_run=true"), "BMX_ALLOWED_PACKAGES", id="question of a sweep"),
+        pytest.param(sweep, ("--config-dir", "conf", "metric=[lengths]"), "'ext.metric.Lengths' is out", id="metric"),
+        pytest.param(analyse, ("out", "questions=ext.question"), "BMX_ALLOWED_PACKAGES", id="question"),
+        pytest.param(sweep, ("questions=[ext.question]", "dry_run=true"), "BMX_ALLOWED_PACKAGES", id="of a sweep"),
     ],
 )
-def test_nothing_outside_runs_unless_its_package_is_named(folder, arguments, said, monkeypatch):
-    known = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
-    known.pop("BMX_ALLOWED_PACKAGES", None)
-    command = [sys.executable, "-m", "bmx_grid", *arguments]
-    done = subprocess.run(command, cwd=folder, env=known, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert said in done.stderr
+def test_nothing_outside_runs_unless_its_package_is_named(allowed, command, arguments, said, monkeypatch, capsys):
+    monkeypatch.delenv("BMX_ALLOWED_PACKAGES")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "ext"]:
+        monkeypatch.delitem(sys.modules, name)
+    assert command(arguments) == 2
+    assert said in capsys.readouterr().err
+    assert "ext" not in sys.modules

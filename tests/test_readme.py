@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from fakes import ROOT, composed
+from fakes import ROOT
 
 from bmx_grid.commands import compose
 from bmx_grid.commands.analyse import main as analyse
@@ -41,7 +41,9 @@ def is_sweep(command: str) -> bool:
 COMMANDS = list(dict.fromkeys(one for page in ("README.md", *PAGES) for one in commands(page)))
 SWEEPS = ["python -m bmx_grid +sweep=quickstart", "python -m bmx_grid --help"]  # of the README, as text and in a block
 PLANNED = [one for one in COMMANDS if is_sweep(one) and one not in SWEEPS]
-SMALL = ["limit=3", "tracking=none", "executor=sequential", "analysis=false"]
+# What a command does with several language pairs and evaluations it does with one; `make run` runs them all.
+RUNS = ("limit=3", "tracking=none", "executor=sequential", "analysis=false", "evaluation=[grid]")
+SMALL = (*RUNS, "dataset.sample.language_pairs=[de-en]")
 
 
 def run(arguments: list[str], cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -59,20 +61,15 @@ def folder(tmp_path):
     return tmp_path
 
 
-def small(arguments: list[str]) -> list[str]:
-    """Overrides for one language pair of three segments and the fewest splits and draws.
-
-    What a command does with several pairs is what it does with one, once for each; `make run` runs them all. Of the
-    tests' resamples 400 are left: with fewer each of them is done again, with more.
-    """
-    chosen = composed(*arguments)
-    pairs = {name: one["language_pairs"][:1] for name, one in chosen["dataset"].items() if one["language_pairs"]}
-    found = [*SMALL, *(f"dataset.{name}.language_pairs={own}" for name, own in pairs.items())]
-    for name, one in chosen["evaluation"].items():
-        for key in ("resamples", "splits"):
-            enough = 400 if (name, key) == ("significance", "resamples") else 40
-            found += [f"evaluation.{name}.{key}={enough}"] if key in one else []
-    return found
+@pytest.fixture(scope="module")
+def analysed(tmp_path_factory):
+    """A folder with the results of a sweep."""
+    place = tmp_path_factory.mktemp("analysed")
+    folders = (f"output_dir={place / 'outputs' / 'quickstart'}", f"cache_dir={place / 'cache'}")
+    few = ("evaluation=[grid,significance]", "evaluation.significance.resamples=400", "evaluation.significance.splits=40")
+    chosen = ("+sweep=quickstart", "metric=[chrf]", "explainer=[erasure,lime]", *SMALL, *few)
+    assert compose_and_run([*chosen, *folders]) == 0
+    return place
 
 
 @pytest.mark.parametrize("command", SWEEPS)
@@ -80,7 +77,7 @@ def test_a_sweep_of_the_readme_runs(command, folder):
     assert f"`{command}`" in README or command in README
     arguments = shlex.split(command)[1:]
     if "--help" not in arguments:
-        arguments += small(arguments[2:])
+        arguments += SMALL
     done = run(arguments, folder)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout
@@ -99,7 +96,7 @@ def test_a_sweep_of_the_docs_can_be_planned(command, folder, monkeypatch, capsys
 
 
 @pytest.mark.parametrize("command", [one for one in COMMANDS if not is_sweep(one)])
-def test_every_other_command_names_what_exists(command, folder, tmp_path, monkeypatch, blank_figures):
+def test_every_other_command_names_what_exists(command, folder, tmp_path, request, monkeypatch, blank_figures):
     words = shlex.split(command)
     if words[0] == "make":
         assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
@@ -114,14 +111,8 @@ def test_every_other_command_names_what_exists(command, folder, tmp_path, monkey
         assert done.returncode == 0, done.stderr
         assert done.stdout
     elif words[:4] == ["python", "-m", "bmx_grid", "score"]:
-        for name, text in (
-            ("R.txt", "a reference\n"),
-            ("R2.txt", "another\n"),
-            ("H.txt", "a hypothesis\n"),
-            ("A.txt", "a\n"),
-            ("B.txt", "b\n"),
-        ):
-            (tmp_path / name).write_text(text * 3)
+        for name in ("R", "R2", "H", "A", "B"):
+            (tmp_path / f"{name}.txt").write_text(f"the text of {name}\n" * 3)
         done = run(words[1:], tmp_path)
         if any(one.startswith("outputs/") for one in words):  # a recipe that a sweep of the reader's wrote
             assert "there is no recipe" in done.stderr or "no such file" in done.stderr.lower(), done.stderr
@@ -129,9 +120,8 @@ def test_every_other_command_names_what_exists(command, folder, tmp_path, monkey
             assert done.returncode == 0, done.stderr
             assert done.stdout.startswith("signature: ") or words[4:] == ["--recipe", "list"]
     elif words[:4] == ["python", "-m", "bmx_grid", "analyse"]:
-        sweep = ["+sweep=quickstart", "metric=[chrf]", "explainer=[erasure,lime]"]
+        (tmp_path / "outputs").symlink_to(request.getfixturevalue("analysed") / "outputs")
         monkeypatch.chdir(tmp_path)
-        assert compose_and_run([*sweep, *small(sweep)]) == 0
         assert analyse(words[4:]) == 0
         written = {path.name for path in tmp_path.glob("analysis/*")}
         asked = [one.partition("=")[0] for one in words[4:]]

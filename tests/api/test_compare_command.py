@@ -103,16 +103,9 @@ def test_columns_that_no_usual_name_gives_away(call, frame, tmp_path):
     [
         pytest.param([], "which of the columns are metrics? lp, seg_id, sys, MQM, good one, poor, year.", id="none"),
         pytest.param(["--metrics", "poor", "--output", ""], "--output: '' is not a path", id="output"),
-        pytest.param(
-            ["--metrics", "poor", "--human", "MQM", "--columns", "score=year"],
-            "human and the role score both name the human scores",
-            id="two human scores",
-        ),
         pytest.param(["--metrics", "poor", "--columns", "id=year", "id=sys"], "the id is given twice", id="two ids"),
         pytest.param(["--metrics", "poor", "--language-pair", "de-en"], "has a column for it, 'lp'", id="two pairs"),
         pytest.param(["--metrics", "pour"], "metrics: unknown column 'pour'. Did you mean 'poor'", id="metric"),
-        pytest.param(["--metrics", "poor", "--human", "mqm"], "human: unknown column 'mqm'", id="human"),
-        pytest.param(["--metrics", "MQM", "--human", "MQM"], "'MQM' is one of the metrics", id="human as metric"),
         pytest.param(["--metrics", "lp"], "line 2: the score in column 'lp'", id="no numbers"),
         pytest.param(["--metrics", "poor", "--columns", "id"], "write ROLE=COLUMN", id="no role"),
         pytest.param(["--metrics", "poor", "--columns", "idd=sys"], "unknown role 'idd'", id="unknown role"),

@@ -8,8 +8,6 @@ import pytest
 from pyarrow import parquet
 from score_trees import TREE, plant
 
-from bmx_grid.commands.run import compose_and_run
-
 TABLE = "id\tsystem\tsource\treference\thypothesis\tscore\n" + "".join(
     f"{row}\t{system}\ts{row}\tword {row} here\tword {row} {system}\t{row * 0.1 + (system == 'B')}\n"
     for row in range(1, 6)
@@ -21,18 +19,14 @@ SCORES = "id\tsystem\tcomet\tgemba\n" + "".join(
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(quiet_sweep):
     """run(*arguments) -> exit status, what was said, and the rows of settings.csv by metric and pair."""
-    monkeypatch.chdir(tmp_path)
     Path("mine.tsv").write_text(TABLE)
     Path("scores.tsv").write_text(SCORES)
 
     def call(*arguments):
-        status = compose_and_run([*arguments, "tracking=none", "executor=sequential", "output_dir=out"])
-        said = capsys.readouterr()
-        path = tmp_path / "out" / "settings.csv"
-        rows = list(csv.DictReader(path.open())) if path.is_file() else []
-        return status, said.out + said.err, {(row["metric"], row["language_pair"]): row for row in rows}
+        status, said, rows = quiet_sweep(*arguments)
+        return status, said, {(row["metric"], row["language_pair"]): row for row in rows}
 
     return call
 

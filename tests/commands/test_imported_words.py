@@ -1,14 +1,11 @@
 """Sweeps of explanations made elsewhere and of other segmentations, from the command line to the tables."""
 
-import csv
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pyarrow import parquet
-
-from bmx_grid.commands.run import compose_and_run
 
 ROWS = [(row, f"word {row} here", f"a word {'very ' * row}{row}", row * 0.3 - (row % 3)) for row in range(1, 8)]
 TABLE = "id\tsource\treference\thypothesis\tscore\n" + "".join(
@@ -26,9 +23,8 @@ def word_table(sign=1.0):
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys, blank_figures):
+def run(quiet_sweep, blank_figures):
     """run(*arguments) -> exit status, what was said, and the rows of settings.csv by pair, metric and explainer."""
-    monkeypatch.chdir(tmp_path)
     Path("mine.tsv").write_text(TABLE)
     for team, sign in (("Team A  - 3", 1), ("B - 1", -1)):
         folder = Path(f"subs/{team} submission")
@@ -37,12 +33,8 @@ def run(tmp_path, monkeypatch, capsys, blank_figures):
         (folder / "target.jsonl").write_text(word_table(sign))
 
     def call(*arguments):
-        status = compose_and_run([*arguments, "tracking=none", "executor=sequential", "output_dir=out"])
-        said = capsys.readouterr()
-        path = tmp_path / "out" / "settings.csv"
-        found = list(csv.DictReader(path.open())) if path.is_file() else []
-        names = ("language_pair", "metric", "explainer")
-        return status, said.out + said.err, {tuple(row[name] for name in names): row for row in found}
+        status, said, rows = quiet_sweep(*arguments)
+        return status, said, {(row["language_pair"], row["metric"], row["explainer"]): row for row in rows}
 
     return call
 
@@ -123,7 +115,7 @@ def chinese(run):
 def test_text_without_spaces_is_warned_of_and_segmented_on_demand(chinese):
     status, said, rows = chinese("explainer=[erasure,input_marginalization]", "leave_out=[*/*/*/input_marginalization]")
     assert status == 0, said
-    assert "the source of tabular · zh-en has 1.0; attributions to fewer than 3 say little: for text written" in said
+    assert "the source of tabular · zh-en has 1.0 words per text; attributions to fewer than 3 say little: for text written" in said
     assert rows["zh-en", "random", "erasure"]["words_source"] == "1"
     before = rows["zh-en", "random", "erasure"]
     status, said, rows = chinese("explainer=[erasure,input_marginalization]", "words=unicode")
