@@ -66,9 +66,15 @@ def analysed(tmp_path_factory):
     """A folder with the results of a sweep."""
     place = tmp_path_factory.mktemp("analysed")
     folders = (f"output_dir={place / 'outputs' / 'quickstart'}", f"cache_dir={place / 'cache'}")
-    few = ("evaluation=[grid,significance]", "evaluation.significance.resamples=400", "evaluation.significance.splits=40")
-    chosen = ("+sweep=quickstart", "metric=[chrf]", "explainer=[erasure,lime]", *SMALL, *few)
-    assert compose_and_run([*chosen, *folders]) == 0
+    few = (f"evaluation.significance.{key}=400" for key in ("resamples", "splits"))
+    chosen = (
+        "+sweep=quickstart",
+        "metric=[chrf]",
+        "explainer=[erasure,lime]",
+        *SMALL,
+        "evaluation=[grid,significance]",
+    )
+    assert compose_and_run([*chosen, *few, *folders]) == 0
     return place
 
 

@@ -115,7 +115,7 @@ def chinese(run):
 def test_text_without_spaces_is_warned_of_and_segmented_on_demand(chinese):
     status, said, rows = chinese("explainer=[erasure,input_marginalization]", "leave_out=[*/*/*/input_marginalization]")
     assert status == 0, said
-    assert "the source of tabular · zh-en has 1.0 words per text; attributions to fewer than 3 say little: for text written" in said
+    assert "the source of tabular · zh-en has 1.0 words per text; attributions to fewer than 3 say little" in said
     assert rows["zh-en", "random", "erasure"]["words_source"] == "1"
     before = rows["zh-en", "random", "erasure"]
     status, said, rows = chinese("explainer=[erasure,input_marginalization]", "words=unicode")
