@@ -43,6 +43,12 @@ def fill(folder: Path, chunks: list[list[int]]) -> store.Slot:
     return place
 
 
+@pytest.fixture
+def place(tmp_path) -> store.Slot:
+    """A slot that is empty."""
+    return store.slot_of(tmp_path, ("m", "e"), IDENTITY, ("data", "de-en"), READS)
+
+
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory) -> bytes:
     return fill(tmp_path_factory.mktemp("reference"), [list(range(40))]).path.read_bytes()
@@ -69,9 +75,12 @@ def test_a_subset_first_and_the_rest_later_give_the_same_file(reference, tmp_pat
     assert fill(tmp_path, [list(range(5, 40))]).path.read_bytes() == reference
 
 
-def test_rows_come_back_exactly_in_any_order_and_repeated(tmp_path):
+@pytest.mark.parametrize("group_rows", [8, 1000], ids=["five row groups", "one"])
+def test_rows_come_back_exactly_in_any_order_and_repeated(tmp_path, monkeypatch, group_rows):
+    monkeypatch.setattr(stored_tables, "GROUP_ROWS", group_rows)
     place = fill(tmp_path, [list(range(40))])
-    asked = [7, 3, 3, 39]
+    assert place.missing(KEYS) == []
+    asked = [7, 3, 3, 39, *range(40)]
     loaded = place.load([KEYS[index] for index in asked])
     assert loaded.base_scores.tolist() == [ROWS[index].base_score for index in asked]
     for row, index in enumerate(asked):
@@ -86,8 +95,7 @@ def test_scores_alone_have_an_empty_row_of_attributions_each(count):
         assert side.lengths.tolist() == [0] * count
 
 
-def test_a_chunk_counts_before_it_is_merged(tmp_path):
-    place = store.slot_of(tmp_path, ("m", "e"), IDENTITY, ("data", "de-en"), READS)
+def test_a_chunk_counts_before_it_is_merged(place):
     place.add(ROWS[:3])
     assert place.missing(KEYS[:5]) == [3, 4]
 
@@ -101,8 +109,7 @@ def test_what_is_missing_lies_below_between_or_above_what_is_there(tmp_path):
         assert {KEYS[at] for at in place.missing(KEYS)} == set(absent)
 
 
-def test_repeated_keys_are_missing_once(tmp_path):
-    place = store.slot_of(tmp_path, ("m", "e"), IDENTITY, ("data", "de-en"), READS)
+def test_repeated_keys_are_missing_once(place):
     assert place.missing([KEYS[0], KEYS[1], KEYS[0]]) == [0, 1]
 
 
@@ -122,8 +129,7 @@ def flips(content: bytes) -> list[int]:
     return random.Random(4).sample(range(len(content)), 120)
 
 
-def test_a_flipped_bit_never_passes_as_data(tmp_path, reference):
-    place = store.slot_of(tmp_path, ("m", "e"), IDENTITY, ("data", "de-en"), READS)
+def test_a_flipped_bit_never_passes_as_data(place, reference):
     place.path.parent.mkdir(parents=True)
     noticed = 0
     for position in flips(reference):
@@ -154,8 +160,7 @@ def test_a_truncated_file_is_noticed_and_replaced(kept, reference, tmp_path):
     assert place.path.read_bytes() == reference
 
 
-def test_a_damaged_chunk_is_computed_again(tmp_path, reference):
-    place = store.slot_of(tmp_path, ("m", "e"), IDENTITY, ("data", "de-en"), READS)
+def test_a_damaged_chunk_is_computed_again(place, reference):
     place.add(ROWS[:20])
     place.add(ROWS[20:])
     victim = sorted(place.parts.glob("*.parquet"))[0]
@@ -193,9 +198,8 @@ def with_header(place: store.Slot, more: dict, count: int = 40) -> None:
     pq.write_table(table.replace_schema_metadata({"bmx_grid": json.dumps(header)}), place.path)
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+def test_a_folder_that_cannot_be_written_is_named(place, tmp_path):
     (tmp_path / "attributions").write_text("a file in the way")
-    place = store.slot_of(tmp_path, ("m", "e"), IDENTITY, ("data", "de-en"), READS)
     with pytest.raises(StoreError, match=r"cannot write .*\.parquet: .* cache_dir="):
         place.add(ROWS[:2])
 
@@ -208,8 +212,7 @@ def test_a_folder_in_the_place_of_a_chunk_or_file_is_named(tmp_path):
             act()
 
 
-def test_a_merge_that_cannot_write_says_so(tmp_path, monkeypatch):
-    place = store.slot_of(tmp_path, ("m", "e"), IDENTITY, ("data", "de-en"), READS)
+def test_a_merge_that_cannot_write_says_so(place, monkeypatch):
     place.add(ROWS[:2])
 
     def refuse(*_):
@@ -225,7 +228,7 @@ def _fill_in_chunks(folder: str, start: int) -> None:
         fill(Path(folder), [list(range(index, index + 5))])
 
 
-def test_two_processes_on_one_slot_lose_and_double_nothing(tmp_path, reference):
+def test_two_processes_on_one_slot_lose_and_double_nothing(place, tmp_path, reference):
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=_fill_in_chunks, args=(str(tmp_path), start)) for start in (0, 15)]
     for worker in workers:
@@ -233,7 +236,6 @@ def test_two_processes_on_one_slot_lose_and_double_nothing(tmp_path, reference):
     for worker in workers:
         worker.join(60)
         assert worker.exitcode == 0
-    place = store.slot_of(tmp_path, ("m", "e"), IDENTITY, ("data", "de-en"), READS)
     place.merge()
     assert place.path.read_bytes() == reference
 
@@ -269,8 +271,7 @@ def with_statistics(number: int) -> Explanation:
     return dataclasses.replace(explanation(number), statistics=np.array([number, 2.5, number**2], dtype=float))
 
 
-def test_statistics_come_back_with_their_segments(tmp_path):
-    place = store.slot_of(tmp_path, ("m", "e"), IDENTITY, ("data", "de-en"), READS)
+def test_statistics_come_back_with_their_segments(place, tmp_path):
     place.add([with_statistics(number) for number in range(10)])
     place.merge()
     found = place.load([KEYS[index] for index in (7, 3, 3)])
@@ -290,8 +291,7 @@ def test_rows_that_were_stored_before_statistics_are_kept_and_have_none(tmp_path
     assert found.hypothesis[4].tobytes() == ROWS[4].attributions["hypothesis"].tobytes()
 
 
-def test_statistics_that_were_changed_on_disk_are_noticed(tmp_path):
-    place = store.slot_of(tmp_path, ("m", "e"), IDENTITY, ("data", "de-en"), READS)
+def test_statistics_that_were_changed_on_disk_are_noticed(place):
     place.add([with_statistics(number) for number in range(3)])
     place.merge()
     table = pq.read_table(place.path)
@@ -316,16 +316,6 @@ def test_a_large_file_has_row_groups_and_does_not_depend_on_how_it_came_about(gr
     half = fill(tmp_path / "half", [list(range(0, 40, 2))])
     assert half.missing(KEYS) == list(range(1, 40, 2))
     assert fill(tmp_path / "half", [list(range(40))]).path.read_bytes() == grouped.path.read_bytes()
-
-
-def test_rows_of_row_groups_come_back_exactly(grouped):
-    assert grouped.missing(KEYS) == []
-    asked = [7, 3, 3, 39, *range(40)]
-    loaded = grouped.load([KEYS[index] for index in asked])
-    assert loaded.base_scores.tolist() == [ROWS[index].base_score for index in asked]
-    for row, index in enumerate(asked):
-        assert loaded.ground_truth[row].tobytes() == ROWS[index].attributions["reference"].tobytes()
-        assert loaded.hypothesis[row].tobytes() == ROWS[index].attributions["hypothesis"].tobytes()
 
 
 def test_damage_costs_its_row_group_alone(grouped):

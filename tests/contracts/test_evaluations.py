@@ -1,7 +1,6 @@
 """What every option of configs/evaluation promises. A new YAML file is covered without a line here."""
 
 import dataclasses
-import pickle
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +12,6 @@ from bmx_grid.configure import ALLOWED_PACKAGES, build, options
 from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.base import Evaluation, columns_of
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.identity import canonical_json
 
 SETTINGS = {
     "thirty segments": lambda: finished(),
@@ -131,20 +129,6 @@ def test_its_cost_is_known_and_grows_with_the_segments(evaluation):
 def test_the_estimate_of_a_dry_run_is(option, n_segments, change, seconds):
     made = build(composed(f"evaluation=[{option}]")["evaluation"][option], Evaluation, f"evaluation.{option}")
     assert dataclasses.replace(made, **change).cost(n_segments) == pytest.approx(seconds)
-
-
-def test_its_name_is_read_without_parentheses(evaluation):
-    assert isinstance(evaluation.key, str)
-
-
-def test_every_field_is_classified_and_the_fingerprint_is_canonical(evaluation):
-    assert canonical_json(evaluation.fingerprint())
-
-
-def test_it_travels_to_worker_processes_in_a_small_parcel(evaluation):
-    parcel = pickle.dumps(evaluation)
-    assert len(parcel) < 10_000
-    assert pickle.loads(parcel) == evaluation
 
 
 @dataclasses.dataclass(frozen=True)

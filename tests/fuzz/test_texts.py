@@ -55,24 +55,3 @@ def test_each_pair_is_explained_or_refused_with_a_sentence(explainer, name):
         assert np.isfinite(found.base_score), pair
     assert all("\n" not in sentence and "explainer." in sentence for sentence in refused), refused
     assert len(refused) <= COUNT // 5
-
-
-def test_pairs_are_those_of_the_seed_and_hold_the_promised_kinds():
-    pairs = texts.inputs(3, 500)
-    assert pairs == texts.inputs(3, 500) != texts.inputs(4, 500)
-    assert pairs[:100] == texts.inputs(3, 100)
-    whole = [text for pair in pairs for text in pair]
-    assert max(len(split_words(text)) for text in whole) == 3_000
-    assert max(len(word) for text in whole for word in text.split(" ")) == 100_000
-    assert any(left == right != "" for left, right in pairs)
-    for kind in ("emoji", "right to left", "combining marks", "control characters", "masks"):
-        assert any(text in texts.PIECES[kind] or set(text.split(" ")) & set(texts.PIECES[kind]) for text in whole), kind
-
-
-def test_every_tenth_pair_holds_half_of_a_character_where_that_is_asked_for():
-    pairs = texts.inputs(3, 60, surrogates=True)
-    halves = [any(0xD800 <= ord(sign) < 0xE000 for sign in left + right) for left, right in pairs]
-    assert [row for row, half in enumerate(halves) if half] == [9, 19, 29, 39, 49, 59]
-    assert [pair for pair, half in zip(pairs, halves, strict=True) if not half] == [
-        pair for row, pair in enumerate(texts.inputs(3, 60)) if row % 10 != 9
-    ]

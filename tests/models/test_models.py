@@ -20,6 +20,16 @@ def copied(tiny_model, tmp_path) -> Path:
     return Path(shutil.copytree(tiny_model("bert"), tmp_path / "model"))
 
 
+@pytest.fixture
+def hub_cache(monkeypatch, tmp_path) -> Path:
+    """Where the hub's client looks for models; it asks no server."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    return tmp_path
+
+
 def change_config(folder: Path, **values) -> None:
     path = folder / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
@@ -49,13 +59,10 @@ def test_a_model_that_is_nowhere_is_refused_before_loading(model, said):
     assert all(part in str(caught.value) for part in said)
 
 
-def test_a_hub_model_that_is_not_cached_says_id_revision_cache_and_remedy(monkeypatch, tmp_path):
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+def test_a_hub_model_that_is_not_cached_says_id_revision_cache_and_remedy(hub_cache):
     with pytest.raises(UnavailableError) as caught:
         check_model("someone/something", "0" * 40)
-    for part in ("someone/something", "0" * 40, str(tmp_path), "HF_HUB_OFFLINE", "hf download someone/something"):
+    for part in ("someone/something", "0" * 40, str(hub_cache), "HF_HUB_OFFLINE", "hf download someone/something"):
         assert part in str(caught.value)
     with pytest.raises(UnavailableError):
         load_model("encoder", "someone/something", "0" * 40)
@@ -138,26 +145,19 @@ def cached_hub_model(cache: Path, commit: str, model: Path) -> None:
     shutil.copytree(model, repository / "snapshots" / commit)
 
 
-def test_a_branch_of_the_hub_is_known_by_its_commit(tiny_model, monkeypatch, tmp_path):
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+def test_a_branch_of_the_hub_is_known_by_its_commit(tiny_model, hub_cache):
     assert model_identity("acme/tiny", "main") == {"revision": "main", "content": None}
     for commit, kind in (("a" * 40, "bert"), ("b" * 40, "roberta")):
-        cached_hub_model(tmp_path, commit, Path(tiny_model(kind)))
+        cached_hub_model(hub_cache, commit, Path(tiny_model(kind)))
         assert model_identity("acme/tiny", "main") == {"revision": commit, "content": None}
         assert model_identity("acme/tiny", None)["revision"] == commit
     assert model_identity("acme/tiny", "a" * 40)["revision"] == "a" * 40
 
 
-def test_a_cached_hub_model_without_its_tokenizer_is_not_had(tiny_model, monkeypatch, tmp_path):
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    cached_hub_model(tmp_path, "a" * 40, Path(tiny_model("bert")))
+def test_a_cached_hub_model_without_its_tokenizer_is_not_had(tiny_model, hub_cache):
+    cached_hub_model(hub_cache, "a" * 40, Path(tiny_model("bert")))
     check_model("acme/tiny", "main")
-    (tmp_path / "models--acme--tiny" / "snapshots" / ("a" * 40) / "tokenizer.json").unlink()
+    (hub_cache / "models--acme--tiny" / "snapshots" / ("a" * 40) / "tokenizer.json").unlink()
     with pytest.raises(UnavailableError, match=r"tokenizer\.json: not in the cache"):
         check_model("acme/tiny", "main")
 

@@ -1,12 +1,10 @@
 """Plans of very many settings: what settings share is found once."""
 
 import pytest
-from fakes import composed
 
-from bmx_grid.commands.sweep import run
 from bmx_grid.sweep import plan as planning
 
-CHOSEN = (
+SMALL = (
     *("dataset=[sample]", "metric=[chrf,sentence_bleu]", "explainer=[erasure,random]", "evaluation=[grid]"),
     *("limit=4", "tracking=none", "analysis=false", "executor=sequential"),
 )
@@ -14,15 +12,9 @@ PAIRS = 4
 
 
 @pytest.fixture
-def plan(tmp_path, capsys):
+def plan(sweep, capsys):
     """plan(*overrides) -> what the command prints."""
-
-    def go(*overrides: str) -> str:
-        folders = (f"cache_dir={tmp_path / 'cache'}", f"output_dir={tmp_path / 'out'}")
-        assert run(composed(*CHOSEN, *folders, *overrides)) == 0
-        return capsys.readouterr().out
-
-    return go
+    return lambda *overrides: (sweep(*overrides), capsys.readouterr().out)[1]
 
 
 def test_folders_are_listed_once_per_metric_and_explainer(plan, monkeypatch):
