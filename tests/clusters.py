@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,11 @@ def ended(running: subprocess.Popen[str], seconds: float = 240) -> tuple[int, st
     out, err = running.communicate(timeout=seconds)
     lines = [line for line in err.splitlines(keepends=True) if not line.startswith("scoring: ")]
     return running.returncode, out, "".join(lines)
+
+
+def planned(out: str) -> int:
+    """How many texts a sweep, or its plan, says that it scores at most."""
+    return int(re.search(r"at most\s+([\d,]+) texts", out)[1].replace(",", ""))
 
 
 def tables(folder: Path) -> dict[str, object]:

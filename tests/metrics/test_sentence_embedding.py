@@ -39,10 +39,3 @@ def test_equals_sentence_transformers_on_a_real_model():
     metric = SentenceEmbedding(model=MINILM, max_length=256, device="cpu")
     expected = cosines(SentenceTransformer(MINILM_FOLDER, device="cpu"), [*PAIRS, *EMPTY])
     assert score(metric, [*PAIRS, *EMPTY]).tolist() == pytest.approx(expected, abs=1e-5)
-
-
-@pytest.mark.parametrize("batch_tokens", [1, 40, 100_000])
-def test_the_budget_does_not_change_scores(tiny_model, batch_tokens):
-    expected = [score(SentenceEmbedding(model=tiny_model("bert")), [pair])[0] for pair in PAIRS]
-    found = score(SentenceEmbedding(model=tiny_model("bert"), batch_tokens=batch_tokens), PAIRS)
-    assert found.tolist() == pytest.approx(expected, abs=1e-5)

@@ -87,15 +87,6 @@ def test_the_same_text_twice_scores_one_and_empty_texts_score_less(tiny_model):
     assert (score(metric, [pair for pair in EMPTY if "cat" in pair]) < 1).all()
 
 
-@pytest.mark.parametrize("batch_tokens", [1, 40, 100_000])
-def test_the_budget_does_not_change_scores(tiny_model, batch_tokens):
-    pairs = [*PAIRS, *EMPTY]
-    options = {"model": tiny_model("bert"), "layer": 2, "language_model": tiny_model("gpt2")}
-    expected = [score(XMoverScore(**options), [pair])[0] for pair in pairs]
-    found = score(XMoverScore(**options, batch_tokens=batch_tokens), pairs)
-    assert found.tolist() == pytest.approx(expected, abs=1e-5)
-
-
 def test_the_language_model_adds_a_tenth_of_the_normalised_likelihood(tiny_model):
     """exp(-loss)^(1/n) of the n tokens, and nothing for a single token, as in the code of BMX's authors."""
     import torch

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout
 
 import pytest
-from clusters import PATHS, begun, chunks, command, ended, tables
+from clusters import PATHS, begun, chunks, command, ended, planned, tables
 from started import start, wait_for, wait_until_alone
 
 from bmx_grid.commands.run import compose_and_run
@@ -79,10 +79,6 @@ def here(folder) -> str:
     with redirect_stdout(io.StringIO()) as said:
         assert compose_and_run(command(folder, "executor=sequential", seconds=0)[3:]) == 0
     return said.getvalue()
-
-
-def planned(out: str) -> int:
-    return int(re.search(r"at most\s+([\d,]+) texts", out)[1].replace(",", ""))
 
 
 def killed(process: subprocess.Popen) -> None:

@@ -107,12 +107,6 @@ def test_where_nothing_is_repeated_there_is_a_sentence_and_no_table(noted, tmp_p
     assert not (tmp_path / "out" / "tables" / "seeds.parquet").exists()
 
 
-def test_seeds_that_are_no_longer_asked_for_leave_no_table_behind(noted, tmp_path):
-    assert noted("seeds=[1]") == 0
-    assert noted() == 0
-    assert not (tmp_path / "out" / "tables" / "seeds.parquet").exists()
-
-
 def test_the_plan_shows_what_seeds_cost_and_scores_nothing(noted, tmp_path, capsys):
     assert noted("seeds=[1,4]", "dry_run=true") == 0
     said = capsys.readouterr().out

@@ -5,7 +5,6 @@ BMX_SLURM=1 sets a controller up for these tests where none answers, as root; se
 
 import os
 import random
-import re
 import signal
 import subprocess
 import time
@@ -13,7 +12,7 @@ from functools import partial
 
 import jobs
 import pytest
-from clusters import allow_fakes, begun, chunks, ended, tables
+from clusters import allow_fakes, begun, chunks, ended, planned, tables
 from started import wait_for, wait_until_alone
 
 from bmx_grid.api.inputs import override_value
@@ -61,11 +60,6 @@ def in_queue() -> list[str]:
     shown = subprocess.run(["squeue", "--noheader", "--format=%i %j %T"], capture_output=True, text=True, check=True)
     rows = [line.split() for line in shown.stdout.splitlines()]
     return [number for number, name, state in rows if name.startswith("bmx_grid-") and state != "COMPLETING"]
-
-
-def planned(out: str) -> int:
-    """How many texts a sweep, or its plan, says that it scores at most."""
-    return int(re.search(r"at most\s+([\d,]+) texts", out)[1].replace(",", ""))
 
 
 def test_the_tables_are_those_of_one_process_and_no_job_is_left(tmp_path, keys, whole):
@@ -140,6 +134,17 @@ def test_at_random_moments_nothing_is_lost(tmp_path, keys, whole):
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.fixture
+def made(tmp_path):
+    """made(**settings) -> executor=slurm with its logs in the folder of the test."""
+
+    def make(**settings: object) -> Slurm:
+        known = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
+        return Slurm(log_dir=str(tmp_path), **known)
+
+    return make
+
+
 REFUSED = {
     "an unknown partition": ({"queue": "nosuch"}, r"SLURM refuses a job: .*partition"),
     "too much memory": ({"memory": "900TB"}, r"SLURM refuses a job: .*(memory|configuration)"),
@@ -148,29 +153,26 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("more", "said"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_slurm_refuses_is_said_in_its_words(slurm, tmp_path, more, said):
-    plain = {key: tuple(value) if isinstance(value, list) else value for key, value in slurm.items()}
-    executor = Slurm(log_dir=str(tmp_path), **{**plain, **more})
+def test_what_slurm_refuses_is_said_in_its_words(slurm, made, more, said):
+    executor = made(**{**slurm, **more})
     with pytest.raises(UnavailableError, match=said):
         list(executor.run([Job(partial(jobs.square, 2))]))
     assert in_queue() == []
 
 
-def test_jobs_that_end_at_once_end_the_run_with_where_their_logs_are(slurm, tmp_path, monkeypatch):
+def test_jobs_that_end_at_once_end_the_run_with_where_their_logs_are(slurm, made, monkeypatch):
     monkeypatch.setattr("bmx_grid.sweep.executors.slurm.ASK_SECONDS", 1.0)
-    plain = {key: tuple(value) if isinstance(value, list) else value for key, value in slurm.items()}
-    executor = Slurm(log_dir=str(tmp_path), **{**plain, "python": "/no/python"})
+    executor = made(**{**slurm, "python": "/no/python"})
     with pytest.raises(UnavailableError, match=r"submitted again 3 times.*log_dir.*Finished work is"):
         list(executor.run([Job(partial(jobs.square, 2))]))
     assert in_queue() == []
 
 
-def test_a_job_with_a_gpu_does_the_work_that_needs_one(slurm, tmp_path):
+def test_a_job_with_a_gpu_does_the_work_that_needs_one(slurm, made):
     shown = subprocess.run(["sinfo", "--noheader", "--format=%G"], capture_output=True, text=True, check=True)
     if "gpu" not in shown.stdout:
         pytest.skip("the nodes of this SLURM have no GPU")
-    plain = {key: tuple(value) if isinstance(value, list) else value for key, value in slurm.items()}
-    executor = Slurm(log_dir=str(tmp_path), **{**plain, "jobs": 1, "gpus": 1})
+    executor = made(**{**slurm, "jobs": 1, "gpus": 1})
     found = list(executor.run([Job(partial(jobs.where, n), needs_device=n % 2 == 0) for n in range(8)]))
     assert {device for number, _, device in found if number % 2 == 0} == {"cuda:0"}
     assert {device for number, _, device in found if number % 2 == 1} == {None}
