@@ -19,6 +19,7 @@ OPTIONAL = {  # imported, never installed with the package: why, and who says ho
     "comet": "needs older versions of NumPy and transformers; metric comet says so",
     "transquest": "needs an older version of transformers; metric transquest says so",
     **dict.fromkeys(("sacremoses", "truecase", "nltk", "pyemd"), "the extra `authors`; xmoverscore_authors says so"),
+    "rouge_score": "the extra `rouge`; metric rouge says so",
     "icu4py": "the extra `words`; words=unicode says so",
     **dict.fromkeys(("openai", "langcodes"), "the extra `judge`; metric judge says so"),
     "distributed": "the extra `dask`",
