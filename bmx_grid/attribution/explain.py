@@ -156,14 +156,7 @@ def explain_items(
         else:
             segmented = [(role, words.of(role).segment(text)) for role, text in item.texts().items()]
             worded += [(row, role, side) for role, side in segmented if side.words]
-    requests: list[Request] = []
-    if explainer is not None:
-        identity = canonical_json(explainer.fingerprint())
-        rngs = [_generator(seed, identity, items[row], role) for row, role, _ in worded]
-        plans = plans_of(explainer, [side.words for _, _, side in worded], rngs)
-        if not words.plain:
-            plans = [plan.with_gaps(side.gaps) for plan, (_, _, side) in zip(plans, worded, strict=True)]
-        requests = [Request(plan, role, items[row]) for plan, (row, role, _) in zip(plans, worded, strict=True)]
+    requests = [] if explainer is None else _planned(explainer, items, worded, seed, words)
     statistics = statistics_of(metric, items) if metric.has_statistics else None
     if explainer is None and statistics is not None:
         scores = np.split(checked_scores(metric, combined(metric, statistics), items), len(items))
@@ -193,6 +186,22 @@ def explain_items(
             attributions[role] = attributions_of(explainer, request, score)
         found[row] = replace(before, attributions=attributions, n_texts=before.n_texts + len(request.plan))
     return found
+
+
+def _planned(
+    explainer: Explainer,
+    items: Sequence[Item],
+    worded: Sequence[tuple[int, Role, Segmented]],
+    seed: int,
+    words: PairWords,
+) -> list[Request]:
+    """What is to be scored for each text with words, given its item, role and words."""
+    identity = canonical_json(explainer.fingerprint())
+    rngs = [_generator(seed, identity, items[row], role) for row, role, _ in worded]
+    plans = plans_of(explainer, [side.words for _, _, side in worded], rngs)
+    if not words.plain:
+        plans = [plan.with_gaps(side.gaps) for plan, (_, _, side) in zip(plans, worded, strict=True)]
+    return [Request(plan, role, items[row]) for plan, (row, role, _) in zip(plans, worded, strict=True)]
 
 
 def _no_attributions(item: Item, explainer: Explainer | None, refused: bool, words: PairWords) -> dict[Role, Floats]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
@@ -40,7 +39,7 @@ class ErrorSpans(ServedModel, Explainer):
         return template
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> dict[str, Self]:
-        return {name: dataclasses.replace(self, served=self.named_by_the_server())}
+        return {name: self.served_as(self.language_pair)}
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         return Plan(words, keep=np.ones((0, len(words)), dtype=np.bool_))

@@ -67,16 +67,13 @@ class Judge(ServedModel, Metric):
     def may_be_undefined(self) -> bool:
         return True
 
-    def check(self) -> None:
-        self.named_by_the_server()
-
     def fitted(self, segments: SegmentSet) -> Self:
         """With the model's name as the server reports it, and the languages of the prompt.
 
-        Raises UnavailableError for a server that does not answer, and has not answered before.
+        Raises ConfigError for a pair whose languages the prompt cannot name.
         """
         self.template.languages(segments.language_pair)
-        return dataclasses.replace(self, served=self.named_by_the_server(), language_pair=segments.language_pair)
+        return self.served_as(segments.language_pair)
 
     @property
     def has_statistics(self) -> bool:

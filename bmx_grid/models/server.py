@@ -17,9 +17,9 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 from urllib.parse import urlsplit
 
 from bmx_grid.errors import ConfigError, UnavailableError, shown, unknown
@@ -149,6 +149,18 @@ class ServedModel(Component):
                 stacklevel=3,
             )
         return values
+
+    def check(self) -> None:
+        """Raise UnavailableError when the server does not answer, and has not answered before."""
+        self.named_by_the_server()
+
+    def served_as(self, language_pair: str) -> Self:
+        """With the model's name as the server reports it, where there is a server (`check` says if there is none)."""
+        try:
+            served: str | None = self.named_by_the_server()
+        except UnavailableError:
+            served = None
+        return replace(self, served=served, language_pair=language_pair)
 
     def named_by_the_server(self) -> str:
         """The name under which the server serves the model: that of its weights, where it tells (vLLM does).
@@ -319,8 +331,8 @@ def _served_name(base_url: str, model: str, client: Any) -> str:
         listed = {one.id: one for one in client.models.list()}
     except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:
         raise UnavailableError(
-            f"{base_url}: the server does not list its models ({shown(str(error), 200)}). Start it, or name it with "
-            "metric.judge.base_url=URL (up to /v1)."
+            f"{base_url}: the server does not list its models ({shown(str(error), 200)}). Start it, or name its "
+            "address with base_url=URL (up to /v1)."
         ) from None
     if listed and model not in listed:
         raise UnavailableError(f"{base_url}: " + unknown("model", model, listed))
