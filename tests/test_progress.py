@@ -1,14 +1,21 @@
 """Progress where standard error is no terminal: lines now and then, with rates and times that make sense."""
 
 import io
+import logging
 import sys
 import types
+import warnings
 
 import pytest
 
 from bmx_grid import progress as module
 from bmx_grid.progress import BYTES, LINE_EVERY_S, Progress, working
 from bmx_grid.terminal import plain_warnings
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
 
 @pytest.fixture
@@ -58,10 +65,6 @@ def test_nothing_to_do_is_said_by_nothing(clock, capsys):
 
 
 def test_on_a_terminal_a_bar_of_tqdm(monkeypatch, capsys):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
     monkeypatch.setattr(sys, "stderr", Terminal())
     with Progress(200, "fetching", BYTES) as progress:
         progress.advance(200)
@@ -114,10 +117,6 @@ def test_what_cannot_be_counted_is_said_on_a_terminal_and_goes(monkeypatch, caps
         pass
     assert capsys.readouterr() == ("", "")
 
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
     monkeypatch.setattr(sys, "stderr", Terminal())
     with working("analysis"):
         assert rendered(sys.stderr.getvalue()) == ["analysis …"]
@@ -125,13 +124,6 @@ def test_what_cannot_be_counted_is_said_on_a_terminal_and_goes(monkeypatch, caps
 
 
 def test_no_warning_stands_in_the_line_of_a_bar(monkeypatch):
-    import logging
-    import warnings
-
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     with plain_warnings(), Progress(200) as progress:

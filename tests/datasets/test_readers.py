@@ -185,22 +185,18 @@ def test_a_pair_that_the_data_set_lacks(reader, tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("settings", "reason"),
+    ("name", "settings", "reason"),
     [
-        pytest.param({"language_pairs": ["cs-en", "cs-en"]}, "'cs-en' 2 times", id="pair-twice"),
-        pytest.param({"language_pairs": "cs-en"}, "language_pairs", id="pairs-not-a-list"),
-        pytest.param({"unescape": "yes"}, "unescape", id="text-for-true"),
-        pytest.param({"sources": [{"repository": "a/b"}]}, "revision", id="source-without-revision"),
+        pytest.param("wmt17", {"language_pairs": ["cs-en", "cs-en"]}, "'cs-en' 2 times", id="pair-twice"),
+        pytest.param("wmt17", {"language_pairs": "cs-en"}, "language_pairs", id="pairs-not-a-list"),
+        pytest.param("wmt17", {"unescape": "yes"}, "unescape", id="text-for-true"),
+        pytest.param("wmt17", {"sources": [{"repository": "a/b"}]}, "revision", id="source-without-revision"),
+        pytest.param("eval4nlp21", {"first": 0}, r"dataset\.eval4nlp21\.first is 0", id="first-counts-from-one"),
     ],
 )
-def test_settings_that_cannot_be(reader, settings, reason):
+def test_settings_that_cannot_be(reader, name, settings, reason):
     with pytest.raises(ConfigError, match=reason):
-        reader("wmt17", **settings)
-
-
-def test_first_counts_from_one(reader):
-    with pytest.raises(ConfigError, match=r"dataset\.eval4nlp21\.first is 0"):
-        reader("eval4nlp21", first=0)
+        reader(name, **settings)
 
 
 def test_source_address():

@@ -253,7 +253,7 @@ def test_lines_differ_without_colour():
     assert len({line.get_marker() for line in drawn}) == len(drawn) == 3
 
 
-def test_all_figures_of_a_small_table_say_the_same_as_before():
+def test_captions_say_how_much_is_shown():
     analysis = analyse(table(SMALL))
     assert "Md " in words(best_boxes(analysis))
     assert "all." in ridge_bars(analysis).caption
@@ -315,8 +315,9 @@ def test_many_settings_are_shown_as_means_with_intervals_by_language_pair():
     assert len(drawn) == 18 and "Filled" not in drawing.caption
 
 
-def test_without_tests_there_is_no_forest():
-    assert declared_gains(analyse(table(SMALL)), KNOWN) == []
+@pytest.mark.parametrize("figures", [declared_gains, boosts], ids=["no tests", "no verdicts"])
+def test_without_what_it_shows_there_is_no_figure(figures):
+    assert figures(analyse(table(SMALL)), KNOWN) == []
 
 
 def with_boosts(*rows):
@@ -356,10 +357,6 @@ def test_many_boosts_have_a_figure_per_metric():
     found = boosts(with_boosts(*many, {"boost": "one more"}), KNOWN)
     assert [one.stem for one in found] == ["boosts_m1", "boosts_m2"]
     assert "of m1 " in found[0].title
-
-
-def test_without_verdicts_there_is_no_figure_of_boosts():
-    assert boosts(analyse(table(SMALL)), KNOWN) == []
 
 
 def test_the_interval_the_band_and_the_ceiling_are_in_the_figure_of_a_setting():
