@@ -6,9 +6,6 @@ import sacrebleu
 from nasty import PAIRS, random_text
 from pairs import items, score
 
-from bmx_grid.attribution.boosted import BoostedMetric
-from bmx_grid.errors import ConfigError
-from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.metrics.words import Ter
 
 SETTINGS = [
@@ -53,12 +50,6 @@ def test_a_system_scores_as_sacrebleu_scores_a_corpus(settings):
 )
 def test_it_counts_edits_per_reference_word(reference, hypothesis, expected):
     assert score(Ter(), [(reference, hypothesis)]).tolist() == [expected]
-
-
-def test_lower_is_better_and_it_is_not_boosted():
-    assert not Ter().higher_is_better
-    with pytest.raises(ConfigError, match="Ter: lower scores are better"):
-        BoostedMetric(metric=Ter(), explainer=Erasure(), p=1.0, w=0.5)
 
 
 def test_signature_is_sacrebleus():

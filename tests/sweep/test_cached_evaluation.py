@@ -8,15 +8,9 @@ from bmx_grid.sweep.executors.local import Sequential
 
 FILES = ("grid", "points", "scores", "tests", "settings")
 SMALL = (
-    "+sweep=quickstart",
-    "metric=[sentence_bleu,chrf]",
-    "explainer=[erasure]",
-    "evaluation=[grid,significance]",
-    "evaluation.significance.resamples=40",
-    "dataset.sample.language_pairs=[de-en,fr-en]",
-    "limit=12",
-    "tracking=none",
-    "analysis=false",
+    *("+sweep=quickstart", "metric=[sentence_bleu,chrf]", "explainer=[erasure]", "evaluation=[grid,significance]"),
+    *("evaluation.significance.resamples=40", "dataset.sample.language_pairs=[de-en,fr-en]", "limit=12"),
+    *("tracking=none", "analysis=false"),
 )
 
 

@@ -25,13 +25,8 @@ STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 CHOSEN = (
     *("+sweep=quickstart", "evaluation=[grid]", "limit=6", "dataset.sample.language_pairs=[de-en]"),
     # The analysis draws a single figure of a control, and ten of another metric.
-    *(
-        "metric=[random]",
-        "explainer=[erasure,lime]",
-        "explainer.lime.num_samples=40",
-        "executor.n_jobs=2",
-        "executor.chunk_texts=100",
-    ),
+    *("metric=[random]", "explainer=[erasure,lime]", "explainer.lime.num_samples=40"),
+    *("executor.n_jobs=2", "executor.chunk_texts=100"),
 )
 
 

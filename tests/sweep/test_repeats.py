@@ -9,16 +9,9 @@ import pytest
 from bmx_grid.errors import ConfigError
 
 SMALL = (
-    "+sweep=quickstart",
-    "explainer=[erasure,lime]",
-    "executor=sequential",
-    "tracking=none",
-    "analysis=false",
-    "dataset.sample.language_pairs=[de-en,en-de]",
-    "explainer.lime.num_samples=12",
-    "limit=12",
-    "evaluation=[grid]",
-    "leave_out=[]",
+    *("+sweep=quickstart", "explainer=[erasure,lime]", "executor=sequential", "tracking=none", "analysis=false"),
+    *("dataset.sample.language_pairs=[de-en,en-de]", "explainer.lime.num_samples=12", "limit=12"),
+    *("evaluation=[grid]", "leave_out=[]"),
     *("grid.p.start=-2", "grid.p.stop=2", "grid.p.step=0.5"),
 )
 

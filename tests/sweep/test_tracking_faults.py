@@ -121,24 +121,16 @@ def test_a_server_is_not_asked_which_store_it_is(tmp_path):
     assert "secret" not in repr(tracker)
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "mlruns",
-        "file:///tmp/x",
-        "postgresql://me:secret@host/db",
-        "",
-        "http://",
-        "http://:5000",
-        "http://host:port",
-        "http://me:sec/secret@host",
-        "http://me:secret#x@host:5000",
-        "http://me:my secret@host",
-        "http://host:5000?token=secret",
-        "http://host/\nsecret",
-        "HTTP://me:secret@host",
-    ],
-)
+# fmt: off
+OTHER_KINDS = [
+    "mlruns", "file:///tmp/x", "postgresql://me:secret@host/db", "", "http://", "http://:5000", "http://host:port",
+    "http://me:sec/secret@host", "http://me:secret#x@host:5000", "http://me:my secret@host",
+    "http://host:5000?token=secret", "http://host/\nsecret", "HTTP://me:secret@host",
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("uri", OTHER_KINDS)
 def test_other_kinds_of_address_are_refused_without_their_password(uri):
     with pytest.raises(ConfigError, match=r"tracking\.uri") as caught:
         MlflowTracker(uri=uri)
