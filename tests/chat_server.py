@@ -33,9 +33,13 @@ def completion(text: str | None, tokens: list[list[tuple[str, float]]] | None = 
 
 @dataclass
 class ChatServer:
-    """answer: what to reply to a request, given its body and how often that body came before. seen: all bodies."""
+    """answer: what to reply to a request, given its body and how often that body came before. seen: all bodies.
+
+    models: what to reply to a request for the list of models.
+    """
 
     answer: Callable[[dict[str, Any], int], Reply] = field(default=lambda body, turn: score_text(body))
+    models: Reply = '{"object": "list", "data": [{"id": "m", "object": "model"}]}'
     delay: float = 0.0
     seen: list[dict[str, Any]] = field(default_factory=list)
     keys: set[str | None] = field(default_factory=set)
@@ -71,7 +75,7 @@ def _handler(of: ChatServer) -> type[BaseHTTPRequestHandler]:
             pass
 
         def do_GET(self) -> None:
-            self._send(200, {}, json.dumps({"object": "list", "data": [{"id": "m", "object": "model"}]}).encode())
+            self._send(*((200, {}, of.models.encode()) if isinstance(of.models, str) else of.models))
 
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers["Content-Length"]))

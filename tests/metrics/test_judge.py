@@ -14,6 +14,7 @@ from bmx_grid.errors import BmxError, ConfigError, DataError, UnavailableError
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.judgements import Judgements
 from bmx_grid.metrics.judge import Judge
+from bmx_grid.models import server as server_module
 from bmx_grid.models.prompts import Prompt
 from bmx_grid.models.server import Answer
 from bmx_grid.segments import SegmentSet
@@ -79,6 +80,8 @@ def test_a_fault_that_passes_costs_a_request_and_no_score(judge, fault):
         pytest.param((404, {}, b'{"error": {"message": "no model m"}}'), "HTTP 404.*no model m", id="no such model"),
         pytest.param((500, {"Retry-After": "0.01"}, b"oops"), "HTTP 500", id="a server error that stays"),
         pytest.param((200, {}, b"<html>"), "its answer is none", id="another service"),
+        pytest.param((200, {}, b"[" * 100_000), "its answer is none", id="JSON without an end"),
+        pytest.param((400, {}, b'{"error": {"message": "\\u001b[31m"}}'), r"\\x1b\[31m", id="control characters"),
     ],
 )
 def test_a_fault_that_stays_is_named_without_the_key_and_keeps_what_was_answered(judge, monkeypatch, fault, said):
@@ -135,6 +138,49 @@ def test_an_item_with_a_text_that_got_no_score_is_not_explained(judge):
         found = explain_items(judge(server), Erasure(), ITEMS[:3], seed=0)
     assert [bool(np.isnan(one.attributions["hypothesis"]).all()) for one in found] == [False, False, True]
     assert np.isfinite([one.base_score for one in found]).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        pytest.param("4 \ud800", "4 ?", id="half a surrogate"),
+        pytest.param("4" + "x" * 1_500_000, "4" + "x" * 999_999, id="a huge answer"),
+        pytest.param("4 \0 你好 \x1b[31m", "4 \0 你好 \x1b[31m", id="other letters and control characters"),
+    ],
+)
+def test_any_text_is_read_kept_and_sent_back_with_the_reminder(judge, text, kept):
+    def answer(body, turn):
+        return (200, {}, completion(text)) if len(body["messages"]) == 1 else "2"
+
+    with ChatServer(answer).running() as server:
+        for _ in range(2):
+            assert [one.text for one in judge(server).ask([((("user", "a"),), 0)])] == [kept]
+        assert judge(server, score_from=r"(\d)\Z").score(ITEMS[:1])[0] == 0.25
+        assert server.seen[-1]["messages"][1]["content"] == kept
+
+
+@pytest.mark.parametrize(
+    ("key", "reply", "said"),
+    [
+        pytest.param("secret-key", (401, {}, b'{"error": {"message": "bad secret-key"}}'), r"bad \*\*\*", id="wrong"),
+        pytest.param("secret-key", (200, {}, b"<html>"), "does not list its models", id="another service"),
+        pytest.param("secret\nkey", "{}", "OPENAI_API_KEY: the key holds", id="a line break in the key"),
+        pytest.param("secret-ключ", "{}", "OPENAI_API_KEY: the key holds", id="other letters in the key"),
+    ],
+)
+def test_a_key_is_in_no_error_about_the_list_of_models(judge, monkeypatch, key, reply, said):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    server_module._client.cache_clear()
+    with ChatServer(models=reply).running() as server, pytest.raises(UnavailableError, match=said) as error:
+        judge(server, retries=0).check()
+    assert "secret" not in str(error.value)
+
+
+def test_spaces_around_a_key_are_not_part_of_it(judge, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", " secret-key\n")
+    with ChatServer(plain).running() as server:
+        judge(server).score(ITEMS[:1])
+    assert server.keys == {"Bearer secret-key"}
 
 
 def test_requests_are_sent_at_once(judge):
@@ -212,6 +258,9 @@ def test_languages_are_named_in_english():
     [
         pytest.param({"base_url": "http://me:secret@host/v1"}, "without a user name", id="a password in the address"),
         pytest.param({"base_url": "localhost:8000"}, "base_url", id="no scheme"),
+        pytest.param({"base_url": "http://[host/v1"}, "base_url", id="half an address"),
+        pytest.param({"base_url": "http://host:99999/v1"}, "base_url.*0-65535", id="no port"),
+        pytest.param({"base_url": "http://host/v1?key=secret"}, "and query", id="a key in the address"),
         pytest.param({"prompt": "gemba"}, "Did you mean", id="an unknown prompt"),
         pytest.param({"prompt": "missing.yaml"}, "missing.yaml", id="no such file"),
         pytest.param({"score_from": "("}, "no regular expression", id="a broken expression"),
@@ -253,7 +302,8 @@ def test_a_budget_is_told_and_kept():
     judge = Judge(model="m", prompt="plain", price=(1.0, 4.0), max_requests=1000)
     n = judge.template.n_characters
     assert judge.budget(1000, 400_000 - 1000 * n) == (
-        "1,000 requests, about 100,000 tokens read and at most 32,000 written, 0.23 at the price given"
+        "1,000 requests and one more for each answer without a score, about 100,000 tokens read and at most 32,000 "
+        "written, 0.23 at the price given"
     )
     with pytest.raises(ConfigError, match="may send 1,001 requests .* max_requests is 1,000"):
         judge.budget(1001, 0)
