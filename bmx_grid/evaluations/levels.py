@@ -29,7 +29,7 @@ from bmx_grid.evaluations.base import (
 from bmx_grid.identity import identity
 from bmx_grid.measures.agreement import spa, spa_interval
 from bmx_grid.measures.correlation import Kind as Correlation
-from bmx_grid.measures.levels import Grouped, grouped_acc_eq, grouped_correlations
+from bmx_grid.measures.levels import Grouped, acc_eq_of_halves, grouped_acc_eq, grouped_correlations
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, Ints, codes, interval, seeded_draws
 from bmx_grid.measures.systems import (
     FEWEST_SYSTEMS,
@@ -58,7 +58,9 @@ class Row:
     "none", "item" or "system". low, high: the 95 % interval; NaN where undefined.
     n_segments: segments with both scores; n_systems: their systems; n_groups: groups, 1 without grouping;
     n_undefined: those of them without a value.
-    epsilon, calibrated_on: the tie threshold of acc_eq, and what it was chosen on. system_score: "mean" or "corpus".
+    epsilon, calibrated_on: the tie threshold of acc_eq, and what it was chosen on; held_out: acc_eq where the threshold
+    is chosen on half of the clusters and judged on the other half, the mean of both ways.
+    system_score: "mean" or "corpus".
     """
 
     point: str
@@ -77,6 +79,7 @@ class Row:
     calibrated_on: str = ""
     system_score: str = ""
     note: str = ""
+    held_out: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,9 @@ def segment_rows(
         arrays = (human, groups, of.clusters, resamples, seed)
         correlations = grouped_correlations(CORRELATIONS, columns, *arrays)
         agreements = grouped_acc_eq(direction_of(setting) * columns, *arrays)
-        for point, rows, by_kind, (agreement, ties) in zip(points, made, correlations, agreements, strict=True):
+        halves = acc_eq_of_halves(direction_of(setting) * columns, human, groups, of.clusters, seed).tolist()
+        per_point = zip(points, made, correlations, agreements, halves, strict=True)
+        for point, rows, by_kind, (agreement, ties), held_out in per_point:
             names = (point, human_name, "segment", grouping)
             rows += [_segment_row(*names, kind, found, n_systems) for kind, found in by_kind.items()]
             notes = []
@@ -159,7 +164,8 @@ def segment_rows(
             if ties.n_pairs < ties.n_pairs_of:
                 notes.append(f"on {ties.n_pairs:,} random pairs of {ties.n_pairs_of:,}")
             accuracy, note = _segment_row(*names, "acc_eq", agreement, n_systems), "; ".join(notes)
-            rows.append(dataclasses.replace(accuracy, epsilon=ties.epsilon, calibrated_on=SAME_DATA, note=note))
+            of_ties = {"epsilon": ties.epsilon, "calibrated_on": SAME_DATA, "held_out": held_out}
+            rows.append(dataclasses.replace(accuracy, **of_ties, note=note))
     return made
 
 
@@ -330,7 +336,7 @@ class LevelsEvaluation(Evaluation):
     Raises ConfigError for a negative number of resamples.
     """
 
-    VERSION: ClassVar[int] = 2  # ranks of systems were added
+    VERSION: ClassVar[int] = 3  # acc_eq has a threshold of other data beside its own
     ROWS: ClassVar[Mapping[str, type]] = {"correlations": Row, "systems": SystemRow}
 
     resamples: int = identity(1000)

@@ -27,6 +27,7 @@ from bmx_grid.evaluations.base import (
 from bmx_grid.evaluations.grid import GridEvaluation, sample_of
 from bmx_grid.evaluations.levels import SegmentCodes, SystemLevel, direction_of
 from bmx_grid.identity import identity
+from bmx_grid.measures.agreement_tests import AgreementStatistic, compare_agreement
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import check_kind, correlate
 from bmx_grid.measures.grid import nearest_point
@@ -41,6 +42,7 @@ ALONE = "none"  # the explainer of rows that compare metrics
 NEAR = 10  # p values up to so many times the smallest are looked at again in a large family
 ENOUGH = 4  # times the resamples that a family needs to show one difference
 MOST_REPEATED = 200_000
+AGREEMENTS = get_args(AgreementStatistic)
 UNITS: Mapping[str, Unit] = {"perm_both": "both", "perm_inputs": "inputs", "perm_systems": "systems"}
 LEVEL = 0.05  # of the tests that part the ranks of metrics, and of corrected p values
 
@@ -138,13 +140,18 @@ class TestsOfSetting:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Two metrics' scores of n segments, or of n systems, with the human scores and what is swapped as one."""
+    """Two metrics' scores of n segments, or of n systems, with the human scores and what is swapped as one.
+
+    item: int64[n] codes, and of_systems: published human scores of the systems, for statistics of agreement.
+    """
 
     x: Floats
     y: Floats
     human: Floats
     cluster: NDArray[Any]
     system: NDArray[Any] | None
+    item: NDArray[Any] | None = None
+    of_systems: Floats | None = None
 
     def unit(self, test: str) -> Unit:
         """What a test swaps; of one system there is nothing but the inputs, and each system score is an input."""
@@ -156,10 +163,11 @@ class SignificanceEvaluation(Evaluation):
     """Tests of every declared point against the metric alone, of the best point, and of metrics against each other.
 
     grid: whose points are tested. tests: which ones; alternative: "two-sided" or "greater"; statistics: the
-    correlations compared; resamples: of permutation tests and of the cluster bootstrap behind the intervals; splits:
-    of the clusters in halves, for the cross-fitted gain; rank_resamples: of the whole grid where its correlation is a
-    rank correlation, whose resampled grids take a minute per 1,000 (splits are as many at most); 0: the best point is
-    not tested, and there is no band. seed: of all draws.
+    correlations compared, acc_eq (by item), and spa and pairwise_accuracy (of the systems' mean scores); resamples: of
+    permutation tests and of the cluster bootstrap behind the intervals; splits: of the clusters in halves, for the
+    cross-fitted gain; rank_resamples: of the whole grid where its correlation is a rank correlation, whose resampled
+    grids take a minute per 1,000 (splits are as many at most); 0: the best point is not tested, and there is no band.
+    seed: of all draws.
 
     The unit that is swapped and drawn is the cluster (perm_inputs): segments that share a source or a reference;
     perm_systems and perm_both ask about other systems, and have intervals of their own. Metrics are compared at
@@ -177,7 +185,7 @@ class SignificanceEvaluation(Evaluation):
     grid: GridEvaluation = identity()
     tests: tuple[Test, ...] = identity(("williams", "perm_inputs", "bootstrap"))
     alternative: Alternative = identity("two-sided")
-    statistics: tuple[Correlation, ...] = identity(("pearson",))
+    statistics: tuple[Correlation | AgreementStatistic, ...] = identity(("pearson",))
     resamples: int = identity(1000)
     splits: int = identity(100)
     rank_resamples: int = identity(0)
@@ -191,7 +199,8 @@ class SignificanceEvaluation(Evaluation):
             if test not in get_args(Test):
                 raise ConfigError(unknown("test", test, get_args(Test)))
         for statistic in self.statistics:
-            check_kind(statistic)
+            if statistic not in AGREEMENTS:
+                check_kind(statistic)
         if self.alternative not in get_args(Alternative):
             raise ConfigError(unknown("alternative", self.alternative, get_args(Alternative)))
         bounds = {"resamples": (40, MOST_RESAMPLES), "splits": (40, 10_000), "rank_resamples": (0, 100_000)}
@@ -214,8 +223,8 @@ class SignificanceEvaluation(Evaluation):
         for of_pair in grouped(settings, (0, 1)):
             places = [at for at in of_pair if first_of[settings[at].names[:3]] == at]
             for statistic in self.statistics if len(places) > 1 else ():
-                self._compare_metrics(settings, places, "segment", statistic, rows, ranks)
-                self._compare_metrics(settings, places, "system", statistic, rows, ranks)
+                for level in _levels(settings[places[0]], statistic):
+                    self._compare_metrics(settings, places, level, statistic, rows, ranks)
         self._refine(settings, first_of, rows)
         return [
             replace(result, tests=own, ranking=of_metric)
@@ -228,8 +237,11 @@ class SignificanceEvaluation(Evaluation):
             row
             for point in setting.boosted
             for statistic in self.statistics
+            for level in _levels(setting, statistic)[:1]
             for row in self._tests(
-                _where(setting, point, statistic), _of_point(setting, point), f"{point} against base"
+                _where(setting, point, statistic, level),
+                _of_point(setting, point, statistic),
+                f"{point} against base",
             )
         ]
         pearson = self.grid.correlation == "pearson"
@@ -275,23 +287,19 @@ class SignificanceEvaluation(Evaluation):
         settings: Sequence[Finished],
         places: Sequence[int],
         level: str,
-        statistic: Correlation,
+        statistic: Correlation | AgreementStatistic,
         rows: Sequence[list[Row]],
         ranks: Sequence[list[Rank]],
     ) -> None:
         """Add for each metric of a language pair its tests against those after it, and its rank."""
-        scores = {at: _alone(settings[at], level) for at in places}
+        scores = {at: _alone(settings[at], level, statistic) for at in places}
         p_of: dict[tuple[int, int], float] = {}
         for left, right in itertools.combinations(places, 2):
             where = {
+                **_where(settings[left], BASE, statistic, level),
                 "explainer": ALONE,
                 "compared": settings[left].metric_name,
                 "against": settings[right].metric_name,
-                "point": BASE,
-                "human": settings[left].segments.human_name,
-                "level": level,
-                "grouping": "none",
-                "statistic": statistic,
             }
             both = replace(scores[left], y=scores[right].x)
             tests = list(self._tests(where, both, f"{level}: metric against metric"))
@@ -300,11 +308,12 @@ class SignificanceEvaluation(Evaluation):
                 shown = next((row for row in tests if row.test in UNITS), tests[0])
                 p = shown.p if shown.alternative == "two-sided" else min(1.0, 2 * min(shown.p, 1 - shown.p))
                 p_of[places.index(left), places.index(right)] = p
-        values = [correlate(statistic, scores[at].x, scores[at].human) for at in places]
+        values = [self._value(scores[at], statistic) for at in places]
         for at, value, rank in zip(places, values, significance_ranks(values, p_of), strict=True):
             if p_of:
                 n = int(np.isfinite(scores[at].x + scores[at].human).sum())
-                ranks[at].append(Rank(ALONE, level, statistic, direction_of(settings[at]) * value, rank, n))
+                sign = 1.0 if statistic in AGREEMENTS else direction_of(settings[at])
+                ranks[at].append(Rank(ALONE, level, statistic, sign * value, rank, n))
 
     def _refine(
         self, settings: Sequence[Finished], first_of: Mapping[tuple[str, str, str], int], rows: Sequence[list[Row]]
@@ -322,23 +331,34 @@ class SignificanceEvaluation(Evaluation):
                 size = sizes[row.family] if row.test in UNITS else 0
                 if size / (self.resamples + 1) <= LEVEL or not row.p <= near:
                     continue
-                scores = _of_point(setting, row.point)
+                scores = _of_point(setting, row.point, row.statistic)
                 if row.point == BASE:
                     other = settings[first_of[(*setting.pair, row.against)]]
-                    scores = replace(_alone(setting, row.level), y=_alone(other, row.level).x)
+                    alone = (_alone(of, row.level, row.statistic) for of in (setting, other))
+                    scores = replace(next(alone), y=next(alone).x)
                 count = min(math.ceil(ENOUGH * size / LEVEL), MOST_REPEATED)
                 drawn = {"resamples": count, "seed": seed, "bootstrap": False}
                 found = self._compared(scores, row.statistic, scores.unit(row.test), **drawn)
                 own[place] = replace(row, p=found.p, resamples=count, seed=seed)
 
+    def _value(self, scores: Scores, statistic: Any) -> float:
+        if statistic in AGREEMENTS:
+            return self._compared(scores, statistic, "inputs", resamples=1, bootstrap=False).x
+        return correlate(statistic, scores.x, scores.human)
+
     def _compared(self, scores: Scores, statistic: Any, unit: Unit, **drawn: Any) -> Comparison:
         how: dict[str, Any] = {"statistic": statistic, "unit": unit, "alternative": self.alternative, **drawn}
+        if statistic in AGREEMENTS:
+            names = ("item", "system", "cluster", "of_systems")
+            where = {name: getattr(scores, name) for name in names}
+            return compare_agreement(x=scores.x, y=scores.y, human=scores.human, **where, **how)
         return compare(scores.x, scores.y, scores.human, scores.cluster, system=scores.system, **how)
 
     def _tests(self, where: Mapping[str, Any], scores: Scores, kind: str) -> Iterator[Row]:
         """Every test of one comparison. Of system scores whole systems are swapped, whatever test is asked for."""
         done: dict[str, Comparison] = {}
-        of_segments, statistic = where["level"] == "segment", where["statistic"]
+        statistic = where["statistic"]
+        of_segments = where["level"] == "segment" or statistic in AGREEMENTS
         tests = [test if of_segments or test not in UNITS else "perm_systems" for test in self.tests]
         for test in dict.fromkeys(tests):
             unit = scores.unit(test)
@@ -347,7 +367,9 @@ class SignificanceEvaluation(Evaluation):
             if unit not in done:
                 done[unit] = self._compared(scores, statistic, unit, resamples=self.resamples, seed=self.seed)
             found = done[unit]
-            if test == "williams":
+            if test == "williams" and statistic in AGREEMENTS:
+                p = math.nan  # a test of correlations
+            elif test == "williams":
                 used = np.isfinite([scores.x, scores.y, scores.human]).all(axis=0)
                 between = correlate(statistic, scores.x[used], scores.y[used])
                 p = williams(found.x, found.y, between, found.n, self.alternative)
@@ -369,7 +391,16 @@ class SignificanceEvaluation(Evaluation):
             )
 
 
-def _where(setting: Finished, point: str, statistic: str) -> dict[str, Any]:
+def _levels(setting: Finished, statistic: str) -> tuple[str, ...]:
+    """The levels at which metrics are compared by a statistic, boosts at the first; agreement needs systems."""
+    if statistic not in AGREEMENTS:
+        return "segment", "system"
+    if len(setting.segments.systems) < 2:
+        return ()
+    return ("segment" if statistic == "acc_eq" else "system",)
+
+
+def _where(setting: Finished, point: str, statistic: str, level: str = "segment") -> dict[str, Any]:
     """What a row of a point says of itself."""
     return {
         "explainer": setting.explainer_name,
@@ -377,26 +408,33 @@ def _where(setting: Finished, point: str, statistic: str) -> dict[str, Any]:
         "against": setting.metric_name,
         "point": point,
         "human": setting.segments.human_name,
-        "level": "segment",
-        "grouping": "none",
+        "level": level,
+        "grouping": "item" if statistic == "acc_eq" else "none",
         "statistic": statistic,
     }
 
 
-def _of_point(setting: Finished, point: str) -> Scores:
-    """The scores of a point, and of the metric alone."""
+def _of_point(setting: Finished, point: str, statistic: str) -> Scores:
+    """The scores of a point, and of the metric alone; for statistics of agreement higher is better."""
     systems = None
     if len(setting.segments.systems) > 1:
         systems = codes([str(segment.system) for segment in setting.segments.segments])
     clusters = codes(np.asarray(setting.clusters, dtype=np.str_))
-    return Scores(setting.points[point], setting.scores.base_scores, setting.segments.human_scores, clusters, systems)
+    scores, alone, human = setting.points[point], setting.scores.base_scores, setting.segments.human_scores
+    if statistic not in AGREEMENTS:
+        return Scores(scores, alone, human, clusters, systems)
+    of, sign, published = SegmentCodes(setting), direction_of(setting), None
+    if statistic == "pairwise_accuracy" and setting.segments.human_name in setting.segments.judgements.systems:
+        published = SystemLevel(setting, of, BASE, setting.segments.human_name).human
+    scores, alone = (np.where(of.named, sign * values, np.nan) for values in (scores, alone))
+    return Scores(scores, alone, human, clusters, of.systems, of.items, published)
 
 
-def _alone(setting: Finished, level: str) -> Scores:
+def _alone(setting: Finished, level: str, statistic: str) -> Scores:
     """The scores of the metric alone, higher is better; a system is swapped and drawn as a whole."""
-    if level == "segment":
-        scores = _of_point(setting, BASE)
-        turned = direction_of(setting) * scores.x
+    if level == "segment" or statistic in AGREEMENTS:
+        scores = _of_point(setting, BASE, statistic)
+        turned = scores.x if statistic in AGREEMENTS else direction_of(setting) * scores.x
         return replace(scores, x=turned, y=turned)
     systems = SystemLevel(setting, SegmentCodes(setting), BASE, setting.segments.human_name)
     return Scores(systems.scores, systems.scores, systems.human, np.arange(len(systems.names)), None)

@@ -114,6 +114,12 @@ class SegmentPairs:
         by_human = _order(human[first], human[second])
         return cls(first, second, group, weight, by_human, len(human), len(members), len(members) - defined, total)
 
+    def agreement(self, metric: Floats, epsilon: float) -> float:
+        """acc_eq of float64[n] scores at a threshold that was chosen elsewhere; NaN without a pair."""
+        gap = metric[self.first] - metric[self.second]
+        order = np.where(np.abs(gap) <= epsilon, 0.0, np.sign(gap))
+        return float(self.weight @ (order == self.by_human)) if len(gap) else math.nan
+
     def calibrated(self, metric: Floats) -> TieCalibrated:
         """acc_eq of float64[n] scores without NaN.
 

@@ -54,7 +54,7 @@ def williams(r_x: float, r_y: float, r_xy: float, n: int, alternative: Alternati
     """
     from scipy.special import stdtr
 
-    _check(alternative)
+    check_drawn(alternative)
     found = np.array([r_x, r_y, r_xy], dtype=np.float64)
     if np.isnan(found).any() or n < 4 or r_xy >= 1 - TIE:  # equal metrics differ by rounding
         return float("nan")
@@ -130,7 +130,7 @@ def compare(
     NaN for interval and p with fewer than 3 units or an undefined difference. Raises ValueError for arrays of different
     lengths, a unit without systems, an unknown name or a number of resamples below 1, ConfigError for an unknown kind.
     """
-    _check(alternative, resamples)
+    check_drawn(alternative, resamples)
     check_kind(statistic)
     if unit not in get_args(Unit) or (unit != "inputs" and system is None):
         raise ValueError(f"the unit {unit!r} is not one of {', '.join(get_args(Unit))}, or needs systems")
@@ -144,16 +144,16 @@ def compare(
     used = np.isfinite(arrays).all(axis=0)
     left, right, judged = (array[used] for array in arrays)
     units, systems, groups = (codes(label[used]) for label in labels)
-    left, right = _standardised(left), _standardised(right)
+    left, right = standardised(left), standardised(right)
     first, second = (_mean_within(statistic, scores, judged, groups) for scores in (left, right))
-    design, drawn = _Design(unit, units, systems), (np.empty(0), np.empty(0))
+    design, drawn = Design(unit, units, systems), (np.empty(0), np.empty(0))
     if design.count >= FEWEST_CLUSTERS and not math.isnan(first - second):
         drawn = _drawn(design, statistic, left, right, judged, groups, resamples, seed, bootstrap)
-    return _comparison(first, second, *drawn, alternative, design.count, len(judged), number_of(units))
+    return comparison_of(first, second, *drawn, alternative, design.count, len(judged), number_of(units))
 
 
 def _drawn(
-    design: _Design,
+    design: Design,
     kind: Kind,
     x: Floats,
     y: Floats,
@@ -164,7 +164,7 @@ def _drawn(
     bootstrap: bool,
 ) -> tuple[Floats, Floats]:
     """float64[R] differences of bootstrap samples, none without a bootstrap, and float64[R] after swaps."""
-    drawing, swapping = _generators(seed)
+    drawing, swapping = generators(seed)
     samples, of = [np.empty(0)], design.unit_of_row
     for times in design.blocks(draws, resamples, drawing) if bootstrap else ():
         one, other = (_resampled(kind, scores, human, of, times, groups) for scores in (x, y))
@@ -174,7 +174,7 @@ def _drawn(
 
 
 @dataclass(frozen=True, eq=False)
-class _Design:
+class Design:
     """What is drawn and swapped of N rows; clusters, systems: int64[N] codes."""
 
     unit: Unit
@@ -274,7 +274,7 @@ def compare_sums(
     that are drawn and swapped together; each is its own without. A row with NaN or infinity is left out.
     Raises ValueError for terms or labels of other shapes, an unknown alternative, or a number of resamples below 1.
     """
-    _check(alternative, resamples)
+    check_drawn(alternative, resamples)
     labels = np.arange(len(x)) if cluster is None else np.asarray(cluster)
     if not x.shape == y.shape == (*labels.shape, x.shape[-1]):
         raise ValueError(
@@ -286,17 +286,17 @@ def compare_sums(
     whole_x, whole_y, count = of_x.sum(axis=0), of_y.sum(axis=0), number_of(unit)
     samples, swapped = [np.empty(0)], [np.empty(0)]
     if count >= FEWEST_CLUSTERS:
-        drawing, swapping = _generators(seed)
+        drawing, swapping = generators(seed)
         for size in blocks(resamples, count):
             times, moved = draws(drawing, count, size), swaps(swapping, count, size) @ (of_y - of_x)
             samples.append(combine(times @ of_x) - combine(times @ of_y))
             swapped.append(combine(whole_x + moved) - combine(whole_y - moved))
     first, second = (float(combine(whole)) for whole in (whole_x, whole_y))
     drawn = np.concatenate(samples), np.concatenate(swapped)
-    return _comparison(first, second, *drawn, alternative, count, int(used.sum()), count)
+    return comparison_of(first, second, *drawn, alternative, count, int(used.sum()), count)
 
 
-def _comparison(
+def comparison_of(
     x: float, y: float, samples: Floats, swapped: Floats, alternative: Alternative, units: int, n: int, clusters: int
 ) -> Comparison:
     """What a comparison says, from float64[R] differences of bootstrap samples and after swaps; NaN where are none.
@@ -321,13 +321,13 @@ def _p_of_resamples(samples: Floats, alternative: Alternative) -> float:
     return sides[0] if alternative == "greater" else min(1.0, 2 * min(sides))
 
 
-def _generators(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
+def generators(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
     """Of draws and of swaps, which do not depend on each other."""
     drawing, swapping = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))
     return drawing, swapping
 
 
-def _standardised(scores: Floats) -> Floats:
+def standardised(scores: Floats) -> Floats:
     """Less their mean, over their standard deviation; only less their mean when they are constant."""
     if not len(scores):
         return scores
@@ -337,7 +337,7 @@ def _standardised(scores: Floats) -> Floats:
     return left
 
 
-def _check(alternative: str, resamples: int = 1000) -> None:
+def check_drawn(alternative: str, resamples: int = 1000) -> None:
     if alternative not in get_args(Alternative):
         raise ValueError(f"the alternative {alternative!r} is not one of {', '.join(get_args(Alternative))}")
     if resamples < 1:

@@ -11,8 +11,10 @@ from bmx_grid.errors import ConfigError
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
 from bmx_grid.evaluations.significance import SignificanceEvaluation, significance_ranks
 from bmx_grid.judgements import Judgements
+from bmx_grid.measures.agreement_tests import compare_agreement
 from bmx_grid.measures.correlation import correlate, pearson
 from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
+from bmx_grid.measures.resampling import codes
 from bmx_grid.segments import SegmentSet
 
 GRID = GridEvaluation(p=PowerRange(-2, 2, 0.5), w=(0.0, 0.5, 1.0), fixed={"erasure": PublishedPoint(w=0.5, p=1.0)})
@@ -242,3 +244,42 @@ def test_a_small_family_is_left_alone():
 @pytest.mark.parametrize(("n_metrics", "n_explainers", "silent"), [(1, 0, True), (2, 0, False), (1, 1, False)])
 def test_one_metric_alone_has_nothing_to_be_compared_with(n_metrics, n_explainers, silent):
     assert bool(ASKED.inapplicable(n_metrics, n_explainers, [])) == silent
+
+
+def test_statistics_of_agreement_are_compared_by_item_and_by_system():
+    asked = dataclasses.replace(ASKED, statistics=("acc_eq", "spa", "pairwise_accuracy"))
+    settings = metrics()
+    results = evaluated(settings, asked)
+    rows = [row for result in results for row in result.tests if row.point == "base"]
+    where = {"acc_eq": ("segment", "item"), "spa": ("system", "none"), "pairwise_accuracy": ("system", "none")}
+    assert {row.statistic: (row.level, row.grouping) for row in rows} == where
+    assert len(rows) == 3 * 3 * len(TESTS)
+    segments = settings[0].segments.segments
+    named = [codes([getattr(segment, name) for segment in segments]) for name in ("id", "system")]
+    clusters = codes(settings[0].clusters)
+    for row in (row for row in rows if (row.compared, row.against) == ("good", "noise")):
+        x, y = (setting.scores.base_scores for setting in (settings[0], settings[2]))
+        unit = {"perm_both": "both", "perm_systems": "systems"}.get(row.test, "inputs")
+        human = settings[0].segments.human_scores
+        found = compare_agreement(row.statistic, x, y, human, *named, clusters, unit=unit, resamples=200)
+        p = {"williams": np.nan, "bootstrap": found.p_bootstrap}.get(row.test, found.p)
+        np.testing.assert_equal((row.difference, row.p, row.low), (found.difference, p, found.low))
+    assert [row.rank for result in results for row in result.ranking if row.statistic == "acc_eq"] == [1, 1, 2]
+
+
+def test_without_systems_there_is_no_agreement_to_compare():
+    asked = dataclasses.replace(ASKED, statistics=("spa",))
+    settings = [
+        dataclasses.replace(
+            setting,
+            segments=dataclasses.replace(
+                setting.segments,
+                segments=tuple(
+                    dataclasses.replace(segment, id=str(row), system=None)
+                    for row, segment in enumerate(setting.segments.segments)
+                ),
+            ),
+        )
+        for setting in metrics()
+    ]
+    assert [len(result.tests) for result in evaluated(settings, asked)] == [0, 0, 0]

@@ -1,0 +1,219 @@
+"""Is the difference of two metrics in agreement with people real? Tests of acc_eq, soft and plain pairwise accuracy.
+
+The permutation tests are those of `significance.compare` (Deutsch, Dror and Roth 2021): standardised scores are swapped
+between the metrics, whole inputs, whole systems, or both. Everything that a statistic estimates from the scores is
+estimated again after each swap: the tie threshold of acc_eq is calibrated anew for either metric. A threshold kept from
+the observed scores would be the best one for these and for no others, so that the observed statistics would stand out
+from the permuted ones without a difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.measures.agreement import SegmentPairs, members_of
+from bmx_grid.measures.best import TIE
+from bmx_grid.measures.ordered import compiled
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, Floats, Ints, blocks, codes, draws, number_of, swaps
+from bmx_grid.measures.significance import (
+    Alternative,
+    Comparison,
+    Design,
+    Unit,
+    check_drawn,
+    comparison_of,
+    generators,
+    standardised,
+)
+
+AgreementStatistic = Literal["acc_eq", "spa", "pairwise_accuracy"]
+Values = Callable[[Floats, Floats], Floats]  # float64[R, n] swaps, float64[R, C] draws -> float64[R, 2] of both metrics
+NO_SPREAD = 1e-12  # share of the squares that is rounding
+
+
+def compare_agreement(
+    statistic: AgreementStatistic,
+    x: Floats,
+    y: Floats,
+    human: Floats,
+    item: Ints,
+    system: Ints,
+    cluster: Ints,
+    *,
+    of_systems: Floats | None = None,
+    unit: Unit = "inputs",
+    alternative: Alternative = "two-sided",
+    resamples: int = 1000,
+    seed: int = 0,
+    bootstrap: bool = True,
+) -> Comparison:
+    """The difference of two metrics' agreement with people, both higher where better; p by permutation.
+
+    x, y, human: float64[N], a row per item and system; a row with NaN in any of them is left out. item, system,
+    cluster: int64[N] codes. of_systems: float64[S] human scores of systems, in place of means of `human`.
+    statistic: "acc_eq", the mean over items; "pairwise_accuracy" of the systems' mean standardised scores; "spa", with
+    the p-values of systems that 1,000 permutations estimate taken from the normal distribution they tend to.
+    unit: what is swapped, as for `significance.compare`; the interval draws clusters. NaN where undefined.
+    """
+    check_drawn(alternative, resamples)
+    used = np.flatnonzero(np.isfinite(x + y) & (np.isfinite(human) if of_systems is None else True))
+    used = used[np.lexsort((item[used], system[used]))]
+    x, y, human, system = standardised(x[used]), standardised(y[used]), human[used], system[used]
+    items, clusters = codes(item[used]), codes(cluster[used])
+    design, count = Design(unit, clusters, codes(system)), number_of(clusters)
+    if statistic == "acc_eq":
+        values = _of_segments(x, y, human, items, clusters)
+    else:
+        values = _of_systems(statistic, x, y, human, items, system, clusters, of_systems)
+    none, once = np.zeros((1, len(x))), np.ones((1, count))
+    first, second = values(none, once)[0].tolist() if len(x) else (np.nan, np.nan)
+    samples, swapped = [np.empty(0)], [np.empty(0)]
+    if design.count >= FEWEST_CLUSTERS and np.isfinite(first - second):
+        drawing, swapping = generators(seed)
+        for size in blocks(resamples, 2 * len(x)) if bootstrap and count >= FEWEST_CLUSTERS else ():
+            found = values(none, draws(drawing, count, size))
+            samples.append(found[:, 0] - found[:, 1])
+        for swap in design.blocks(swaps, resamples, swapping):
+            found = values(swap[:, design.unit_of_row], once)
+            swapped.append(found[:, 0] - found[:, 1])
+    drawn = np.concatenate(samples), np.concatenate(swapped)
+    return comparison_of(first, second, *drawn, alternative, count, len(x), count)
+
+
+def _of_segments(x: Floats, y: Floats, human: Floats, items: Ints, clusters: Ints) -> Values:
+    """acc_eq of both metrics, each at its own best threshold, after swaps and draws."""
+    pairs = SegmentPairs.of(human, items)
+    untied = pairs.by_human != 0
+    one, other = (np.stack([x, y])[:, rows] for rows in (pairs.first, pairs.second))
+    gaps = (one[:, None] - other).reshape(4, -1)  # of x and x, x and y, y and x, y and y
+    distance = np.abs(gaps)
+    thresholds = np.unique(np.append(0.0, distance[:, ~untied]))
+    # Raising the threshold past a pair gains it where people tied it, else loses it: at once where it is ordered wrong.
+    place = np.searchsorted(thresholds, distance).astype(np.int32)
+    place[untied & (np.sign(gaps) != pairs.by_human)] = 0
+    first, second, group = (rows.astype(np.int32) for rows in (pairs.first, pairs.second, pairs.group))
+    at = clusters[[rows[0] for rows in members_of(items)]]
+    in_group = np.bincount(group, minlength=len(at))
+    gain = np.where(untied, -1.0, 1.0) / in_group[group]
+    share_untied = np.bincount(group, np.where(untied, -gain, 0.0), len(at))
+
+    def values(swap: Floats, times: Floats) -> Floats:
+        drawn = np.ascontiguousarray(times[:, at])
+        given = first, second, group, gain, np.ascontiguousarray(place.T), swap.astype(np.int8), drawn
+        gained: Floats = compiled(_most_gained)(*given, len(thresholds) + 1)
+        with np.errstate(invalid="ignore"):
+            return np.asarray((gained + (drawn @ share_untied)[:, None]) / (drawn @ (in_group > 0))[:, None])
+
+    return values
+
+
+def _most_gained(
+    first: NDArray[np.int32],
+    second: NDArray[np.int32],
+    group: NDArray[np.int32],
+    gain: Floats,
+    place: NDArray[np.int32],
+    swap: NDArray[np.int8],
+    times: Floats,
+    n_thresholds: int,
+) -> Floats:
+    """float64[R, 2] the highest sum of gains up to a threshold, of each metric.
+
+    gain: float64[M] of a pair that becomes a tie; place: int32[M, 4] the first threshold at which it does, by the
+    metrics its two scores come from.
+    """
+    resamples = max(len(swap), len(times))
+    most = np.empty((resamples, 2))
+    gained = np.zeros((n_thresholds, 2))
+    for drawn in range(resamples):
+        swapped, counted = swap[min(drawn, len(swap) - 1)], times[min(drawn, len(times) - 1)]
+        for pair in range(len(first)):
+            worth = gain[pair] * counted[group[pair]]
+            source = 2 * swapped[first[pair]] + swapped[second[pair]]
+            gained[place[pair, source], 0] += worth
+            gained[place[pair, 3 - source], 1] += worth
+        of_x, of_y = gained[0]
+        most[drawn] = gained[0]
+        for threshold in range(1, n_thresholds):
+            of_x += gained[threshold, 0]
+            of_y += gained[threshold, 1]
+            most[drawn, 0] = max(most[drawn, 0], of_x)
+            most[drawn, 1] = max(most[drawn, 1], of_y)
+        gained[:] = 0.0
+    return most
+
+
+def _of_systems(
+    statistic: AgreementStatistic,
+    x: Floats,
+    y: Floats,
+    human: Floats,
+    items: Ints,
+    system: Ints,
+    clusters: Ints,
+    of_systems: Floats | None,
+) -> Values:
+    """Agreement on pairs of systems of both metrics, after swaps and draws."""
+    n_systems = number_of(system) if of_systems is None else len(of_systems)
+    first, second = np.triu_indices(n_systems, 1)
+    at_item = np.zeros(number_of(items), dtype=np.int64)
+    at_item[items] = clusters
+    judge = _order if statistic == "pairwise_accuracy" else _sureness
+
+    def filled(rows: Floats) -> Floats:
+        if len(x) == n_systems * len(at_item):  # each system has each item, in order
+            return rows.reshape(len(rows), n_systems, len(at_item))
+        found = np.zeros((len(rows), n_systems, len(at_item)))
+        found[:, system, items] = rows
+        return found
+
+    seen, judged = filled(np.ones((1, len(x))))[0], filled(human[None])
+
+    def values(swap: Floats, times: Floats) -> Floats:
+        weights = times[:, at_item]
+        people = judge(judged, seen, weights)
+        if statistic == "pairwise_accuracy" and of_systems is not None:
+            people = np.sign(of_systems[:, None] - of_systems)[None]
+        of_x = np.where(swap > 0, y, x)
+        found = []
+        for scores in (of_x, x + y - of_x):
+            apart = np.abs(people - judge(filled(scores), seen, weights))[:, first, second]
+            if statistic == "pairwise_accuracy":
+                apart = np.where(apart > 0, 1.0, apart)
+            known = np.isfinite(apart)
+            with np.errstate(invalid="ignore"):
+                found.append(1 - np.where(known, apart, 0.0).sum(axis=1) / known.sum(axis=1))
+        return np.stack(found, axis=1)
+
+    return values
+
+
+def _order(scores: Floats, seen: Floats, weights: Floats) -> Floats:
+    """float64[R, S, S] the sign of the difference of the mean scores of two systems; NaN where one has none.
+
+    scores: float64[R, S, I], 0 where there is none; seen: float64[S, I] of 0 and 1; weights: float64[R, I] of items.
+    """
+    with np.errstate(invalid="ignore"):
+        means = (scores @ weights[:, :, None])[..., 0] / (weights @ seen.T)
+    gaps = means[:, :, None] - means[:, None]
+    return np.asarray(np.sign(np.where(np.abs(gaps) <= TIE, 0.0, gaps)))
+
+
+def _sureness(scores: Floats, seen: Floats, weights: Floats) -> Floats:
+    """float64[R, S, S] the p-value of "the first system is better" on common items, as `_order`; NaN without one.
+
+    The sum of n paired differences d has in random exchanges of the two systems mean 0 and variance sum d^2.
+    """
+    from scipy.special import ndtr
+
+    counted = (weights[:, None] * seen).swapaxes(1, 2)
+    sums, squares = scores @ counted, scores**2 @ counted
+    gap = sums - sums.swapaxes(1, 2)
+    spread = squares + squares.swapaxes(1, 2) - 2 * (scores * weights[:, None]) @ scores.swapaxes(1, 2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = np.where(spread > NO_SPREAD * squares, ndtr(-gap / np.sqrt(np.maximum(spread, 0.0))), 1.0)
+    return np.where(seen @ counted > 0, found, np.nan)
