@@ -8,7 +8,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from bmx_grid.measures.systems import (
     Statistic,
     SystemScores,
     by_mean,
+    expit,
     mean,
     rank_ranges,
     system_samples,
@@ -45,6 +46,7 @@ from bmx_grid.measures.systems import (
 SECONDS_PER_SEGMENT = 6e-4  # with 1,000 resamples
 CORRELATIONS: tuple[Correlation, ...] = ("pearson", "spearman", "kendall")
 OF_SYSTEMS: tuple[Statistic, ...] = (*CORRELATIONS, "pairwise_accuracy")
+PROBABILITIES = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
 SAME_DATA = "same data"
 SystemScore = Literal["auto", "mean", "corpus"]
 Weighted = Callable[[Floats], Floats]  # float64[C, B] weights of clusters -> float64[B, S] scores of systems
@@ -106,6 +108,31 @@ class SystemRow:
     human_rank_low: int
     human_rank_high: int
     human_rank_cluster: int
+
+
+@dataclass(frozen=True)
+class ThresholdRow:
+    """One row of thresholds.parquet: how large a difference of two systems must be for people to agree so often.
+
+    probability: that people prefer the system with the higher score, at this difference of system scores (of a logistic
+    curve, `measures.systems.agreement_slopes`); probability_low, probability_high: its 95 % interval at this
+    difference; low, high: that of the difference. NaN where people do not agree more with larger differences.
+    observed: the share of the n_pairs pairs at least as far apart on which they agree, a human tie is half.
+    n_undefined: of all pairs of systems, those without both scores.
+    """
+
+    point: str
+    human_name: str
+    probability: float
+    difference: float
+    low: float
+    high: float
+    probability_low: float
+    probability_high: float
+    observed: float
+    n_pairs: int
+    n_undefined: int
+    system_score: str
 
 
 class SegmentCodes:
@@ -296,6 +323,29 @@ class SystemLevel:
         note = f"{undefined} pairs of systems share no segment" if undefined else few
         return found.value, spa_interval(found, **self._drawn), "mean", note
 
+    def thresholds(self) -> Iterator[ThresholdRow]:
+        """Rows of thresholds.parquet; none with fewer than three systems."""
+        first, second = np.triu_indices(len(self.names), 1)
+        gaps, judged = self.scores[first] - self.scores[second], self.human[first] - self.human[second]
+        known = np.isfinite(gaps) & np.isfinite(judged)
+        if not self._codes.named.any() or known.sum() < FEWEST_SYSTEMS:
+            return
+        agree, apart = (1 + np.sign(gaps[known]) * np.sign(judged[known])) / 2, np.abs(gaps[known])
+        slope = system_statistic("agreement_slope", self.scores, self.human)
+        sizes = len(self.names), self.n_clusters
+        of_slope = system_samples(["agreement_slope"], self._turned, self._human, *sizes, **self._drawn)
+        ends = np.array(self.interval(of_slope["agreement_slope"]))
+        for probability in PROBABILITIES:
+            odds = math.log(probability / (1 - probability))
+            difference = odds / slope if slope > 0 else math.nan
+            high, low = (odds / end if end > 0 else math.nan for end in ends.tolist())
+            far = agree[apart >= difference]
+            observed = float(far.mean()) if len(far) else math.nan
+            least, most = expit(ends * difference).tolist()
+            of_difference = (probability, difference, low, high, least, most, observed)
+            counts = len(far), int((~known).sum())
+            yield ThresholdRow(self.point, self.human_name, *of_difference, *counts, self.kind)
+
     def table(self) -> Iterator[SystemRow]:
         """Rows of systems.parquet."""
         if not self._codes.named.any():
@@ -336,8 +386,8 @@ class LevelsEvaluation(Evaluation):
     Raises ConfigError for a negative number of resamples.
     """
 
-    VERSION: ClassVar[int] = 3  # acc_eq has a threshold of other data beside its own
-    ROWS: ClassVar[Mapping[str, type]] = {"correlations": Row, "systems": SystemRow}
+    VERSION: ClassVar[int] = 3  # acc_eq has a threshold of other data beside its own; thresholds were added
+    ROWS: ClassVar[Mapping[str, type]] = {"correlations": Row, "systems": SystemRow, "thresholds": ThresholdRow}
 
     resamples: int = identity(1000)
     seed: int = identity(0)
@@ -349,23 +399,20 @@ class LevelsEvaluation(Evaluation):
     def cost(self, n_segments: int) -> float:
         return seconds(n_segments, SECONDS_PER_SEGMENT, self.resamples)
 
-    def evaluate(
-        self, settings: Sequence[Finished], each: Each = here
-    ) -> list[Mapping[str, Sequence[Row | SystemRow]]]:
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Mapping[str, Sequence[Any]]]:
         """The rows of the metric alone and of every declared point."""
         return in_groups(self._of_metric, settings, OF_METRIC, each)
 
-    def _of_metric(self, settings: Sequence[Finished]) -> list[Mapping[str, Sequence[Row | SystemRow]]]:
+    def _of_metric(self, settings: Sequence[Finished]) -> list[Mapping[str, Sequence[Any]]]:
         """Of one metric with each explainer: the metric alone is the same for all of them, and computed once."""
         alone: dict[tuple[str, bytes], list[Row]] = {}
         return [self._of_setting(setting, alone) for setting in settings]
 
-    def _of_setting(
-        self, setting: Finished, alone: dict[tuple[str, bytes], list[Row]]
-    ) -> Mapping[str, Sequence[Row | SystemRow]]:
+    def _of_setting(self, setting: Finished, alone: dict[tuple[str, bytes], list[Row]]) -> Mapping[str, Sequence[Any]]:
         """alone: the rows of segments of the metric alone, by the human score and its own."""
         correlations: list[Row] = []
         systems: list[SystemRow] = []
+        thresholds: list[ThresholdRow] = []
         drawn = {"resamples": self.resamples, "seed": self.seed}
         of, aspects = SegmentCodes(setting), setting.segments.judgements.aspects
         of_segments = {human: self._of_segments(setting, of, human, alone) for human in aspects}
@@ -374,7 +421,8 @@ class LevelsEvaluation(Evaluation):
                 level = SystemLevel(setting, of, point, human, system_score=self.system_score, **drawn)
                 correlations += [*of_segments[human].get(point, ()), *level.rows()]
                 systems += level.table()
-        return {"correlations": correlations, "systems": systems}
+                thresholds += level.thresholds()
+        return {"correlations": correlations, "systems": systems, "thresholds": thresholds}
 
     def _of_segments(
         self, setting: Finished, of: SegmentCodes, human_name: str, alone: dict[tuple[str, bytes], list[Row]]

@@ -18,7 +18,19 @@ from numpy.typing import NDArray
 from bmx_grid.measures.agreement import SegmentPairs, members_of
 from bmx_grid.measures.best import TIE
 from bmx_grid.measures.ordered import compiled
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, Floats, Ints, blocks, codes, draws, number_of, swaps
+from bmx_grid.measures.resampling import (
+    AT_ONCE,
+    FEWEST_CLUSTERS,
+    Floats,
+    Ints,
+    blocks,
+    codes,
+    draws,
+    fitting,
+    number_of,
+    ranges,
+    swaps,
+)
 from bmx_grid.measures.significance import (
     Alternative,
     Comparison,
@@ -71,17 +83,21 @@ def compare_agreement(
         values = _of_systems(statistic, x, y, human, items, system, clusters, of_systems)
     none, once = np.zeros((1, len(x))), np.ones((1, count))
     first, second = values(none, once)[0].tolist() if len(x) else (np.nan, np.nan)
-    samples, swapped = [np.empty(0)], [np.empty(0)]
+    samples, swapped, few = [np.empty(0)], [np.empty(0)], fitting(AT_ONCE, len(x))  # arrays stay in a cache
     if design.count >= FEWEST_CLUSTERS and np.isfinite(first - second):
         drawing, swapping = generators(seed)
         for size in blocks(resamples, 2 * len(x)) if bootstrap and count >= FEWEST_CLUSTERS else ():
-            found = values(none, draws(drawing, count, size))
-            samples.append(found[:, 0] - found[:, 1])
+            times = draws(drawing, count, size)
+            samples += [_difference(values, none, times[part]) for part in ranges(size, few)]
         for swap in design.blocks(swaps, resamples, swapping):
-            found = values(swap[:, design.unit_of_row], once)
-            swapped.append(found[:, 0] - found[:, 1])
+            of_rows = (swap[part][:, design.unit_of_row] for part in ranges(len(swap), few))
+            swapped += [_difference(values, mask, once) for mask in of_rows]
     drawn = np.concatenate(samples), np.concatenate(swapped)
     return comparison_of(first, second, *drawn, alternative, count, len(x), count)
+
+
+def _difference(values: Values, swap: Floats, times: Floats) -> Floats:
+    return np.asarray(np.subtract(*values(swap, times).T))
 
 
 def _of_segments(x: Floats, y: Floats, human: Floats, items: Ints, clusters: Ints) -> Values:
@@ -93,9 +109,9 @@ def _of_segments(x: Floats, y: Floats, human: Floats, items: Ints, clusters: Int
     distance = np.abs(gaps)
     thresholds = np.unique(np.append(0.0, distance[:, ~untied]))
     # Raising the threshold past a pair gains it where people tied it, else loses it: at once where it is ordered wrong.
-    place = np.searchsorted(thresholds, distance).astype(np.int32)
+    place = np.searchsorted(thresholds, distance).astype(np.uint32)
     place[untied & (np.sign(gaps) != pairs.by_human)] = 0
-    first, second, group = (rows.astype(np.int32) for rows in (pairs.first, pairs.second, pairs.group))
+    first, second, group = (rows.astype(np.uint32) for rows in (pairs.first, pairs.second, pairs.group))
     at = clusters[[rows[0] for rows in members_of(items)]]
     in_group = np.bincount(group, minlength=len(at))
     gain = np.where(untied, -1.0, 1.0) / in_group[group]
@@ -103,7 +119,7 @@ def _of_segments(x: Floats, y: Floats, human: Floats, items: Ints, clusters: Int
 
     def values(swap: Floats, times: Floats) -> Floats:
         drawn = np.ascontiguousarray(times[:, at])
-        given = first, second, group, gain, np.ascontiguousarray(place.T), swap.astype(np.int8), drawn
+        given = first, second, group, gain, np.ascontiguousarray(place.T), swap.astype(np.uint8), drawn
         gained: Floats = compiled(_most_gained)(*given, len(thresholds) + 1)
         with np.errstate(invalid="ignore"):
             return np.asarray((gained + (drawn @ share_untied)[:, None]) / (drawn @ (in_group > 0))[:, None])
@@ -112,18 +128,18 @@ def _of_segments(x: Floats, y: Floats, human: Floats, items: Ints, clusters: Int
 
 
 def _most_gained(
-    first: NDArray[np.int32],
-    second: NDArray[np.int32],
-    group: NDArray[np.int32],
+    first: NDArray[np.uint32],
+    second: NDArray[np.uint32],
+    group: NDArray[np.uint32],
     gain: Floats,
-    place: NDArray[np.int32],
-    swap: NDArray[np.int8],
+    place: NDArray[np.uint32],
+    swap: NDArray[np.uint8],
     times: Floats,
     n_thresholds: int,
 ) -> Floats:
     """float64[R, 2] the highest sum of gains up to a threshold, of each metric.
 
-    gain: float64[M] of a pair that becomes a tie; place: int32[M, 4] the first threshold at which it does, by the
+    gain: float64[M] of a pair that becomes a tie; place: uint32[M, 4] the first threshold at which it does, by the
     metrics its two scores come from.
     """
     resamples = max(len(swap), len(times))

@@ -204,7 +204,7 @@ class Design:
             if self.unit == "both":
                 other = draw(of_clusters, number_of(self.clusters), size)[:, self.clusters]
                 times = times[:, self.systems]
-                times = times * other if draw is draws else (times + other) % 2
+                times = times * other if draw is draws else np.abs(times - other)
             yield times
 
 

@@ -41,7 +41,7 @@ from bmx_grid.measures.resampling import (
 )
 
 Combine = Callable[[Floats], Floats]
-Statistic = Literal["pearson", "spearman", "kendall", "pairwise_accuracy"]
+Statistic = Literal["pearson", "spearman", "kendall", "pairwise_accuracy", "agreement_slope"]
 FEWEST_SYSTEMS = 3  # different ones, in a resample that counts
 
 
@@ -107,7 +107,7 @@ def system_statistic(statistic: Statistic, metric: Floats, human: Floats) -> flo
 
     NaN with fewer than three systems (two for the accuracy), or where one side of a correlation is constant.
     """
-    if statistic == "pairwise_accuracy":
+    if statistic == "pairwise_accuracy":  # of two systems as well
         return pairwise_accuracy(metric, human)
     found = weighted_statistics([statistic], metric[None], human[None], np.ones((1, len(metric))))
     return float(found[statistic][0])
@@ -173,10 +173,41 @@ def _statistics_of(
             elif statistic == "kendall":
                 untied = [(pairs * np.abs(signs)).sum(axis=0) for signs in (one, other)]
                 found[statistic] = (pairs * one * other).sum(axis=0) / np.sqrt(untied[0] * untied[1])
+            elif statistic == "agreement_slope":
+                found[statistic] = agreement_slopes(metric[first] - metric[second], other, pairs)
             else:
                 found[statistic] = (pairs * (one == other)).sum(axis=0) / pairs.sum(axis=0)
     enough = np.count_nonzero(times, axis=0) >= FEWEST_SYSTEMS
-    return {statistic: np.where(enough, np.clip(values, -1.0, 1.0), np.nan) for statistic, values in found.items()}
+    bound = {statistic: np.inf if statistic == "agreement_slope" else 1.0 for statistic in found}
+    return {name: np.where(enough, np.clip(found[name], -bound[name], bound[name]), np.nan) for name in found}
+
+
+STEEPEST = 2.0**10  # slope for differences of mean square 1
+
+
+def agreement_slopes(gaps: Floats, order: Floats, weights: Floats) -> Floats:
+    """float64[B] slope b of the probability 1 / (1 + exp(-b d)) that people prefer the system that scores d higher.
+
+    gaps: float64[P, B] differences of P pairs of systems by the metric; order: the signs of those by people, of whom a
+    tie (0) is half an agreement; weights: float64[P, B]. Maximum likelihood with one more pair, of the root mean square
+    difference, on which people are divided: it keeps the slope finite where they always agree. NaN if all gaps are 0.
+    (Kocmi et al. 2024, "Navigating the Metrics Maze", ask by difference how often people agree.)
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        size = np.sqrt((weights * gaps**2).sum(axis=0) / weights.sum(axis=0))
+        apart = np.abs(gaps) / size
+    agree = (1 + np.sign(gaps) * order) / 2
+    low, high = np.full(len(size), -STEEPEST), np.full(len(size), STEEPEST)
+    for _ in range(60):  # halves the bracket of the only root: the derivative of the log likelihood falls
+        slope = (low + high) / 2
+        more = (weights * apart * (agree - expit(slope * apart))).sum(axis=0) + 0.5 - expit(slope) > 0
+        low, high = np.where(more, slope, low), np.where(more, high, slope)
+    return np.where(size > 0, (low + high) / 2 / size, np.nan)
+
+
+def expit(values: Floats) -> Floats:
+    """1 / (1 + exp(-x)), without an overflow."""
+    return np.asarray(0.5 + 0.5 * np.tanh(values / 2))
 
 
 def _net_below(signs: Floats, times: Floats, first: Ints, second: Ints) -> Floats:

@@ -1,6 +1,7 @@
 """The evaluation of levels: which rows there are, in which direction, and what is undefined and counted."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -358,3 +359,28 @@ def test_without_resamples_there_are_ranks_and_no_ranges(settings, evaluation):
     assert all((row.rank_high > 0) == by_system for row in systems), (
         "the metric's scores come from segments all the same"
     )
+
+
+def test_thresholds_say_how_far_apart_systems_are_when_people_agree():
+    (result,) = LEVELS.evaluate([translated(Ter(), systems="abcdefgh")])
+    rows = {row.probability: row for row in result["thresholds"]}
+    slope = np.log(4) / rows[0.8].difference
+    for probability, row in rows.items():
+        assert 1 / (1 + np.exp(-slope * row.difference)) == pytest.approx(probability)
+        assert row.low <= row.difference <= row.high
+        assert row.probability_low <= probability <= row.probability_high
+    system = {row.system: (-row.mean, row.human) for row in result["systems"]}
+    agree = [
+        (1 + np.sign(x[0] - y[0]) * np.sign(x[1] - y[1])) / 2
+        for x, y in itertools.combinations(system.values(), 2)
+        if abs(x[0] - y[0]) >= rows[0.6].difference
+    ]
+    assert (rows[0.6].n_pairs, rows[0.6].n_undefined) == (len(agree), 0)
+    assert rows[0.6].observed == pytest.approx(np.mean(agree))
+
+
+def test_where_people_disagree_with_a_metric_no_difference_is_large_enough():
+    disliked = -translated(Chrf()).segments.human_scores
+    (result,) = LEVELS.evaluate([translated(Chrf(), human=disliked)])
+    assert np.isnan([row.difference for row in result["thresholds"]]).all()
+    assert not LEVELS.evaluate([translated(Chrf(), systems=[""], n_items=20)])[0]["thresholds"]

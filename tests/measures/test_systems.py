@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 from bmx_grid.measures.agreement import spa, spa_interval
 from bmx_grid.measures.resampling import draws, interval
@@ -146,3 +146,29 @@ def test_the_interval_of_spa_draws_systems():
     assert np.isnan(spa_interval(found, resamples=0, seed=0)).all()
     two = spa(human[:, :2], human[:, :2])
     assert two.value == 1 and np.isnan(spa_interval(two, resamples=500, seed=0)).all()
+
+
+@pytest.mark.parametrize("human_of", [lambda x, noise: x + 2 * noise, lambda x, noise: x, lambda x, noise: -x + noise])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_slope_of_agreement_has_the_highest_likelihood_of_the_drawn_pairs(seed, human_of):
+    rng = np.random.default_rng(seed)
+    metric = rng.normal(size=8)
+    human, times = np.round(human_of(metric, rng.normal(size=8)), 1), draws(rng, 8, 1)
+    pairs = [
+        (abs(metric[i] - metric[j]), (1 + np.sign(metric[i] - metric[j]) * np.sign(human[i] - human[j])) / 2)
+        for i, j in itertools.combinations(np.repeat(np.arange(8), times[0].astype(int)), 2)
+        if i != j
+    ]
+    size = np.sqrt(np.mean([gap**2 for gap, _ in pairs]))
+
+    def lost(slope):
+        more = [*pairs, (size, 0.5)]
+        return -sum(y * stats.logistic.logcdf(slope * x) + (1 - y) * stats.logistic.logsf(slope * x) for x, y in more)
+
+    found = weighted_statistics(["agreement_slope"], metric[None], human[None], times)["agreement_slope"][0]
+    best = optimize.minimize_scalar(lost, bracket=(-1, 1), tol=1e-12).x
+    assert found == pytest.approx(best, rel=1e-5)
+
+
+def test_equal_systems_by_the_metric_have_no_slope():
+    assert np.isnan(system_statistic("agreement_slope", np.ones(5), np.arange(5.0)))
