@@ -153,8 +153,9 @@ class Slurm(OnDask):
         scheduler = {"cls": distributed.Scheduler, "options": options}
         try:
             return distributed.SpecCluster(scheduler=scheduler, silence_logs=logging.CRITICAL)
-        except ValueError as error:
-            raise ConfigError(f"executor.interface: {error}.") from error
+        except (ValueError, RuntimeError) as error:
+            reason = str(error).removeprefix("Cluster failed to start: ")
+            raise ConfigError(f"executor.interface: {reason}.") from error
 
     def _jobs(self, name: str) -> dict[str, Any]:
         """What dask-jobqueue submits, by the name of its worker."""
