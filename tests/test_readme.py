@@ -137,6 +137,8 @@ def test_every_other_command_names_what_exists(command, folder, tmp_path, reques
         assert (ROOT / words[1]).is_file()
     elif words[0].startswith("PYTHONPATH="):
         assert command in commands("docs/own_parts.md"), "tests/test_docs.py runs it"
+    elif words[:2] == ["podman", "build"]:
+        assert (ROOT / "Containerfile").is_file()
     elif words[:2] == ["vllm", "serve"]:
         assert words[3:] == ["--port", "8000"], "the port that metric.judge.base_url names"
     elif words[0] == "mlflow":
