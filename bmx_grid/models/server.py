@@ -27,6 +27,14 @@ from bmx_grid.identity import Component, digest, identity, runtime
 from bmx_grid.models.prompts import Answer, Messages, Prompt
 from bmx_grid.words.perturbation import Item
 
+LIMITS = {  # of numbers, the ends included
+    "temperature": (0, 100),
+    "max_tokens": (1, 1_000_000),
+    "concurrency": (1, 1024),
+    "timeout": (0.001, 86_400),
+    "retries": (0, 100),
+    "max_requests": (0, 10**12),
+}
 MALFORMED = 3  # tries, where a server answers with something that is no answer
 MOST_CHARACTERS = 1_000_000  # of an answer; what follows is not read
 REMINDER = "Your answer cannot be read. Answer again, only in the form that was asked for."
@@ -70,12 +78,10 @@ class ServedModel(Component):
         _check_address(self.base_url)
         if self.price is not None and (len(self.price) != 2 or not all(0 <= one < math.inf for one in self.price)):
             raise ConfigError(f"price: expected [READ, WRITTEN], per million tokens, got {list(self.price)}.")
-        wrong = [name for name in ("max_tokens", "concurrency") if getattr(self, name) < 1]
-        wrong += [name for name in ("temperature", "retries") if not 0 <= getattr(self, name) < math.inf]
-        wrong += ["timeout"] if not 0 < self.timeout < math.inf else []
-        wrong += ["max_requests"] if self.max_requests is not None and self.max_requests < 0 else []
-        if wrong:
-            raise ConfigError(f"{wrong[0]}: {getattr(self, wrong[0])} is out of range; write a larger one.")
+        for name, (least, most) in LIMITS.items():
+            value = getattr(self, name)
+            if value is not None and not least <= value <= most:
+                raise ConfigError(f"{name}: {value} is out of range; write {least:g} to {most:,g}.")
         if self.answers is not None and "://" in self.answers:
             raise ConfigError(f"answers: {self.answers} is no folder of this machine; write answers=FOLDER.")
         object.__setattr__(self, "_template", self._loaded())
