@@ -24,7 +24,7 @@ MODULES = {
     ("name", "version"),
     [
         pytest.param("evaluations.boosts.BoostEvaluation", 3, id="boosts: verdicts beyond score and length"),
-        pytest.param("evaluations.levels.LevelsEvaluation", 2, id="levels: ranks of systems were added"),
+        pytest.param("evaluations.levels.LevelsEvaluation", 3, id="levels: thresholds were added"),
         pytest.param("evaluations.significance.SignificanceEvaluation", 2, id="significance"),
         pytest.param("evaluations.top_systems.TopSystemsEvaluation", 2, id="top systems: differences were added"),
         pytest.param("evaluations.grid.GridEvaluation", 1, id="grid"),
