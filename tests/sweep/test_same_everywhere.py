@@ -3,6 +3,7 @@
 SLURM's are in test_slurm.py.
 """
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -50,11 +51,14 @@ def from_api(tmp_path_factory):
 
 @pytest.mark.parametrize("executor", ["loky", "dask"])
 def test_the_command_line_writes_the_tables_and_the_cache_of_the_api(tmp_path, from_api, executor):
-    if executor == "dask":
-        pytest.importorskip("distributed", reason='pip install "bmx-grid[dask]"')
     own = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "bmx_grid", *told(tmp_path, executor=executor)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **own}, cwd=tmp_path)
+    with contextlib.ExitStack() as stack:
+        if executor == "dask":
+            distributed = pytest.importorskip("distributed", reason='pip install "bmx-grid[dask]"')
+            started = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+            command.append(f"executor.address={stack.enter_context(started).scheduler_address}")
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **own}, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     found = written(tmp_path)
     assert set(found) == set(from_api)
