@@ -63,7 +63,7 @@ def sampled(given: Submitted, sizes: Sequence[int], repeats: int, seed: int, thr
     kept = _kept(file, (len(errors), len(sizes), len(THE_SIX)))
     missing = repeats - len(kept[0])
     if missing > 0:
-        with Progress(repeats, f"{given.pair}: sampling", "batches", start=len(kept[0])) as progress:
+        with Progress(repeats - len(kept[0]), f"{given.pair}: sampling", "batches") as progress:
             more = sample_moments(
                 *(pool, errors),
                 sizes=sizes,
