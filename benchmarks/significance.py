@@ -10,11 +10,14 @@ gains, no whole-grid test and no splits, so the ratio is to fewer numbers than o
 systems and inputs; here there is one system.
 
 `compare` is one pair of metrics, 1,000 bootstrap and 1,000 permutation resamples, against the same loops at one point.
+`acc_eq`, `spa` and `pairwise_accuracy` are tests of agreement with 1,000 permutations, 13 systems x 500 segments: all 66
+pairs of 12 metrics in at most 20 CPU-seconds (one pair, times 66). The loop evaluates acc_eq anew after each swap.
 With --segments 100000 the first row shows time and memory of a large setting (no floor; no loops).
 """
 
 from __future__ import annotations
 
+import functools
 import resource
 import sys
 from collections.abc import Callable
@@ -25,6 +28,8 @@ from harness import Bench
 import numpy as np
 from settings import P, W, make_setting
 
+from bmx_grid.measures.agreement import SegmentPairs
+from bmx_grid.measures.agreement_tests import compare_agreement
 from bmx_grid.measures.grid import GridSpec, grid_inputs
 from bmx_grid.measures.grid_resampling import bootstrap_bands, cross_fit, selection_adjusted, split_gains
 from bmx_grid.measures.significance import compare
@@ -32,6 +37,7 @@ from bmx_grid.measures.weighted_grids import Sample
 
 RESAMPLES, SPLITS = 1000, 100
 TIMED = 20
+SYSTEMS, ITEMS, PAIRS = 13, 500, 66
 
 
 def bootstrap_loop(x: np.ndarray, human: np.ndarray, resamples: int) -> np.ndarray:
@@ -82,6 +88,24 @@ def loops() -> None:
     permutation_loop(boosted, given.base, given.human, TIMED)
 
 
+def judged_systems() -> tuple[np.ndarray, ...]:
+    """Two metrics and people, who tie every fifth pair, on each item of each system; items and systems."""
+    rng = np.random.default_rng(0)
+    item, system = np.repeat(np.arange(ITEMS), SYSTEMS), np.tile(np.arange(SYSTEMS), ITEMS)
+    human = np.round(rng.normal(size=SYSTEMS)[system] / 2 + 1.5 * rng.normal(size=item.size))
+    x, y = (human + 2 * rng.normal(size=item.size) for _ in range(2))
+    return x, y, human, item, system
+
+
+def agreement_loop(x: np.ndarray, y: np.ndarray, human: np.ndarray, item: np.ndarray, system: np.ndarray) -> None:
+    """acc_eq of both metrics after each of a few swaps of items, calibrated anew."""
+    rng, pairs = np.random.default_rng(0), SegmentPairs.of(human, item)
+    for _ in range(TIMED):
+        swap = (rng.random(ITEMS) > 0.5)[item]
+        for scores in (np.where(swap, y, x), np.where(swap, x, y)):
+            pairs.calibrated(scores)
+
+
 ways: dict[str, Callable[[], object]] = {"ours": ours}
 floor = None
 if segments <= 2000:
@@ -93,5 +117,13 @@ if floor is not None:
     bench.row("CPU-seconds", f"one setting: {medians['ours']:.2f} CPU-seconds", medians["ours"], 1.0, most=True)
     ways = {"ours": ours_once, "loops": loops}
     bench.compare("one pair of metrics", ways, share={"loops": RESAMPLES / TIMED})
+    scores = judged_systems()
+    for statistic in ("acc_eq", "spa", "pairwise_accuracy"):
+        how = {"item": scores[3], "system": scores[4], "cluster": scores[3], "unit": "both", "bootstrap": False}
+        ways = {statistic: functools.partial(compare_agreement, statistic, *scores[:3], **how)}
+        ways |= {"loop": functools.partial(agreement_loop, *scores)} if statistic == "acc_eq" else {}
+        medians = bench.compare(f"permutations of {statistic}", ways, share={"loop": RESAMPLES / TIMED})
+        seconds = PAIRS * medians[statistic]
+        bench.row("CPU-seconds", f"{PAIRS} pairs by {statistic}: {seconds:.1f} CPU-seconds", seconds, 20.0, most=True)
 bench.row("memory", f"peak memory of the process: {peak:.2f} GiB", peak, 4.0, most=True)
 sys.exit(bench.finish())

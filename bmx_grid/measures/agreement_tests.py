@@ -90,8 +90,9 @@ def compare_agreement(
             times = draws(drawing, count, size)
             samples += [_difference(values, none, times[part]) for part in ranges(size, few)]
         for swap in design.blocks(swaps, resamples, swapping):
-            of_rows = (swap[part][:, design.unit_of_row] for part in ranges(len(swap), few))
-            swapped += [_difference(values, mask, once) for mask in of_rows]
+            for part in ranges(len(swap), few):
+                of_rows = swap[part] if unit == "both" else swap[part][:, design.unit_of_row]
+                swapped.append(_difference(values, of_rows, once))
     drawn = np.concatenate(samples), np.concatenate(swapped)
     return comparison_of(first, second, *drawn, alternative, count, len(x), count)
 
@@ -154,14 +155,13 @@ def _most_gained(
             source = 2 * swapped[first[pair]] + swapped[second[pair]]
             gained[place[pair, source], 0] += worth
             gained[place[pair, 3 - source], 1] += worth
-        of_x, of_y = gained[0]
-        most[drawn] = gained[0]
-        for threshold in range(1, n_thresholds):
+        of_x, of_y, most_x, most_y = 0.0, 0.0, -np.inf, -np.inf
+        for threshold in range(n_thresholds):
             of_x += gained[threshold, 0]
             of_y += gained[threshold, 1]
-            most[drawn, 0] = max(most[drawn, 0], of_x)
-            most[drawn, 1] = max(most[drawn, 1], of_y)
-        gained[:] = 0.0
+            gained[threshold] = 0.0
+            most_x, most_y = max(most_x, of_x), max(most_y, of_y)
+        most[drawn] = most_x, most_y
     return most
 
 

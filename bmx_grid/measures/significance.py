@@ -202,10 +202,12 @@ class Design:
                 continue
             times = draw(of_systems, number_of(self.systems), size)
             if self.unit == "both":
-                other = draw(of_clusters, number_of(self.clusters), size)[:, self.clusters]
-                times = times[:, self.systems]
-                times = times * other if draw is draws else np.abs(times - other)
-            yield times
+                other = draw(of_clusters, number_of(self.clusters), size)
+                if draw is swaps:  # as truth values, an eighth of the memory
+                    times = (times > 0)[:, self.systems] ^ (other > 0)[:, self.clusters]
+                else:
+                    times = times[:, self.systems] * other[:, self.clusters]
+            yield np.asarray(times, dtype=np.float64)
 
 
 def _resampled(kind: Kind, scores: Floats, human: Floats, unit: Ints, times: Floats, groups: Ints) -> Floats:
