@@ -10,7 +10,7 @@ gains, no whole-grid test and no splits, so the ratio is to fewer numbers than o
 systems and inputs; here there is one system.
 
 `compare` is one pair of metrics, 1,000 bootstrap and 1,000 permutation resamples, against the same loops at one point.
-`acc_eq`, `spa` and `pairwise_accuracy` are tests of agreement with 1,000 permutations, 13 systems x 500 segments: all 66
+`acc_eq`, `spa`, `pairwise_accuracy`: tests of agreement with 1,000 permutations, 13 systems x 500 segments, of all 66
 pairs of 12 metrics in at most 20 CPU-seconds (one pair, times 66). The loop evaluates acc_eq anew after each swap.
 With --segments 100000 the first row shows time and memory of a large setting (no floor; no loops).
 """
