@@ -11,7 +11,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 # The rooms from the ground up; a module imports from lower floors, and from its own room.
 FLOORS = [
     {"errors", "identity", "masking", "ragged", "stopping", "devices", "wording", "_version"},
-    {"words", "storage", "terminal", "configure"},
+    {"words", "storage", "terminal", "configure", "user_yaml"},
     {"judgements", "measures", "progress"},
     {"models", "segments", "boosts"},
     {"datasets"},

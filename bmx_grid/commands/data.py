@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.commands.own_table import is_table, own_table
-from bmx_grid.commands.user_yaml import parse_yaml
+from bmx_grid.user_yaml import parse_yaml
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.columns import named_roles, override

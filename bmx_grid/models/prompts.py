@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.configure import CONFIGS, options
+from bmx_grid.configure import CONFIGS, convert, options
 from bmx_grid.errors import ConfigError, DataError, ExplainError, UnavailableError, unknown
 from bmx_grid.identity import digest
+from bmx_grid.user_yaml import read_yaml
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 Messages = tuple[tuple[str, str], ...]  # (role, text), in order
 LANGUAGES = ("source_language", "target_language")
 FIELDS = (*ROLES, "references", *LANGUAGES)
 KEYS = ("system", "user", "score", "lowest", "highest")
-MOST_BYTES = 1_000_000
+UNREAD: list[str] = []  # answers to this process that could not be read, shortened
 
 
 @dataclass(frozen=True)
@@ -48,28 +49,18 @@ class Prompt:
     @classmethod
     def load(cls, name: str) -> Prompt:
         """The prompt of an option, or of a YAML file. Raises ConfigError and DataError naming the file and the key."""
-        import yaml
-
         path = Path(name).expanduser()
         if name in options("prompt"):
             path = CONFIGS / "prompt" / f"{name}.yaml"
         elif path.suffix not in (".yaml", ".yml"):
             raise ConfigError(f"prompt: {unknown('prompt', name, options('prompt'))} Or name a YAML file.")
-        try:
-            with path.open("rb") as file:
-                loaded = yaml.safe_load(file.read(MOST_BYTES).decode())
-        except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
-            raise DataError(f"prompt: {path} cannot be read: {str(error).splitlines()[0]}") from error
-        if not isinstance(loaded, dict) or not isinstance(loaded.get("user"), str):
+        loaded = read_yaml(path)
+        if not isinstance(loaded.get("user"), str):
             raise DataError(f"{path}: a prompt is a YAML file with the key user, and perhaps {', '.join(KEYS)}.")
         for key, value in loaded.items():
             if key not in KEYS:
                 raise DataError(f"{path}: {unknown('key', key, KEYS)}")
-            wanted = (int, float) if key in ("lowest", "highest") else str
-            if not isinstance(value, wanted) or isinstance(value, bool):
-                raise DataError(
-                    f"{path}: {key}: expected {'a text' if wanted is str else 'a number'}, got {value!r:.60}."
-                )
+            convert(value, float if key in ("lowest", "highest") else str, f"{path}: {key}")
         return cls(path.stem, **loaded)
 
     @property
@@ -148,7 +139,7 @@ class Prompt:
             names = codes
         except ImportError as error:
             raise UnavailableError(
-                "metric=judge needs langcodes and its data: pip install 'bmx-grid[judge]'."
+                f"prompt {self.name} needs langcodes, which names languages: pip install 'bmx-grid[judge]'."
             ) from error
         return dict(zip(LANGUAGES, names, strict=True))
 

@@ -86,7 +86,7 @@ def read_yaml(file: Path) -> dict[str, Any]:
         line = raw[: error.start].count(b"\n") + 1
         raise ConfigError(f"{file}, line {line}: this is not UTF-8 ({error.reason}); save it as UTF-8.") from error
     except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}; check its permissions.") from error
+        raise ConfigError(f"{file} cannot be read: {error.strerror}; check its name and permissions.") from error
     keys = parse_yaml(text, str(file))
     if keys is not None and not isinstance(keys, dict):
         raise ConfigError(f"{file}: expected keys with values, as 'KEY: VALUE' lines, got {str(keys)[:60]!r}.")
