@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,11 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.lines import parse_number
+from bmx_grid.datasets.tables import MAX_BYTES, open_table
 from bmx_grid.errors import ConfigError, DataError, exception_line, unknown
 from bmx_grid.identity import identity
 from bmx_grid.judgements import Judgements
 from bmx_grid.segments import Segment, SegmentSet
 
+DOCUMENT, SUMMARY = ("id", "source", "references"), ("id", "system", "summary", "expert_annotations")
 ASPECTS = ("coherence", "consistency", "fluency", "relevance")
 
 
@@ -24,7 +25,7 @@ class SummEval(DatasetReader):
     """1,600 summaries in the order of their file; the article is the source, the first of 11 references the original.
 
     aspect: the human score, the mean of three experts from 1 to 5; "all" has all four, coherence as the primary one.
-    Raises ConfigError for another aspect.
+    Raises ConfigError for another aspect, DataError for a rating that is not a finite number.
     """
 
     PAIRS: ClassVar[tuple[str, ...]] = ("en",)  # one language
@@ -49,36 +50,24 @@ class SummEval(DatasetReader):
 
     def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         self.check_pair(language_pair)
-        documents, summaries = (_rows(path) for path in self.require(data_dir, self.FILES))
-        articles = {row["id"]: row for row in documents.values()}
+        key, paths = f"dataset.{self.name}", self.require(data_dir, self.FILES)
+        documents, summaries = (open_table(path, MAX_BYTES, None, key) for path in paths)
+        articles = {str(name): texts for name, *texts in zip(*documents.take(DOCUMENT).values(), strict=True)}
         chosen = ASPECTS if self.aspect == "all" else (self.aspect,)
         segments, scores = [], []
-        for where, row in summaries.items():
+        for row, (name, system, summary, ratings) in enumerate(zip(*summaries.take(SUMMARY).values(), strict=True)):
+            where = summaries.where(row)
             try:
-                article = articles[row["id"]]
-                first, *further = article["references"]
-                texts = {"source": article["source"], "reference": first, "hypothesis": row["summary"]}
-                if not all(isinstance(text, str) for text in (*texts.values(), *further, row["system"])):
+                source, (first, *further) = articles[name]
+                texts = {"source": source, "reference": first, "hypothesis": summary}
+                if not all(isinstance(text, str) for text in (name, system, *texts.values(), *further)):
                     raise TypeError("a text is none")
-                segments.append(Segment(row["id"], system=row["system"], further_references=tuple(further), **texts))
-                scores.append([float(row["expert_annotations"][name]) for name in chosen])
+                segments.append(Segment(name, system=system, further_references=tuple(further), **texts))
+                scores.append([parse_number(ratings[of], where, f"the {of}", "leave it out") for of in chosen])
+                if np.isnan(scores[-1]).any():
+                    raise ValueError("a rating is missing")
             except (LookupError, ValueError, TypeError) as error:
                 raise DataError(f"{where}: not a summary of SummEval ({exception_line(error)}).") from error
-        values = np.array(scores, dtype=np.float64).reshape(-1, len(chosen))
-        judgements = Judgements({name: values[:, column] for column, name in enumerate(chosen)})
+        values = np.array(scores, dtype=np.float64)
+        judgements = Judgements({of: values[:, column] for column, of in enumerate(chosen)})
         return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(data_dir))
-
-
-def _rows(path: Path) -> Mapping[str, dict[str, Any]]:
-    """The objects of a JSON lines file, by where they stand. Raises DataError naming the line."""
-    rows: dict[str, dict[str, Any]] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
-        where = f"{path}, line {number}"
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: no JSON ({exception_line(error)}).") from error
-        if not isinstance(row, dict) or "id" not in row:
-            raise DataError(f"{where}: no object with an id.")
-        rows[where] = row
-    return rows

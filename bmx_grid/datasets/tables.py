@@ -58,11 +58,13 @@ class Table:
     def take(self, names: Iterable[str]) -> dict[str, list[Any]]:
         """name -> the n values of each of these columns: texts, or what JSON and Parquet hold.
 
-        Raises DataError naming the column, and the row where it is one, when a column occurs several times or has a
-        value that cannot be read.
+        Raises DataError naming the column, and the row where it is one, when a column is not there, occurs several times or has
+        a value that cannot be read.
         """
         found = {}
         for name in names:
+            if name not in self.names:
+                raise DataError(f"{self.path}: there is no column '{visible(name)}', which is needed.")
             if (count := self.names.count(name)) > 1:
                 raise DataError(
                     f"{self.path}: the column '{visible(name)}' is there {count} times; give each another name."

@@ -1,6 +1,7 @@
 """SummEval: its counts, correlations of sacreBLEU's metrics with it, and files that are not as they should be."""
 
 import json
+import math
 
 import pytest
 from real_data import read
@@ -59,21 +60,38 @@ DOCUMENT = {"id": "a", "source": "s", "references": ["r"]}
 SUMMARY = {"id": "a", "system": "M0", "summary": "h", "expert_annotations": dict.fromkeys(ASPECTS, 1.0)}
 
 
+def rated(**coherence):
+    """A summary whose coherence is this, or missing."""
+    return {**SUMMARY, "expert_annotations": dict.fromkeys(ASPECTS[1:], 1.0) | coherence}
+
+
 @pytest.mark.parametrize(
     ("documents", "summary", "said"),
     [
-        pytest.param("{", SUMMARY, r"documents.jsonl, line 1: no JSON", id="broken JSON"),
-        pytest.param("[]", SUMMARY, r"documents.jsonl, line 1: no object with an id", id="a list"),
+        pytest.param("{", SUMMARY, r"documents.jsonl, line 1: not JSON", id="broken JSON"),
+        pytest.param("[]", SUMMARY, r"documents.jsonl, line 1: expected an object", id="a list"),
+        pytest.param('{"id": "a"}', SUMMARY, r"documents.jsonl: there is no column 'source'", id="no article"),
+        pytest.param('"\udcff"', SUMMARY, r"documents.jsonl, line 1: byte 0xff is not UTF-8", id="not UTF-8"),
         pytest.param(DOCUMENT, {**SUMMARY, "id": "b"}, r"summaries.jsonl, line 1: .*'b'", id="another article"),
+        pytest.param({**DOCUMENT, "id": ["a"]}, SUMMARY, r"summaries.jsonl, line 1: .*'a'", id="an id that is a list"),
         pytest.param({**DOCUMENT, "references": []}, SUMMARY, "line 1: not a summary", id="no reference"),
         pytest.param(DOCUMENT, {**SUMMARY, "summary": None}, "line 1: not a summary", id="no text"),
-        pytest.param(DOCUMENT, {**SUMMARY, "expert_annotations": {}}, "line 1: .*coherence", id="no score"),
+        pytest.param(DOCUMENT, rated(), "summaries.jsonl, line 1: .*coherence", id="no score"),
+        pytest.param(DOCUMENT, rated(coherence=math.nan), "summaries.jsonl, line 1: .*a rating is missing", id="NaN"),
+        pytest.param(
+            DOCUMENT, rated(coherence=math.inf), "line 1: the coherence is not a finite number: 'inf'", id="infinite"
+        ),
+        pytest.param(
+            DOCUMENT, rated(coherence="good"), "line 1: the coherence is not a finite number: 'good'", id="a word"
+        ),
+        pytest.param(DOCUMENT, {**SUMMARY, "expert_annotations": 3}, "not a summary of SummEval", id="no object"),
     ],
 )
 def test_a_file_of_another_form_is_named_with_its_line(tmp_path, documents, summary, said):
     folder = tmp_path / "summeval"
     folder.mkdir()
-    (folder / "documents.jsonl").write_text(documents if isinstance(documents, str) else json.dumps(documents))
+    text = documents if isinstance(documents, str) else json.dumps(documents)
+    (folder / "documents.jsonl").write_text(text, errors="surrogateescape")
     (folder / "summaries.jsonl").write_text(json.dumps(summary))
     with pytest.raises(DataError, match=said):
         SummEval(name="summeval").read(tmp_path, "en")
