@@ -26,7 +26,8 @@ class _OfLibrary(Metric):
     """
 
     LIBRARY: ClassVar[str]
-    REMEDY: ClassVar[str]
+    PACKAGE: ClassVar[str]
+    LIMITS: ClassVar[str]  # of the library's last release, in a sentence
 
     model: str = identity()
 
@@ -44,7 +45,7 @@ class _OfLibrary(Metric):
 
     def check(self) -> None:
         if importlib.util.find_spec(self.LIBRARY) is None:
-            raise UnavailableError(f"metric '{self.LIBRARY}' needs the library {self.REMEDY}")
+            raise UnavailableError(f"metric '{self.LIBRARY}' needs {self.PACKAGE}: `pip install {self.PACKAGE}`. {self.LIMITS}")
 
     def score(self, items: Sequence[Item]) -> Floats:
         self.check()
@@ -61,9 +62,10 @@ class Comet(_OfLibrary):
     """A COMET model (Rei et al., 2020). Its checkpoints are pickled: load only models whose publisher you trust."""
 
     LIBRARY: ClassVar[str] = "comet"
-    REMEDY: ClassVar[str] = (
-        "unbabel-comet: `pip install unbabel-comet`. Its release 2.2.7 asks for numpy<2 and transformers<5, older than "
-        "what this package needs, so that both share an environment only with a release that lifts these bounds."
+    PACKAGE: ClassVar[str] = "unbabel-comet"
+    LIMITS: ClassVar[str] = (
+        "Its release 2.2.7 asks for numpy<2 and transformers<5, older than what this package needs, so that both share "
+        "an environment only with a release that lifts these bounds."
     )
 
     model: str = identity("Unbabel/wmt20-comet-qe-da")
@@ -85,9 +87,9 @@ class TransQuest(_OfLibrary):
     """A MonoTransQuest model (Ranasinghe et al., 2020)."""
 
     LIBRARY: ClassVar[str] = "transquest"
-    REMEDY: ClassVar[str] = (
-        "transquest: `pip install transquest`. Its release 1.1.1 was written for transformers 4, while this package "
-        "needs transformers 5: it may install and still not run."
+    PACKAGE: ClassVar[str] = "transquest"
+    LIMITS: ClassVar[str] = (
+        "Its release 1.1.1 was written for transformers 4, while this package needs 5: it may install and not run."
     )
 
     model: str = identity("TransQuest/monotransquest-da-multilingual")
