@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server on loopback that answers as it is told: scores, faults, slowly."""
+"""An OpenAI-compatible server on loopback that answers as a test says: with scores or faults, at once or slowly."""
 
 from __future__ import annotations
 

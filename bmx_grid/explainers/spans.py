@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bmx_grid.datasets.error_spans import WEIGHTS, ErrorSpan, tags_of_spans
 from bmx_grid.errors import ConfigError
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.models.prompts import Answer, Prompt, first_object
+from bmx_grid.models.prompts import Answer, first_object
 from bmx_grid.models.server import ServedModel
 from bmx_grid.words.perturbation import Item, Plan, Role
 
@@ -32,11 +32,12 @@ class ErrorSpans(ServedModel, Explainer):
     then the segment is not explained.
     """
 
-    def _loaded(self) -> Prompt:
-        template = super()._loaded()
-        if "hypothesis" not in template.fields or template.names_languages:
-            raise ConfigError(f"prompt {template.name}: error spans need {{hypothesis}} and know no language.")
-        return template
+    OPTION: ClassVar[str] = "explainer.spans"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.template.names_languages:
+            raise ConfigError(f"prompt {self.template.name}: it names languages, which error spans do not know.")
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> dict[str, Self]:
         return {name: self.served_as(self.language_pair)}

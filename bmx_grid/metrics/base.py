@@ -129,6 +129,10 @@ class Metric(Component):
             found: Floats = np.asarray(sums[..., 0] / sums[..., 1], dtype=np.float64)
         return found
 
+    def repeated(self, statistics: Floats) -> Floats:
+        """float64[n, r] of statistics: the scores of a metric that scores an unchanged item r times; else r is 0."""
+        return statistics[:, :0]
+
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """The most texts that `copies` versions of `item` need: above `copies` only for a metric built on another.
 

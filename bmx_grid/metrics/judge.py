@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class Judge(ServedModel, Metric):
     An answer without a score is asked for once more with a reminder; then the score is NaN. So it is of a refusal.
     """
 
+    OPTION: ClassVar[str] = "metric.judge"
+
     score_from: str | None = runtime(None)
     repeat: int = runtime(1)
 
@@ -43,13 +45,10 @@ class Judge(ServedModel, Metric):
 
     def _loaded(self) -> Prompt:
         template = super()._loaded()
-        if self.score_from is not None:
-            template = dataclasses.replace(template, score=self.score_from)
-        template.check()
-        return template
+        return template if self.score_from is None else dataclasses.replace(template, score=self.score_from)
 
     def fingerprint(self) -> dict[str, Any]:
-        return super().fingerprint() | ({"repeat": self.repeat} if self.repeat > 1 else {})
+        return super().fingerprint() | ({"repeats": self.repeat} if self.repeat > 1 else {})
 
     @property
     def reads(self) -> tuple[Role, ...]:
@@ -83,13 +82,12 @@ class Judge(ServedModel, Metric):
         return copies + self.repeat - 1
 
     def statistics(self, items: Sequence[Item]) -> Floats:
-        """float64[n, repeat + 1]: the scores of each repetition, and a 1; undefined scores take no part in sums."""
-        turns = [self._scores(items, turn) for turn in range(self.repeat)]
-        return np.stack([*turns, np.ones(len(items))], axis=1)
+        """float64[n, repeat + 1]: the score, a 1, then the repeated scores; undefined scores take no part in sums."""
+        first, *further = (self._scores(items, turn) for turn in range(self.repeat))
+        return np.stack([first, np.ones(len(items)), *further], axis=1)
 
-    def combine(self, sums: Floats) -> Floats:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(sums[..., 0] / sums[..., -1], dtype=np.float64)
+    def repeated(self, statistics: Floats) -> Floats:
+        return np.delete(statistics, 1, axis=1)
 
     def score(self, items: Sequence[Item]) -> Floats:
         return self._scores(items, 0)

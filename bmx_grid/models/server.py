@@ -1,12 +1,14 @@
 """A language model behind an OpenAI-compatible server: requests at once, retries, and every answer kept on disk.
 
 The client is the package `openai`, which tries again after 408, 409, 429, 5xx and lost connections, later each time,
-and waits as long as a server asks for (Retry-After). An answer is kept as soon as it arrives, under the digest of all
-that it depends on: what was answered is never asked again, however a sweep ends.
+and waits as long as a server asks for (Retry-After); over aiohttp it takes the least time of a processor. An answer is
+kept as soon as it arrives, under the digest of all that it depends on: what was answered is never asked again, however
+a sweep ends.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import json
@@ -14,9 +16,9 @@ import math
 import os
 import sqlite3
 import threading
+import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -24,7 +26,7 @@ from urllib.parse import urlsplit
 
 from bmx_grid.errors import ConfigError, UnavailableError, shown, unknown
 from bmx_grid.identity import Component, digest, identity, runtime
-from bmx_grid.models.prompts import Answer, Messages, Prompt
+from bmx_grid.models.prompts import UNREAD, Answer, Messages, Prompt
 from bmx_grid.words.perturbation import Item
 
 LIMITS = {  # of numbers, the ends included
@@ -37,8 +39,21 @@ LIMITS = {  # of numbers, the ends included
 }
 MALFORMED = 3  # tries, where a server answers with something that is no answer
 MOST_CHARACTERS = 1_000_000  # of an answer; what follows is not read
+LIST_RETRIES = 2
+SILENT = 60.0  # seconds for which a server that did not answer is not asked for its models again
 REMINDER = "Your answer cannot be read. Answer again, only in the form that was asked for."
 Value = TypeVar("Value")
+
+
+def _answer(reply: Any) -> Answer:
+    """The first choice of a chat completion. Raises KeyError and its like for anything else."""
+    choice = reply["choices"][0]
+    text = choice["message"]["content"]
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"a {type(text).__name__} for a text")
+    served = (choice.get("logprobs") or {}).get("content") or ()
+    tokens = tuple(tuple((top["token"], float(top["logprob"])) for top in place["top_logprobs"]) for place in served)
+    return Answer((text or "")[:MOST_CHARACTERS].encode(errors="replace").decode(), tokens)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +66,13 @@ class ServedModel(Component):
     the identity. temperature, max_tokens, seed: as the server takes them.
     key_variable: the environment variable with the key; servers that ask for none get a placeholder.
     concurrency: requests at once, of each worker. timeout: seconds for one request. retries: after the first try.
-    max_requests: above which a sweep does not start. price: of a million tokens, [read, written], for the dry run.
+    max_requests: a sweep that may send more, reminders counted, does not start. price: of a million tokens, [read, written], for the dry run.
     answers: the folder where answers are kept; null keeps none.
     Raises ConfigError for values that cannot be.
     """
 
     device: ClassVar[str] = "cpu"  # of this machine: none of its accelerators is needed
+    OPTION: ClassVar[str]  # the key of a configuration that it stands below, for messages
 
     prompt: str = runtime("gemba_da")
     language_pair: str = runtime("none")
@@ -85,6 +101,7 @@ class ServedModel(Component):
         if self.answers is not None and "://" in self.answers:
             raise ConfigError(f"answers: {self.answers} is no folder of this machine; write answers=FOLDER.")
         object.__setattr__(self, "_template", self._loaded())
+        self.template.check()
 
     def _loaded(self) -> Prompt:
         return Prompt.load(self.prompt)
@@ -118,9 +135,8 @@ class ServedModel(Component):
         with self._kept() as kept:
             known = kept.read(keys)
             missing = {key: body for key, body in zip(keys, bodies, strict=True) if key not in known}
-            for key, answer in self._answered(missing):
-                kept.write(key, answer)
-                known[key] = answer
+            if missing:
+                known |= _awaited(self._answered(missing, kept))
         return [known[key] for key in keys]
 
     def read(
@@ -143,11 +159,12 @@ class ServedModel(Component):
         again = self.ask([(messages, turn) for messages in reminded], log_probabilities=log_probabilities)
         for row, answer in zip(left, again, strict=True):
             values[row] = read(items[row], answer)
-        unread = [answer.text for row, answer in zip(left, again, strict=True) if values[row] is None]
+        unread = [shown(answer.text) for row, answer in zip(left, again, strict=True) if values[row] is None]
+        UNREAD.extend(unread)
         if unread:
             warnings.warn(
                 f"{self.model}: {len(unread):,} of {len(items):,} answers hold nothing that can be read, for example "
-                f"{shown(unread[0])}; they are undefined",
+                f"{unread[0]}; they are undefined",
                 stacklevel=3,
             )
         return values
@@ -167,38 +184,44 @@ class ServedModel(Component):
     def named_by_the_server(self) -> str:
         """The name under which the server serves the model: that of its weights, where it tells (vLLM does).
 
-        Of a server that does not answer, the name that it gave before. Raises UnavailableError where there is none, and
-        for a model that is not named or not served.
+        A process asks once. Of a server that does not answer, the name that it gave before. Raises UnavailableError
+        where there is none, and for a model that is not named or not served.
         """
         if not self.model:
-            raise UnavailableError("no model is named: write metric.judge.model=NAME, as the server knows it.")
+            raise UnavailableError(f"no model is named: write {self.OPTION}.model=NAME, as the server knows it.")
+        asked = (self.base_url, self.model, self._key())
+        when, name = _NAMES.get(asked, (-math.inf, UnavailableError()))
         with self._kept() as kept:
             place = digest([self.base_url, self.model])
-            try:
-                name = _served_name(self.base_url, self.model, self._client(), self.key_variable)
-            except UnavailableError:
-                before = kept.read([place])
-                if not before:
-                    raise
-                return before[place].text
-            kept.write(place, Answer(name))
-            return name
+            if isinstance(name, UnavailableError) and time.monotonic() - when > SILENT:
+                try:
+                    name = _awaited(self._served_name())
+                    kept.write(place, Answer(name))
+                except UnavailableError as error:
+                    name = error
+                _NAMES[asked] = time.monotonic(), name
+            if isinstance(name, str):
+                return name
+            before = kept.read([place])
+        if not before:
+            raise name
+        return before[place].text
 
     def budget(self, n_requests: int, n_characters: int) -> str:
         """Requests on so many characters, their tokens (four characters each) and, with a price, their cost at most.
 
-        Raises ConfigError when these are more requests than `max_requests`.
+        Raises ConfigError when these, and a reminder for each, are more requests than `max_requests`.
         """
-        if self.max_requests is not None and n_requests > self.max_requests:
+        if self.max_requests is not None and 2 * n_requests > self.max_requests:
             raise ConfigError(
-                f"this sweep may send {n_requests:,} requests to {self.base_url}, and max_requests is "
-                f"{self.max_requests:,}: nothing was sent. Raise it, or ask for less: limit=N, an explainer with fewer "
-                "texts, fewer sets."
+                f"this sweep may send {2 * n_requests:,} requests to {self.base_url} ({n_requests:,}, and a reminder "
+                f"for each answer that cannot be read), and max_requests is {self.max_requests:,}: nothing was sent. "
+                "Raise it, or ask for less: limit=N, an explainer with fewer texts, fewer sets."
             )
         read = (n_characters + n_requests * self.template.n_characters) // 4
         written = n_requests * self.max_tokens
         words = (
-            f"{n_requests:,} requests and one more for each answer without a score, about {read:,} tokens read and at "
+            f"{n_requests:,} requests and at most as many reminders; without these about {read:,} tokens read and at "
             f"most {written:,} written"
         )
         if self.price is None:
@@ -211,40 +234,35 @@ class ServedModel(Component):
         more = {"logprobs": True, "top_logprobs": 20} if log_probabilities else {}
         return {"model": self.model, "messages": chat, **settings, **more}
 
-    def _answered(self, bodies: Mapping[str, dict[str, Any]]) -> Iterator[tuple[str, Answer]]:
-        """(key, answer) as they arrive. After a failure nothing more is sent, and what was sent is waited for."""
-        client, stopped = self._client(), threading.Event()
-        failure: BaseException | None = None
-        with ThreadPoolExecutor(self.concurrency) as threads:
-            jobs = {threads.submit(self._one, client, body, stopped): key for key, body in bodies.items()}
-            try:
-                for job in as_completed(jobs):
-                    failure = failure or job.exception()
-                    answer = None if job.exception() else job.result()
-                    if answer is not None:
-                        yield jobs[job], answer
-            finally:
-                stopped.set()
-        if failure is not None:
-            raise failure
+    async def _answered(self, bodies: Mapping[str, dict[str, Any]], kept: _Kept) -> dict[str, Answer]:
+        """key -> answer, kept as they arrive. After a failure nothing more is sent, and what was sent is waited for."""
+        waiting, found = list(bodies.items())[::-1], dict[str, Answer]()
 
-    def _one(self, client: Any, body: Mapping[str, Any], stopped: threading.Event) -> Answer | None:
-        """One answer; None, with nothing sent, once it has stopped, as it does when there is none."""
-        if stopped.is_set():
-            return None
-        try:
-            return self._reply(client, body)
-        except BaseException:
-            stopped.set()
-            raise
+        async def ask_in_turn() -> None:
+            while waiting:
+                key, body = waiting.pop()
+                try:
+                    found[key] = await self._reply(client, body)
+                    kept.write(key, found[key])
+                except BaseException:
+                    waiting.clear()
+                    raise
 
-    def _reply(self, client: Any, body: Mapping[str, Any]) -> Answer:
+        async with self._client() as client:
+            turns = [ask_in_turn() for _ in range(min(self.concurrency, len(waiting)))]
+            for failure in await asyncio.gather(*turns, return_exceptions=True):
+                if failure is not None:
+                    raise failure
+        return found
+
+    async def _reply(self, client: Any, body: Mapping[str, Any], read: Callable[[Any], Value] = _answer) -> Value:
+        """What `read` finds in the reply to a body; it raises KeyError and its like where the reply is none."""
         import openai
 
         for turn in range(MALFORMED):
             try:
                 # The typed method looks at every field of a body, and takes twice the time.
-                return _answer(client.post("/chat/completions", body=dict(body), cast_to=object))
+                return read(await client.post("/chat/completions", body=dict(body), cast_to=object))
             except openai.APIStatusError as error:
                 raise UnavailableError(self._said(f"HTTP {error.status_code}: {error.message}")) from None
             except openai.APIError as error:
@@ -255,11 +273,57 @@ class ServedModel(Component):
                     raise UnavailableError(self._said(wrong)) from None
         raise AssertionError
 
+    async def _served_name(self) -> str:
+        """The name in the server's list of models, or else, of what it loads on demand, in an answer of one token."""
+        import openai
+
+        async with self._client() as client:
+            quick = client.with_options(max_retries=min(self.retries, LIST_RETRIES))
+            try:
+                listed = {one.id: one async for one in quick.models.list()}
+            except openai.APIStatusError:
+                listed = {}
+            except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:
+                raise UnavailableError(
+                    f"{self.base_url}: the server does not list its models ({self._keyless(_with_cause(error))}). "
+                    "Start it, or name its address with base_url=URL (up to /v1)."
+                ) from None
+            if self.model in listed:
+                return str(getattr(listed[self.model], "root", None) or self.model)
+            try:
+                body = self._body((("user", "1"),), False) | {"max_tokens": 1}
+                return await self._reply(quick, body, lambda reply: str(reply["model"]))
+            except UnavailableError as error:
+                raise UnavailableError(
+                    f"{self.base_url}: {unknown('model', self.model, listed)}" if listed else str(error)
+                ) from None
+
     def _said(self, what: str) -> str:
-        return f"{self.base_url}, model {self.model}: {_keyless(what, self.key_variable)}. What was answered is kept."
+        return f"{self.base_url}, model {self.model}: {self._keyless(what)}. What was answered is kept."
+
+    def _key(self) -> str:
+        return os.environ.get(self.key_variable, "").strip()
+
+    def _keyless(self, text: str) -> str:
+        """A text of the server or the client in one printable line, without the key."""
+        key = self._key()
+        return shown(text.replace(key, "***") if key else text, 300).strip("'\"")
 
     def _client(self) -> Any:
-        return _client(self.base_url, self.key_variable, self.timeout, self.retries, self.concurrency, os.getpid())
+        try:
+            import openai
+
+            transport = openai.DefaultAioHttpClient()
+        except (ImportError, AttributeError, RuntimeError) as error:
+            raise UnavailableError(
+                f"{self.OPTION} needs the package openai with aiohttp: pip install 'bmx-grid[judge]'."
+            ) from error
+        key = self._key() or "none"
+        if not (key.isascii() and key.isprintable()):
+            raise UnavailableError(f"{self.key_variable}: the key holds characters that no key has; set it again.")
+        return openai.AsyncOpenAI(
+            base_url=self.base_url, api_key=key, timeout=self.timeout, max_retries=self.retries, http_client=transport
+        )
 
     @contextlib.contextmanager
     def _kept(self) -> Iterator[_Kept]:
@@ -269,7 +333,9 @@ class ServedModel(Component):
         folder = Path(self.answers).expanduser()
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            with contextlib.closing(sqlite3.connect(folder / "answers.sqlite", timeout=60)) as database:
+            with contextlib.closing(
+                sqlite3.connect(folder / "answers.sqlite", timeout=60, check_same_thread=False)
+            ) as database:
                 yield _Kept(database)
         except (OSError, sqlite3.Error) as error:
             raise UnavailableError(f"answers: {folder} cannot be used ({error}); name another folder.") from error
@@ -303,17 +369,6 @@ class _Kept:
                 self._database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", row)
 
 
-def _answer(reply: Any) -> Answer:
-    """The first choice of a chat completion. Raises KeyError and its like for anything else."""
-    choice = reply["choices"][0]
-    text = choice["message"]["content"]
-    if text is not None and not isinstance(text, str):
-        raise TypeError(f"a {type(text).__name__} for a text")
-    served = (choice.get("logprobs") or {}).get("content") or ()
-    tokens = tuple(tuple((top["token"], float(top["logprob"])) for top in place["top_logprobs"]) for place in served)
-    return Answer((text or "")[:MOST_CHARACTERS].encode(errors="replace").decode(), tokens)
-
-
 def _check_address(base_url: str) -> None:
     """Raise ConfigError for an address that is none, or that holds what should be secret."""
     try:
@@ -330,39 +385,26 @@ def _check_address(base_url: str) -> None:
         )
 
 
-def _keyless(text: str, key_variable: str) -> str:
-    """A text of the server or the client in one printable line, without the key."""
-    key = os.environ.get(key_variable, "").strip()
-    return shown(text.replace(key, "***") if key else text, 300).strip("'\"")
-
-
 def _with_cause(error: BaseException) -> str:
     return f"{error} ({error.__cause__})" if error.__cause__ else str(error)
 
 
-@functools.lru_cache(maxsize=4)
-def _client(base_url: str, key_variable: str, timeout: float, retries: int, concurrency: int, process: int) -> Any:
-    """One client per process and server."""
+# What servers said in this process, by address, model and key: when, and the name or why there is none.
+_NAMES: dict[tuple[str, str, str], tuple[float, str | UnavailableError]] = {}
+
+
+@functools.lru_cache(maxsize=1)
+def _loop(process: int) -> asyncio.AbstractEventLoop:
+    """The event loop of a process's requests, in a thread of its own: the caller's, a notebook's, may have one."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
+
+
+def _awaited(work: Coroutine[Any, Any, Value]) -> Value:
+    """What it returns; an interrupt ends it."""
+    future = asyncio.run_coroutine_threadsafe(work, _loop(os.getpid()))
     try:
-        import openai
-    except ModuleNotFoundError as error:
-        raise UnavailableError("metric=judge needs the package openai: pip install 'bmx-grid[judge]'.") from error
-    key = os.environ.get(key_variable, "").strip() or "none"
-    if not (key.isascii() and key.isprintable()):
-        raise UnavailableError(f"{key_variable}: the key holds characters that no key has; set it again.")
-    return openai.OpenAI(base_url=base_url, api_key=key, timeout=timeout, max_retries=retries)
-
-
-def _served_name(base_url: str, model: str, client: Any, key_variable: str) -> str:
-    import openai
-
-    try:
-        listed = {one.id: one for one in client.models.list()}
-    except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:
-        raise UnavailableError(
-            f"{base_url}: the server does not list its models ({_keyless(_with_cause(error), key_variable)}). Start "
-            "it, or name its address with base_url=URL (up to /v1)."
-        ) from None
-    if listed and model not in listed:
-        raise UnavailableError(f"{base_url}: " + unknown("model", model, listed))
-    return str(getattr(listed.get(model), "root", None) or model)
+        return future.result()
+    finally:
+        future.cancel()

@@ -68,6 +68,8 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str], width
         parts.append(f"{counted(result.n_unexplained, 'segment')} not explained")
     if result.n_truncated > 0:
         parts.append(f"{result.n_truncated:,} of {counted(result.n_texts, 'text')} truncated")
+    if result.unread:
+        parts.append(f"{counted(len(result.unread), 'answer')} could not be read, for example {result.unread[0]}")
     needed = len(parts) + 1
     if math.isfinite(result.baseline):
         parts.append(f"baseline {number(result.baseline, '.4f')}")

@@ -16,7 +16,7 @@ from bmx_grid.errors import BmxError, component_errors, exception_line
 from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.identity import canonical_json, digest
-from bmx_grid.measures.correlation import correlate
+from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.results import SettingResult, segment_rows
@@ -51,6 +51,7 @@ class Progress:
     chunks: int
     n_texts: int = 0
     n_truncated: int = 0
+    unread: tuple[str, ...] = ()
     seconds: float = 0.0
     done: set[int] = field(default_factory=set)
 
@@ -117,21 +118,22 @@ def evaluate(
         seconds=time.perf_counter() - start + spent.seconds,
         n_texts=spent.n_texts,
         n_truncated=spent.n_truncated,
+        unread=spent.unread,
         n_unexplained=finished.scores.n_unexplained,
-        repeat_deviation=_repeat_deviation(finished),
+        repeat_deviation=_repeat_deviation(finished, "pearson" if grid is None else grid.spec.correlation),
         words={role: _mean(finished.word_counts(role)) for role in finished.worded},
         cached=state is None,
     )
     return result, finished
 
 
-def _repeat_deviation(finished: Finished) -> float:
+def _repeat_deviation(finished: Finished, correlation: Kind) -> float:
     """The standard deviation of the metric's correlation over its repeated scores; NaN where none are repeated."""
-    repeats: int = getattr(finished.metric, "repeat", 1)
-    scores, human = finished.scores.statistics, finished.segments.human_scores
-    if repeats < 2 or scores is None:
+    statistics, human = finished.scores.statistics, finished.segments.human_scores
+    repeated = [] if statistics is None else finished.metric.repeated(statistics).T
+    if len(repeated) < 2:
         return math.nan
-    return float(np.std([correlate("pearson", scores[:, turn], human) for turn in range(repeats)], ddof=1))
+    return float(np.std([correlate(correlation, scores, human) for scores in repeated], ddof=1))
 
 
 def _mean(counts: NDArray[np.int64]) -> float:

@@ -36,13 +36,13 @@ class SettingResult:
     scores: the columns of the table of scores, one value per segment; none before `complete.complete`.
     n_segments: segments of the setting; n_rated: those with a human score; n_unexplained: those without
         attributions, because the explainer refuses them or the metric gives no score for one of their texts.
-    repeat_deviation: the standard deviation of the metric's Pearson correlation over its repeated scores.
+    repeat_deviation: the standard deviation of the metric's correlation over its repeated scores.
     words: by role, the mean number of words per text of those that the metric reads or an explanation is of.
     signature: metric, explainer and seed in one line, to travel with the numbers.
     parameters: the readable settings behind the result.
     fingerprint: SHA-256 of all that the result depends on.
     seconds, n_texts, cached: what this run spent on it; n_truncated: of these texts, those that were truncated because
-        they are longer than a model reads. Not part of the result.
+        they are longer than a model reads; unread: answers of a model that could not be read. Not part of the result.
 
     The properties below read the evaluation "grid"; numbers are NaN in a sweep without it, and for a metric alone all
     but the baseline.
@@ -62,6 +62,7 @@ class SettingResult:
     n_texts: int
     cached: bool
     n_truncated: int = 0
+    unread: tuple[str, ...] = ()
     n_unexplained: int = 0
     repeat_deviation: float = math.nan
     words: Mapping[str, float] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.encoding import truncated
+from bmx_grid.models.prompts import UNREAD
 from bmx_grid.sweep.evaluation import Evaluations, Outcome, Progress, finish, run_jobs, wherever_quicker
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.settings import PlannedSetting, SweepPlan
@@ -28,13 +29,17 @@ _Chunk = tuple[Sequence[Item], int]  # items for one job, and the most texts the
 
 @dataclass(frozen=True)
 class _ChunkEnd:
-    """n_texts: as planned; n_scored: as sent to the metric; n_truncated: those of them longer than a model reads."""
+    """n_texts: as planned; n_scored: as sent to the metric; n_truncated: those of them longer than a model reads.
+
+    unread: answers of a model that could not be read.
+    """
 
     setting: int
     n_texts: int
     seconds: float
     n_scored: int = 0
     n_truncated: int = 0
+    unread: tuple[str, ...] = ()
     reason: str = ""
     details: str = ""
 
@@ -106,6 +111,7 @@ def _scored_outcomes(
                 state.done.add(number)
                 state.n_texts += end.n_scored
                 state.n_truncated += end.n_truncated
+                state.unread += end.unread
                 state.seconds += end.seconds
                 if end.reason:
                     outcome = Outcome(planned.setting.label, "failed", reason=end.reason, details=end.details)
@@ -161,7 +167,7 @@ def _work(
     items, n_texts = chunk
     try:
         with plain_warnings(), component_errors():
-            before = truncated()
+            before, n_unread = truncated(), len(UNREAD)
             explained = explain_items(metric, explainer, items, seed, skip_refused=True, words=words)
             n_truncated = truncated() - before
             n_scored = sum(metric.count_texts(item, one.n_texts) for item, one in zip(items, explained, strict=True))
@@ -169,7 +175,9 @@ def _work(
     except BmxError as error:
         seconds = time.perf_counter() - start
         return number, _ChunkEnd(index, n_texts, seconds, reason=str(error), details=error.details)
-    return number, _ChunkEnd(index, n_texts, time.perf_counter() - start, n_scored, n_truncated)
+    return number, _ChunkEnd(
+        index, n_texts, time.perf_counter() - start, n_scored, n_truncated, tuple(UNREAD[n_unread:])
+    )
 
 
 def _cached_outcomes(plan: SweepPlan, evaluations: Evaluations, executor: Executor, seed: int) -> Iterator[Outcome]:

@@ -18,7 +18,6 @@ from bmx_grid.errors import BmxError, ConfigError, DataError, UnavailableError
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.judgements import Judgements
 from bmx_grid.metrics.judge import Judge
-from bmx_grid.models import server as server_module
 from bmx_grid.models.prompts import Prompt
 from bmx_grid.models.server import Answer
 from bmx_grid.segments import SegmentSet
@@ -174,8 +173,10 @@ def test_any_text_is_read_kept_and_sent_back_with_the_reminder(judge, text, kept
 )
 def test_a_key_is_in_no_error_about_the_list_of_models(judge, monkeypatch, key, reply, said):
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    server_module._client.cache_clear()
-    with ChatServer(models=reply).running() as server, pytest.raises(UnavailableError, match=said) as error:
+    with (
+        ChatServer(lambda body, turn: reply, models=reply).running() as server,
+        pytest.raises(UnavailableError, match=said) as error,
+    ):
         judge(server, retries=0).check()
     assert "secret" not in str(error.value)
 
@@ -225,7 +226,7 @@ def test_repeated_scores_are_kept_and_the_first_counts(judge):
     with ChatServer(lambda body, turn: str(1 + turn)).running() as server:
         metric = judge(server, repeat=3)
         statistics = metric.statistics(ITEMS[:2])
-        assert sorted(statistics[0]) == [0.0, 0.25, 0.5, 1.0] and len(server.seen) == 6
+        assert sorted(statistics[0]) == [0.0, 0.25, 0.5, 1.0] and statistics[0, 1] == 1.0 and len(server.seen) == 6
         assert np.array_equal(metric.score(ITEMS[:2]), statistics[:, 0])
 
 
@@ -291,8 +292,10 @@ def test_settings_that_cannot_be(settings, said):
         pytest.param("system: x", "the key user", id="no message"),
         pytest.param("user: '{source}{hypothesis}'\nlow: 3", "unknown key 'low'", id="an unknown key"),
         pytest.param("user: '{source}{hypothesis}'\nlowest: 9\nhighest: 3", "below highest", id="an empty scale"),
-        pytest.param("user: '{source}{hypothesis}'\nlowest: !!python/object:os.system x", "cannot be read", id="a tag"),
-        pytest.param("- a", "is a YAML file", id="a list"),
+        pytest.param(
+            "user: '{source}{hypothesis}'\nlowest: !!python/object:os.system x", "the tag .* is not read", id="a tag"
+        ),
+        pytest.param("- a", "expected keys with values", id="a list"),
     ],
 )
 def test_prompts_that_cannot_be(tmp_path, text, said):
@@ -303,13 +306,13 @@ def test_prompts_that_cannot_be(tmp_path, text, said):
 
 
 def test_a_budget_is_told_and_kept():
-    judge = Judge(model="m", prompt="plain", price=(1.0, 4.0), max_requests=1000)
+    judge = Judge(model="m", prompt="plain", price=(1.0, 4.0), max_requests=2000)
     n = judge.template.n_characters
     assert judge.budget(1000, 400_000 - 1000 * n) == (
-        "1,000 requests and one more for each answer without a score, about 100,000 tokens read and at most 32,000 "
+        "1,000 requests and at most as many reminders; without these about 100,000 tokens read and at most 32,000 "
         "written, 0.23 at the price given"
     )
-    with pytest.raises(ConfigError, match="may send 1,001 requests .* max_requests is 1,000"):
+    with pytest.raises(ConfigError, match=r"may send 2,002 requests .* \(1,001, and a reminder.*max_requests is 2,000"):
         judge.budget(1001, 0)
 
 
