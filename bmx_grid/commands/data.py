@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.commands.own_table import is_table, own_table
-from bmx_grid.user_yaml import parse_yaml
 from bmx_grid.configure import build, load_option, options
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.columns import named_roles, override
@@ -25,6 +24,7 @@ from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.errors import BmxError, ConfigError, unknown
 from bmx_grid.segments import SegmentSet, clusters
 from bmx_grid.terminal import RESUMES, command
+from bmx_grid.user_yaml import parse_yaml
 from bmx_grid.wording import counted, visible
 from bmx_grid.words.perturbation import ROLES
 

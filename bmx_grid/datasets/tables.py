@@ -58,8 +58,8 @@ class Table:
     def take(self, names: Iterable[str]) -> dict[str, list[Any]]:
         """name -> the n values of each of these columns: texts, or what JSON and Parquet hold.
 
-        Raises DataError naming the column, and the row where it is one, when a column is not there, occurs several times or has
-        a value that cannot be read.
+        Raises DataError naming the column, and the row where it is one, when a column is not there, occurs
+        several times or has a value that cannot be read.
         """
         found = {}
         for name in names:

@@ -45,7 +45,9 @@ class _OfLibrary(Metric):
 
     def check(self) -> None:
         if importlib.util.find_spec(self.LIBRARY) is None:
-            raise UnavailableError(f"metric '{self.LIBRARY}' needs {self.PACKAGE}: `pip install {self.PACKAGE}`. {self.LIMITS}")
+            raise UnavailableError(
+                f"metric '{self.LIBRARY}' needs {self.PACKAGE}: `pip install {self.PACKAGE}`. {self.LIMITS}"
+            )
 
     def score(self, items: Sequence[Item]) -> Floats:
         self.check()

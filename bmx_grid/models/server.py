@@ -66,7 +66,8 @@ class ServedModel(Component):
     the identity. temperature, max_tokens, seed: as the server takes them.
     key_variable: the environment variable with the key; servers that ask for none get a placeholder.
     concurrency: requests at once, of each worker. timeout: seconds for one request. retries: after the first try.
-    max_requests: a sweep that may send more, reminders counted, does not start. price: of a million tokens, [read, written], for the dry run.
+    max_requests: a sweep that may send more, reminders counted, does not start. price: of a
+    million tokens, [read, written], for the dry run.
     answers: the folder where answers are kept; null keeps none.
     Raises ConfigError for values that cannot be.
     """
