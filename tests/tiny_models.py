@@ -157,6 +157,32 @@ def tiny_gpt2(folder: Path) -> Path:
     return _saved(folder, tokenizer, network)
 
 
+def tiny_chat(folder: Path) -> Path:
+    """A Llama with a chat template that answers with one digit from 1 to 5, whatever it is asked."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    end = "<|endoftext|>"
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    made.train_from_iterator(
+        SENTENCES, trainers.BpeTrainer(vocab_size=500, special_tokens=[end], initial_alphabet=alphabet)
+    )
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, eos_token=end, pad_token=end, model_max_length=512)
+    tokenizer.chat_template = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
+    digits = {tokenizer.convert_tokens_to_ids(digit) for digit in "12345"}
+    others = [token for token in range(len(tokenizer)) if token not in digits]
+    shape = {"max_position_embeddings": 512, "initializer_range": 0.5, **_SMALL}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(10)
+        network = LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), eos_token_id=0, pad_token_id=0, **shape))
+    network.generation_config = GenerationConfig(eos_token_id=0, pad_token_id=0, suppress_tokens=others)
+    return _saved(folder, tokenizer, network)
+
+
 def tiny_m2m100(folder: Path, sentences: list[str] = SENTENCES, n_pieces: int = 150, **shape: int) -> Path:
     """An M2M-100 (SentencePiece pieces, language codes in front); `shape` changes its configuration."""
     import json

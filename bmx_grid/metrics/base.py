@@ -129,7 +129,7 @@ class Metric(Component):
             found: Floats = np.asarray(sums[..., 0] / sums[..., 1], dtype=np.float64)
         return found
 
-    def repeated(self, statistics: Floats) -> Floats:
+    def repeated_scores(self, statistics: Floats) -> Floats:
         """float64[n, r] of statistics: the scores of a metric that scores an unchanged item r times; else r is 0."""
         return statistics[:, :0]
 

@@ -86,7 +86,7 @@ class Judge(ServedModel, Metric):
         first, *further = (self._scores(items, turn) for turn in range(self.repeat))
         return np.stack([first, np.ones(len(items)), *further], axis=1)
 
-    def repeated(self, statistics: Floats) -> Floats:
+    def repeated_scores(self, statistics: Floats) -> Floats:
         return np.delete(statistics, 1, axis=1)
 
     def score(self, items: Sequence[Item]) -> Floats:

@@ -45,17 +45,6 @@ REMINDER = "Your answer cannot be read. Answer again, only in the form that was 
 Value = TypeVar("Value")
 
 
-def _answer(reply: Any) -> Answer:
-    """The first choice of a chat completion. Raises KeyError and its like for anything else."""
-    choice = reply["choices"][0]
-    text = choice["message"]["content"]
-    if text is not None and not isinstance(text, str):
-        raise TypeError(f"a {type(text).__name__} for a text")
-    served = (choice.get("logprobs") or {}).get("content") or ()
-    tokens = tuple(tuple((top["token"], float(top["logprob"])) for top in place["top_logprobs"]) for place in served)
-    return Answer((text or "")[:MOST_CHARACTERS].encode(errors="replace").decode(), tokens)
-
-
 @dataclass(frozen=True, kw_only=True)
 class ServedModel(Component):
     """A prompt, what it is asked of, and where.
@@ -243,7 +232,7 @@ class ServedModel(Component):
             while waiting:
                 key, body = waiting.pop()
                 try:
-                    found[key] = await self._reply(client, body)
+                    found[key] = await self._reply(client, body, _answer)
                     kept.write(key, found[key])
                 except BaseException:
                     waiting.clear()
@@ -256,7 +245,7 @@ class ServedModel(Component):
                     raise failure
         return found
 
-    async def _reply(self, client: Any, body: Mapping[str, Any], read: Callable[[Any], Value] = _answer) -> Value:
+    async def _reply(self, client: Any, body: Mapping[str, Any], read: Callable[[Any], Value]) -> Value:
         """What `read` finds in the reply to a body; it raises KeyError and its like where the reply is none."""
         import openai
 
@@ -368,6 +357,17 @@ class _Kept:
             with self._database:
                 row = (key, json.dumps([answer.text, answer.tokens]))
                 self._database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", row)
+
+
+def _answer(reply: Any) -> Answer:
+    """The first choice of a chat completion. Raises KeyError and its like for anything else."""
+    choice = reply["choices"][0]
+    text = choice["message"]["content"]
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"a {type(text).__name__} for a text")
+    served = (choice.get("logprobs") or {}).get("content") or ()
+    tokens = tuple(tuple((top["token"], float(top["logprob"])) for top in place["top_logprobs"]) for place in served)
+    return Answer((text or "")[:MOST_CHARACTERS].encode(errors="replace").decode(), tokens)
 
 
 def _check_address(base_url: str) -> None:

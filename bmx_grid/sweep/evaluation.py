@@ -130,7 +130,7 @@ def evaluate(
 def _repeat_deviation(finished: Finished, correlation: Kind) -> float:
     """The standard deviation of the metric's correlation over its repeated scores; NaN where none are repeated."""
     statistics, human = finished.scores.statistics, finished.segments.human_scores
-    repeated = [] if statistics is None else finished.metric.repeated(statistics).T
+    repeated: Any = [] if statistics is None else finished.metric.repeated_scores(statistics).T
     if len(repeated) < 2:
         return math.nan
     return float(np.std([correlate(correlation, scores, human) for scores in repeated], ddof=1))
