@@ -1,0 +1,92 @@
+"""Sweeps of a language model as a metric, from start to report: with `transformers serve`, and with a key."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import socket
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+from chat_server import ChatServer, score_text
+from started import start, wait_for, wait_until_alone
+from tiny_models import tiny_chat
+
+pytestmark = pytest.mark.processes
+KEY = "sk-a-key-that-nobody-may-see"
+SMALL = ("dataset=[sample]", "limit=8", "metric=[judge]", "explainer=[erasure]", "evaluation=[grid]")
+
+
+def swept(folder: Path, *arguments: str) -> tuple[int, str, Path]:
+    """(exit status, what was said, output folder) of a sweep in a folder of its own."""
+    folders = [f"{name}_dir={folder / name}" for name in ("output", "cache")]
+    tracked = f"tracking.uri=sqlite:///{folder / 'mlflow.db'}"
+    command = [sys.executable, "-m", "bmx_grid", *SMALL, *folders, tracked, "executor.n_jobs=1", *arguments]
+    sweep = start(command, folder)
+    out, err = sweep.communicate(timeout=300)
+    return sweep.returncode, out + err, folder / "output"
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """The address of `transformers serve` and the folder of a tiny chat model."""
+    for needed in ("accelerate", "fastapi", "uvicorn"):
+        pytest.importorskip(needed, reason=f"transformers serve needs {needed}")
+    model = tiny_chat(tmp_path / "chat")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    (tmp_path / "hub").mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    program = [str(Path(sys.executable).with_name("transformers")), "serve", str(model), "--device", "cpu"]
+    server = start([*program, "--host", "127.0.0.1", "--port", str(port)], tmp_path)
+    url = f"http://127.0.0.1:{port}"
+
+    def answers() -> bool:
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/health", timeout=5):
+            return True
+        assert server.poll() is None, server.communicate()
+        return False
+
+    try:
+        wait_for(answers)
+        yield f"{url}/v1", model
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+        assert wait_until_alone(server.pid) == []
+
+
+def test_a_sweep_with_transformers_serve_from_start_to_report(served, tmp_path):
+    url, model = served
+    judge = (f"metric.judge.base_url={url}", f"metric.judge.model={model}", "metric.judge.prompt=plain")
+    status, said, output = swept(tmp_path, "dataset.sample.language_pairs=[de-en]", *judge, "metric.judge.max_tokens=4")
+    assert status == 0, said
+    assert "warning" not in said and (output / "report.html").stat().st_size > 10_000
+    (row,) = csv.DictReader((output / "settings.csv").open())
+    assert -1 < float(row["baseline"]) < 1 and row["n_unexplained"] == "0" and f"model:{model}@" in row["signature"]
+
+
+def test_a_key_is_in_no_file_and_in_nothing_that_is_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("MY_KEY", KEY)
+
+    refused: list[str] = []
+
+    def answer(body, turn):
+        text = body["messages"][0]["content"]
+        if "French" in text:
+            return 400, {}, f'{{"error": {{"message": "no credit for {KEY}"}}}}'.encode()
+        refused[:] = refused or [text]  # the first text, also with a reminder
+        return "I cannot." if text in refused else score_text(body)
+
+    with ChatServer(answer).running() as server:
+        judge = (f"metric.judge.base_url={server.url}", "metric.judge.model=m", "metric.judge.key_variable=MY_KEY")
+        status, said, output = swept(tmp_path, "dataset.sample.language_pairs=[de-en,fr-en]", *judge)
+    assert server.keys == {f"Bearer {KEY}"} and status == 1
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {"log.txt", "settings.csv", "report.html", "mlflow.db", "answers.sqlite"} <= {path.name for path in files}
+    log = (output / "log.txt").read_text()
+    assert "no credit for ***" in log and "1 answer could not be read, for example 'I cannot.'" in log
+    assert KEY not in said and [path for path in files if KEY.encode() in path.read_bytes()] == []
