@@ -47,7 +47,7 @@ from planted import (
 
 from bmx_grid.evaluations.boost_evidence import OTHER_DATASETS
 from bmx_grid.evaluations.boosts import BoostEvaluation
-from bmx_grid.evaluations.verdicts import HELPS, LEGEND, Judged
+from bmx_grid.evaluations.verdicts import HELPS, LEGEND, Verdict
 
 LEVEL = 0.05
 
@@ -107,15 +107,15 @@ SCENARIOS = {
 }
 
 
-def found_in(scenario: Scenario, sets: int, seed: int) -> list[list[Judged]]:
+def found_in(scenario: Scenario, sets: int, seed: int) -> list[list[Verdict]]:
     """The verdicts of so many sweeps."""
     sweeps = (scenario.sweep(np.random.default_rng([seed, at])) for at in range(sets))
     return [judged_in(sweep, scenario.evaluation, scenario.point) for sweep in sweeps]
 
 
-def beyond(of: Sequence[Judged]) -> float:
+def beyond(of: Sequence[Verdict]) -> float:
     """The gain beyond score and length of the boost that gains most."""
-    return max(of, key=lambda one: one.estimates["gain"].value).estimates["beyond"].value
+    return max(of, key=lambda one: one.gain.value).beyond.value
 
 
 def truth(scenario: Scenario) -> float:
@@ -124,19 +124,17 @@ def truth(scenario: Scenario) -> float:
     return beyond(judged_in(sweep(np.random.default_rng(0)), replace(EVALUATION, resamples=40)))
 
 
-def row(name: str, found: Sequence[Sequence[Judged]]) -> str:
+def row(name: str, found: Sequence[Sequence[Verdict]]) -> str:
     """A line of the table, in Markdown."""
-    n, helping = len(found), [[one for one in of if one.verdict.label == HELPS] for of in found]
+    n, helping = len(found), [[one for one in of if one.label == HELPS] for of in found]
     share = sum(map(bool, helping)) / n
-    remarks = sum(any("one source" in one.verdict.because for one in of) for of in helping)
-    main = [one.verdict.label for of in found for one in of if one.boost == MAIN]
+    remarks = sum(any("one source" in one.because for one in of) for of in helping)
+    main = [one.label for of in found for one in of if one.boost == MAIN]
     counts, scenario = Counter(main), SCENARIOS[name]
     cells = [name, f"{share:.3f} ± {math.sqrt(share * (1 - share) / n):.3f}"]
     cells += [f"{counts[label] / len(main):.3f}" for label in LEGEND]
     cells += [f"{np.mean([beyond(of) for of in found]):+.3f}" + (f" ({truth(scenario):+.3f})" if scenario.size else "")]
-    if share and any(
-        one.estimates["within_source"].value == one.estimates["within_source"].value for of in found for one in of
-    ):
+    if share and any(math.isfinite(one.within_source.value) for of in found for one in of):
         cells[1] += f"; {remarks} of {sum(map(bool, helping))} with the remark on one source"
     return f"| {' | '.join(cells)} |"
 
@@ -156,7 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         found = found_in(scenario, options.sets, options.seed)
         print(row(name, found), flush=True)
-        times = sum(any(one.verdict.label == HELPS for one in of) for of in found)
+        times = sum(any(one.label == HELPS for one in of) for of in found)
         if not scenario.known and times / options.sets > LEVEL + 3 * math.sqrt(LEVEL * (1 - LEVEL) / options.sets):
             wrong.append(name)
     if wrong:

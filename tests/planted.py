@@ -17,7 +17,7 @@ from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.evaluations.grid import GridEvaluation
-from bmx_grid.evaluations.verdicts import Judged
+from bmx_grid.evaluations.verdicts import Verdict
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.judgements import Judgements
 from bmx_grid.measures.grid import PAPER_W, PowerRange
@@ -215,8 +215,8 @@ def shared(rng: Rng) -> list[Finished]:
 
 def judged_in(
     sweep: Sequence[Finished], evaluation: BoostEvaluation = EVALUATION, point: str = DECLARED
-) -> list[Judged]:
+) -> list[Verdict]:
     """The verdicts of a sweep at such points, on data sets; on the language pair, where there is one."""
-    found = [one for result in evaluation.evaluate(sweep) for one in result.judged]
+    found = [one for result in evaluation.evaluate(sweep) for one in result.verdicts]
     level = "data set" if len(sweep) > 1 else "pair"
     return [one for one in found if one.question == (level, point)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.table import FACTORS, GridTable, Setting
+from bmx_grid.analysis.table import FACTORS, GridTable
 from bmx_grid.errors import DataError
 from bmx_grid.sweep.output import table_path
 from bmx_grid.wording import first_line
@@ -18,8 +18,6 @@ from bmx_grid.wording import first_line
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-
-    from bmx_grid.evaluations.significance import Band
 
 OF_GRIDS = ("settings", "points", "tests", "boosts", "verdicts", "seeds", "ceilings", "scores")
 OF_METRICS = ("correlations", "systems", "ranking", "top_systems", "ranks", "top_differences")
@@ -35,20 +33,18 @@ class Basis:
 
     segments: by (data set, language pair) how many segments there are; used: on how many of them correlations rest,
     those with a human score and an explanation. Both are the most of any setting, and empty where it is not known.
-    bands: 95 % intervals of the correlations at one w, of the settings whose grids a sweep has tested.
     """
 
     correlation: str | None = None
     aggregation: str | None = None
     segments: Mapping[tuple[str, str], int] = field(default_factory=dict)
     used: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    bands: Mapping[Setting, Band] = field(default_factory=dict, compare=False)
 
 
 UNKNOWN = Basis()
 
 
-def basis_of(frames: Mapping[str, pd.DataFrame], bands: Mapping[Setting, Band] | None = None) -> Basis:
+def basis_of(frames: Mapping[str, pd.DataFrame]) -> Basis:
     """The basis of a sweep, from its frame `settings`; an empty one without it."""
     if "settings" not in frames:
         return UNKNOWN
@@ -58,7 +54,7 @@ def basis_of(frames: Mapping[str, pd.DataFrame], bands: Mapping[Setting, Band] |
         for name in ("correlation", "aggregation")
     )
     most: Any = settings.groupby(list(FACTORS[:2]))[["n_segments", "n_used"]].max()
-    return Basis(correlation, aggregation, most["n_segments"].to_dict(), most["n_used"].to_dict(), bands or {})
+    return Basis(correlation, aggregation, most["n_segments"].to_dict(), most["n_used"].to_dict())
 
 
 def frames_of(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:

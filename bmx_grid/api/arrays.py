@@ -75,7 +75,7 @@ class Boosted:
         attributions reassigned from other segments. It is valid if the point was not chosen on these human scores.
         """
         from bmx_grid.evaluations.held_out import rated_of
-        from bmx_grid.evaluations.verdicts import evidence_on, verdict
+        from bmx_grid.evaluations.verdicts import evidence_on, judged
         from bmx_grid.measures.nuisance import NO_DONOR, donors, log_words
 
         scores, human, kind, seed = *self._judged("verdict"), self._spec.correlation, self._seed
@@ -89,7 +89,7 @@ class Boosted:
             of = donors(n_words, rated.clusters, np.random.default_rng([seed, draw]))
             if not (of == NO_DONOR).any():
                 reassigned.append(self._boosted(rows[used], rows[used][of]))
-        return verdict(evidence_on(kind, rated, scores[used], reassigned, self._resamples, seed))
+        return judged([evidence_on(kind, rated, scores[used], reassigned, self._resamples, seed)])[0]
 
     @functools.cached_property
     def gain(self) -> Comparison:

@@ -32,7 +32,7 @@ from bmx_grid.words.perturbation import Item, Role
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bmx_grid.evaluations.verdicts import Evidence
+    from bmx_grid.evaluations.verdicts import Verdict
     from bmx_grid.segments import SegmentSet
 
 LEVELS = ("segment", "system")
@@ -113,7 +113,7 @@ class Compared:
         """
         import pandas as pd
 
-        from bmx_grid.evaluations.verdicts import verdicts
+        from bmx_grid.evaluations.verdicts import judged
 
         if (self.level, self.grouping) != ("segment", "none"):
             return pd.DataFrame()
@@ -123,10 +123,10 @@ class Compared:
             for better, evidence in [_better(left, right, self.statistic, self.resamples, self.seed)]
         ]
         rows = []
-        for (names, evidence), verdict in zip(known, verdicts([item for _, item in known]), strict=True):
+        for (names, _), verdict in zip(known, judged([evidence for _, evidence in known]), strict=True):
             row = {**dict(zip(COMPARED, names, strict=True)), "verdict": verdict.label}
             for name in ESTIMATES:
-                estimate = getattr(evidence, name)
+                estimate = getattr(verdict, name)
                 row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
             rows.append({**row, "because": verdict.because})
         return pd.DataFrame(rows)
@@ -356,7 +356,7 @@ def _pairs_of_metrics(scores: pd.DataFrame) -> Iterator[tuple[tuple[Any, ...], p
 
 def _better(
     left: pd.DataFrame, right: pd.DataFrame, kind: Kind, resamples: int, seed: int
-) -> tuple[tuple[str, str], Evidence]:
+) -> tuple[tuple[str, str], Verdict]:
     """The better of two metrics on the segments that both score, and the other one; the evidence for it."""
     from bmx_grid.evaluations.held_out import rated_of
     from bmx_grid.evaluations.verdicts import evidence_on

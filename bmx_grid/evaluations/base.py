@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from bmx_grid.identity import Component
 from bmx_grid.measures.grid import GridInputs, GridSpec, grid_inputs
 from bmx_grid.metrics.base import Metric
 from bmx_grid.segments import SegmentSet
+from bmx_grid.wording import with_interval
 from bmx_grid.words.perturbation import ROLES, Item, Role
 from bmx_grid.words.segmentation import WHITESPACE, PairWords
 from bmx_grid.words.tags import Rows, WordScores
@@ -29,6 +31,31 @@ Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
 NAMES = ("dataset", "language_pair", "metric", "explainer")  # the first columns of every table of settings
 BASE = "base"  # the point of the metric alone
 KEPT = 2**21  # means, segments x p, up to which they are kept: 16 MiB for each setting; more are computed again
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A gain, or a difference of gains, with its 95 % interval; NaN where undefined. A field of a row that is one makes
+    three columns, with _low and _high.
+
+    p: two-sided, of 0, by Student's t of the value over its standard error.
+    """
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+
+    @property
+    def established(self) -> bool:
+        """Whether the interval lies above 0."""
+        return self.low > 0
+
+    def __str__(self) -> str:
+        return with_interval(self.value, self.low, self.high)
+
+
+NOTHING = Estimate()
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,16 +294,29 @@ def seconds(n_segments: int, of_thousand: float, resamples: int) -> float:
 def columns_of(row: type) -> dict[str, Kind]:
     """The columns of a class of rows, in the order of its fields, and what they hold."""
     kinds: dict[Any, Kind] = {str: "text", float: "number", int: "count", bool: "flag"}
-    return {name: kinds[of] for name, of in get_type_hints(row).items()}
+    columns: dict[str, Kind] = {}
+    for name, of in get_type_hints(row).items():
+        names = [name] if of in kinds else [name, f"{name}_low", f"{name}_high"]
+        columns |= dict.fromkeys(names, kinds.get(of, "number"))
+    return columns
 
 
 def as_columns(row: type, rows: Sequence[Any] | Columns) -> Columns:
     """The columns of some rows. Raises ValueError where those that are given are not the fields of `row`, or uneven."""
     declared = columns_of(row)
     if not isinstance(rows, Mapping):
-        return {name: [getattr(of, name) for of in rows] for name in declared}
+        return {name: [_cell(of, name) for of in rows] for name in declared}
     if list(rows) != list(declared):
         raise ValueError(f"the columns of {row.__name__} are {', '.join(declared)}, not {', '.join(rows) or 'none'}.")
     if len({len(column) for column in rows.values()}) > 1:
         raise ValueError(f"columns of {row.__name__} differ in length.")
     return rows
+
+
+def _cell(row: Any, column: str) -> Any:
+    """The value of a column, which is a field, or an end of the interval of one."""
+    name, _, end = column.rpartition("_")
+    if hasattr(row, column):
+        value = getattr(row, column)
+        return value.value if isinstance(value, Estimate) else value
+    return getattr(getattr(row, name) or NOTHING, end)

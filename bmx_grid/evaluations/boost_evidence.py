@@ -9,12 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.evaluations.base import NAMES, Floats
+from bmx_grid.evaluations.base import NAMES, Estimate, Floats
 from bmx_grid.evaluations.held_out import Held, Ints, Rated
-from bmx_grid.evaluations.intervals import Estimate, estimate, over_pairs
+from bmx_grid.measures.cluster_means import cluster_mean
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
 from bmx_grid.measures.nuisance import CurveTerms, predictions
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, number_of, seeded_draws, weighted_correlations
+from bmx_grid.measures.resampling import (
+    FEWEST_CLUSTERS,
+    bounds,
+    interval_levels,
+    number_of,
+    seeded_draws,
+    weighted_correlations,
+)
 
 # What a gain is measured from: the metric; the metric, when a curve of score and lengths is fitted to both; what the
 # boost gains with attributions of other segments; a fit of all metrics at hand; the metric, within each source.
@@ -43,7 +50,7 @@ Chosen = dict[tuple[str, str], list[Held]]  # by boost and point: as it is, then
 class BoostRow:
     """One row of boosts.parquet: what a boost gains over something at a point, on a data set and language pair.
 
-    The interval is that of the bootstrap of a pair's clusters; of several pairs that of `intervals.over_pairs`.
+    The interval is that of the bootstrap of a pair's clusters; of several pairs that of `over_pairs`.
     clusters: of segments that it rests on. abstained: the share of choices that are "do not boost"; constants: as JSON,
     of a single choice.
     """
@@ -262,3 +269,39 @@ def over_scope(scope: tuple[str, str], lines: Sequence[Line], joint: Mapping[Key
         )
         made.append(over)
     return made
+
+
+def estimate(value: float, samples: Floats, units: int) -> Estimate:
+    """A value with its interval and p from float64[R] resamples of so many units.
+
+    The interval is the expanded percentile interval (`resampling.interval_levels`).
+    """
+    low, high = bounds(samples, interval_levels(units))
+    return Estimate(value, float(low), float(high), _p_of(value, float(np.nanstd(samples)), units))
+
+
+def over_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
+    """The mean of one value per language pair; NaN values are left out. None without FEWEST_CLUSTERS pairs.
+
+    joint: the same mean with the interval of clusters of segments drawn together in all pairs. Both have to leave 0
+    out: pairs that share segments are not independent of each other, and segments of these pairs say nothing of others.
+    The interval therefore reaches as far as the wider one on each side, and p is the larger one.
+    """
+    found = cluster_mean(list(values), list(range(len(values))))
+    known = np.array([value for value in values if math.isfinite(value)])
+    if len(known) < FEWEST_CLUSTERS:
+        return Estimate(found.mean)
+    p = _p_of(found.mean, float(known.std(ddof=1)) / math.sqrt(len(known)), len(known))
+    if math.isnan(joint.low):
+        return Estimate(found.mean)
+    return Estimate(found.mean, min(found.low, joint.low), max(found.high, joint.high), max(p, joint.p))
+
+
+def _p_of(value: float, error: float, units: int) -> float:
+    from scipy.special import stdtr
+
+    if units < 2 or math.isnan(error):
+        return math.nan
+    if error == 0:
+        return 1.0 if value == 0 else 0.0
+    return float(2 * stdtr(units - 1, -abs(value) / error))

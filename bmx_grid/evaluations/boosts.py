@@ -17,7 +17,18 @@ from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
 from bmx_grid.boosts.recipe import Chosen as ChosenBoost
 from bmx_grid.boosts.recipe import ChosenOn, Fixed, HeldOut
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.base import OF_PAIRS, Columns, Each, Evaluation, Finished, Floats, check_bounds, grouped, here
+from bmx_grid.evaluations.base import (
+    NAMES,
+    OF_PAIRS,
+    Columns,
+    Each,
+    Evaluation,
+    Finished,
+    Floats,
+    check_bounds,
+    grouped,
+    here,
+)
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
     COMBINED,
@@ -42,7 +53,7 @@ from bmx_grid.evaluations.boost_evidence import (
 from bmx_grid.evaluations.boost_members import Member, members_of
 from bmx_grid.evaluations.grid import CELLS_PER_SECOND, GridEvaluation
 from bmx_grid.evaluations.held_out import FOLDS, Flags, Held, chosen, cross_fitted, free_of_each, on_others
-from bmx_grid.evaluations.verdicts import DISTANCE, SMALLEST_GAIN, Judged, VerdictRow, asked, judged, not_judged
+from bmx_grid.evaluations.verdicts import DISTANCE, NOT_JUDGED, SMALLEST_GAIN, Verdict, asked, judged
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import nearest_point
@@ -60,7 +71,7 @@ Choice = tuple[str, Candidate, list[list[Floats]]]  # its name; of each setting 
 class BoostsOfSetting:
     """What the boosts of a setting reach.
 
-    lines: gains; judged: verdicts. In the first setting of a scope those on the whole scope as well, and in the first
+    boosts: gains; verdicts. In the first setting of a scope those on the whole scope as well, and in the first
     one of a metric and explainer `chosen`: each boost fitted on all segments of all its settings.
     scores: float64[N] held-out scores by boost. labels: of the clusters that its judged segments belong to. lacking: by
     name, why a boost cannot be made here. best: by name, what it gains on the segments it is chosen on. joint: in the
@@ -68,8 +79,8 @@ class BoostsOfSetting:
     """
 
     names: tuple[str, str, str, str]
-    lines: list[Line] = field(default_factory=list)
-    judged: list[Judged] = field(default_factory=list)
+    boosts: list[Line] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
     scores: dict[str, Floats] = field(default_factory=dict)
     labels: set[str] = field(default_factory=set)
     lacking: dict[str, str] = field(default_factory=dict)
@@ -104,7 +115,7 @@ class BoostEvaluation(Evaluation):
     """
 
     VERSION: ClassVar[int] = 3
-    ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": VerdictRow}
+    ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 
     grid: GridEvaluation = identity()
     boosts: Mapping[str, Boost] = identity()
@@ -149,17 +160,13 @@ class BoostEvaluation(Evaluation):
             self._from_other_datasets([settings[at] for at in places], [results[at] for at in places])
         for scope, places in _scopes(settings):
             lines = _over(scope, [results[at] for at in places])
-            results[places[0]].lines.extend(lines)
+            results[places[0]].boosts.extend(lines)
         self._judge(results)
         for places in alike:
             if settings[places[0]].explainer is not None:
-                verdicts = [judged for at in places for judged in results[at].judged]
+                verdicts = [verdict for at in places for verdict in results[at].verdicts]
                 results[places[0]].chosen.extend(self._for_recipes([settings[at] for at in places], verdicts))
         return results
-
-    def rows(self, result: BoostsOfSetting) -> Mapping[str, Sequence[Any]]:
-        """Gains by boost, against and point; verdicts by boost and point."""
-        return {"boosts": result.lines, "verdicts": [judged.row(result.names[2:]) for judged in result.judged]}
 
     def segment_columns(self, result: BoostsOfSetting) -> Columns:
         """The held-out score of each boost: of what other language pairs choose, else of what other folds choose."""
@@ -279,7 +286,7 @@ class BoostEvaluation(Evaluation):
         """Add the lines and scores of what was chosen, and joint samples to the first of a data set."""
         made = [contrast(self._kind, member.rated, *of) for member, *of in zip(members, held, *more, strict=True)]
         for result, member, of, own in zip(results, members, made, held, strict=True):
-            result.lines.extend(lines_of(result.names, member.rated, of, own, self.resamples, self.seed))
+            result.boosts.extend(lines_of(result.names, member.rated, of, own, self.resamples, self.seed))
             for point in (FIXED, CROSS_FITTED, ELSEWHERE):
                 known = (name for name in self.boosts if (name, point) in own)
                 result.scores.update({name: member.on_all(own[name, point][0].scores) for name in known})
@@ -309,19 +316,22 @@ class BoostEvaluation(Evaluation):
         """Add verdicts, each corrected over all that answer the same question in this sweep."""
         family, owners = [], []
         for result in results:
-            for one in asked(result.lines, self.boosts):
+            for one in asked(result.boosts, self.boosts):
                 inside = [
                     other.best[one.boost]
                     for other in results
                     if other.names[2:] == result.names[2:] and one.boost in other.best
                     if one.dataset in (ALL, other.names[0]) and one.language_pair in (ALL, other.names[1])
                 ]
-                family.append(replace(one, best=float(np.mean(inside)) if inside else math.nan))
+                family.append(replace(one, best_gain=float(np.mean(inside)) if inside else math.nan))
                 owners.append(result)
         for result, one in zip(owners, judged(family, self.smallest_gain), strict=True):
-            result.judged.append(one)
+            result.verdicts.append(one)
         for result in results:
-            result.judged.extend(not_judged(*result.names[:2], *reason) for reason in result.lacking.items())
+            for boost, reason in result.lacking.items():
+                scope: dict[str, Any] = dict(zip(NAMES, result.names, strict=True))
+                because = f"not judged: {reason}"
+                result.verdicts.append(Verdict(**scope, boost=boost, point=NOT_JUDGED, because=because))
 
     def _best_gain(self, name: str, member: Member) -> float:
         """What a boost gains on the segments it is chosen on."""
@@ -330,7 +340,7 @@ class BoostEvaluation(Evaluation):
         best = chosen(self._kind, self.boosts[name], [(rated, features, everyone)]).scores(rated.base, features)
         return correlate(self._kind, best, rated.human) - correlate(self._kind, rated.base, rated.human)
 
-    def _for_recipes(self, settings: Sequence[Finished], verdicts: Sequence[Judged]) -> Iterator[ChosenBoost]:
+    def _for_recipes(self, settings: Sequence[Finished], verdicts: Sequence[Verdict]) -> Iterator[ChosenBoost]:
         """Each boost fitted on all segments of some settings, with the verdict that says most of such a choice.
 
         That is the one on the most language pairs, chosen furthest away.
@@ -352,7 +362,7 @@ class BoostEvaluation(Evaluation):
             best = max(known, key=lambda one: (one.pairs, list(DISTANCE).index(one.point)))
             gain, beyond = (
                 HeldOut.of(estimate.value, estimate.low, estimate.high, best.how())
-                for estimate in (best.estimates["gain"], best.estimates["beyond"])
+                for estimate in (best.gain, best.beyond)
             )
             yield ChosenBoost(
                 boost_name=name,
@@ -361,7 +371,7 @@ class BoostEvaluation(Evaluation):
                 chosen_on=chosen_on,
                 gain=gain,
                 beyond=beyond,
-                verdict=best.verdict.label,
+                verdict=best.label,
                 correlation=self._kind,
             )
 
@@ -387,7 +397,7 @@ def _scopes(settings: Sequence[Finished]) -> Iterator[tuple[tuple[str, str], lis
 
 def _over(scope: tuple[str, str], results: Sequence[BoostsOfSetting]) -> list[Line]:
     """The gains over the language pairs of a scope; resamples of data sets count as often as they have pairs."""
-    lines = [line for result in results for line in result.lines if line.language_pair != ALL]
+    lines = [line for result in results for line in result.boosts if line.language_pair != ALL]
     sizes = Counter(result.names[0] for result in results)
     first = {result.names[0]: result for result in reversed(results)}
     samples = [(first[dataset].joint, sizes[dataset] / len(results)) for dataset in sizes]

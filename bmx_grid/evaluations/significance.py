@@ -30,8 +30,7 @@ from bmx_grid.identity import identity
 from bmx_grid.measures.agreement_tests import AgreementStatistic, compare_agreement
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import check_kind, correlate
-from bmx_grid.measures.grid import nearest_point
-from bmx_grid.measures.grid_resampling import bootstrap_bands, selection_adjusted, split_gains
+from bmx_grid.measures.grid_resampling import selection_adjusted, split_gains
 from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
 from bmx_grid.measures.resampling import codes
 from bmx_grid.measures.significance import Alternative, Comparison, Unit, compare, williams
@@ -112,29 +111,11 @@ class Rank:
 
 
 @dataclass(frozen=True, eq=False)
-class Band:
-    """95 % intervals at one w, for every p: low, high float64[P] of the correlation, gain_low, gain_high of the gain.
-
-    Each holds for its p alone.
-    """
-
-    w: float
-    low: Floats
-    high: Floats
-    gain_low: Floats
-    gain_high: Floats
-
-
-@dataclass(frozen=True, eq=False)
 class TestsOfSetting:
-    """rows: the tests; ranking: of its metric, in one setting of each; selection: the row of its grid, if it has one.
-
-    band: for the figure, at the w of the published point (of the best one where none is published).
-    """
+    """What tests say of a setting. selection: the row of its grid; ranking: of its metric, in one setting of each."""
 
     tests: Sequence[Row]
     selection: Sequence[SelectionRow] = ()
-    band: Band | None = None
     ranking: Sequence[Rank] = ()
 
 
@@ -166,7 +147,7 @@ class SignificanceEvaluation(Evaluation):
     correlations compared, acc_eq (by item), and spa and pairwise_accuracy (of the systems' mean scores); resamples: of
     permutation tests and of the cluster bootstrap behind the intervals; splits: of the clusters in halves, for the
     cross-fitted gain; rank_resamples: of the whole grid where its correlation is a rank correlation, whose resampled
-    grids take a minute per 1,000 (splits are as many at most); 0: the best point is not tested, and there is no band.
+    grids take a minute per 1,000 (splits are as many at most); 0: the best point is not tested.
     seed: of all draws.
 
     The unit that is swapped and drawn is the cluster (perm_inputs): segments that share a source or a reference;
@@ -251,12 +232,6 @@ class SignificanceEvaluation(Evaluation):
         spec, seed = self.grid.spec, self.seed
         whole = sample_of(setting, spec, spec.w)
         best = selection_adjusted(whole, resamples, seed)
-        published = self.grid.fixed.get(setting.explainer_name)
-        place = None
-        if published is not None:
-            place = nearest_point(np.array(spec.p), np.array(spec.w), published.p, published.w)
-        shown = spec.w[place[1]] if place is not None else best.w if math.isfinite(best.w) else spec.w[0]
-        bands = bootstrap_bands(sample_of(setting, spec, (shown,)), resamples, seed)
         split = split_gains(whole, self.splits if pearson else min(self.splits, resamples), seed)
         setting.forget()
         of_best = Row(
@@ -275,11 +250,9 @@ class SignificanceEvaluation(Evaluation):
         )
         point = best.w, spec.p[best.row] if best.row >= 0 else math.nan
         crossed = split.mean, split.low, split.high, split.abstained
-        band = Band(shown, *(ends[:, 0] for ends in (bands.low, bands.high, bands.gain_low, bands.gain_high)))
         return TestsOfSetting(
             [*rows, of_best],
             [SelectionRow(*point, best.gain, best.p, *crossed, len(split.gains), whole.clusters)],
-            band,
         )
 
     def _compare_metrics(

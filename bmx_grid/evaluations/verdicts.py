@@ -7,11 +7,11 @@ data sets: each question is a family of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, make_dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from bmx_grid.evaluations.base import NAMES, Floats
+from bmx_grid.evaluations.base import NAMES, NOTHING, Estimate, Floats
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
     COMBINED,
@@ -33,7 +33,6 @@ from bmx_grid.evaluations.boost_evidence import (
     lines_of,
 )
 from bmx_grid.evaluations.held_out import Held, Rated
-from bmx_grid.evaluations.intervals import Estimate
 from bmx_grid.measures.cluster_means import interval_kind
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.multiplicity import holm
@@ -58,114 +57,7 @@ FEW = 6  # a verdict on fewer says so
 WIDE = 0.05  # half of an interval: a wider one does not tell a large gain from a large loss
 SMALLEST_GAIN = 0.005
 
-
-NOTHING = Estimate()
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What a verdict rests on, on segments that the boost was not chosen on.
-
-    gain: of the boost over the metric alone. beyond: of the boost over the metric, both with a smooth curve of score
-    and lengths fitted to the judged segments (`measures.nuisance`). over_reassigned: the gain minus that of the same
-    boost made of attributions of other segments; None where no attributions are known. within_source: the gain among
-    the translations of one source, where there are several systems. units: how many clusters of segments, or language
-    pairs, intervals rest on; unit: which.
-    """
-
-    gain: Estimate
-    beyond: Estimate
-    over_reassigned: Estimate | None
-    units: int
-    unit: str = "cluster"
-    within_source: Estimate = NOTHING
-
-    @property
-    def p_helps(self) -> float:
-        """The p value of "not all three are above 0": 1 where one is not, NaN where one is undefined."""
-        parts = [part for part in (self.gain, self.beyond, self.over_reassigned) if part is not None]
-        if any(math.isnan(part.p) for part in parts):
-            return math.nan
-        return max(part.p for part in parts) if min(part.value for part in parts) > 0 else 1.0
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """label, with the numbers behind it in a sentence; p_helps, p_gain: corrected for the `tried` verdicts of a family.
-
-    p_gain is two-sided: of a gain, or of a loss.
-    """
-
-    label: Label
-    because: str
-    p_helps: float = math.nan
-    p_gain: float = math.nan
-    tried: int = 1
-
-
-def verdict(evidence: Evidence, smallest_gain: float = SMALLEST_GAIN) -> Verdict:
-    """The verdict on a single boost."""
-    return verdicts([evidence], smallest_gain)[0]
-
-
-def verdicts(family: Sequence[Evidence], smallest_gain: float = SMALLEST_GAIN) -> list[Verdict]:
-    """The verdict on each of a family, which are all that one report answers one question with.
-
-    Established is what has a 95 % interval that leaves 0 out and a p value that survives Holm's correction within the
-    family, at .05. In this order: fewer than FEWEST clusters, or no interval, is too little data; an established loss
-    hurts; what is established as a gain, beyond score and length and over reassigned attributions, and at least
-    smallest_gain as such and beyond, helps; an established gain of at least smallest_gain is explained by length or
-    score; of the others an interval of more than +-WIDE is too little data, and no gain is shown otherwise.
-    """
-    p_helps = holm([evidence.p_helps for evidence in family]).tolist()
-    p_gain = holm([evidence.gain.p for evidence in family]).tolist()
-    return [
-        _verdict(evidence, helps, gain, len(family), smallest_gain)
-        for evidence, helps, gain in zip(family, p_helps, p_gain, strict=True)
-    ]
-
-
-def _verdict(found: Evidence, p_helps: float, p_gain: float, tried: int, smallest: float) -> Verdict:
-    gain, beyond, over = found.gain, found.beyond, found.over_reassigned
-    alpha = 1 - CONFIDENCE
-
-    def judged(label: Label, because: str) -> Verdict:
-        if FEWEST <= found.units < FEW:
-            because += f"; it rests on {counted(found.units, found.unit)} only"
-        return Verdict(label, because, p_helps, p_gain, tried)
-
-    shown = f"gain {gain}"
-    corrected = f"does not survive the correction for {tried} verdicts (p {number(p_gain, '.3f')} by Holm)"
-    if math.isnan(gain.value):
-        return judged(TOO_LITTLE, "no gain is defined on these segments")
-    if found.units < FEWEST:
-        return judged(TOO_LITTLE, f"{shown}: {counted(found.units, found.unit)}, a verdict needs {FEWEST}")
-    if math.isnan(gain.low):
-        return judged(TOO_LITTLE, f"{shown}: its interval is undefined")
-    if gain.high < 0 and p_gain <= alpha:
-        return judged(HURTS, shown)
-    if gain.established and p_gain <= alpha:
-        if gain.value < smallest:
-            return judged(NO_GAIN, f"{shown}: no gain worth having, which begins at {smallest:g}")
-        shown += f", beyond score and length {beyond}"
-        shown += "" if over is None else f", over attributions of other segments {over}"
-        if not (beyond.established and (over is None or over.established)):
-            return judged(EXPLAINED, shown)
-        if not p_helps <= alpha:  # undefined is not established
-            said = f"not after the correction for {tried} verdicts (p {number(p_helps, '.3f')} by Holm)"
-            return judged(EXPLAINED, f"{shown}: {said}")
-        if beyond.value < smallest:
-            return judged(EXPLAINED, f"{shown}: beyond score and length it is not worth having (below {smallest:g})")
-        within = found.within_source
-        if math.isfinite(within.value) and not within.established:
-            shown += f"; not shown among the translations of one source: {within}"
-        return judged(HELPS, shown)
-    if (gain.high - gain.low) / 2 > WIDE:
-        return judged(TOO_LITTLE, f"{shown}: an interval wider than +-{WIDE:g}")
-    return judged(NO_GAIN, f"{shown}, {corrected}" if gain.established or gain.high < 0 else shown)
-
-
-# What a column of verdicts is: the gain of a boost over this, at the point of the verdict.
+# The gain of a boost over this, at the point of the verdict.
 MEASURED = {
     "gain": METRIC,
     "beyond": SCORE_AND_LENGTH,
@@ -173,47 +65,62 @@ MEASURED = {
     "within_source": WITHIN,
     "over_metrics": METRICS,
 }
-BESIDE = {f"{name}_gain": name for name in (LENGTH, CURVE, COMBINED)}  # what these gain over the metric
-COMBINED_BEYOND = "combined_beyond"  # what the average of metrics gains beyond score and length
-ESTIMATES = (*MEASURED, *BESIDE, COMBINED_BEYOND)
+# What other candidates gain, over this.
+BESIDE = {
+    "length_gain": (LENGTH, METRIC),
+    "curve_gain": (CURVE, METRIC),
+    "combined_gain": (COMBINED, METRIC),
+    "combined_beyond": (COMBINED, SCORE_AND_LENGTH),
+}
+ESTIMATES = (*MEASURED, *BESIDE)
 DISTANCE = {CROSS_FITTED: "other folds", ELSEWHERE: "other language pairs", OTHER_DATASETS: "other data sets"}
-
 NOT_JUDGED = "none"  # in place of a point
-SEGMENTS = "cluster of segments"
-UNJUDGED = Verdict(TOO_LITTLE, "")
 
 
-VerdictRow = make_dataclass(
-    "VerdictRow",
-    [
-        *((name, str) for name in ("dataset", "language_pair", "metric", "explainer")),
-        *((name, str) for name in ("boost", "point", "verdict", "because")),
-        *((f"{name}{end}", float) for name in ESTIMATES for end in ("", "_low", "_high")),
-        *((name, float) for name in ("reassigned_gain", "best_gain", "p_gain_holm", "p_helps_holm")),
-        *((name, int) for name in ("tried", "pairs", "n", "clusters")),
-    ],
-)
-VerdictRow.__doc__ = "One row of verdicts.parquet: a verdict (`Judged`) with the numbers behind it, intervals of 95 %."
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """One row of verdicts.parquet: a verdict, and what it rests on, on segments that the boost was not chosen on.
 
-
-@dataclass(frozen=True)
-class Judged:
-    """A verdict on a boost at a point, on a scope: the names of data set and language pair ("all" for several).
-
-    estimates: by name of ESTIMATES; NaN where not known. best: the gain of what is chosen on the segments it is judged
-    on.
+    dataset, language_pair: "all" for several. because: the numbers behind it in a sentence. gain: of the boost over the
+    metric alone. beyond: of the boost over the metric, both with a smooth curve of score and lengths fitted to the
+    judged segments (`measures.nuisance`). over_reassigned: the gain minus that of the same boost made of attributions
+    of other segments, `reassigned_gain`; None where no attributions are known. within_source: the gain among the
+    translations of one source, where there are several systems. over_metrics: what it adds to a fit of all metrics.
+    length_gain, curve_gain, combined_gain: of what stands beside the boosts. best_gain: of what is chosen on the
+    segments it is judged on. p_gain_holm (two-sided: of a gain, or of a loss), p_helps_holm: corrected for the `tried`
+    verdicts of a family. Estimates are NaN where not known.
     """
 
-    dataset: str
-    language_pair: str
-    boost: str
-    point: str
-    pairs: int
-    n: int
-    clusters: int
-    estimates: Mapping[str, Estimate]
-    best: float = math.nan
-    verdict: Verdict = UNJUDGED
+    dataset: str = ""
+    language_pair: str = ""
+    metric: str = ""
+    explainer: str = ""
+    boost: str = ""
+    point: str = ""
+    verdict: str = TOO_LITTLE
+    because: str = ""
+    gain: Estimate = NOTHING
+    beyond: Estimate = NOTHING
+    over_reassigned: Estimate | None = NOTHING
+    within_source: Estimate = NOTHING
+    over_metrics: Estimate = NOTHING
+    length_gain: Estimate = NOTHING
+    curve_gain: Estimate = NOTHING
+    combined_gain: Estimate = NOTHING
+    combined_beyond: Estimate = NOTHING
+    reassigned_gain: float = math.nan
+    best_gain: float = math.nan
+    p_gain_holm: float = math.nan
+    p_helps_holm: float = math.nan
+    tried: int = 1
+    pairs: int = 1
+    n: int = 0
+    clusters: int = 0
+
+    @property
+    def label(self) -> str:
+        """The verdict, one of LEGEND."""
+        return self.verdict
 
     @property
     def question(self) -> tuple[str, str]:
@@ -222,21 +129,17 @@ class Judged:
         return level, self.point if self.point in (PUBLISHED, OTHER_DATASETS) else "declared"
 
     @property
-    def evidence(self) -> Evidence:
-        """What the verdict rests on."""
-        unit, units = (SEGMENTS, self.clusters) if self.pairs == 1 else ("language pair", self.pairs)
-        names = ("gain", "beyond", "over_reassigned", "within_source")
-        return Evidence(**{name: self.estimates[name] for name in names}, units=units, unit=unit)
+    def units(self) -> tuple[int, str]:
+        """How many intervals rest on, and of what."""
+        return (self.clusters, "cluster") if self.pairs == 1 else (self.pairs, "language pair")
 
-    def row(self, names: Sequence[str]) -> Any:
-        """The row of this verdict; names: of metric and explainer."""
-        given = self.verdict
-        intervals = [end for of in self.estimates.values() for end in (of.value, of.low, of.high)]
-        reassigned = self.estimates["gain"].value - self.estimates["over_reassigned"].value
-        numbers = (*intervals, reassigned, self.best, given.p_gain, given.p_helps)
-        said = (self.boost, self.point, given.label, given.because)
-        sizes = (given.tried, self.pairs, self.n, self.clusters)
-        return VerdictRow(self.dataset, self.language_pair, *names, *said, *numbers, *sizes)
+    @property
+    def p_helps(self) -> float:
+        """The p value of "not all three are above 0": 1 where one is not, NaN where one is undefined."""
+        parts = [part for part in (self.gain, self.beyond, self.over_reassigned) if part is not None]
+        if any(math.isnan(part.p) for part in parts):
+            return math.nan
+        return max(part.p for part in parts) if min(part.value for part in parts) > 0 else 1.0
 
     def how(self) -> str:
         """On which segments it rests, in words."""
@@ -247,8 +150,69 @@ class Judged:
         return f"{over}, each chosen on {DISTANCE.get(self.point, self.point)}; interval: {interval}"
 
 
-def asked(lines: Iterable[Line], boosts: Iterable[str]) -> Iterator[Judged]:
-    """What verdicts are asked for, from the lines of one scope, or of one metric and explainer on several scopes.
+def judged(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAIN) -> list[Verdict]:
+    """The verdicts on some evidence, each corrected over the family of all that answer the same question.
+
+    Established is what has a 95 % interval that leaves 0 out and a p value that survives Holm's correction within the
+    family, at .05. In this order: fewer than FEWEST clusters, or no interval, is too little data; an established loss
+    hurts; what is established as a gain, beyond score and length and over reassigned attributions, and at least
+    smallest_gain as such and beyond, helps; an established gain of at least smallest_gain is explained by length or
+    score; of the others an interval of more than +-WIDE is too little data, and no gain is shown otherwise.
+    """
+    questions: dict[tuple[str, str], list[int]] = {}
+    for place, row in enumerate(evidence):
+        questions.setdefault(row.question, []).append(place)
+    verdicts = list(evidence)
+    for places in questions.values():
+        p_helps = holm([evidence[place].p_helps for place in places]).tolist()
+        p_gain = holm([evidence[place].gain.p for place in places]).tolist()
+        for place, helps, gain in zip(places, p_helps, p_gain, strict=True):
+            row = replace(evidence[place], p_helps_holm=helps, p_gain_holm=gain, tried=len(places))
+            label, because = _labelled(row, smallest_gain)
+            if FEWEST <= row.units[0] < FEW:
+                because += f"; it rests on {counted(*row.units)} only"
+            verdicts[place] = replace(row, verdict=label, because=because)
+    return verdicts
+
+
+def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
+    """The label, and why; the p values of the row are corrected."""
+    gain, beyond, over, alpha = row.gain, row.beyond, row.over_reassigned, 1 - CONFIDENCE
+    shown = f"gain {gain}"
+    if math.isnan(gain.value):
+        return TOO_LITTLE, "no gain is defined on these segments"
+    if row.units[0] < FEWEST:
+        return TOO_LITTLE, f"{shown}: {counted(*row.units)}, a verdict needs {FEWEST}"
+    if math.isnan(gain.low):
+        return TOO_LITTLE, f"{shown}: its interval is undefined"
+    if gain.high < 0 and row.p_gain_holm <= alpha:
+        return HURTS, shown
+    if gain.established and row.p_gain_holm <= alpha:
+        if gain.value < smallest:
+            return NO_GAIN, f"{shown}: no gain worth having, which begins at {smallest:g}"
+        shown += f", beyond score and length {beyond}"
+        shown += "" if over is None else f", over attributions of other segments {over}"
+        if not (beyond.established and (over is None or over.established)):
+            return EXPLAINED, shown
+        if not row.p_helps_holm <= alpha:  # undefined is not established
+            p = f"(p {number(row.p_helps_holm, '.3f')} by Holm)"
+            return EXPLAINED, f"{shown}: not after the correction for {row.tried} verdicts {p}"
+        if beyond.value < smallest:
+            return EXPLAINED, f"{shown}: beyond score and length it is not worth having (below {smallest:g})"
+        within = row.within_source
+        if math.isfinite(within.value) and not within.established:
+            shown += f"; not shown among the translations of one source: {within}"
+        return HELPS, shown
+    if (gain.high - gain.low) / 2 > WIDE:
+        return TOO_LITTLE, f"{shown}: an interval wider than +-{WIDE:g}"
+    if gain.established or gain.high < 0:
+        p = f"(p {number(row.p_gain_holm, '.3f')} by Holm)"
+        shown += f", does not survive the correction for {row.tried} verdicts {p}"
+    return NO_GAIN, shown
+
+
+def asked(lines: Iterable[Line], boosts: Iterable[str]) -> Iterator[Verdict]:
+    """The evidence that verdicts are asked for, from the lines of one metric and explainer on one scope or several.
 
     The declared point of a boost is where other language pairs chose, if all pairs of the scope have it, else where
     other folds did, else a recipe. A mean over 2 or 3 language pairs has no verdict: each pair has its own.
@@ -256,7 +220,7 @@ def asked(lines: Iterable[Line], boosts: Iterable[str]) -> Iterator[Judged]:
     scopes: dict[tuple[str, str], dict[Key, Line]] = {}
     for line in lines:
         scopes.setdefault((line.dataset, line.language_pair), {})[line.key] = line
-    for scope, found in scopes.items():
+    for (dataset, language_pair), found in scopes.items():
         for boost in boosts:
             known = {
                 point: line for (name, against, point), line in found.items() if (name, against) == (boost, METRIC)
@@ -269,49 +233,34 @@ def asked(lines: Iterable[Line], boosts: Iterable[str]) -> Iterator[Judged]:
                     continue
                 line, beside = known[point], declared if point == PUBLISHED else point
                 keys = {column: (boost, against, point) for column, against in MEASURED.items()}
-                keys |= {column: (other, METRIC, beside) for column, other in BESIDE.items()}
-                keys[COMBINED_BEYOND] = COMBINED, SCORE_AND_LENGTH, beside
-                estimates = {column: found[key].estimate if key in found else NOTHING for column, key in keys.items()}
-                yield Judged(*scope, boost, point, line.pairs, line.n, line.clusters, estimates)
-
-
-def judged(family: Sequence[Judged], smallest_gain: float) -> list[Judged]:
-    """With their verdicts, each corrected over all that answer the same question."""
-    questions: dict[tuple[str, str], list[int]] = {}
-    for place, one in enumerate(family):
-        questions.setdefault(one.question, []).append(place)
-    found = list(family)
-    for places in questions.values():
-        given = verdicts([family[place].evidence for place in places], smallest_gain)
-        for place, verdict in zip(places, given, strict=True):
-            found[place] = replace(family[place], verdict=verdict)
-    return found
-
-
-def not_judged(dataset: str, language_pair: str, boost: str, reason: str) -> Judged:
-    """In place of a verdict on a boost that cannot be made."""
-    nothing = dict.fromkeys(ESTIMATES, Estimate())
-    verdict = Verdict(TOO_LITTLE, f"not judged: {reason}")
-    return Judged(dataset, language_pair, boost, NOT_JUDGED, 1, 0, 0, nothing, verdict=verdict)
+                keys |= {column: (*names, beside) for column, names in BESIDE.items()}
+                estimates: dict[str, Any] = {
+                    column: found[key].estimate if key in found else NOTHING for column, key in keys.items()
+                }
+                yield Verdict(
+                    dataset=dataset,
+                    language_pair=language_pair,
+                    metric=line.metric,
+                    explainer=line.explainer,
+                    boost=boost,
+                    point=point,
+                    reassigned_gain=estimates["gain"].value - estimates["over_reassigned"].value,
+                    pairs=line.pairs,
+                    n=line.n,
+                    clusters=line.clusters,
+                    **estimates,
+                )
 
 
 def evidence_on(
     kind: Kind, rated: Rated, scores: Floats, reassigned: Sequence[Floats], resamples: int, seed: int
-) -> Evidence:
-    """The evidence for float64[n] scores that were not chosen on these segments, over the metric's.
+) -> Verdict:
+    """The evidence for float64[n] scores that were not chosen on these segments, over the metric's, to be `judged`.
 
     reassigned: scores of the same boost made of attributions of other segments, one array for each draw; none where no
     attributions are known.
     """
-    held = {("", ""): [Held(values, (), "") for values in (scores, *reassigned)]}
+    held = {("", CROSS_FITTED): [Held(values, (), "") for values in (scores, *reassigned)]}
     lines = lines_of(("",) * len(NAMES), rated, contrasts(kind, rated, held), held, resamples, seed)
-    found = {line.against: line for line in lines}
-    of = {name: found[against].estimate if against in found else NOTHING for name, against in MEASURED.items()}
-    return Evidence(
-        gain=of["gain"],
-        beyond=of["beyond"],
-        over_reassigned=of["over_reassigned"] if reassigned else None,
-        units=found[METRIC].clusters,
-        unit=SEGMENTS,
-        within_source=of["within_source"],
-    )
+    (evidence,) = asked(lines, [""])
+    return evidence if reassigned else replace(evidence, over_reassigned=None)

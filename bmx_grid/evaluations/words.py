@@ -13,6 +13,7 @@ from bmx_grid.evaluations.base import (
     MOST_RESAMPLES,
     OF_PAIRS,
     Each,
+    Estimate,
     Evaluation,
     Finished,
     Floats,
@@ -85,12 +86,8 @@ class PartRow:
     side: str
     point: str
     right: str
-    gain_right: float
-    gain_right_low: float
-    gain_right_high: float
-    gain_wrong: float
-    gain_wrong_low: float
-    gain_wrong_high: float
+    gain_right: Estimate
+    gain_wrong: Estimate
     difference: float
     low: float
     high: float
@@ -227,11 +224,13 @@ class WordsEvaluation(Evaluation):
                 gains = [self._gain(base[rows], boosted[rows], human[rows]) for rows in (right, wrong)]
                 samples = [self._drawn_gains(base, boosted, human, rows, cluster) for rows in (right, wrong)]
                 gains, samples = [*gains, gains[0] - gains[1]], [*samples, samples[0] - samples[1]]
-                values: Any = []
-                for gain, drawn in zip(gains, samples, strict=True):
-                    values += [gain, *interval(drawn if math.isfinite(gain) else drawn[:0], number_of(cluster))]
-                values += [int(right.sum()), int(wrong.sum()), int((~right & ~wrong).sum())]
-                yield PartRow(side, point, name, *values)
+                of_right, of_wrong, between = (
+                    Estimate(gain, *interval(drawn if math.isfinite(gain) else drawn[:0], number_of(cluster)))
+                    for gain, drawn in zip(gains, samples, strict=True)
+                )
+                difference = between.value, between.low, between.high
+                counts = (int(rows.sum()) for rows in (right, wrong, ~right & ~wrong))
+                yield PartRow(side, point, name, of_right, of_wrong, *difference, *counts)
 
     def _gain(self, base: Floats, boosted: Floats, human: Floats) -> float:
         return correlate(self.correlation, boosted, human) - correlate(self.correlation, base, human)

@@ -14,11 +14,10 @@ from bmx_grid.analysis.frames import UNKNOWN, Basis, basis_of, frames_of
 from bmx_grid.analysis.inputs import Frames, Options, Point
 from bmx_grid.analysis.load import from_arrow
 from bmx_grid.analysis.questions import OF_METRICS, Analysis, analyse, with_others
-from bmx_grid.analysis.table import CONTROL, Setting
+from bmx_grid.analysis.table import CONTROL
 from bmx_grid.analysis.word_examples import WordExample, choose_word_examples
 from bmx_grid.errors import DataError
 from bmx_grid.evaluations.grid import GridEvaluation
-from bmx_grid.evaluations.significance import Band, TestsOfSetting
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.report.figures.canvas import Drawing, save
 from bmx_grid.report.figures.forest import boosts, declared_gains, plausibility
@@ -91,7 +90,7 @@ def analyse_sweep(
     files = write_analysis(
         analysis,
         output_dir,
-        basis=basis_of(frames, _bands(results)),
+        basis=basis_of(frames),
         examples=choose_examples(results, plan, spec),
         word_examples=choose_word_examples(results, plan),
         facts=_facts(results, spec),
@@ -150,13 +149,6 @@ def write_analysis(
         basis=basis,
     )
     return [*(file for _, file in shown), *further, folder / REPORT]
-
-
-def _bands(results: Sequence[SettingResult]) -> dict[Setting, Band]:
-    """The intervals of the correlations at the shown w, of the settings whose grids the sweep has tested."""
-    tests = {Setting(*result.names): result.evaluated.get("tests") for result in results}
-    bands = {names: found.band for names, found in tests.items() if isinstance(found, TestsOfSetting)}
-    return {names: band for names, band in bands.items() if band is not None}
 
 
 def _facts(results: Sequence[SettingResult], spec: GridSpec) -> list[tuple[str, str]]:

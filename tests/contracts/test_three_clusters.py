@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bmx_grid.analysis import regression, side_by_side, words
-from bmx_grid.evaluations import intervals
+from bmx_grid.evaluations import boost_evidence
+from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_of
 from bmx_grid.evaluations.held_out import Held, Rated
 from bmx_grid.measures import annotators, cluster_means, levels, resampling, significance, systems
@@ -101,7 +102,7 @@ INTERVALS = {
     "a boost": lambda count: of_a_boost(count)[0][0].low,
     "a boost, over pairs": lambda count: first_sample([one[0] for one in of_a_boost(count)[1]]),
     "a mean of language pairs": lambda count: (
-        intervals.over_pairs(X[:count].tolist(), intervals.Estimate(0, 0, 0, 0)).p
+        boost_evidence.over_pairs(X[:count].tolist(), Estimate(0, 0, 0, 0)).p
     ),
     "explanations and gains, of pairs": lambda count: words.relation(X, Y, clusters(count), 1)["low"],
 }

@@ -15,22 +15,20 @@ from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.boosts.recipe import ChosenOn, Fixed, Identity, write_recipe
 from bmx_grid.configure import build
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations.base import Evaluation
-from bmx_grid.evaluations.boost_evidence import ALL, Line
+from bmx_grid.evaluations.base import Estimate, Evaluation
+from bmx_grid.evaluations.boost_evidence import ALL, Line, over_pairs
 from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
 from bmx_grid.evaluations.held_out import folds_of
-from bmx_grid.evaluations.intervals import Estimate, over_pairs
 from bmx_grid.evaluations.verdicts import (
     EXPLAINED,
     HELPS,
     HURTS,
     NO_GAIN,
     TOO_LITTLE,
-    Evidence,
+    Verdict,
     asked,
-    verdict,
-    verdicts,
+    judged,
 )
 from bmx_grid.judgements import Judgements
 from bmx_grid.measures.resampling import codes
@@ -85,7 +83,11 @@ NO_P, NO_INTERVAL = Estimate(0.02, 0.01, 0.03), Estimate(0.02)
 
 
 def evidence(gain=UP, beyond=UP, over=UP, units=20, **more):
-    return Evidence(gain=gain, beyond=beyond, over_reassigned=over, units=units, **more)
+    return Verdict(gain=gain, beyond=beyond, over_reassigned=over, clusters=units, **more)
+
+
+def verdict(given):
+    return judged([given])[0]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,7 @@ def test_the_verdict(given, label, said):
     found = verdict(given)
     assert found.label == label
     assert said in found.because
-    assert (" only" in found.because) == (given.units in (4, 5))
+    assert (" only" in found.because) == (given.clusters in (4, 5))
     assert ("one source" in found.because) == (given.within_source == DOWN)
 
 
@@ -133,9 +135,9 @@ def test_a_family_is_corrected_by_holm(gain_p, beyond_p, alone, among_forty):
     one = evidence(dataclasses.replace(UP, p=gain_p), dataclasses.replace(UP, p=beyond_p))
     family = [one, *[evidence(OPEN, OPEN, OPEN)] * 39]
     assert verdict(one).label == alone
-    found = verdicts(family)[0]
+    found = judged(family)[0]
     assert (found.label, found.tried) == (among_forty, 40)
-    assert verdicts([one, evidence(Estimate())])[0] == dataclasses.replace(verdict(one), tried=2), "undefined: no test"
+    assert judged([one, evidence(Estimate())])[0] == dataclasses.replace(verdict(one), tried=2), "undefined: no test"
 
 
 # Over several pairs --------------------------------------------------------------------------------------------------

@@ -34,9 +34,7 @@ IF_LONG = same(lambda score, log: 1.5 * score * (log > 0))
 
 def verdicts_in(sweep, sets, point=DECLARED):
     """The verdicts of so many sweeps."""
-    return [
-        [one.verdict for one in judged_in(sweep(np.random.default_rng([1, at])), point=point)] for at in range(sets)
-    ]
+    return [judged_in(sweep(np.random.default_rng([1, at])), point=point) for at in range(sets)]
 
 
 @pytest.mark.parametrize(

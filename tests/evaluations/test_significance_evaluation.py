@@ -66,15 +66,6 @@ def test_the_best_point_is_tested_once_against_the_maximum_over_the_grid():
     assert selection["splits"] == [40]
 
 
-def test_of_a_wholly_undefined_grid_without_a_published_point_the_band_is_that_of_the_first_w():
-    setting = finished(40)
-    judged = dataclasses.replace(setting.segments, judgements=Judgements({"da": np.ones(40)}))
-    asked = dataclasses.replace(ASKED, grid=dataclasses.replace(GRID, fixed={}))
-    band = asked.evaluate([dataclasses.replace(setting, segments=judged)])[0].band
-    assert band.w == 0.0
-    assert np.isnan(band.low).all()
-
-
 def test_p_values_are_adjusted_within_their_families():
     settings = [finished(40, rng=np.random.default_rng(seed)) for seed in range(5)]
     settings = [renamed(one, explainer_name=f"e{at}") for at, one in enumerate(settings)]

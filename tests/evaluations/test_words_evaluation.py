@@ -296,9 +296,9 @@ def test_gains_are_told_apart_by_whether_the_explanation_is_right():
     one = parts["published", "auc", "target"]
     right, wrong = auc > 0.5, auc < 0.5
     base = setting.scores.base_scores
-    assert one.gain_right == pytest.approx(1 - stats.pearsonr(base[right], human[right]).statistic)
-    assert one.gain_wrong == pytest.approx(-1 - stats.pearsonr(base[wrong], human[wrong]).statistic)
-    assert one.difference == one.gain_right - one.gain_wrong
+    assert one.gain_right.value == pytest.approx(1 - stats.pearsonr(base[right], human[right]).statistic)
+    assert one.gain_wrong.value == pytest.approx(-1 - stats.pearsonr(base[wrong], human[wrong]).statistic)
+    assert one.difference == one.gain_right.value - one.gain_wrong.value
     assert 0 < one.low <= one.difference <= one.high
     assert (one.n_right, one.n_wrong) == (right.sum(), wrong.sum())
     assert one.n_left_out == 200 - right.sum() - wrong.sum()
@@ -309,13 +309,13 @@ def test_without_resamples_gains_have_no_intervals():
     parts = parts_of(tagged(60), dataclasses.replace(WORDS, resamples=0)).values()
     assert parts
     for one in parts:
-        assert np.isfinite([one.gain_right, one.gain_wrong, one.difference]).all()
-        assert np.isnan([one.gain_right_low, one.gain_wrong_high, one.low]).all()
+        assert np.isfinite([one.gain_right.value, one.gain_wrong.value, one.difference]).all()
+        assert np.isnan([one.gain_right.low, one.gain_wrong.high, one.low]).all()
 
 
 def test_undefined_gains_are_nan():
     parts = parts_of(tagged(30, human=np.ones(30)))
-    assert all(np.isnan([one.gain_right, one.difference, one.low]).all() for one in parts.values())
+    assert all(np.isnan([one.gain_right.value, one.difference, one.low]).all() for one in parts.values())
     alone = parts_of(tagged(30, human=np.full(30, np.nan)))
     assert all((one.n_right, one.n_wrong, one.n_left_out) == (0, 0, 30) for one in alone.values())
 

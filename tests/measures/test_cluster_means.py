@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, ttest_1samp
 
-from bmx_grid.evaluations.intervals import Estimate, over_pairs
+from bmx_grid.evaluations.base import Estimate
+from bmx_grid.evaluations.boost_evidence import over_pairs
 from bmx_grid.measures.cluster_means import BOOTSTRAPPED, cluster_mean, interval_kind
 from bmx_grid.measures.resampling import interval_levels
 

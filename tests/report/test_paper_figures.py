@@ -21,7 +21,6 @@ from bmx_grid.analysis.questions import analyse
 from bmx_grid.analysis.signature import signature
 from bmx_grid.analysis.table import Setting
 from bmx_grid.errors import StoreError
-from bmx_grid.evaluations.significance import Band
 from bmx_grid.report.analysis_files import further_figures, page_figures
 from bmx_grid.report.figures.canvas import BLUE, COLUMN, PAGE, save, style
 from bmx_grid.report.figures.forest import LENGTH, MOST_BOOSTS, MOST_ROWS, REASSIGNED, boosts, declared_gains
@@ -359,32 +358,24 @@ def test_many_boosts_have_a_figure_per_metric():
     assert "of m1 " in found[0].title
 
 
-def test_the_interval_the_band_and_the_ceiling_are_in_the_figure_of_a_setting():
+def test_the_interval_and_the_ceiling_are_in_the_figure_of_a_setting():
     import pandas as pd
 
     analysis, gains = with_tests(half=0.02)
     names = analysis.table.settings[0]
     ceilings = [{"dataset": names[0], "language_pair": names[1], "human": "z", "raters": 3.0, "reliability": 0.81}]
     analysis.frames["ceilings"] = pd.DataFrame([{**one, "ceiling": 0.9} for one in ceilings])
-    low = np.linspace(0.1, 0.2, len(P))
-    band = Band(0.5, low, low + 0.3, low - 0.2, low - 0.1)
-    drawing = setting_drawing(analysis, 0, dataclasses.replace(KNOWN, bands={names: band}))
+    drawing = setting_drawing(analysis, 0, KNOWN)
     with style():
-        whole, near = drawing.draw().axes
+        whole, _ = drawing.draw().axes
     baseline, gain = float(analysis.table.baseline[0]), gains[names]
     upright = [line for line in whole.lines if list(line.get_xdata()) == [0.5, 0.5]]
     assert [list(line.get_ydata()) for line in upright] == [
         pytest.approx([baseline + gain - 0.02, baseline + gain + 0.02])
     ]
-    for axes, lowest, highest in ((whole, 0.1, 0.5), (near, baseline - 0.1, baseline + 0.1)):
-        (shade,) = [one for one in axes.collections if one.get_label() == "95 %, w = 0.5"]
-        ends = shade.get_paths()[0].vertices[:, 1]
-        assert (ends.min(), ends.max()) == pytest.approx((lowest, highest))
     assert 0.9 in [line.get_ydata()[0] for line in whole.lines if line.get_label() == "ceiling"]
-    for said in ("the vertical line", "Shaded: 95 % intervals at w = 0.5", "the ceiling"):
+    for said in ("the vertical line", "the ceiling"):
         assert said in drawing.caption
-    other = dataclasses.replace(KNOWN, bands={names: dataclasses.replace(band, w=0.0)})
-    assert "Shaded" not in setting_drawing(analysis, 0, other).caption
 
 
 @pytest.mark.parametrize(

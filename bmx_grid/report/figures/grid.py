@@ -17,7 +17,6 @@ from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.signature import signature
 from bmx_grid.analysis.table import Setting
-from bmx_grid.evaluations.significance import Band
 from bmx_grid.measures.best import NO_CHANGE
 from bmx_grid.report.figures.canvas import (
     COLUMN,
@@ -55,8 +54,8 @@ class Curves:
     names: data set, language pair, metric, explainer; correlation: float64[P, W] at p: float64[P], w: float64[W].
     kind: "pearson", "spearman", "kendall", or None where it is not known; aggregation: the name of the power mean.
     best, fixed: points and their correlations; None and NaN without one. notes: sentences at the end of the caption.
-    bands: of the correlations at one w; interval: of the gain at the fixed point, NaN without one; ceiling: what the
-    human scores' reliability allows, NaN where it is not known.
+    interval: of the gain at the fixed point, NaN without one; ceiling: what the human scores' reliability allows, NaN
+    where it is not known.
     """
 
     names: tuple[str, ...]
@@ -71,7 +70,6 @@ class Curves:
     kind: str | None
     aggregation: str | None
     notes: str
-    bands: Band | None = None
     interval: tuple[float, float] = NO_INTERVAL
     ceiling: float = math.nan
 
@@ -79,12 +77,6 @@ class Curves:
     def mean(self) -> str:
         """The label of the axis of p."""
         return "p of the power mean" if self.aggregation in (None, "PowerMean") else f"p ({self.aggregation})"
-
-    @property
-    def band(self) -> Band | None:
-        """The band of the w that is marked; None where the grid was not tested there, and for the metric alone."""
-        at = self.fixed or self.best
-        return self.bands if self.bands is not None and at is not None and at.w == self.bands.w != 1 else None
 
     @property
     def caption(self) -> str:
@@ -102,8 +94,6 @@ class Curves:
             low, high = (typeset(end, "+.4f") for end in self.interval)
             ends = f" [{low}, {high}], the vertical line" if math.isfinite(self.interval[0]) else ""
             words.append(f"Fixed point: {self._at(self.fixed_correlation, self.fixed)}{ends}.")
-        if self.band is not None:
-            words.append(f"Shaded: 95 % intervals at w = {typeset(self.band.w)}, right of the gain.")
         if math.isfinite(self.ceiling):
             words.append(f"Dotted: the ceiling that the reliability of the human scores sets, {self.ceiling:.3f}.")
         undefined = undefined_in_words(int(np.isnan(self.correlation).sum()), "point")
@@ -144,7 +134,6 @@ def curves_of_row(analysis: Analysis, row: int, basis: Basis) -> Curves:
         kind=basis.correlation,
         aggregation=basis.aggregation,
         notes=" ".join([*notes, signature(analysis)]),
-        bands=basis.bands.get(names),
         interval=(numbers["fixed_gain_low"], numbers["fixed_gain_high"]),
         ceiling=_ceiling(analysis, names),
     )
@@ -172,10 +161,6 @@ def correlation_over_p(curves: Curves) -> Figure:
         axes.margins(x=0.01)
         axes.set_xlabel(curves.mean)
         axes.xaxis.set_label_coords(0.5, -0.13)
-    band = curves.band
-    if band is not None:
-        _shade(whole, curves, band, band.low, band.high)
-        _shade(near, curves, band, curves.baseline + band.gain_low, curves.baseline + band.gain_high)
     if math.isfinite(curves.ceiling):
         whole.axhline(curves.ceiling, color=INK, linewidth=0.9, linestyle=(0, (1, 2)), label="ceiling")
     if np.isnan(curves.correlation).all():
@@ -192,14 +177,6 @@ def correlation_over_p(curves: Curves) -> Figure:
     near.set_title("near the metric alone", loc="right", fontsize=7.5, pad=3)
     near.legend(loc="upper left", bbox_to_anchor=(1.0, 1.03), frameon=False, handlelength=2.6, handletextpad=0.6)
     return figure
-
-
-def _shade(axes: Axes, curves: Curves, band: Band, low: Floats, high: Floats) -> None:
-    """Fill between float64[P] ends, in the colour of the line of that w."""
-    finite = np.isfinite(curves.p)
-    colour = LINES[int(np.argmin(np.abs(curves.w - band.w))) % len(LINES)]
-    look: dict[str, Any] = {"color": colour, "alpha": 0.15, "linewidth": 0, "zorder": 1}
-    axes.fill_between(curves.p[finite], low[finite], high[finite], label=f"95 %, w = {band.w:g}", **look)
 
 
 def _draw_lines(axes: Axes, curves: Curves) -> None:
