@@ -101,9 +101,7 @@ INTERVALS = {
     ),
     "a boost": lambda count: of_a_boost(count)[0][0].low,
     "a boost, over pairs": lambda count: first_sample([one[0] for one in of_a_boost(count)[1]]),
-    "a mean of language pairs": lambda count: (
-        boost_evidence.over_pairs(X[:count].tolist(), Estimate(0, 0, 0, 0)).p
-    ),
+    "a mean of language pairs": lambda count: boost_evidence.over_pairs(X[:count].tolist(), Estimate(0, 0, 0, 0)).p,
     "explanations and gains, of pairs": lambda count: words.relation(X, Y, clusters(count), 1)["low"],
 }
 
