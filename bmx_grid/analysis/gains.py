@@ -127,8 +127,9 @@ def declared_points(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     key = [*FACTORS, "point"]
     points = frames.get("points", pd.DataFrame(columns=[*key, "w", "p", "baseline", "gain"]))
     points = points[points["point"].isin(DECLARED)].drop_duplicates(key).drop(columns="n", errors="ignore")
-    tests = frames.get("tests", pd.DataFrame(columns=[*key, "level", "grouping"]))
-    tests = tests[(tests["level"] == "segment") & (tests["grouping"] == "none")]
+    tests = frames.get("tests", pd.DataFrame(columns=[*key, "level", "grouping", "against"]))
+    alone = tests["against"] == tests["metric"]
+    tests = tests[alone & (tests["level"] == "segment") & (tests["grouping"] == "none")]
     tests = tests.rename(columns={"p": "p_value"}).reindex(columns=[*key, "difference", *OF_TEST])
     tests = tests[tests["p_value"].notna()]
     both = points.merge(tests, on=key, how="left")

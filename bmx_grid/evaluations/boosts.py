@@ -57,7 +57,6 @@ from bmx_grid.evaluations.verdicts import DISTANCE, NOT_JUDGED, SMALLEST_GAIN, V
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import nearest_point
-from bmx_grid.metrics.random import RandomMetric
 from bmx_grid.segments import SegmentSet, clusters
 
 FITS_PER_SECOND = 400  # of a boost on half of 560 segments, on one core
@@ -377,12 +376,12 @@ class BoostEvaluation(Evaluation):
 
 
 def _other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str, Floats]:
-    """float64[N] scores of the other metrics of a sweep on the same segments, by name; the random metric is none."""
+    """float64[N] scores of the other metrics of a sweep on the same segments, by name; placebos are none."""
     return {
         other.metric_name: other.scores.base_scores
         for other in settings
         if other.pair == setting.pair and len(other.segments) == len(setting.segments)
-        if other.metric_name != setting.metric_name and not isinstance(other.metric, RandomMetric)
+        if other.metric_name != setting.metric_name and not other.metric.is_placebo
     }
 
 

@@ -153,14 +153,15 @@ class SignificanceEvaluation(Evaluation):
     The unit that is swapped and drawn is the cluster (perm_inputs): segments that share a source or a reference;
     perm_systems and perm_both ask about other systems, and have intervals of their own. Metrics are compared at
     system level as well, by their systems' scores: whole systems are swapped (perm_systems, whatever permutation test
-    is asked for) and drawn (bootstrap), and the column `clusters` counts systems. Permutation tests are those of
+    is asked for) and drawn (bootstrap), and the column `clusters` counts systems. Placebos (`Metric.is_placebo`) are not
+    compared with each other; each metric and each point is compared with them, in families of their own. Permutation tests are those of
     Deutsch, Dror & Roth (2021) with p = (k + 1) / (resamples + 1), Williams' test that of Graham & Baldwin (2014). The
     best point of the grid is tested against the distribution of the maximum over the whole grid. p values are adjusted
     within families: all comparisons of a sweep by one test at one point; in a large family permutation
     tests near their smallest p are repeated with more resamples (column `resamples`). Raises ConfigError.
     """
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     ROWS: ClassVar[Mapping[str, type]] = {"tests": Row, "selection": SelectionRow, "ranking": Rank}
 
     grid: GridEvaluation = identity()
@@ -206,6 +207,9 @@ class SignificanceEvaluation(Evaluation):
             for statistic in self.statistics if len(places) > 1 else ():
                 for level in _levels(settings[places[0]], statistic):
                     self._compare_metrics(settings, places, level, statistic, rows, ranks)
+            placebos = [settings[at] for at in places if settings[at].metric.is_placebo]
+            for at in of_pair if placebos else ():
+                rows[at].extend(self._over_placebos(settings[at], placebos))
         self._refine(settings, first_of, rows)
         return [
             replace(result, tests=own, ranking=of_metric)
@@ -265,9 +269,14 @@ class SignificanceEvaluation(Evaluation):
         ranks: Sequence[list[Rank]],
     ) -> None:
         """Add for each metric of a language pair its tests against those after it, and its rank."""
-        scores = {at: _alone(settings[at], level, statistic) for at in places}
+        scores = {at: _turned(settings[at], BASE, level, statistic) for at in places}
         p_of: dict[tuple[int, int], float] = {}
-        for left, right in itertools.combinations(places, 2):
+        # of two metrics one of which is a placebo, the other one is compared with it
+        in_order = sorted(places, key=lambda at: settings[at].metric.is_placebo)
+        for left, right in itertools.combinations(in_order, 2):
+            if settings[left].metric.is_placebo:
+                continue
+            against = "placebo" if settings[right].metric.is_placebo else "metric"
             where = {
                 **_where(settings[left], BASE, statistic, level),
                 "explainer": ALONE,
@@ -275,7 +284,7 @@ class SignificanceEvaluation(Evaluation):
                 "against": settings[right].metric_name,
             }
             both = replace(scores[left], y=scores[right].x)
-            tests = list(self._tests(where, both, f"{level}: metric against metric"))
+            tests = list(self._tests(where, both, f"{level}: metric against {against}"))
             if math.isfinite(tests[0].difference):
                 rows[left].extend(tests)
                 shown = next((row for row in tests if row.test in UNITS), tests[0])
@@ -287,6 +296,15 @@ class SignificanceEvaluation(Evaluation):
                 n = int(np.isfinite(scores[at].x + scores[at].human).sum())
                 sign = 1.0 if statistic in AGREEMENTS else direction_of(settings[at])
                 ranks[at].append(Rank(ALONE, level, statistic, sign * value, rank, n))
+
+    def _over_placebos(self, setting: Finished, placebos: Sequence[Finished]) -> Iterator[Row]:
+        """The tests of the points of a setting against placebos: sentinels and random scores."""
+        for point, statistic in itertools.product(setting.boosted, self.statistics):
+            for level in () if setting.metric.is_placebo else _levels(setting, statistic)[:1]:
+                for placebo in placebos:
+                    where = {**_where(setting, point, statistic, level), "against": placebo.metric_name}
+                    both = _against(setting, point, placebo, level, statistic)
+                    yield from self._tests(where, both, f"{level}: boost against placebo")
 
     def _refine(
         self, settings: Sequence[Finished], first_of: Mapping[tuple[str, str, str], int], rows: Sequence[list[Row]]
@@ -305,10 +323,9 @@ class SignificanceEvaluation(Evaluation):
                 if size / (self.resamples + 1) <= LEVEL or not row.p <= near:
                     continue
                 scores = _of_point(setting, row.point, row.statistic)
-                if row.point == BASE:
+                if row.against != setting.metric_name:
                     other = settings[first_of[(*setting.pair, row.against)]]
-                    alone = (_alone(of, row.level, row.statistic) for of in (setting, other))
-                    scores = replace(next(alone), y=next(alone).x)
+                    scores = _against(setting, row.point, other, row.level, row.statistic)
                 count = min(math.ceil(ENOUGH * size / LEVEL), MOST_REPEATED)
                 drawn = {"resamples": count, "seed": seed, "bootstrap": False}
                 found = self._compared(scores, row.statistic, scores.unit(row.test), **drawn)
@@ -403,13 +420,18 @@ def _of_point(setting: Finished, point: str, statistic: str) -> Scores:
     return Scores(scores, alone, human, clusters, of.systems, of.items, published)
 
 
-def _alone(setting: Finished, level: str, statistic: str) -> Scores:
-    """The scores of the metric alone, higher is better; a system is swapped and drawn as a whole."""
+def _against(setting: Finished, point: str, other: Finished, level: str, statistic: str) -> Scores:
+    """The scores of a point, and those of another metric alone; higher is better."""
+    return replace(_turned(setting, point, level, statistic), y=_turned(other, BASE, level, statistic).x)
+
+
+def _turned(setting: Finished, point: str, level: str, statistic: str) -> Scores:
+    """The scores of a point, higher is better; a system is swapped and drawn as a whole."""
     if level == "segment" or statistic in AGREEMENTS:
-        scores = _of_point(setting, BASE, statistic)
+        scores = _of_point(setting, point, statistic)
         turned = scores.x if statistic in AGREEMENTS else direction_of(setting) * scores.x
         return replace(scores, x=turned, y=turned)
-    systems = SystemLevel(setting, SegmentCodes(setting), BASE, setting.segments.human_name)
+    systems = SystemLevel(setting, SegmentCodes(setting), point, setting.segments.human_name)
     return Scores(systems.scores, systems.scores, systems.human, np.arange(len(systems.names)), None)
 
 

@@ -71,6 +71,11 @@ class Metric(Component):
         return False
 
     @property
+    def is_placebo(self) -> bool:
+        """Whether it cannot know which translation is better: random scores, or a sentinel (`metrics.sentinel`)."""
+        return False
+
+    @property
     def reads_all_references(self) -> bool:
         """Whether its items carry the further references of their segment; else it reads the first one alone."""
         return False

@@ -141,8 +141,15 @@ class SentenceEmbedding(NearestReference):
     def of_pairs(self, items: Sequence[Item]) -> Floats:
         if not items:
             return np.empty(0)
-        loaded = self._loaded()
         texts, truths, hypotheses = distinct_texts(pairs_of(items, self.ground_truth))
+        embeddings = self.embedded(texts)
+        embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
+        scores: Floats = np.einsum("nd,nd->n", embeddings[truths], embeddings[hypotheses])
+        return scores
+
+    def embedded(self, texts: Sequence[str]) -> Floats:
+        """float64[n, d] sentence vectors."""
+        loaded = self._loaded()
         ids = tokenize(loaded, [text.strip() for text in texts], self.max_length)
         embeddings = np.empty((len(texts), loaded.network.config.hidden_size))
 
@@ -155,9 +162,7 @@ class SentenceEmbedding(NearestReference):
             embeddings[batch] = pooled.double().cpu().numpy()
 
         in_batches(embed, np.array([len(one) for one in ids], dtype=np.int64), loaded, self.batch_tokens)
-        embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
-        scores: Floats = np.einsum("nd,nd->n", embeddings[truths], embeddings[hypotheses])
-        return scores
+        return embeddings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,10 @@ class RandomMetric(Metric):
     ground_truth: GroundTruth = identity("source")
 
     @property
+    def is_placebo(self) -> bool:
+        return True
+
+    @property
     def reads(self) -> tuple[Role, ...]:
         return reads_one(self.ground_truth)
 

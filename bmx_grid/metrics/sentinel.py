@@ -1,0 +1,157 @@
+"""Sentinels: what is reached without comparing a translation with anything (Perrella et al., ACL 2024)."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
+
+import numpy as np
+
+from bmx_grid.errors import ConfigError
+from bmx_grid.identity import digest, identity, runtime
+from bmx_grid.measures.resampling import Ints, codes, dealt
+from bmx_grid.metrics.base import Floats
+from bmx_grid.metrics.encoders import SentenceEmbedding
+from bmx_grid.words.perturbation import Item, Role
+
+if TYPE_CHECKING:
+    from bmx_grid.segments import SegmentSet
+
+Sees = Literal["truth", "hypothesis", "lengths"]
+FEWEST_FOLDS = 3  # one is predicted, one chooses the penalty, one is fitted on
+PENALTIES = np.logspace(-3, 3, 7)  # per segment, for columns of variance 1
+
+
+class Judged(NamedTuple):
+    """A segment that a sentinel is fitted on; cluster: of segments that share a source or a reference."""
+
+    item: Item
+    human: float
+    cluster: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sentinel(SentenceEmbedding):
+    """The human score, as ridge regression predicts it from a part of what a metric should read.
+
+    sees: "truth", the source (or with ground_truth=reference the reference); "hypothesis"; or "lengths", words and
+        characters of both. None compares the two texts, so that a metric which does not correlate better with human
+        scores has not shown that it does. In a sweep the option stands for one of each kind.
+    folds: a segment is predicted from the other folds, which share no source or reference with it; the penalty is
+        chosen by folds among these. seed: of the folds. A ground truth of no segment gets the mean over the folds.
+    Fields of the model as of `SentenceEmbedding`. NaN where fewer than three folds have human scores.
+    """
+
+    sees: Sees = identity("hypothesis")
+    folds: int = identity(5)
+    seed: int = identity(0)
+    set: str = identity("")
+    judged: tuple[Judged, ...] = runtime(())
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.folds < FEWEST_FOLDS:
+            raise ConfigError(f"metric.sentinel.folds={self.folds}: must be at least {FEWEST_FOLDS}.")
+
+    @property
+    def is_placebo(self) -> bool:
+        return True
+
+    @property
+    def may_be_undefined(self) -> bool:
+        return True
+
+    def check(self) -> None:
+        if self.sees != "lengths":
+            super().check()
+
+    def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
+        """A sentinel of each kind, named by what it sees."""
+        labels = {sees: self.ground_truth if sees == "truth" else sees for sees in get_args(Sees)}
+        return {f"{name}_{label}": dataclasses.replace(self, sees=sees) for sees, label in labels.items()}
+
+    def fitted(self, segments: SegmentSet) -> Self:
+        """Fitted to the primary human scores of a set, once it scores."""
+        from bmx_grid.segments import clusters
+
+        items = segments.items(self.reads)
+        (labels,) = clusters([segments])
+        judged = tuple(map(Judged, items, segments.human_scores.tolist(), labels.tolist()))
+        content = [[*item.texts().values(), repr(human), cluster] for item, human, cluster in judged]
+        return dataclasses.replace(self, judged=judged, set=digest(content)[:16])
+
+    def of_pairs(self, items: Sequence[Item]) -> Floats:
+        """float64[n] predicted human scores. Raises ConfigError where it was fitted to no set."""
+        if not self.judged:
+            raise ConfigError("a sentinel is fitted to the human scores of a whole set: use it in a sweep.")
+        if not items:
+            return np.empty(0)
+        fold_of, weights = self._fit
+        predicted = np.column_stack([np.ones(len(items)), self.columns(items)]) @ weights.T
+        folds = np.array([fold_of.get(item.text(self.ground_truth), -1) for item in items])
+        own = predicted[np.arange(len(items)), folds]
+        return np.where(folds < 0, predicted.mean(axis=1), own)
+
+    def columns(self, items: Sequence[Item]) -> Floats:
+        """float64[n, k] what it sees: a sentence vector, or logarithms of lengths and their squares."""
+        roles: tuple[Role, ...] = (self.ground_truth, "hypothesis")
+        if self.sees != "lengths":
+            return self.embedded([item.text(roles[self.sees == "hypothesis"]) for item in items])
+        texts = [[item.text(role) for role in roles] for item in items]
+        counts = [[count for text in pair for count in (len(text.split()), len(text))] for pair in texts]
+        logs = np.log1p(np.array(counts, dtype=np.float64))
+        return np.column_stack([logs, logs**2])
+
+    @functools.cached_property
+    def _fit(self) -> tuple[dict[str, int], Floats]:
+        """The fold of each ground truth, and float64[K, 1 + k] intercept and weights without each fold."""
+        items, human, clusters = (list(column) for column in zip(*self.judged, strict=True))
+        truths = [item.text(self.ground_truth) for item in items]
+        labels = [cluster if truth else "" for truth, cluster in zip(truths, clusters, strict=True)]  # empty ones: one
+        fold = dealt(codes(labels), self.folds, np.random.default_rng(self.seed))
+        weights = ridge_without(fold, self.columns(items), np.array(human, dtype=np.float64))
+        return dict(zip(truths, fold.tolist(), strict=True)), weights
+
+
+def ridge_without(fold: Ints, columns: Floats, human: Floats) -> Floats:
+    """float64[K, 1 + k] intercept and weights of ridge regressions, each without one of K folds.
+
+    fold: int64[n]; columns: float64[n, k]; human: float64[n], NaN = not rated. The penalty, of squares of weights of
+    standardised columns, is that with the least squared error where each further fold is left out and predicted.
+    NaN with fewer than three rated folds.
+    """
+    means, sds = columns.mean(axis=0), columns.std(axis=0)
+    standard = np.divide(columns - means, sds, out=np.zeros_like(columns), where=sds > 0)
+    rated = np.isfinite(human)
+    of_fold = [rated & (fold == number) for number in range(fold.max() + 1)]
+    found = np.full((len(of_fold), 1 + columns.shape[1]), np.nan)
+    known = [number for number, rows in enumerate(of_fold) if rows.any()]
+    if len(known) < FEWEST_FOLDS:
+        return found
+    errors = np.zeros((len(of_fold), len(PENALTIES)))
+    for place, first in enumerate(known):
+        for second in known[:place]:
+            weights = _ridge(standard, human, rated & ~of_fold[first] & ~of_fold[second], PENALTIES)
+            for judged, without in ((first, second), (second, first)):
+                rows = of_fold[judged]
+                predicted = weights[:, :1] + weights[:, 1:] @ standard[rows].T
+                errors[without] += np.square(predicted - human[rows]).sum(axis=1)
+    inverse = np.divide(1, sds, out=np.zeros_like(sds), where=sds > 0)
+    for number, rows in enumerate(of_fold):
+        penalty = PENALTIES[errors[number if rows.any() else known[0]].argmin()]
+        ((intercept, *weights),) = _ridge(standard, human, rated & ~rows, np.array([penalty]))
+        found[number] = intercept - means @ (weights * inverse), *(weights * inverse)
+    return found
+
+
+def _ridge(columns: Floats, human: Floats, rows: np.ndarray, penalties: Floats) -> Floats:
+    """float64[P, 1 + k] intercept and weights fitted on some rows, for each penalty."""
+    own, target = columns[rows], human[rows]
+    means = own.mean(axis=0)
+    values, vectors = np.linalg.eigh((own - means).T @ (own - means) / len(own))
+    along = vectors.T @ ((own - means).T @ (target - target.mean())) / len(own)
+    weights = (along / (values + penalties[:, None])) @ vectors.T
+    return np.column_stack([target.mean() - weights @ means, weights])
