@@ -33,13 +33,16 @@ STATISTICS = {
     ("system", "none", "pairwise_accuracy"): "accuracy",
     ("system", "none", "spa"): "SPA",
 }
+HALVES = "acc_eq, ε of other half"
+SHOWN = (*list(STATISTICS.values())[:5], HALVES, *list(STATISTICS.values())[5:])
 BRIEF = ("segment r", "system r")  # in the terminal, where there is no room for all
 NOTES = (
     "Human score: the primary one; r: Pearson. In brackets: 95 % intervals by a bootstrap of clusters of segments, at "
     "system level of systems and clusters.",
     "τ: Kendall's tau-b; accuracy: pairs of systems ordered as people order them (Kocmi et al. 2021); SPA: "
     "soft pairwise accuracy (Thompson et al. 2024); acc_eq: pairwise accuracy with tie calibration (Deutsch et al. "
-    "2023), calibrated on the same data. By item and by system: the mean of the groups with a defined value.",
+    "2023), its threshold ε calibrated on the same data, or on the other half of them. By item and by system: the mean "
+    "of the groups with a defined value.",
     "A negative correlation belongs to a metric whose lower scores are better, as TER's are, or to one that fails.",
     "rank: metrics share a rank until one differs significantly (at .05, uncorrected) from the best of it, as the WMT "
     "metrics tasks count.",
@@ -113,6 +116,9 @@ def _correlations(given: Frames) -> pd.DataFrame:
     rows = rows.assign(name=[STATISTICS.get(key, "") for key in keys])
     rows = rows[rows["name"] != ""]
     rows = rows.drop_duplicates([*NAMES, "name"])  # the same for every explainer
+    if "held_out" in rows:
+        halves = rows[rows["name"] == "acc_eq"].assign(name=HALVES, low=math.nan, high=math.nan)
+        rows = pd.concat([rows, halves.assign(value=halves["held_out"])])
     wide = rows.pivot(index=NAMES, columns="name", values=["value", "low", "high"])
     ends = {"value": "", "low": "_low", "high": "_high"}
     columns: Any = wide.columns
@@ -131,7 +137,7 @@ def _correlations(given: Frames) -> pd.DataFrame:
 
 
 def _table(stem: str, title: str, frame: pd.DataFrame, *, brief: bool) -> Table:
-    wanted = [name for name in (BRIEF if brief else STATISTICS.values()) if name in frame and frame[name].notna().any()]
+    wanted = [name for name in (BRIEF if brief else SHOWN) if name in frame and frame[name].notna().any()]
     values = [Column(name, form=".3f", ends=(f"{name}_low", f"{name}_high")) for name in wanted]
     levels = [f"{level} rank" for level in LEVELS]
     ranks = [Column(name, form=".0f") for name in levels if name in frame and frame[name].notna().any()]

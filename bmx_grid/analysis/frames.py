@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 OF_GRIDS = ("settings", "points", "tests", "boosts", "verdicts", "seeds", "ceilings", "scores")
-OF_METRICS = ("correlations", "systems", "ranking", "top_systems", "ranks", "top_differences")
+OF_METRICS = ("correlations", "systems", "ranking", "top_systems", "ranks", "top_differences", "thresholds")
+OF_TASKS = ("task_ranking", "human_ranking", "outliers")
 OF_WORDS = ("words", "word_tags", "word_boosts", "difficulty", "difficult_words")
-TABLES = (*OF_GRIDS, *OF_METRICS, *OF_WORDS)
+TABLES = (*OF_GRIDS, *OF_METRICS, *OF_TASKS, *OF_WORDS)
 MOST_ROWS = 200_000  # of a table that is read whole; more segments are for the user's own statistics
 EQUAL = 1e-12  # baselines of the same run: written twice from one number
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis import verdicts, words
+from bmx_grid.analysis import shared_task, verdicts, words
 from bmx_grid.analysis.base import Column, Table, interval
 from bmx_grid.analysis.gains import (
     CLUSTERED,
@@ -53,7 +53,7 @@ def compute(given: Given) -> dict[str, Any]:
 
 
 def answer(given: Given, most: int | None = None) -> list[str]:
-    """The answer, said with the same words everywhere: verdicts, what they mean, what to do next, then words.
+    """The answer, said with the same words everywhere: verdicts, placebos, the legend, what to do next, words.
 
     most: verdicts that are said; all of them for None.
     """
@@ -61,6 +61,7 @@ def answer(given: Given, most: int | None = None) -> list[str]:
     answers = found["answers"]
     more = 0 if most is None else len(answers) - most
     lines = [*answers[:most], *([f"{more} more in report.html"] if more > 0 else []), *found["not_judged"]]
+    lines += given.ask(shared_task.compute)["unbeaten"]
     lines += [*found["legend"], *([found["next_steps"]] if found["next_steps"] else [])]
     return [*lines, *of_words["words_in_words"], *of_words["plausibility_in_words"]]
 

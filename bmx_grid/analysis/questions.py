@@ -20,6 +20,7 @@ from bmx_grid.analysis import (
     points,
     regression,
     results,
+    shared_task,
     transfer,
     verdicts,
     words,
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Questions = tuple[Question[Given], ...]
-OF_METRICS: tuple[Question[Frames], ...] = (correlations, words, best_systems)  # need no grid
+OF_METRICS: tuple[Question[Frames], ...] = (correlations, shared_task, words, best_systems)  # need no grid
 QUESTIONS: Questions = (
-    *(verdicts, words, headline, results, correlations, best_systems),
+    *(verdicts, words, headline, results, correlations, shared_task, best_systems),
     *(points, gains, regression, transfer),
 )
 

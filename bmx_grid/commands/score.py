@@ -34,7 +34,7 @@ from typing import Any
 
 from bmx_grid.attribution.scorer import DEFAULT_EXPLAINER, Scorer, make_scorer
 from bmx_grid.boosts.recipe import LIST, embedded, find_recipe, recipes_in_words
-from bmx_grid.commands.scored_text import FORMATS, segments, systems
+from bmx_grid.commands.scored_text import FORMATS, agreement, segments, system_kind, systems
 from bmx_grid.configure import load_option, options
 from bmx_grid.datasets.lines import GZIP, check_aligned, decode_lines, gunzip, read_bytes
 from bmx_grid.errors import ConfigError, DataError
@@ -95,6 +95,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--format", choices=list(FORMATS), default="text", help="text (default), json or tsv")
     parser.add_argument("--json", action="store_const", const="json", dest="format", help="as --format json")
     parser.add_argument("--only-system", action="store_true", help="the systems' scores and tests, no segments")
+    of_thresholds = "of a sweep with evaluation=[levels]: how often people agree with a difference of two systems"
+    parser.add_argument("--thresholds", metavar="DIR", help=of_thresholds)
     parser.add_argument("-q", "--quiet", action="store_true", help="no notes and no progress")
     parser.add_argument("--words", action="store_true", help="add the attribution of each word")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (below)")
@@ -121,6 +123,9 @@ def _run(parsed: argparse.Namespace) -> str:
         for place, name in enumerate(names)
     }
     shown = scorer if scorer.boosts or parsed.words else Scorer(scorer.metric)  # what is not shown is not explained
+    thresholds = None if parsed.thresholds is None else (Path(parsed.thresholds).expanduser(), str(parsed.metric))
+    if thresholds is not None:
+        agreement(*thresholds, system_kind(shown), 0.0)  # a mistake is found before anything is scored
     # All systems at once: they share sources and references, and batches are full.
     whole = [[text for system in of_system.values() for text in system[place]] for place in range(len(scorer.reads))]
     with Progress(0 if parsed.quiet else shown.count_texts(*whole)) as progress:
@@ -132,7 +137,8 @@ def _run(parsed: argparse.Namespace) -> str:
     if parsed.only_system or len(names) > 1:
         parts = dict(zip(names, scored.parts(len(names)), strict=True))
         items = {name: shown.items(*lists) for name, lists in of_system.items()}
-        values = systems(shown, parts, items, int(settings.get("seed", 0)), with_segments=not parsed.only_system)
+        how: dict[str, Any] = {"with_segments": not parsed.only_system, "thresholds": thresholds}
+        values = systems(shown, parts, items, int(settings.get("seed", 0)), **how)
     else:
         values = segments(shown, scored, words=parsed.words)
     return FORMATS[parsed.format](values)
@@ -154,6 +160,10 @@ def _check(parsed: argparse.Namespace) -> None:
         )
     if parsed.words and len(parsed.hypothesis) > 1:
         raise ConfigError("--words shows the words of one system: give one file of hypotheses.")
+    if parsed.thresholds is not None and (
+        parsed.metric is None or len(parsed.hypothesis) < 2 or parsed.recipe or parsed.p
+    ):
+        raise ConfigError("--thresholds: it is of a metric alone and two systems; give --metric and two --hypothesis.")
     if len(set(parsed.hypothesis)) < len(parsed.hypothesis):
         raise ConfigError(f"--hypothesis: the same file is given twice: {', '.join(parsed.hypothesis)}.")
 

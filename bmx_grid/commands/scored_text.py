@@ -7,17 +7,21 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bmx_grid.analysis.frames import read_frame
 from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.attribution.scorer import Scored, Scorer
+from bmx_grid.errors import DataError
 from bmx_grid.measures.multiplicity import holm
 from bmx_grid.measures.significance import compare_sums
-from bmx_grid.measures.systems import by_mean, mean, system_score
+from bmx_grid.measures.systems import by_mean, expit, mean, system_score
 from bmx_grid.metrics.base import Metric
+from bmx_grid.sweep.output import table_path
 from bmx_grid.wording import number, visible
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.text import split_words
@@ -59,12 +63,50 @@ def _words(explanation: Explanation, scale: int) -> Values:
     }
 
 
+def system_kind(scorer: Scorer) -> str:
+    """What a system's score is: made of summed statistics, "corpus", or the "mean" of its segments."""
+    return "corpus" if not scorer.boosts and scorer.metric.has_statistics else "mean"
+
+
+def agreement(path: Path, metric: str, system_score: str, gap: float) -> list[Values]:
+    """How often people agree with a difference of two systems' scores, for each judgement of a sweep's thresholds.
+
+    path: thresholds.parquet, or the folder of the sweep. The logistic curve of `evaluations.levels.ThresholdRow`, with
+    the ends of its interval. Raises DataError for a table without this metric and kind of system score.
+    """
+    rows = read_frame(table_path(path, "thresholds") if path.is_dir() else path)
+    if not {"metric", "point", "probability", "probability_low", "probability_high", "difference"} <= set(rows):
+        raise DataError(f"{path}: no table of thresholds; name the folder of a sweep with evaluation=[levels].")
+    rows = rows[(rows["metric"] == metric) & (rows["point"] == "base") & (rows["system_score"] == system_score)]
+    if not len(rows):
+        raise DataError(
+            f"{path}: no thresholds of {metric} with system scores of the kind '{system_score}'; run a sweep with "
+            f"metric=[{metric}] evaluation=[levels] evaluation.levels.system_score={system_score}."
+        )
+    found = []
+    for names, curve in rows.groupby(["dataset", "language_pair", "human_name"], sort=False):
+        row = curve.sort_values("probability").iloc[0]
+        odds = [row[name] / (1 - row[name]) for name in ("probability", "probability_low", "probability_high")]
+        shares = [float(expit(np.log(value) * abs(gap) / row["difference"])) for value in odds]
+        found.append({"judged": " ".join(names), **_scaled(1, ("agree", "low", "high"), shares)})
+    return found
+
+
 def systems(
-    scorer: Scorer, scored: Mapping[str, Scored], texts: Mapping[str, list[Item]], seed: int, *, with_segments: bool
+    scorer: Scorer,
+    scored: Mapping[str, Scored],
+    texts: Mapping[str, list[Item]],
+    seed: int,
+    *,
+    with_segments: bool,
+    thresholds: tuple[Path, str] | None = None,
 ) -> Values:
-    """The scores of systems with intervals, and paired tests of every two; texts: by system its items."""
+    """The scores of systems with intervals, and paired tests of every two; texts: by system its items.
+
+    thresholds: a table of `agreement`, and the name of the metric there.
+    """
     metric = scorer.metric
-    corpus, scale = not scorer.boosts and metric.has_statistics, scale_of(metric)
+    corpus, scale = system_kind(scorer) == "corpus", scale_of(metric)
     combine = metric.combine if corpus else mean
     terms = {name: by_mean(of_system.scores) for name, of_system in scored.items()}
     if corpus:
@@ -79,7 +121,7 @@ def systems(
     values: Values = {
         "signature": scorer.signature,
         "scale": scale,
-        "system_score": "corpus" if corpus else "mean",
+        "system_score": system_kind(scorer),
         "higher_is_better": metric.higher_is_better,
         "clusters": len(np.unique(labels)),
         "systems": {name: _scaled(scale, ("score", "low", "high"), ends) for name, ends in intervals.items()},
@@ -92,6 +134,8 @@ def systems(
             for (left, right), test, p in zip(pairs, tests, adjusted, strict=True)
         ],
     }
+    for row, test in zip(values["tests"], tests, strict=True) if thresholds is not None else ():
+        row["people"] = agreement(*thresholds, values["system_score"], test.difference)
     if with_segments:
         values["scores"] = {name: (scale * of_system.scores).tolist() for name, of_system in scored.items()}
     return values
@@ -146,6 +190,9 @@ def _lines_of_systems(values: Values) -> Iterator[str]:
             f"{_interval(test, signed)}, p = {_number(test['p'], '.4f')}, for all pairs "
             f"{_number(test['p_holm'], '.4f')}{'' if established else ', not established'}"
         )
+        for people in test.get("people", ()):
+            share = f"{_number(people['agree'], '.0%')} {_interval(people, '.0%')}"
+            yield f"  people agree with a difference of this size: {share} ({visible(people['judged'])})"
 
 
 def _number(value: float | None, form: str) -> str:

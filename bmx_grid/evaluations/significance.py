@@ -153,12 +153,12 @@ class SignificanceEvaluation(Evaluation):
     The unit that is swapped and drawn is the cluster (perm_inputs): segments that share a source or a reference;
     perm_systems and perm_both ask about other systems, and have intervals of their own. Metrics are compared at
     system level as well, by their systems' scores: whole systems are swapped (perm_systems, whatever permutation test
-    is asked for) and drawn (bootstrap), and the column `clusters` counts systems. Placebos (`Metric.is_placebo`) are not
-    compared with each other; each metric and each point is compared with them, in families of their own. Permutation tests are those of
-    Deutsch, Dror & Roth (2021) with p = (k + 1) / (resamples + 1), Williams' test that of Graham & Baldwin (2014). The
-    best point of the grid is tested against the distribution of the maximum over the whole grid. p values are adjusted
-    within families: all comparisons of a sweep by one test at one point; in a large family permutation
-    tests near their smallest p are repeated with more resamples (column `resamples`). Raises ConfigError.
+    is asked for) and drawn (bootstrap), and the column `clusters` counts systems. Metrics and points are compared with
+    placebos (`Metric.is_placebo`) in families of their own, placebos not with each other. Permutation tests are those
+    of Deutsch, Dror & Roth (2021) with p = (k + 1) / (resamples + 1), Williams' test that of Graham & Baldwin (2014).
+    The best point of the grid is tested against the distribution of the maximum over the whole grid. p values are
+    adjusted within families: all comparisons of a sweep by one test at one point; in a large family permutation tests
+    near their smallest p are repeated with more resamples (column `resamples`). Raises ConfigError.
     """
 
     VERSION: ClassVar[int] = 3
@@ -269,7 +269,7 @@ class SignificanceEvaluation(Evaluation):
         ranks: Sequence[list[Rank]],
     ) -> None:
         """Add for each metric of a language pair its tests against those after it, and its rank."""
-        scores = {at: _turned(settings[at], BASE, level, statistic) for at in places}
+        scores = {at: turned(settings[at], BASE, level, statistic) for at in places}
         p_of: dict[tuple[int, int], float] = {}
         # of two metrics one of which is a placebo, the other one is compared with it
         in_order = sorted(places, key=lambda at: settings[at].metric.is_placebo)
@@ -422,10 +422,10 @@ def _of_point(setting: Finished, point: str, statistic: str) -> Scores:
 
 def _against(setting: Finished, point: str, other: Finished, level: str, statistic: str) -> Scores:
     """The scores of a point, and those of another metric alone; higher is better."""
-    return replace(_turned(setting, point, level, statistic), y=_turned(other, BASE, level, statistic).x)
+    return replace(turned(setting, point, level, statistic), y=turned(other, BASE, level, statistic).x)
 
 
-def _turned(setting: Finished, point: str, level: str, statistic: str) -> Scores:
+def turned(setting: Finished, point: str, level: str, statistic: str) -> Scores:
     """The scores of a point, higher is better; a system is swapped and drawn as a whole."""
     if level == "segment" or statistic in AGREEMENTS:
         scores = _of_point(setting, point, statistic)

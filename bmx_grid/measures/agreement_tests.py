@@ -10,7 +10,8 @@ two metrics with equal noise both ways give p values that differ by .04 on avera
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,41 @@ Values = Callable[[Floats, Floats], Floats]  # float64[R, n] swaps, float64[R, C
 NO_SPREAD = 1e-12  # share of the squares that is rounding
 
 
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """x, y: the agreement of two metrics with people, on n rows of so many clusters.
+
+    samples, swapped: float64[R] differences of bootstrap samples, and after swaps; none where undefined.
+    """
+
+    x: float
+    y: float
+    samples: Floats
+    swapped: Floats
+    n: int
+    clusters: int
+
+
 def compare_agreement(
+    statistic: AgreementStatistic,
+    x: Floats,
+    y: Floats,
+    human: Floats,
+    item: Ints,
+    system: Ints,
+    cluster: Ints,
+    *,
+    alternative: Alternative = "two-sided",
+    **how: Any,
+) -> Comparison:
+    """The difference of two metrics' agreement with people; p by permutation. Arguments as of `drawn_agreement`."""
+    check_drawn(alternative, how.get("resamples", 1))
+    drawn = drawn_agreement(statistic, x, y, human, item, system, cluster, **how)
+    both = drawn.samples, drawn.swapped
+    return comparison_of(drawn.x, drawn.y, *both, alternative, drawn.clusters, drawn.n, drawn.clusters)
+
+
+def drawn_agreement(
     statistic: AgreementStatistic,
     x: Floats,
     y: Floats,
@@ -58,12 +93,11 @@ def compare_agreement(
     *,
     of_systems: Floats | None = None,
     unit: Unit = "inputs",
-    alternative: Alternative = "two-sided",
     resamples: int = 1000,
     seed: int = 0,
     bootstrap: bool = True,
-) -> Comparison:
-    """The difference of two metrics' agreement with people, both higher where better; p by permutation.
+) -> Drawn:
+    """The agreement of two metrics with people, both higher where better, with resamples and swaps of their difference.
 
     x, y, human: float64[N], a row per item and system; a row with NaN in any of them is left out. item, system,
     cluster: int64[N] codes. of_systems: float64[S] human scores of systems, in place of means of `human`.
@@ -71,7 +105,6 @@ def compare_agreement(
     the p-values of systems that 1,000 permutations estimate taken from the normal distribution they tend to.
     unit: what is swapped, as for `significance.compare`; the interval draws clusters. NaN where undefined.
     """
-    check_drawn(alternative, resamples)
     used = np.flatnonzero(np.isfinite(x + y) & (np.isfinite(human) if of_systems is None else True))
     used = used[np.lexsort((item[used], system[used]))]
     x, y, human, system = standardised(x[used]), standardised(y[used]), human[used], system[used]
@@ -93,8 +126,7 @@ def compare_agreement(
             for part in ranges(len(swap), few):
                 of_rows = swap[part] if unit == "both" else swap[part][:, design.unit_of_row]
                 swapped.append(_difference(values, of_rows, once))
-    drawn = np.concatenate(samples), np.concatenate(swapped)
-    return comparison_of(first, second, *drawn, alternative, count, len(x), count)
+    return Drawn(first, second, np.concatenate(samples), np.concatenate(swapped), len(x), count)
 
 
 def _difference(values: Values, swap: Floats, times: Floats) -> Floats:

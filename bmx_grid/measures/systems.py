@@ -16,14 +16,16 @@ pairwise tests as well, and are another thing.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.measures.agreement import pairwise_accuracy
+from bmx_grid.measures.best import TIE
 from bmx_grid.measures.resampling import (
     AT_ONCE,
     FEWEST_CLUSTERS,
@@ -245,6 +247,47 @@ def rank_ranges(scores: Floats, samples: Floats) -> Ints:
     low, high = np.sort(best, axis=0)[left_out], np.sort(worst, axis=0)[len(drawn) - 1 - left_out]
     found[1:, known] = low, high, _clusters(low, high)
     return found
+
+
+LEVEL = 0.05  # of a win
+FAR = 2.5  # deviations from the median that make an outlier
+
+
+def ranges_by_wins(scores: Floats) -> Ints:
+    """int64[5, S] wins, losses, the ends of the rank range and cluster of S systems, as WMT24 ranks them by people.
+
+    scores: float64[I, S] of systems on I items, NaN where there is none. A system wins over another one where a
+    one-sided Wilcoxon signed-rank test of their common items has p below .05. Its range is from 1 and its losses to
+    S less its wins, of S systems that have an item in common with another one; the others have 0 throughout.
+    """
+    from scipy.stats import wilcoxon
+
+    shared = scores[np.isfinite(scores).sum(axis=1) > 1]
+    known = np.flatnonzero(np.isfinite(shared).any(axis=0))
+    found = np.zeros((5, scores.shape[1]), dtype=np.int64)
+    for one, other in itertools.permutations(known.tolist(), 2):
+        gaps = shared[:, one] - shared[:, other]
+        gaps = gaps[np.isfinite(gaps) & (np.abs(gaps) > TIE)]  # ties say nothing, as Wilcoxon left them out
+        if len(gaps) and wilcoxon(gaps, alternative="greater").pvalue < LEVEL:
+            found[0, one] += 1
+            found[1, other] += 1
+    if len(known):
+        wins, losses = found[:2, known]
+        found[2:, known] = losses + 1, len(known) - wins, _clusters(losses + 1, len(known) - wins)
+    return found
+
+
+def outliers(scores: Floats) -> NDArray[np.bool_]:
+    """bool[S] systems more than 2.5 deviations from the median of float64[S] human scores (Mathur et al. 2020).
+
+    The deviation is 1.483 times the median absolute one; none where that is 0, as of fewer than three systems.
+    """
+    known = scores[np.isfinite(scores)]
+    if len(known) < FEWEST_SYSTEMS:
+        return np.zeros(len(scores), dtype=np.bool_)
+    median = np.median(known)
+    deviation = 1.483 * float(np.median(np.abs(known - median)))
+    return np.asarray((np.abs(scores - median) > FAR * deviation) & (deviation > 0))
 
 
 def _clusters(low: Ints, high: Ints) -> Ints:

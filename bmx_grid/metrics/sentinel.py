@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
@@ -82,6 +82,10 @@ class Sentinel(SentenceEmbedding):
         judged = tuple(map(Judged, items, segments.human_scores.tolist(), labels.tolist()))
         content = [[*item.texts().values(), repr(human), cluster] for item, human, cluster in judged]
         return dataclasses.replace(self, judged=judged, set=digest(content)[:16])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was fitted."""
+        return {name: value for name, value in self.__dict__.items() if name != "_fit"}
 
     def of_pairs(self, items: Sequence[Item]) -> Floats:
         """float64[n] predicted human scores. Raises ConfigError where it was fitted to no set."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bmx_grid.analysis import gains, regression
+from bmx_grid.analysis import gains, regression, shared_task
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.frames import UNKNOWN, Basis, basis_of, frames_of
 from bmx_grid.analysis.inputs import Frames, Options, Point
@@ -24,6 +24,7 @@ from bmx_grid.report.figures.forest import boosts, declared_gains, plausibility
 from bmx_grid.report.figures.gains import TOGETHER, gains_by, gains_of_all_points
 from bmx_grid.report.figures.grid import setting_drawing
 from bmx_grid.report.figures.selection import best_boxes, better_and_worse, better_when_left_out, ridge_bars
+from bmx_grid.report.figures.thresholds import agreement_curves
 from bmx_grid.report.page.html import write_metrics_report, write_report
 from bmx_grid.report.table import as_text
 from bmx_grid.report.terminal import terminal_width
@@ -102,21 +103,30 @@ def analyse_sweep(
 def _of_metrics(tables: Mapping[str, pa.Table], output_dir: Path) -> SweepAnalysis:
     """The page of metrics alone, which have no grid; nothing without the evaluations it rests on."""
     given = Frames(frames_of(tables))
-    made = [table for question in OF_METRICS for table in question.tables(question.compute(given))]
+    made = [table for question in OF_METRICS for table in question.tables(given.ask(question.compute))]
     if not made:
         return SweepAnalysis(None, (), "")
     names = given.frames["correlations"] if "correlations" in given.frames else next(iter(given.frames.values()))
     metrics, datasets = (sorted(set(names[column])) for column in ("metric", "dataset"))
     said = f"{counted(len(metrics), 'metric')} on {', '.join(datasets)}, without an explainer."
+    figures = [
+        (one, save(one, output_dir / "figures"))
+        for one in agreement_curves(given.ask(shared_task.compute)["thresholds"])
+    ]
     write_metrics_report(
-        output_dir / REPORT, title=f"Metrics on {', '.join(datasets)}", introduction=[said], tables=made
+        output_dir / REPORT,
+        title=f"Metrics on {', '.join(datasets)}",
+        introduction=[said, *given.ask(shared_task.compute)["unbeaten"]],
+        tables=made,
+        figures=figures,
     )
+    files = (output_dir / REPORT, *(file for _, file in figures))
     first = next((table for table in made if table.brief), None)
     if first is None:
-        return SweepAnalysis(None, (output_dir / REPORT,), "")
+        return SweepAnalysis(None, files, "")
     lines = as_text(replace(first, notes=()), terminal_width()).rstrip().splitlines()
     more = [f"… {counted(len(lines) - MOST_LINES, 'more line')} in {REPORT}"] if len(lines) > MOST_LINES else []
-    return SweepAnalysis(None, (output_dir / REPORT,), "\n".join([*lines[:MOST_LINES], *more]))
+    return SweepAnalysis(None, files, "\n".join([*lines[:MOST_LINES], *more]))
 
 
 def write_analysis(
@@ -159,7 +169,8 @@ def _facts(results: Sequence[SettingResult], spec: GridSpec) -> list[tuple[str, 
 
 def page_figures(analysis: Analysis, basis: Basis = UNKNOWN) -> list[Drawing]:
     """The figures that the page of an analysis shows, that of the boosts first. basis: which correlation is shown."""
-    return [*boosts(analysis, basis), *declared_gains(analysis, basis), *plausibility(analysis, basis)]
+    curves = agreement_curves(analysis.ask(shared_task.compute)["thresholds"])
+    return [*boosts(analysis, basis), *declared_gains(analysis, basis), *plausibility(analysis, basis), *curves]
 
 
 def further_figures(analysis: Analysis, basis: Basis = UNKNOWN) -> list[Drawing]:

@@ -25,7 +25,9 @@ MODULES = {
     [
         pytest.param("evaluations.boosts.BoostEvaluation", 3, id="boosts: verdicts beyond score and length"),
         pytest.param("evaluations.levels.LevelsEvaluation", 3, id="levels: thresholds were added"),
-        pytest.param("evaluations.significance.SignificanceEvaluation", 2, id="significance"),
+        pytest.param(
+            "evaluations.significance.SignificanceEvaluation", 3, id="significance: placebos are families of their own"
+        ),
         pytest.param("evaluations.top_systems.TopSystemsEvaluation", 2, id="top systems: differences were added"),
         pytest.param("evaluations.grid.GridEvaluation", 1, id="grid"),
         pytest.param("evaluations.words.WordsEvaluation", 1, id="words"),

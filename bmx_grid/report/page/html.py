@@ -104,7 +104,14 @@ def write_report(
     )
 
 
-def write_metrics_report(path: Path, *, title: str, introduction: Sequence[str], tables: Sequence[Table]) -> None:
+def write_metrics_report(
+    path: Path,
+    *,
+    title: str,
+    introduction: Sequence[str],
+    tables: Sequence[Table],
+    figures: Sequence[tuple[Drawing, Path]] = (),
+) -> None:
     """Write the page of a sweep of metrics alone: a few tables open, brief ones first. Raises StoreError."""
     shown = sorted((one for one in tables if not one.data), key=lambda one: not one.brief)
     _write(
@@ -114,6 +121,7 @@ def write_metrics_report(path: Path, *, title: str, introduction: Sequence[str],
         most_answers=MOST_ANSWERS,
         open_tables=[_table(one) for one in shown[:MOST_OPEN]],
         tables=[_table(one) for one in shown[MOST_OPEN:]],
+        figures=[_picture(drawing, file, "") for drawing, file in figures],
     )
 
 

@@ -1,0 +1,213 @@
+"""One ranking of metrics over all tasks, systems ranked by people, and what outlier systems do: as WMT findings print.
+
+A task is a language pair and a statistic: the metrics task of WMT24 has soft pairwise accuracy of systems and accuracy
+of segments with ties for each of three language pairs (Freitag et al. 2024).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+
+from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.evaluations.base import (
+    BASE,
+    MOST_RESAMPLES,
+    Each,
+    Evaluation,
+    Finished,
+    Floats,
+    check_bounds,
+    grouped,
+    here,
+)
+from bmx_grid.evaluations.levels import SegmentCodes, SystemLevel
+from bmx_grid.evaluations.significance import ALONE, Scores, significance_ranks, turned
+from bmx_grid.identity import identity
+from bmx_grid.measures.agreement_tests import AgreementStatistic, Drawn, drawn_agreement
+from bmx_grid.measures.correlation import correlate
+from bmx_grid.measures.significance import comparison_of
+from bmx_grid.measures.systems import outliers, ranges_by_wins
+from bmx_grid.segments import SegmentSet
+
+ALL = "all"
+STATISTICS = get_args(AgreementStatistic)
+
+
+@dataclass(frozen=True)
+class TaskRank:
+    """One row of task_ranking.parquet: a metric over the n_tasks tasks that every metric has.
+
+    value: the mean of the tasks, weighted; rank: metrics share one until a test of means tells them apart (p < .05);
+    tasks: their names; n_left_out: tasks that some metric lacks.
+    """
+
+    dataset: str
+    language_pair: str
+    explainer: str
+    value: float
+    rank: int
+    tasks: str
+    n_tasks: int
+    n_left_out: int
+
+
+@dataclass(frozen=True)
+class HumanRank:
+    """One row of human_ranking.parquet: a system of a language pair, as `measures.systems.ranges_by_wins` ranks it.
+
+    outlier: whether its mean human score is one (`measures.systems.outliers`).
+    """
+
+    metric: str
+    explainer: str
+    human_name: str
+    system: str
+    human: float
+    wins: int
+    losses: int
+    rank_low: int
+    rank_high: int
+    cluster: int
+    outlier: bool
+
+
+@dataclass(frozen=True)
+class WithoutOutliers:
+    """One row of outliers.parquet: Pearson's r of a metric's and people's system scores, with and without outliers."""
+
+    explainer: str
+    systems: str
+    n_systems: int
+    n_outliers: int
+    pearson: float
+    pearson_without: float
+
+
+@dataclass(frozen=True, eq=False)
+class TasksOfSetting:
+    """The rows of a setting: of its metric in its first setting, of systems in the first setting of a pair."""
+
+    task_ranking: list[TaskRank] = field(default_factory=list)
+    human_ranking: list[HumanRank] = field(default_factory=list)
+    outliers: list[WithoutOutliers] = field(default_factory=list)
+
+
+Task = tuple[str, float, Mapping[str, Scores]]  # statistic, weight, scores by metric
+
+
+@dataclass(frozen=True, kw_only=True)
+class TasksEvaluation(Evaluation):
+    """Metrics alone over all tasks of a sweep.
+
+    statistics: of each language pair. weights: by the name of a statistic, language pair or data set, 1 without; the
+    weight of a task is their product. resamples, seed: of the permutations, which swap whole inputs, the same ones in
+    all tasks of a language pair. Raises ConfigError.
+    """
+
+    ROWS: ClassVar[Mapping[str, type]] = {
+        "task_ranking": TaskRank,
+        "human_ranking": HumanRank,
+        "outliers": WithoutOutliers,
+    }
+
+    statistics: tuple[AgreementStatistic, ...] = identity(("spa", "acc_eq"))
+    weights: Mapping[str, float] = identity()
+    resamples: int = identity(1000)
+    seed: int = identity(0)
+
+    def __post_init__(self) -> None:
+        for name in self.statistics:
+            if name not in STATISTICS:
+                raise ConfigError("tasks.statistics: " + unknown("statistic", name, STATISTICS))
+        for name, weight in self.weights.items():
+            if not 0 <= weight < math.inf:
+                raise ConfigError(f"tasks.weights.{name} is {weight}; write a number of 0 or more.")
+        check_bounds(self, "tasks", resamples=(40, MOST_RESAMPLES))
+
+    def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
+        return "" if any(len(of.systems) > 1 for of in sets) else "ranks systems, and no data set names several"
+
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[TasksOfSetting]:
+        results = [TasksOfSetting() for _ in settings]
+        first = {setting.names[:3]: at for at, setting in reversed(list(enumerate(settings)))}
+        tasks: dict[str, Task] = {}
+        for places in grouped(settings, (0, 1)):
+            alone = {settings[at].metric_name: at for at in places if first[settings[at].names[:3]] == at}
+            if len(settings[places[0]].segments.systems) < 2:
+                continue
+            codes = SegmentCodes(settings[places[0]])
+            results[places[0]].human_ranking.extend(_human_ranking(settings[places[0]], codes))
+            for at in alone.values():
+                results[at].outliers.append(_without_outliers(settings[at], codes))
+            for statistic in self.statistics:
+                names = (*settings[places[0]].pair, statistic)
+                weight = math.prod(self.weights.get(name, 1.0) for name in names)
+                scores = {name: turned(settings[at], BASE, "system", statistic) for name, at in alone.items()}
+                tasks[" ".join(names)] = statistic, weight, scores
+        first_of = {setting.metric_name: at for at, setting in reversed(list(enumerate(settings)))}
+        for metric, row in self._ranking(tasks, list(first_of), each):
+            results[first_of[metric]].task_ranking.append(row)
+        return results
+
+    def _ranking(self, tasks: Mapping[str, Task], metrics: Sequence[str], each: Each) -> Iterator[tuple[str, TaskRank]]:
+        """The row of each metric; none without a task that all metrics have."""
+        values = {
+            name: [self._drawn(task[0], task[2][metric], task[2][metric].x, 0).x for metric in metrics]
+            for name, task in tasks.items()
+            if task[1] > 0 and len(task[2]) == len(metrics)
+        }
+        shared = {name: tasks[name] for name, of_task in values.items() if np.isfinite(of_task).all()}
+        if not shared or len(metrics) < 2:
+            return
+        weights = [weight for _, weight, _ in shared.values()]
+        means = np.average([values[name] for name in shared], axis=0, weights=weights).tolist()
+        pairs = list(itertools.combinations(range(len(metrics)), 2))
+        work = [[(task, metrics[one], metrics[other]) for task in shared.values()] for one, other in pairs]
+        p_of = dict(zip(pairs, each(self._p_of, work), strict=True))
+        names = (", ".join(shared), len(shared), len(tasks) - len(shared))
+        for metric, value, rank in zip(metrics, means, significance_ranks(means, p_of), strict=True):
+            yield metric, TaskRank(ALL, ALL, ALONE, value, rank, *names)
+
+    def _p_of(self, work: Sequence[tuple[Task, str, str]]) -> float:
+        """p of the difference of the weighted means of two metrics over tasks."""
+        total, differences, swapped = 0.0, np.zeros(2), np.zeros(self.resamples)
+        for (statistic, weight, scores), one, other in work:
+            drawn = self._drawn(statistic, scores[one], scores[other].x, self.resamples)
+            total += weight
+            differences += weight * np.array([drawn.x, drawn.y])
+            swapped = swapped + weight * drawn.swapped if len(drawn.swapped) else np.full(self.resamples, math.nan)
+        x, y = differences / total
+        return comparison_of(x, y, np.empty(0), swapped / total, "two-sided", 0, 0, 0).p
+
+    def _drawn(self, statistic: AgreementStatistic, of: Scores, other: Floats, resamples: int) -> Drawn:
+        """The agreement of a metric and of another one, with swaps of their difference; the same ones in all tasks."""
+        arrays = of.x, other, of.human, of.item, of.system, of.cluster
+        how: dict[str, Any] = {"of_systems": of.of_systems, "resamples": resamples, "seed": self.seed}
+        return drawn_agreement(statistic, *arrays, **how, bootstrap=False)
+
+
+def _human_ranking(setting: Finished, codes: SegmentCodes) -> Iterator[HumanRank]:
+    """A row per system, by its segments' primary human scores."""
+    human, name = setting.segments.human_scores, setting.segments.human_name
+    scores = np.full((int(codes.items.max()) + 1, len(codes.names)), np.nan)
+    scores[codes.items[codes.named], codes.systems[codes.named]] = human[codes.named]
+    level = SystemLevel(setting, codes, BASE, name)
+    far, found = outliers(level.human), ranges_by_wins(scores)
+    for at, system in enumerate(codes.names):
+        counts = found[:, at].tolist()
+        yield HumanRank("none", ALONE, name, system, float(level.human[at]), *counts, bool(far[at]))
+
+
+def _without_outliers(setting: Finished, codes: SegmentCodes) -> WithoutOutliers:
+    level = SystemLevel(setting, codes, BASE, setting.segments.human_name)
+    known = np.isfinite(level.scores) & np.isfinite(level.human)
+    far = known & outliers(level.human)
+    with_all, without = (correlate("pearson", level.scores[rows], level.human[rows]) for rows in (known, known & ~far))
+    names = ", ".join(name for name, is_far in zip(codes.names, far.tolist(), strict=True) if is_far)
+    return WithoutOutliers(ALONE, names, int(known.sum()), int(far.sum()), with_all, without)

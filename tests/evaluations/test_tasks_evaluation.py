@@ -1,0 +1,109 @@
+"""Metrics over tasks, systems by people and outliers, against plain loops."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+from test_levels_evaluation import translated
+
+from bmx_grid.errors import ConfigError
+from bmx_grid.evaluations.tasks import TasksEvaluation
+from bmx_grid.measures.agreement_tests import drawn_agreement
+from bmx_grid.measures.systems import outliers, ranges_by_wins
+from bmx_grid.metrics.chrf import Chrf
+from bmx_grid.metrics.random import RandomMetric
+
+TASKS = TasksEvaluation(weights={}, resamples=60)
+
+
+def named(setting, metric):
+    object.__setattr__(setting, "metric_name", metric)
+    return setting
+
+
+def settings():
+    return [named(translated(Chrf()), "chrf"), named(translated(RandomMetric(ground_truth="reference")), "random")]
+
+
+@pytest.mark.parametrize("weights", [{}, {"spa": 3.0}], ids=["equal weights", "one statistic counts three times"])
+def test_the_mean_over_tasks_and_its_test_are_those_of_each_task(weights):
+    found = TasksEvaluation(weights=weights, resamples=60).evaluate(settings())
+    rows = [result.task_ranking[0] for result in found]
+    scores = [of.scores.base_scores for of in settings()]
+    segments = settings()[0].segments
+    item = np.unique([one.id for one in segments.segments], return_inverse=True)[1]
+    system = np.unique([one.system for one in segments.segments], return_inverse=True)[1]
+    means, swapped, total = np.zeros(2), np.zeros(60), 0.0
+    for statistic in ("spa", "acc_eq"):
+        weight = weights.get(statistic, 1.0)
+        drawn = drawn_agreement(statistic, *scores, segments.human_scores, item, system, item, resamples=60)
+        means += weight * np.array([drawn.x, drawn.y])
+        swapped += weight * drawn.swapped
+        total += weight
+    assert [row.value for row in rows] == pytest.approx((means / total).tolist(), abs=1e-9)
+    assert [row.rank for row in rows] == [1, 2], "chrF follows the words that people like"
+    assert (rows[0].n_tasks, rows[0].n_left_out, rows[0].tasks) == (2, 0, "toy de-en spa, toy de-en acc_eq")
+
+
+def test_a_task_without_a_value_is_left_out_and_counted():
+    human = np.full(120, np.nan)
+    found = TASKS.evaluate([named(translated(Chrf(), human=human), "a"), named(translated(Chrf(), human=human), "b")])
+    assert [result.task_ranking for result in found] == [[], []]
+    assert {row.rank_high for row in found[0].human_ranking} == {0}
+
+
+def test_wins_and_ranges_are_those_of_wilcoxons_tests():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(40, 5)) + np.array([1.5, 1.4, 0.7, 0.0, np.nan])
+    scores[3, 1] = np.nan
+    wins, losses = np.zeros(5), np.zeros(5)
+    for one, other in itertools.permutations(range(4), 2):
+        both = np.isfinite(scores[:, [one, other]]).all(axis=1)
+        if stats.wilcoxon(scores[both, one], scores[both, other], alternative="greater").pvalue < 0.05:
+            wins[one] += 1
+            losses[other] += 1
+    found = ranges_by_wins(scores)
+    assert found[0].tolist() == wins.tolist()
+    assert found[1].tolist() == losses.tolist()
+    assert found[2].tolist() == [1 + loss for loss in losses[:4]] + [0]
+    assert found[3].tolist() == [4 - win for win in wins[:4]] + [0]
+    assert found[4].tolist() == [1, 1, 2, 3, 0]
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([0.0, 0.1, 0.2, 0.3, 5.0], [4]),
+        ([0.0, 0.1, np.nan, 0.3, 5.0, 0.2], [4]),
+        ([1.0, 1.0, 1.0, 2.0], []),
+        ([0.0, 9.0], []),
+    ],
+    ids=["one far off", "a system without a score", "no deviation", "too few systems"],
+)
+def test_outliers_are_far_from_the_median(scores, expected):
+    assert np.flatnonzero(outliers(np.array(scores))).tolist() == expected
+
+
+def test_metrics_are_correlated_without_outliers_as_well():
+    setting = translated(Chrf(), human=np.repeat([0.0, -0.1, -0.2, -0.3, -0.4, -9.0], 20))
+    row = TASKS.evaluate([setting])[0].outliers[0]
+    means = setting.scores.base_scores.reshape(6, 20).mean(axis=1)
+    human = np.array([0.0, -0.1, -0.2, -0.3, -0.4, -9.0])
+    assert (row.systems, row.n_systems, row.n_outliers) == ("f", 6, 1)
+    assert row.pearson == pytest.approx(stats.pearsonr(means, human)[0])
+    assert row.pearson_without == pytest.approx(stats.pearsonr(means[:5], human[:5])[0])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"statistics": ("spaa",)}, "Did you mean 'spa'"),
+        ({"weights": {"spa": -1.0}}, "0 or more"),
+        ({"resamples": 10}, "between 40"),
+    ],
+    ids=["statistic", "weight", "resamples"],
+)
+def test_mistakes(given, message):
+    with pytest.raises(ConfigError, match=message):
+        TasksEvaluation(**{"weights": {}, **given})

