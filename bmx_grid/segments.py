@@ -24,7 +24,7 @@ NO_PAIR = "none"  # the language pair of segments that name none
 
 @dataclass(frozen=True)
 class Segment:
-    """One translation of one segment, known by (id, system): several systems may translate the same id.
+    """One text of one system, a translation or a summary, known by (id, system): several systems may have the same id.
 
     source, reference: None where the data set has none. further_references: beside the first, where metrics read all.
     Human scores are kept apart, so that no judgement can enter an explanation.
@@ -162,7 +162,7 @@ class SegmentSet:
         return digest([self.dataset, self.language_pair, rows, self.judgements.fingerprint()])
 
 
-REPEATED = "every segment needs an id of its own, or one per system where several systems translate the same segment."
+REPEATED = "every segment needs an id of its own, or one per system where several systems have the same segment."
 
 
 def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.str_]]:

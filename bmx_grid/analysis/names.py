@@ -14,6 +14,9 @@ WRITTEN = {
     "comet": "COMET",
     "minilm_bertscore": "BERTScore (MiniLM)",
     "minilm_sbert": "SBERT (MiniLM)",
+    "rouge_1": "ROUGE-1",
+    "rouge_2": "ROUGE-2",
+    "rouge_l": "ROUGE-L",
     "sentence_bleu": "BLEU",
     "ter": "TER",
     "transquest": "TransQuest",
@@ -29,6 +32,7 @@ WRITTEN = {
     "eval4nlp21": "Eval4NLP 2021",
     "mlqe_pe": "MLQE-PE",
     "mqm21": "newstest2021 (MQM)",
+    "summeval": "SummEval",
     "wmt17": "WMT17",
     "wmt22_qe": "WMT22 QE",
 }

@@ -208,7 +208,7 @@ class Compared:
         columns |= {"within_source": ("within source", ""), "verdict": ("verdict", "")}
         notes = [
             "Beyond score and length: with a smooth curve of the other metric's score and of the numbers of words "
-            "fitted to these segments, for both. Within source: among the translations of one source, where there are "
+            "fitted to these segments, for both. Within source: among the outputs for one source, where there are "
             "30 of them.",
             *(f"{label}: {LEGEND[label]}." for label in LEGEND if len(frame) and label in set(frame["verdict"])),
         ]

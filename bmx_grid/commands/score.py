@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     files: dict[str, Any] = {"metavar": "FILE", "action": "extend", "default": []}
     parser.add_argument("-s", "--source", nargs=1, help=f"one source per line{needed}", **files)
     parser.add_argument("-r", "--reference", nargs="+", help=several, **files)
-    parser.add_argument("-t", "--hypothesis", nargs="+", help="one translation per line; several are systems", **files)
+    parser.add_argument("-t", "--hypothesis", nargs="+", help="one output per line; several files are systems", **files)
     parser.add_argument("--format", choices=list(FORMATS), default="text", help="text (default), json or tsv")
     parser.add_argument("--json", action="store_const", const="json", dest="format", help="as --format json")
     parser.add_argument("--only-system", action="store_true", help="the systems' scores and tests, no segments")

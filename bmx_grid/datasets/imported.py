@@ -237,7 +237,7 @@ def segment_rows(file: ImportedFile, segments: SegmentSet, how: Matching) -> pd.
     wanted = [segment.id for segment in segments.segments]
     if len(set(wanted)) < len(wanted):
         raise DataError(
-            f"{file.path}: names no systems, but segments of {_set(segments)} have translations of several "
+            f"{file.path}: names no systems, but segments of {_set(segments)} have outputs of several "
             f"({listed(segments.systems)}); add a column system."
         )
     return _matched(file, rows, rows.id, wanted, segments, how)

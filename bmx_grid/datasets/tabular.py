@@ -32,7 +32,7 @@ class Tabular(DatasetReader):
 
     columns: role -> name of its column. A role that is null uses the column of its own name, if the
         file has one; a name that is given must be there. Hypothesis, score, and source or reference
-        are needed. Ids default to the row number; several systems may translate the same id. Score and reference may
+        are needed. Ids default to the row number; several systems may have the same id. Score and reference may
         have lists of columns: of human scores, the first being the primary one, and of references, which may be empty
         from the second on.
     language_pairs: which pairs of the language_pair column to use, none meaning all; without such a

@@ -98,7 +98,7 @@ class BoostEvaluation(Evaluation):
     Against. metric: the metric alone. score and length: the metric, where a smooth curve of its score and of the
     lengths is fitted to the judged segments, for it and for the boost (`measures.nuisance`). reassigned: the same boost
     made of the attributions of another segment with as many words. metrics: a fit of all metrics at hand and the curve.
-    metric within source: among the translations of one source, where several systems are rated.
+    metric within source: among the outputs for one source, where several systems are rated.
     Placebos stand beside the boosts: `length`, a linear term in log words, and `curve`, that of score and lengths,
     chosen like a boost; and `combined`, the average of up to three metrics. All are judged on the segments that every
     boost can be made for, those boosts left out, by name, that can be made for none.

@@ -201,7 +201,7 @@ def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
             return EXPLAINED, f"{shown}: beyond score and length it is not worth having (below {smallest:g})"
         within = row.within_source
         if math.isfinite(within.value) and not within.established:
-            shown += f"; not shown among the translations of one source: {within}"
+            shown += f"; not shown among the outputs for one source: {within}"
         return HELPS, shown
     if (gain.high - gain.low) / 2 > WIDE:
         return TOO_LITTLE, f"{shown}: an interval wider than +-{WIDE:g}"

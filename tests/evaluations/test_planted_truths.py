@@ -81,4 +81,4 @@ def test_knowing_which_sources_are_hard_is_not_telling_translations_apart():
     found = verdicts_in(pairs_of(systems, 1), 4)
     helping = [one.because for of in found for one in of if one.label == HELPS]
     assert helping
-    assert all("not shown among the translations of one source" in because for because in helping)
+    assert all("not shown among the outputs for one source" in because for because in helping)
