@@ -1,0 +1,28 @@
+"""experiments/summarisation: the BLEU cells of DATScore on SummEval beside ours."""
+
+import pytest
+import scripts
+import yaml
+from fakes import ROOT
+from real_data import read
+
+FOLDER = ROOT / "experiments" / "summarisation"
+
+
+@pytest.mark.parametrize(
+    ("way", "ours", "furthest"),
+    [
+        pytest.param("first_reference", [11.4, 7.6, 7.1, 20.5], 1.9, id="one reference, with case: the nearest"),
+        pytest.param("add_one", [10.7, 7.4, 7.3, 19.8], 1.2, id="add-one smoothing"),
+        pytest.param("all_references", [22.2, 12.3, 13.6, 27.7], 10.4, id="all references"),
+        pytest.param("lower_case", [10.5, 11.8, 9.5, 21.4], 5.5, id="lower case"),
+    ],
+)
+def test_cells_are_those_of_the_table(monkeypatch, data_dir, way, ours, furthest):
+    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
+    summaries, expected = read(data_dir, "summeval", "en"), yaml.safe_load((FOLDER / "expected.yaml").read_text())
+    with scripts.script(FOLDER / "quantities.py") as quantities:
+        checks = list(quantities.PARTS[way]([summaries], expected))
+    assert [one.published for one in checks] == [11.8, 6.3, 7.7, 18.6]
+    assert [round(one.ours, 1) for one in checks] == ours
+    assert round(max(abs(one.ours - one.published) for one in checks), 1) == furthest
