@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis.table import FACTORS, Floats, GridTable, LeftOut, Setting, left_out
+from bmx_grid.analysis.table import FACTORS, Floats, GridTable, Setting
 from bmx_grid.errors import DataError, DataMissingError, unknown
 from bmx_grid.measures.grid import Words
 from bmx_grid.segments import check_name
@@ -80,11 +81,11 @@ def from_arrow(table: pa.Table, side: str | None = None, origin: str = "the tabl
         raise DataError(f"{origin}: the table has no rows.")
     sides, of_side = _names(table, "side", origin)
     chosen = _choose_side(sides, np.bincount(of_side), side, origin)
-    records: list[LeftOut] = []
+    records: list[str] = []
     if len(sides) > 1:
         rows = np.flatnonzero(of_side == sides.index(chosen))
         others = [f"{name}: {(of_side == code).sum():,}" for code, name in enumerate(sides) if name != chosen]
-        records.append(LeftOut(f"another side than {chosen}", table.num_rows - len(rows), "row", tuple(others)))
+        records.append(_left_out(f"another side than {chosen}", table.num_rows - len(rows), "row", others))
         table = table.take(rows)
     settings, codes = _settings(table, origin)
     (p, p_codes), (w, w_codes) = (_levels(table, name, origin) for name in ("p", "w"))
@@ -208,7 +209,7 @@ def _point(cell: Codes, settings: tuple[Setting, ...], p: Floats, w: Floats) -> 
     return f"{settings[setting].label} at w = {w[column]:g}, p = {p[row]:g}"
 
 
-def _checked(table: GridTable, records: list[LeftOut]) -> GridTable:
+def _checked(table: GridTable, records: list[str]) -> GridTable:
     """The table without settings whose baseline is undefined or not one number; undefined points are recorded."""
     alone = table.correlation[:, :, ~table.boosted]
     low, high = np.fmin.reduce(alone, axis=(1, 2)), np.fmax.reduce(alone, axis=(1, 2))
@@ -219,13 +220,17 @@ def _checked(table: GridTable, records: list[LeftOut]) -> GridTable:
     ):
         if flags.any():
             named = [setting.label for setting, bad in zip(table.settings, flags, strict=True) if bad]
-            records.append(left_out(reason, "setting", named))
+            records.append(_left_out(reason, len(named), "setting", named))
     table = table.take(~(undefined | varies))
     if not len(table):
-        reasons = "; ".join(str(record) for record in records)
-        raise DataError(f"{table.origin}: no setting is left to analyse. Left out: {reasons}.")
+        raise DataError(f"{table.origin}: no setting is left to analyse. Left out: {'; '.join(records)}.")
     holes = np.isnan(table.correlation).sum(axis=(1, 2))
     if holes.any():
-        named_holes = tuple(f"{table.settings[row].label}: {holes[row]:,}" for row in np.flatnonzero(holes)[:3])
-        records.append(LeftOut("undefined (NaN) correlations", int(holes.sum()), "point", named_holes))
+        named = [f"{table.settings[row].label}: {holes[row]:,}" for row in np.flatnonzero(holes)]
+        records.append(_left_out("undefined (NaN) correlations", int(holes.sum()), "point", named))
     return replace(table, left_out=tuple(records))
+
+
+def _left_out(reason: str, count: int, unit: str, examples: Sequence[str]) -> str:
+    """What the analysis does not use of a table, with the first three of it."""
+    return f"{counted(count, unit)}: {reason} (e.g. {'; '.join(examples[:3])})"

@@ -57,7 +57,7 @@ def compute(given: Given) -> dict[str, Any]:
         "n_correlations": table.n_boosted,
         "n_settings_without_controls": len(given.real),
         "n_undefined": int(np.isnan(table.correlation[:, :, table.boosted]).sum()),
-        "left_out": [str(part) for part in table.left_out],
+        "left_out": table.left_out,
         "grid": {"p": table.p, "w": table.w, "side": table.side},
         "counts": _counts(given),
         "single_gains": {

@@ -7,7 +7,8 @@ together in clusters, so that the interval is of the difference and not of two g
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis.base import Cell, Table
+from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.frames import read_frame
 from bmx_grid.analysis.table import FACTORS
 from bmx_grid.errors import ConfigError, DataError, DataMissingError
@@ -38,7 +39,8 @@ Floats = NDArray[np.float64]
 PREFIX = "boosted_"  # of the columns of scores.parquet that hold a point
 BASE = "metric alone"
 SEGMENT = ["id", "system"]
-NUMBERS = ("r_a", "r_b", "gain_a", "gain_b", "difference", "low", "high")
+SIGNED = ("gain_a", "gain_b", "difference", "low", "high")
+FORMS = {"r_a": ".4f", "r_b": ".4f", **dict.fromkeys(SIGNED, "+.4f")}
 NOTE = (
     "gain: over the metric alone of the same run; difference: gain of b minus gain of a (of the metric alone: r of b "
     "minus r of a) on the segments that both runs rated and scored, with its 95 % interval by a bootstrap of clusters."
@@ -54,21 +56,12 @@ class SideBySide:
 
     def table(self) -> Table:
         """The rows as a table that can be written in any format."""
-        header = tuple(self.frame.columns)
-        rows = tuple(
-            tuple(
-                Cell(value if isinstance(value, str) else float(value), "+.4f" if name in NUMBERS[2:] else ".4f")
-                if name in NUMBERS or isinstance(value, str)
-                else Cell(int(value))
-                for name, value in zip(header, row, strict=True)
-            )
-            for row in self.frame.itertuples(index=False)
-        )
         notes = (
             NOTE,
             *(f"{name}: {counted(n, 'setting')} that no other run has." for name, n in self.only.items() if n),
         )
-        return Table("side_by_side", "Sweeps beside each other", header, (rows,), notes, names=len(FACTORS) + 3)
+        columns = [Column(name, name, FORMS.get(name, "")) for name in self.frame]
+        return Table.of("side_by_side", "Sweeps beside each other", self.frame, columns, notes, names=len(FACTORS) + 3)
 
 
 def side_by_side(
@@ -86,17 +79,17 @@ def side_by_side(
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise ConfigError("results: the same folder is given twice.")
     names = telling_apart([folder.resolve() for folder in folders])
-    read = {name: _scores(folder) for name, folder in zip(names, folders, strict=True)}
+    runs = {name: _scores(folder) for name, folder in zip(names, folders, strict=True)}
+    settings = {name: list(dict.fromkeys(run[list(FACTORS)].itertuples(index=False))) for name, run in runs.items()}
     rows: list[dict[str, Any]] = []
-    shared: dict[str, set[Any]] = {name: set() for name in names}
     for a, b in itertools.combinations(names, 2):
-        both = [key for key in read[a] if key in read[b]]
-        for name in (a, b):
-            shared[name] |= set(both)
-        for key in both:
-            rows += _compared(
-                dict(zip(FACTORS, key, strict=True)), (a, b), (read[a][key], read[b][key]), correlation, resamples, seed
-            )
+        both = runs[a].merge(runs[b], on=[*FACTORS, *SEGMENT], suffixes=(" a", " b"))
+        shared = [setting for setting in settings[a] if setting in settings[b]]
+        for setting in shared:
+            own, left, right = (run[(run[list(FACTORS)] == list(setting)).all(axis=1)] for run in (both, runs[a], runs[b]))
+            counts = {"n_only_a": len(left) - len(own), "n_only_b": len(right) - len(own)}
+            compared = _compared(setting, (a, b), own, correlation, resamples, seed)
+            rows += [{**setting._asdict(), **row, **counts} for row in compared]
     if not rows:
         raise DataError(
             f"{' and '.join(names)} have no setting in common: data set, language pair, metric and explainer must have "
@@ -104,11 +97,13 @@ def side_by_side(
         )
     import pandas as pd
 
-    return SideBySide(pd.DataFrame(rows), {name: len(read[name]) - len(shared[name]) for name in names})
+    found = Counter(setting for known in settings.values() for setting in known)
+    only = {name: sum(found[setting] == 1 for setting in known) for name, known in settings.items()}
+    return SideBySide(pd.DataFrame(rows), only)
 
 
-def _scores(folder: Path) -> dict[tuple[str, ...], pd.DataFrame]:
-    """The scores of each setting, by its names."""
+def _scores(folder: Path) -> pd.DataFrame:
+    """The scores of every segment of each setting."""
     path = table_path(folder, "scores")
     if not path.is_file():
         raise DataMissingError(f"there is no {path}; give the output folder of a finished sweep.")
@@ -116,54 +111,37 @@ def _scores(folder: Path) -> dict[tuple[str, ...], pd.DataFrame]:
     missing = [name for name in (*FACTORS, *SEGMENT, "cluster", "human", "base") if name not in table]
     if missing:
         raise DataError(f"{path}: no column {', '.join(missing)}; it is not the table of scores of a sweep.")
-    return {
-        tuple(map(str, key)): own for key, own in table.groupby(list(FACTORS), sort=False, observed=True) if len(own)
-    }
+    return table.fillna({"system": ""}).astype(dict.fromkeys((*FACTORS, *SEGMENT, "cluster"), str))
 
 
 def _compared(
-    setting: dict[str, str],
-    names: tuple[str, str],
-    own: tuple[pd.DataFrame, pd.DataFrame],
-    kind: Kind,
-    resamples: int,
-    seed: int,
-) -> list[dict[str, Any]]:
-    known = [{str(name) for name in one.columns[one.notna().any()]} for one in own]
-    points = [str(name) for name in own[0] if str(name).startswith(PREFIX) and known[0] & known[1] >= {str(name)}]
-    left, right = (one.fillna({"system": ""}).set_index(SEGMENT) for one in own)
-    both = left.merge(right, left_index=True, right_index=True, suffixes=(" a", " b"))
+    setting: Sequence[str], names: tuple[str, str], both: pd.DataFrame, kind: Kind, resamples: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    """The metric alone, and each point that both runs have, on the segments of both."""
     judged = both["human a"].notna() & both["human b"].notna()
-    differing = judged & (both["human a"] != both["human b"])
-    if differing.any():
-        at = both.index[differing][0]
+    differing = both[judged & (both["human a"] != both["human b"])]
+    for row in differing.to_dict("records")[:1]:
         raise DataError(
-            f"{' · '.join(setting.values())}: segment '{':'.join(filter(None, map(str, at)))}' has the human score "
-            f"{both['human a'][differing].iloc[0]:g} in {names[0]} and {both['human b'][differing].iloc[0]:g} in "
-            f"{names[1]}; compare runs on the same judgements."
+            f"{' · '.join(setting)}: segment '{':'.join(filter(None, (row[name] for name in SEGMENT)))}' has the human "
+            f"score {row['human a']:g} in {names[0]} and {row['human b']:g} in {names[1]}; compare runs on the same "
+            "judgements."
         )
-    rows = []
-    for point in ("", *points):
-        columns = ["base a", "base b", *([f"{point} a", f"{point} b"] if point else [])]
+    known = both.columns[both.notna().any()]
+    points = [name.removesuffix(" a") for name in known if name.startswith(PREFIX) and name.endswith(" a")]
+    for point in ("base", *(name for name in points if f"{name} b" in known)):
+        columns = list(dict.fromkeys(["base a", "base b", f"{point} a", f"{point} b"]))
         used = both[judged & both[columns].notna().all(axis=1)]
         values, human = used[columns].to_numpy(np.float64), used["human a"].to_numpy(np.float64)
-        found, low, high, clusters = _difference(
-            values, human, codes(used["cluster a"].astype(str)), kind, resamples, seed
-        )
+        found, low, high, clusters = _difference(values, human, codes(used["cluster a"]), kind, resamples, seed)
         last = found[-2:]
-        gains = last - found[:2] if point else np.array([np.nan, np.nan])
-        rows.append(
-            {
-                **setting,
-                "point": point.removeprefix(PREFIX) or BASE,
-                **{"run_a": names[0], "run_b": names[1], "r_a": last[0], "r_b": last[1]},
-                **{"gain_a": gains[0], "gain_b": gains[1]},
-                "difference": float(gains[1] - gains[0] if point else last[1] - last[0]),
-                **{"low": low, "high": high, "n_segments": len(used), "n_clusters": clusters},
-                **{"n_only_a": len(left) - len(both), "n_only_b": len(right) - len(both)},
-            }
-        )
-    return rows
+        gains = np.full(2, np.nan) if point == "base" else last - found[:2]
+        yield {
+            **{"point": BASE if point == "base" else point.removeprefix(PREFIX)},
+            **{"run_a": names[0], "run_b": names[1], "r_a": last[0], "r_b": last[1]},
+            **{"gain_a": gains[0], "gain_b": gains[1]},
+            "difference": float(np.diff(last if point == "base" else gains)[0]),
+            **{"low": low, "high": high, "n_segments": len(used), "n_clusters": clusters},
+        }
 
 
 def _difference(

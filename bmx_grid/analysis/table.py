@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.errors import DataError
-from bmx_grid.wording import counted, setting_label
+from bmx_grid.wording import setting_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,22 +36,6 @@ class Setting(NamedTuple):
         return setting_label(*self)
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """A part of a table that the analysis does not use.
-
-    reason: why, as a clause; count: how many; unit: of what ("setting", "row", "point"); examples: the first few.
-    """
-
-    reason: str
-    count: int
-    unit: str
-    examples: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"{counted(self.count, self.unit)}: {self.reason} (e.g. {'; '.join(self.examples)})"
-
-
 @dataclass(frozen=True, eq=False)
 class GridTable:
     """S settings over one grid of P powers and W weights, sorted by data set, explainer, metric, language pair.
@@ -60,7 +43,7 @@ class GridTable:
     p: float64[P] and w: float64[W], ascending, without repeats; 1 is among w.
     correlation: float64[S, P, W], NaN where undefined.
     side: whose words were aggregated, "both" or "hypothesis".
-    left_out: what else the table held; origin: the file, for messages.
+    left_out: what else the table held, a clause each; origin: the file, for messages.
     """
 
     settings: tuple[Setting, ...]
@@ -68,7 +51,7 @@ class GridTable:
     w: Floats
     correlation: Floats
     side: str
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[str, ...] = ()
     origin: str = "the table"
 
     def __post_init__(self) -> None:
@@ -142,8 +125,3 @@ class GridTable:
     def factor_levels(self, factor: str) -> list[str]:
         """The names of a factor that occur, sorted."""
         return sorted({getattr(one, factor) for one in self.settings})
-
-
-def left_out(reason: str, unit: str, found: Sequence[str]) -> LeftOut:
-    """The record of what is left out, with the first three as examples."""
-    return LeftOut(reason, len(found), unit, tuple(found[:3]))

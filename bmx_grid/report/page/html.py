@@ -98,7 +98,7 @@ def write_report(
         figures=[one for one in pictures if one is not first],
         introduction=_introduction(analysis, basis),
         facts=[*_facts(analysis), *facts, *([("date", date)] if date is not None else [])],
-        left_out=[str(one) for one in analysis.table.left_out],
+        left_out=analysis.table.left_out,
         grids=heat_maps(analysis),
         signature=signed,
     )
