@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from bmx_grid.analysis.table import CONTROL
 from bmx_grid.attribution.store import AttributionSet
+from bmx_grid.evaluations.words import WordsOfSetting
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.grid import GridSpec, boosted_scores
+from bmx_grid.measures.words.scores import Ranking
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import Setting, SweepPlan
 from bmx_grid.words.alignment import align, carry_labels
@@ -69,18 +71,27 @@ def choose_examples(results: Iterable[SettingResult], plan: SweepPlan, spec: Gri
     The (w, p) is the fixed one of the explainer, or the best of the setting where it has none.
     Raises StoreError when attributions are missing.
     """
-    planned = {_names(one.setting): one.setting for one in plan.settings}
+    return [
+        example
+        for result, setting in _best(results, plan, lambda result: _point(result)[2])
+        for example in _movers(result, setting, spec)
+    ]
+
+
+def _best(
+    results: Iterable[SettingResult], plan: SweepPlan, value_of: Callable[[SettingResult], float]
+) -> list[tuple[SettingResult, Setting]]:
+    """Per explainer the planned setting with the highest value, controls and undefined values left out."""
+    planned = {one.setting.names: one.setting for one in plan.settings}
+    known = [
+        (value_of(result), result)
+        for result in results
+        if CONTROL not in result.names and result.names in planned and math.isfinite(value_of(result))
+    ]
     chosen: dict[str, SettingResult] = {}
-    for result in results:
-        if CONTROL in result.names or result.names not in planned or not math.isfinite(_point(result)[2]):
-            continue
-        known = chosen.get(result.explainer)
-        if known is None or _point(result)[2] > _point(known)[2]:
-            chosen[result.explainer] = result
-    found: list[Example] = []
-    for name in sorted(chosen):
-        found += _movers(chosen[name], planned[chosen[name].names], spec)
-    return found
+    for _, result in sorted(known, key=lambda item: -item[0]):
+        chosen.setdefault(result.explainer, result)
+    return [(chosen[name], planned[chosen[name].names]) for name in sorted(chosen)]
 
 
 def _point(result: SettingResult) -> tuple[float, float, float]:
@@ -88,11 +99,6 @@ def _point(result: SettingResult) -> tuple[float, float, float]:
     if math.isfinite(result.fixed_gain):
         return result.fixed_w, result.fixed_p, result.fixed_gain
     return result.grid.best_w, result.grid.best_p, result.gain
-
-
-def _names(setting: Setting) -> tuple[str, str, str, str]:
-    segments = setting.segments
-    return segments.dataset, segments.language_pair, setting.metric_name, setting.explainer_name
 
 
 def _movers(result: SettingResult, setting: Setting, spec: GridSpec) -> list[Example]:
@@ -157,3 +163,85 @@ def strengths(sides: Sequence[Side]) -> list[NDArray[np.float64]]:
     finite = [np.where(np.isfinite(side.attributions), np.abs(side.attributions), 0.0) for side in sides]
     largest = max((float(values.max(initial=0.0)) for values in finite), default=0.0)
     return [values / largest if largest > 0 else values for values in finite]
+
+
+WORDS, TARGET = "words", "target"
+FEWEST_WORDS = 5  # of two words the one that is marked is found half of the time
+WORD_RULE = (
+    "Per explainer: in the setting with the highest mean AUC on the target, the segment with the highest AUC and the "
+    f"one with the lowest, of those with at least {FEWEST_WORDS} tagged words; of equal ones that with most marked "
+    "words, then by order in the data. They are extreme; the table of measures has the averages."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class WordExample:
+    """A segment with word tags.
+
+    right: whether it is the best of its setting, not the worst. names: data set, language pair, metric, explainer.
+    auc, recall: of its target; n_marked: its marked words, of n_words with a tag. mean_auc: of the setting.
+    """
+
+    segment: str
+    names: tuple[str, str, str, str]
+    right: bool
+    sides: tuple[Side, ...]
+    auc: float
+    recall: float
+    n_marked: int
+    n_words: int
+    mean_auc: float
+
+
+def choose_word_examples(results: Iterable[SettingResult], plan: SweepPlan) -> list[WordExample]:
+    """The segments that WORD_RULE names; none where no setting has tags of its target and scores of its words.
+
+    Raises StoreError when attributions are missing.
+    """
+    return [
+        example
+        for result, setting in _best(results, plan, _mean_auc)
+        for ranking in [_ranking(result)]
+        if ranking is not None
+        for example in _extremes(result, setting, ranking)
+    ]
+
+
+def _mean_auc(result: SettingResult) -> float:
+    """Of the target; NaN without a segment that can be shown."""
+    ranking = _ranking(result)
+    return math.nan if ranking is None or not usable(ranking).any() else float(np.nanmean(ranking.auc))
+
+
+def usable(ranking: Ranking) -> NDArray[np.bool_]:
+    """bool[N] segments with an AUC and enough words."""
+    return np.isfinite(ranking.auc) & (ranking.words >= FEWEST_WORDS)
+
+
+def _ranking(result: SettingResult) -> Ranking | None:
+    found = result.evaluated.get(WORDS)
+    if not isinstance(found, WordsOfSetting):
+        return None
+    return next((ranking for side, _, ranking in found.fits if side == TARGET), None)
+
+
+def _extremes(result: SettingResult, setting: Setting, ranking: Ranking) -> list[WordExample]:
+    rows = np.flatnonzero(usable(ranking))
+    n_marked = np.rint(ranking.share_bad[rows] * ranking.words[rows])
+    best = rows[np.lexsort((rows, -n_marked, -ranking.auc[rows]))[0]]
+    worst = rows[np.lexsort((rows, -n_marked, ranking.auc[rows]))[0]]
+    stored, words = setting.explanations(), setting.attributed()
+    return [
+        WordExample(
+            segment=setting.segments.segments[row].name,
+            names=result.names,
+            right=right,
+            sides=sides_of(setting, stored, words, row),
+            auc=float(ranking.auc[row]),
+            recall=float(ranking.recall_at_k[row]),
+            n_marked=round(float(ranking.share_bad[row] * ranking.words[row])),
+            n_words=int(ranking.words[row]),
+            mean_auc=_mean_auc(result),
+        )
+        for right, row in dict.fromkeys(((True, int(best)), (False, int(worst))))
+    ]

@@ -6,11 +6,17 @@ BMX_ALLOWED_PACKAGES names: `python -m bmx_grid analyse results=… questions=my
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import json
+import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from bmx_grid.analysis import (
     best_systems,
@@ -25,18 +31,18 @@ from bmx_grid.analysis import (
     verdicts,
     words,
 )
-from bmx_grid.analysis.base import Question, Table
-from bmx_grid.analysis.inputs import Frames, Given, Options
-from bmx_grid.analysis.signature import signature
+from bmx_grid.analysis.base import Given, Options, Question, Table
+from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.table import GridTable
 from bmx_grid.configure import ALLOWED_PACKAGES
 from bmx_grid.errors import ConfigError
+from bmx_grid.wording import visible
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Questions = tuple[Question[Given], ...]
-OF_METRICS: tuple[Question[Frames], ...] = (correlations, shared_task, words, best_systems)  # need no grid
+Questions = tuple[Question, ...]
+OF_METRICS: Questions = (correlations, shared_task, words, best_systems)  # need no grid
 QUESTIONS: Questions = (
     *(verdicts, words, headline, results, correlations, shared_task, best_systems),
     *(points, gains, regression, transfer),
@@ -74,7 +80,7 @@ def analyse(
 ) -> Analysis:
     """The analysis of a table by these questions (see with_others).
 
-    frames: the other tables of the sweep, by name (see analysis.frames); None for a results table alone.
+    frames: the other tables of the sweep, by name (see analysis.load); None for a results table alone.
     Raises ConfigError when points shall be selected from a table that shares settings with the analysed one.
     """
     options = Options() if options is None else options
@@ -95,7 +101,7 @@ def with_others(modules: Iterable[str]) -> Questions:
     return tuple(questions.values())
 
 
-def _imported(name: str) -> Question[Given]:
+def _imported(name: str) -> Question:
     allowed = [package for package in os.environ.get(ALLOWED_PACKAGES, "").split(",") if package]
     if name.split(".")[0] not in allowed:
         raise ConfigError(
@@ -109,4 +115,144 @@ def _imported(name: str) -> Question[Given]:
     lacking = [part for part in ("compute", "tables") if not callable(getattr(module, part, None))]
     if lacking:
         raise ConfigError(f"questions: {name} has no function {' and no '.join(lacking)}; a question has both.")
-    return cast(Question[Given], module)
+    return cast(Question, module)
+
+
+def signature(given: Given) -> str:
+    """table:FILE|sha256:…|settings:430|p:-30:29.9:600|w:0,…,1|side:both|tie:first|points:lime(w0.4,p-1.4),…
+
+    sha256: of the names and correlations as they were read, so that two files of the same name differ.
+    points: the grid points that fixed numbers are read at; w1 alone is the metric alone.
+    """
+    table = given.table
+    used = [
+        f"{name}(w{w:g})" if w == 1 else f"{name}(w{w:g},p{p:g})"
+        for name, w, p, asked in given.ask(chosen_points)[["used_w", "used_p", "w"]].itertuples()
+        if asked == asked
+    ]
+    source = given.options.select_from
+    parts = {
+        "table": "/".join(Path(table.origin).parts[-2:]),
+        "sha256": _digest(table),
+        "settings": str(len(table)),
+        "p": f"{table.p[0]:g}:{table.p[-1]:g}:{len(table.p)}",
+        "w": ",".join(f"{weight:g}" for weight in table.w),
+        "side": table.side,
+        "tie": given.options.tie,
+        "points": ",".join(used) or "none",
+        **({} if source is None else {"select.from": f"{'/'.join(Path(source.origin).parts[-2:])}@{_digest(source)}"}),
+    }
+    return visible("|".join(f"{key}:{value}" for key, value in parts.items()))
+
+
+def _digest(table: GridTable) -> str:
+    digest = hashlib.sha256(repr((table.settings, table.side)).encode())
+    for numbers in (table.p, table.w, table.correlation):
+        digest.update(numbers.tobytes())
+    return digest.hexdigest()[:12]
+
+
+Plain = dict[str, Any]
+# What a tracking server gets as numbers, to compare sweeps by; all of the rest is in analysis.json.
+WHOLE = ("medians", "ridge", "gain_baseline_pearson", "single_gains")
+OF_FIXED = ["n", "better", "worse", "undefined", "mean_gain", "mean_low", "mean_high"]  # by explainer
+
+
+def to_json(analysis: Analysis) -> str:
+    """The text of analysis.json: one line per key of the first two levels, numbers in full, NaN as null."""
+    lines = []
+    for key, value in plain(analysis).items():
+        if isinstance(value, dict) and value:
+            inner = ",\n".join(f"  {_compact(name)}: {_compact(part)}" for name, part in value.items())
+            lines.append(f" {_compact(key)}: {{\n{inner}\n }}")
+        else:
+            lines.append(f" {_compact(key)}: {_compact(value)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def table_json(tables: Iterable[Table]) -> str:
+    """Rows by the name of each table."""
+    rows = {table.stem: as_plain(table.frame()) for table in tables}
+    return f"{json.dumps(rows, ensure_ascii=False, allow_nan=False, indent=1)}\n"
+
+
+def plain(analysis: Analysis) -> Plain:
+    """The keys of analysis.json: those of every question's result.
+
+    Raises ConfigError when two questions write the same key.
+    """
+    found: Plain = {}
+    owner: dict[str, str] = {}
+    for question in analysis.questions:
+        for key, value in as_plain(analysis.ask(question.compute)).items():
+            if key in found and found[key] != value:
+                raise ConfigError(
+                    f"the questions {owner[key]} and {question.__name__} both write '{key}'; rename a key of one."
+                )
+            found[key], owner[key] = value, question.__name__
+    return found
+
+
+def numbers(analysis: Analysis) -> dict[str, float]:
+    """Medians, gains at the fixed points, tests and the regression as flat names and numbers, for a tracking server.
+
+    Verdicts are gains, with intervals and beyond score and length, by scope, metric, explainer and boost.
+    """
+    whole = plain(analysis)
+    found: Plain = {name: whole[name] for name in WHOLE if name in whole}
+    found["fixed"] = as_plain(analysis.ask(gains.compute)["fixed"][OF_FIXED])
+    frame = analysis.ask(verdicts.shown_verdicts)
+    for row in frame[frame["question"] == "declared"].to_dict("records"):
+        name = f"verdicts/{row['dataset']} {row['language_pair']}/{row['metric']}/{row['explainer']}/{row['boost']}"
+        columns = {"gain": "gain", "low": "gain_low", "high": "gain_high", "beyond": "beyond"}
+        found[name] = as_plain({key: row[column] for key, column in columns.items()})
+    return dict(_leaves("", found))
+
+
+def as_plain(value: Any) -> Any:
+    """A result, or anything in it, as dicts, lists, numbers, texts and None.
+
+    A frame becomes a list of its rows; with names in its index, dicts of rows by these. Arrays become lists; what is
+    not finite becomes None.
+    """
+    import pandas as pd
+
+    if isinstance(value, pd.DataFrame):
+        return _frame(value)
+    if isinstance(value, Mapping):
+        return {str(key): as_plain(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return as_plain(value.tolist())
+    if isinstance(value, list | tuple | set | frozenset):
+        return [as_plain(inner) for inner in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, str | int):
+        return value
+    raise TypeError(f"a result holds {type(value).__name__}, which analysis.json cannot: {value!r}")
+
+
+def _frame(frame: Any) -> Any:
+    rows = [as_plain(row) for row in frame.to_dict("records")]
+    if frame.index.dtype.kind in "iu" and frame.index.nlevels == 1:
+        return rows
+    found: Plain = {}
+    for names, row in zip(frame.index, rows, strict=True):
+        *outer, last = names if isinstance(names, tuple) else (names,)
+        place = found
+        for name in outer:
+            place = place.setdefault(str(name), {})
+        place[str(last)] = row
+    return found
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, float]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _leaves(f"{path}/{name}" if path else str(name), inner)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path, float(value)
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import Column, Table
-from bmx_grid.analysis.frames import basis_of
+from bmx_grid.analysis.base import Column, Given, Table
 from bmx_grid.analysis.gains import MARKED, at_points, declared, real_at_points, summarise
-from bmx_grid.analysis.inputs import Given
+from bmx_grid.analysis.load import basis_of
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.table import FACTORS, GridTable
 from bmx_grid.analysis.transfer import moved_gains, transfer_factor

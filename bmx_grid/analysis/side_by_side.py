@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.analysis.base import Column, Table
-from bmx_grid.analysis.frames import read_frame
+from bmx_grid.analysis.load import read_frame
 from bmx_grid.analysis.table import FACTORS
 from bmx_grid.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.measures.correlation import Kind, check_kind
@@ -60,7 +60,7 @@ class SideBySide:
             NOTE,
             *(f"{name}: {counted(n, 'setting')} that no other run has." for name, n in self.only.items() if n),
         )
-        columns = [Column(name, name, FORMS.get(name, "")) for name in self.frame]
+        columns = [Column(name, name, FORMS.get(name, "")) for name in map(str, self.frame)]
         return Table.of("side_by_side", "Sweeps beside each other", self.frame, columns, notes, names=len(FACTORS) + 3)
 
 
@@ -80,13 +80,17 @@ def side_by_side(
         raise ConfigError("results: the same folder is given twice.")
     names = telling_apart([folder.resolve() for folder in folders])
     runs = {name: _scores(folder) for name, folder in zip(names, folders, strict=True)}
-    settings = {name: list(dict.fromkeys(run[list(FACTORS)].itertuples(index=False))) for name, run in runs.items()}
+    settings: dict[str, list[Any]] = {
+        name: list(dict.fromkeys(run[list(FACTORS)].itertuples(index=False))) for name, run in runs.items()
+    }
     rows: list[dict[str, Any]] = []
     for a, b in itertools.combinations(names, 2):
         both = runs[a].merge(runs[b], on=[*FACTORS, *SEGMENT], suffixes=(" a", " b"))
         shared = [setting for setting in settings[a] if setting in settings[b]]
         for setting in shared:
-            own, left, right = (run[(run[list(FACTORS)] == list(setting)).all(axis=1)] for run in (both, runs[a], runs[b]))
+            own, left, right = (
+                run[(run[list(FACTORS)] == list(setting)).all(axis=1)] for run in (both, runs[a], runs[b])
+            )
             counts = {"n_only_a": len(left) - len(own), "n_only_b": len(right) - len(own)}
             compared = _compared(setting, (a, b), own, correlation, resamples, seed)
             rows += [{**setting._asdict(), **row, **counts} for row in compared]

@@ -137,7 +137,7 @@ class Run:
 
         Raises DataMissingError for a table that the run did not write, DataError for a damaged file.
         """
-        from bmx_grid.analysis.frames import read_frame
+        from bmx_grid.analysis.load import read_frame
 
         tables = self._tables()
         if name not in tables:
@@ -189,8 +189,7 @@ class Run:
     @functools.cached_property
     def analysis(self) -> Analysis:
         """The analysis of the grid; `analysis.data_frames()` has each of its tables."""
-        from bmx_grid.analysis.frames import frames_beside
-        from bmx_grid.analysis.load import load_table
+        from bmx_grid.analysis.load import frames_beside, load_table
         from bmx_grid.analysis.questions import analyse
 
         table = load_table(self.folder)
@@ -210,7 +209,7 @@ class Run:
         A matplotlib figure, `.axes` and all; a notebook shows it. Names may be left out where they leave no choice.
         Raises ConfigError for an unknown name, and where several settings fit.
         """
-        from bmx_grid.analysis.frames import basis_of
+        from bmx_grid.analysis.load import basis_of
         from bmx_grid.api.notebook import in_notebook
         from bmx_grid.report.figures.canvas import style
         from bmx_grid.report.figures.grid import correlation_over_p, curves_of_row, heat_map

@@ -10,10 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from bmx_grid.analysis.base import Table
-from bmx_grid.analysis.frames import basis_of, frames_beside
-from bmx_grid.analysis.inputs import Options, Point, Tie
-from bmx_grid.analysis.load import load_table
+from bmx_grid.analysis.base import Options, Point, Table, Tie
+from bmx_grid.analysis.load import basis_of, frames_beside, load_table
 from bmx_grid.analysis.questions import Analysis, analyse, with_others
 from bmx_grid.configure import convert, folder_path
 from bmx_grid.errors import ConfigError, DataError, unknown
@@ -170,7 +168,7 @@ def _analyse(path: Path, values: Mapping[str, str], form: Format | None, folder:
 def _summary(analysis: Analysis) -> str:
     """What was read, the answer, and the tables that are brief, in lines that fit the terminal."""
     from bmx_grid.analysis import headline
-    from bmx_grid.analysis.signature import signature
+    from bmx_grid.analysis.questions import signature
 
     table = analysis.table
     read = [
@@ -210,7 +208,7 @@ def _compare(paths: Sequence[Path], jobs: pd.DataFrame | None, form: Format | No
 
 def _give(form: Format | None, folder: Path | None, tables: Sequence[Table], analysis: Analysis | None = None) -> None:
     """Print the tables in the format asked for, or write them; without a format as they fit the terminal."""
-    from bmx_grid.analysis.as_json import table_json, to_json
+    from bmx_grid.analysis.questions import table_json, to_json
 
     if form == "json":
         text = to_json(analysis) if analysis is not None else table_json(tables)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.analysis.frames import read_frame
+from bmx_grid.analysis.load import read_frame
 from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.attribution.scorer import Scored, Scorer

@@ -199,8 +199,8 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, 
 
     Raises StoreError where a file cannot be written.
     """
-    from bmx_grid.analysis.as_json import numbers
     from bmx_grid.analysis.headline import answer
+    from bmx_grid.analysis.questions import numbers
     from bmx_grid.progress import working
     from bmx_grid.report.analysis_files import analyse_sweep
     from bmx_grid.report.table import markdown

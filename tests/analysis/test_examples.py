@@ -29,9 +29,8 @@ def planned(name: str, made, gain: float, fixed_gain: float = float("nan"), expl
         grid=dataclasses.replace(found.grid, best_w=0.0, best_p=-1.0),
     )
     setting = SimpleNamespace(
+        names=names,
         segments=made.segments,
-        metric_name=name,
-        explainer_name=explainer,
         explanations=lambda: made.scores,
         attributed=lambda: {role: made.words_of(role) for role in made.scores.by_role},
     )
@@ -91,9 +90,8 @@ def test_nothing_that_moves_or_is_rated_is_no_example():
     assert chosen(planned("m", nobody, 0.1)) == []
     one = finished(n=1)
     assert chosen(planned("m", one, 0.1)) == []
-    result, plan = planned("m", finished(), 0.1)
+    result, _ = planned("m", finished(), 0.1)
     assert choose_examples([result], SimpleNamespace(settings=[]), GRID.spec) == [], "not planned"
-    assert plan.setting.metric_name == "m"
 
 
 @pytest.mark.parametrize(

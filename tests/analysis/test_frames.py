@@ -6,8 +6,7 @@ import pytest
 from some_frames import NAMES, frames, verdicts
 from some_tables import peaked, rows
 
-from bmx_grid.analysis.frames import Basis, basis_of, frames_beside, frames_of
-from bmx_grid.analysis.load import load_table
+from bmx_grid.analysis.load import Basis, basis_of, frames_beside, frames_of, load_table
 
 GAINS = {("d", pair, "m", "lime"): gain for pair, gain in zip("abcd", (0.1, 0.02, -0.03, 0.01), strict=True)}
 FRAMES = {**frames(GAINS), "verdicts": verdicts({}, {"boost": "spread"})}
@@ -54,7 +53,7 @@ def test_tables_beside_a_grid_are_read_and_those_of_another_grid_are_not(folder,
 
 
 def test_large_tables_are_left_to_the_user(monkeypatch):
-    monkeypatch.setattr("bmx_grid.analysis.frames.MOST_ROWS", 3)
+    monkeypatch.setattr("bmx_grid.analysis.load.MOST_ROWS", 3)
     made = {"points": pa.table({"w": [1.0] * 3}), "scores": pa.table({"base": [1.0] * 4}), "grid": pa.table({"p": [0]})}
     assert set(frames_of(made)) == {"points"}
 

@@ -12,10 +12,8 @@ from pyarrow import csv
 from some_results import grid_table, make_result
 from some_tables import P, W, flat, peaked, random_surfaces, rows, table
 
-from bmx_grid.analysis.as_json import plain
-from bmx_grid.analysis.frames import read_frame
-from bmx_grid.analysis.load import from_arrow, load_table
-from bmx_grid.analysis.questions import analyse
+from bmx_grid.analysis.load import from_arrow, load_table, read_frame
+from bmx_grid.analysis.questions import analyse, plain
 from bmx_grid.analysis.table import FACTORS
 from bmx_grid.errors import DataError, DataMissingError
 

@@ -8,8 +8,8 @@ from fakes import ROOT
 from some_tables import P, W, flat, lime, peaked, table
 
 from bmx_grid.analysis import headline
+from bmx_grid.analysis.base import Given, Options, Point
 from bmx_grid.analysis.gains import at_points
-from bmx_grid.analysis.inputs import Given, Options, Point
 from bmx_grid.analysis.points import (
     PUBLISHED,
     best_points,
@@ -22,8 +22,7 @@ from bmx_grid.analysis.points import (
     points_in_words,
     tables,
 )
-from bmx_grid.analysis.questions import analyse
-from bmx_grid.analysis.signature import signature
+from bmx_grid.analysis.questions import analyse, signature
 from bmx_grid.errors import ConfigError
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bmx_grid.analysis.inputs import Frames
+from bmx_grid.analysis.base import Frames
 from bmx_grid.analysis.shared_task import compute, tables
 from bmx_grid.report.figures.thresholds import agreement_curves
 

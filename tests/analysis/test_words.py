@@ -12,12 +12,10 @@ from some_settings import tagged
 from some_tables import peaked, table
 
 from bmx_grid.analysis import headline, words
-from bmx_grid.analysis.as_json import plain
-from bmx_grid.analysis.examples import marked
-from bmx_grid.analysis.frames import TABLES
-from bmx_grid.analysis.inputs import Frames
-from bmx_grid.analysis.questions import analyse
-from bmx_grid.analysis.word_examples import FEWEST_WORDS, choose_word_examples
+from bmx_grid.analysis.base import Frames
+from bmx_grid.analysis.examples import FEWEST_WORDS, choose_word_examples, marked
+from bmx_grid.analysis.load import TABLES
+from bmx_grid.analysis.questions import analyse, plain
 from bmx_grid.evaluations.words import WordsEvaluation
 from bmx_grid.report.figures.forest import plausibility as drawn
 from bmx_grid.words.tags import Labels, WordTags
@@ -210,7 +208,7 @@ def test_without_tags_there_is_no_answer_no_table_and_no_figure():
 
 
 def test_the_figure_has_a_marker_and_both_intervals_for_each_setting():
-    from bmx_grid.analysis.frames import UNKNOWN
+    from bmx_grid.analysis.load import UNKNOWN
 
     (one,) = drawn(analysis(), UNKNOWN)
     (axes,) = one.draw().axes

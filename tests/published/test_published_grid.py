@@ -2,8 +2,8 @@
 
 import pytest
 
-from bmx_grid.analysis.as_json import plain
 from bmx_grid.analysis.points import best_points, medians
+from bmx_grid.analysis.questions import plain
 
 IM = "input_marginalization"
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid.analysis.names import label
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.points import points_in_words as in_words
-from bmx_grid.analysis.questions import Analysis
-from bmx_grid.analysis.signature import signature
+from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.storage import replacing
 from bmx_grid.wording import MINUS, counted, visible
 

@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis import words
-from bmx_grid.analysis.frames import Basis
 from bmx_grid.analysis.gains import declared, summaries
+from bmx_grid.analysis.load import Basis
 from bmx_grid.analysis.names import SHORT_LABEL, correlation_in_words, label
 from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.table import FACTORS

@@ -19,16 +19,13 @@ import numpy as np
 from bmx_grid._version import __version__
 from bmx_grid.analysis import headline, results, verdicts
 from bmx_grid.analysis.base import Cell, Column, Table
-from bmx_grid.analysis.examples import RULE, Example, strengths
-from bmx_grid.analysis.frames import UNKNOWN, Basis
+from bmx_grid.analysis.examples import RULE, WORD_RULE, Example, WordExample, strengths
 from bmx_grid.analysis.gains import at_points
+from bmx_grid.analysis.load import UNKNOWN, Basis
 from bmx_grid.analysis.names import correlation_in_words, label, setting_in_words, written
-from bmx_grid.analysis.questions import Analysis
-from bmx_grid.analysis.signature import signature
+from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.analysis.table import FACTORS, GridTable
 from bmx_grid.analysis.transfer import transfer_factor
-from bmx_grid.analysis.word_examples import RULE as WORD_RULE
-from bmx_grid.analysis.word_examples import WordExample
 from bmx_grid.report.figures.canvas import Drawing
 from bmx_grid.report.terminal import MOST_ANSWERS
 from bmx_grid.storage import write_text
