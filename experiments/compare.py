@@ -31,10 +31,9 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that a checkout needs no installation
 
-from bmx_grid.analysis.base import Options
 from bmx_grid.analysis.load import load_table
 from bmx_grid.analysis.questions import analyse, plain
-from bmx_grid.analysis.table import GridTable
+from bmx_grid.analysis.table import GridTable, Options
 from bmx_grid.errors import BmxError, ConfigError, unknown
 
 HERE = Path(__file__).resolve().parent

@@ -23,9 +23,9 @@ from fakes import HashMetric, composed
 from some_settings import LowerIsBetter
 from some_tables import flat, random_surfaces, table
 
-from bmx_grid.analysis.base import Options, Point
 from bmx_grid.analysis.load import frames_of, from_arrow
 from bmx_grid.analysis.questions import analyse, plain
+from bmx_grid.analysis.table import Options, Point
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.learned import Learned
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid

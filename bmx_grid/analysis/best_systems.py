@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import Cell, Column, Frames, Table
+from bmx_grid.analysis.base import Cell, Column, Table
+from bmx_grid.analysis.table import Frames
 from bmx_grid.wording import file_stem, number
 
 if TYPE_CHECKING:

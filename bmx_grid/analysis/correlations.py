@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import Cell, Column, Frames, Table
+from bmx_grid.analysis.base import Cell, Column, Table
+from bmx_grid.analysis.table import Frames
 from bmx_grid.measures.multiplicity import partial_conjunction
 from bmx_grid.wording import file_stem
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.analysis import shared_task, verdicts, words
-from bmx_grid.analysis.base import Column, Given, Table, interval
+from bmx_grid.analysis.base import Column, Table, interval
 from bmx_grid.analysis.gains import (
     CLUSTERED,
     COUNTED,
@@ -24,6 +24,7 @@ from bmx_grid.analysis.gains import (
     summarise,
 )
 from bmx_grid.analysis.points import chosen_points, points_in_words
+from bmx_grid.analysis.table import Given
 from bmx_grid.analysis.transfer import compute as transfers
 from bmx_grid.analysis.transfer import moved_gains, transfer_factor
 from bmx_grid.measures.best import better

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import NOWHERE, Column, Given, Point, Table, Tie
-from bmx_grid.analysis.table import Floats, GridTable, Setting
+from bmx_grid.analysis.base import Column, Table
+from bmx_grid.analysis.table import NOWHERE, Floats, Given, GridTable, Point, Setting, Tie
 from bmx_grid.errors import ConfigError
 from bmx_grid.measures.best import (
     beats,

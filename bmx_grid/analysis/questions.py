@@ -31,9 +31,9 @@ from bmx_grid.analysis import (
     verdicts,
     words,
 )
-from bmx_grid.analysis.base import Given, Options, Question, Table
+from bmx_grid.analysis.base import Question, Table
 from bmx_grid.analysis.points import chosen_points
-from bmx_grid.analysis.table import GridTable
+from bmx_grid.analysis.table import Given, GridTable, Options
 from bmx_grid.configure import ALLOWED_PACKAGES
 from bmx_grid.errors import ConfigError
 from bmx_grid.wording import visible

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis.base import Column, Given, Table
+from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.points import chosen_points, points_in_words
-from bmx_grid.analysis.table import FACTORS, Floats
+from bmx_grid.analysis.table import FACTORS, Floats, Given
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, draws, number_of
 from bmx_grid.wording import counted
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import Column, Given, Table
+from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import MARKED, at_points, declared, real_at_points, summarise
 from bmx_grid.analysis.load import basis_of
 from bmx_grid.analysis.points import chosen_points, points_in_words
-from bmx_grid.analysis.table import FACTORS, GridTable
+from bmx_grid.analysis.table import FACTORS, Given, GridTable
 from bmx_grid.analysis.transfer import moved_gains, transfer_factor
 from bmx_grid.wording import file_stem
 

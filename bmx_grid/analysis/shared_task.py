@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import Column, Frames, Table
+from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.correlations import BASE, PAIR
 from bmx_grid.analysis.gains import ALPHA, PREFERRED
+from bmx_grid.analysis.table import Frames
 from bmx_grid.wording import file_stem, named, setting_label
 
 if TYPE_CHECKING:

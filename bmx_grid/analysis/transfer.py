@@ -13,10 +13,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import Column, Given, Table
+from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import CLUSTERED, COUNTED, COUNTS, gains_of, summaries
 from bmx_grid.analysis.points import best_of_all, medians
-from bmx_grid.analysis.table import FACTORS
+from bmx_grid.analysis.table import FACTORS, Given
 from bmx_grid.wording import factor_in_words
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import Column, Given, Table, interval
+from bmx_grid.analysis.base import Column, Table, interval
 from bmx_grid.analysis.gains import MEAN, real_at_points, summaries
 from bmx_grid.analysis.names import written
 from bmx_grid.analysis.points import chosen_points
+from bmx_grid.analysis.table import Given
 from bmx_grid.evaluations.boost_evidence import ALL, COMBINED, OTHER_DATASETS, PUBLISHED
 from bmx_grid.evaluations.verdicts import (
     DISTANCE,

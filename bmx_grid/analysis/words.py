@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis.base import Column, Frames, Given, Table, interval
+from bmx_grid.analysis.base import Column, Table, interval
 from bmx_grid.analysis.gains import declared
-from bmx_grid.analysis.table import CONTROL, FACTORS, Floats
+from bmx_grid.analysis.table import CONTROL, FACTORS, Floats, Frames, Given
 from bmx_grid.measures.cluster_means import cluster_mean
 from bmx_grid.measures.correlation import FEWEST, spearman
 from bmx_grid.measures.resampling import codes, number_of, resampled_correlations

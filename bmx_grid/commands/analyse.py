@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from bmx_grid.analysis.base import Options, Point, Table, Tie
+from bmx_grid.analysis.base import Table
 from bmx_grid.analysis.load import basis_of, frames_beside, load_table
 from bmx_grid.analysis.questions import Analysis, analyse, with_others
+from bmx_grid.analysis.table import Options, Point, Tie
 from bmx_grid.configure import convert, folder_path
 from bmx_grid.errors import ConfigError, DataError, unknown
 from bmx_grid.report.table import FORMATS, as_text, write_table

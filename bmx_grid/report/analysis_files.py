@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bmx_grid.analysis import gains, regression, shared_task
-from bmx_grid.analysis.base import Frames, Options, Point
 from bmx_grid.analysis.examples import Example, WordExample, choose_examples, choose_word_examples
 from bmx_grid.analysis.load import UNKNOWN, Basis, basis_of, frames_of, from_arrow
 from bmx_grid.analysis.questions import OF_METRICS, Analysis, analyse, with_others
-from bmx_grid.analysis.table import CONTROL
+from bmx_grid.analysis.table import CONTROL, Frames, Options, Point
 from bmx_grid.errors import DataError
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.measures.grid import GridSpec

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from bmx_grid.analysis import best_systems
-from bmx_grid.analysis.base import Frames
+from bmx_grid.analysis.table import Frames
 
 PLACE = {"dataset": "toy", "language_pair": "de-en", "explainer": "none", "human_name": "da"}
 SYSTEMS = [f"s{number}" for number in range(10)]

@@ -8,7 +8,6 @@ from fakes import ROOT
 from some_tables import P, W, flat, lime, peaked, table
 
 from bmx_grid.analysis import headline
-from bmx_grid.analysis.base import Given, Options, Point
 from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.points import (
     PUBLISHED,
@@ -23,6 +22,7 @@ from bmx_grid.analysis.points import (
     tables,
 )
 from bmx_grid.analysis.questions import analyse, signature
+from bmx_grid.analysis.table import Given, Options, Point
 from bmx_grid.errors import ConfigError
 
 

@@ -9,9 +9,10 @@ import pytest
 from some_frames import frames, verdicts
 from some_tables import flat, peaked, random_surfaces, rows, table
 
-from bmx_grid.analysis.base import Cell, Options, Point, Table
+from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.questions import QUESTIONS, analyse, as_plain, numbers, plain, to_json, with_others
+from bmx_grid.analysis.table import Options, Point
 from bmx_grid.commands.analyse import main
 from bmx_grid.errors import ConfigError
 

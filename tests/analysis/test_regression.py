@@ -7,11 +7,10 @@ from scipy.stats import gaussian_kde
 from sklearn.linear_model import Ridge
 from some_tables import flat, lime, peaked, random_surfaces, table
 
-from bmx_grid.analysis.base import Options, Point
 from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.questions import analyse
 from bmx_grid.analysis.regression import cluster_errors, coefficients, compute
-from bmx_grid.analysis.table import FACTORS
+from bmx_grid.analysis.table import FACTORS, Options, Point
 from bmx_grid.report.figures.gains import density_of
 
 SURFACES = random_surfaces(2, pairs=("a", "b", "c"), explainers=("lime", "shap"))

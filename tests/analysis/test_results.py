@@ -7,9 +7,9 @@ from some_frames import frames
 from some_tables import flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis import headline, results
-from bmx_grid.analysis.base import Options, Point
 from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.questions import analyse, plain
+from bmx_grid.analysis.table import Options, Point
 from bmx_grid.analysis.transfer import moved_gains, transfer_factor
 
 AT = Options(fixed={"lime": Point(0.5, 0.5), "shap": Point(0.5, 0.5)})

@@ -50,7 +50,7 @@ def test_a_change_of_what_is_left_out_never_changes_its_parameters():
 
 
 def of_pairs(surfaces, tie="first"):
-    from bmx_grid.analysis.base import Options
+    from bmx_grid.analysis.table import Options
 
     found = analyse(lime(surfaces), Options(tie=tie)).ask(compute)
     return found["leave_one_out"].loc[("language_pair", "lime")], found["folds"].loc[("language_pair", "lime")]

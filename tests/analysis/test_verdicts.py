@@ -10,8 +10,8 @@ from some_frames import verdicts as rows_of
 from some_tables import peaked, table
 
 from bmx_grid.analysis import headline, verdicts
-from bmx_grid.analysis.base import Options, Point
 from bmx_grid.analysis.questions import analyse, numbers, plain
+from bmx_grid.analysis.table import Options, Point
 from bmx_grid.evaluations.verdicts import EXPLAINED, HELPS, HURTS, LEGEND, NO_GAIN, TOO_LITTLE
 
 SETTINGS = itertools.product(("d",), "ab", ("m", "n", "random"), ("lime", "shap", "random"))

@@ -12,10 +12,10 @@ from some_settings import tagged
 from some_tables import peaked, table
 
 from bmx_grid.analysis import headline, words
-from bmx_grid.analysis.base import Frames
 from bmx_grid.analysis.examples import FEWEST_WORDS, choose_word_examples, marked
 from bmx_grid.analysis.load import TABLES
 from bmx_grid.analysis.questions import analyse, plain
+from bmx_grid.analysis.table import Frames
 from bmx_grid.evaluations.words import WordsEvaluation
 from bmx_grid.report.figures.forest import plausibility as drawn
 from bmx_grid.words.tags import Labels, WordTags

@@ -16,12 +16,12 @@ from some_results import GRID, make_result
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis import headline
-from bmx_grid.analysis.base import Cell, Options, Point, Table
+from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.examples import Example, Side, WordExample, choose_examples, ranks, strengths
 from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.load import Basis
 from bmx_grid.analysis.questions import analyse
-from bmx_grid.analysis.table import Setting
+from bmx_grid.analysis.table import Options, Point, Setting
 from bmx_grid.datasets.tabular import Sample
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
 from bmx_grid.explainers.erasure import Erasure

@@ -13,12 +13,11 @@ import pytest
 from some_frames import frames, verdicts
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
-from bmx_grid.analysis.base import Options, Point
 from bmx_grid.analysis.load import Basis
 from bmx_grid.analysis.names import WRITTEN, label, written
 from bmx_grid.analysis.points import gains_at
 from bmx_grid.analysis.questions import analyse, signature
-from bmx_grid.analysis.table import Setting
+from bmx_grid.analysis.table import Options, Point, Setting
 from bmx_grid.errors import StoreError
 from bmx_grid.report.analysis_files import further_figures, page_figures
 from bmx_grid.report.figures.canvas import BLUE, COLUMN, PAGE, save, style

@@ -11,8 +11,9 @@ import pytest
 from some_results import GRID, make_result
 from some_tables import P, flat, peaked, random_surfaces, table
 
-from bmx_grid.analysis.base import Cell, Options, Point, Table
+from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.questions import analyse, signature
+from bmx_grid.analysis.table import Options, Point
 from bmx_grid.evaluations.grid import PublishedPoint
 from bmx_grid.report.analysis_files import analyse_sweep
 from bmx_grid.report.table import (

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis.base import Point
 from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.load import Basis
 from bmx_grid.analysis.names import correlation_in_words, setting_in_words
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.questions import Analysis, signature
-from bmx_grid.analysis.table import Setting
+from bmx_grid.analysis.table import Point, Setting
 from bmx_grid.measures.best import NO_CHANGE
 from bmx_grid.report.figures.canvas import (
     COLUMN,
