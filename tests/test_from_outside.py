@@ -169,7 +169,7 @@ def test_a_metric_that_reads_three_texts_is_explained_on_all_of_them(folder):
     assert len(own) == 9
     assert own[["words_source", "words_reference", "words_hypothesis"]].gt(0).all(axis=None)
     assert own.boosted_published.notna().all()
-    cached = pd.read_parquet(next((folder / "cache").rglob("attributions/lengths-*/*.parquet")))
+    cached = pd.read_parquet(next((folder / "cache").rglob("attributions/lengths-*/*/*.parquet")))
     assert [len(one) for one in cached.source_attributions] == [text.count(" ") + 1 for text in cached.source]
 
 

@@ -1,18 +1,16 @@
 """The attribution store: explained items in Parquet, keyed by their content.
 
     cache_dir/attributions/<metric>-<explainer>-<hash of their identity>/
-        <data set>.<language pair>.parquet     every explained item, sorted by key
-        <data set>.<language pair>.parts/      finished chunks of a running sweep, one file each
+        <data set>.<language pair>.parts/      finished chunks, and what was merged of them, a file each
 
-A key is the content of an item, so files do not depend on the order of segments, on chunks or on
-workers, a subset finds its rows in the file of the whole, and the whole goes on where a subset
-stopped. Every file carries digests of its rows and settings; rows that do not agree with their digest count as
-missing, and the file is replaced when they have been computed again.
+A key is the content of an item, so files do not depend on the order of segments, on chunks or on workers, a subset
+finds its rows among those of the whole, and the whole goes on where a subset stopped. Every file carries digests of its
+rows and settings; rows that do not agree with their digest count as missing, and are computed again.
 
-In an object store there is no file of the whole, because there is no lock that all machines share: all objects are in
-the folder of the parts, and are never changed. An object is named by the keys of its rows, so that who writes the same
-rows writes the same object, and it is removed only after another one with all of its rows has been written: whatever
-processes do meanwhile, no row is lost.
+Files are never changed, in a folder and in an object store alike, so that no lock is needed: a file is named by the
+keys of its rows, so that who writes the same rows writes the same file, and it is removed only after another one with
+all of its rows has been written: whatever processes do meanwhile, no row is lost. Earlier versions kept one file of the
+whole beside the folder; it is read, and merged like the others.
 
 For each role that the metric reads, a file has one column of texts and one of attributions; for a metric that has
 statistics of its own, one column of these (`stored_tables`).
@@ -45,10 +43,10 @@ from bmx_grid.attribution.stored_tables import (
 from bmx_grid.errors import StoreError
 from bmx_grid.identity import canonical_json, digest
 from bmx_grid.ragged import Ragged, concatenate_rows
-from bmx_grid.storage import Address, Place, listed, locked, remove, remove_abandoned
+from bmx_grid.storage import Place, listed, remove, remove_abandoned
 from bmx_grid.words.perturbation import Role
 
-ATTEMPTS = 100  # listings of a folder whose objects other processes replace meanwhile
+ATTEMPTS = 100  # listings of a folder whose files other processes replace meanwhile
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +86,9 @@ class AttributionSet:
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of one setting's explanations: one file, and the chunks to be merged into it.
+    """The place of one setting's explanations: a folder of finished chunks, some of them large.
 
-    path: of the file; in an object store there is none, only chunks, some of them large.
+    path: of the one file that earlier versions wrote.
     reads: the roles whose texts are kept; explained: whether they have attributions.
     """
 
@@ -105,7 +103,7 @@ class Slot:
         return self.path.with_suffix(".parts")
 
     def missing(self, keys: Sequence[str]) -> list[int]:
-        """Positions of the distinct `keys` that are neither in the file nor in a finished chunk."""
+        """Positions of the distinct `keys` that are in no file."""
         asked, first = np.unique(as_keys(keys), return_index=True)
         known = np.zeros(len(asked), dtype=np.bool_)
         for table in self._tables():
@@ -115,53 +113,30 @@ class Slot:
     def add(self, explanations: Sequence[Explanation]) -> None:
         """Write one finished chunk. Raises StoreError."""
         rows = sorted(explanations, key=lambda one: one.key)
-        self._write(self._chunk([row.key for row in rows]), [table_of(rows, self.reads, self.explained)])
+        self._write(self._chunk([row.key for row in rows]), in_order([table_of(rows, self.reads, self.explained)]))
 
     def merge(self) -> None:
-        """Make one file of all finished chunks. Safe while other processes do the same. Raises StoreError."""
-        if isinstance(self.path, Address):
-            self._merge_objects()
-            return
-        assert isinstance(self.parts, Path)
-        if not self.parts.is_dir():
-            return
-        try:
-            self._merge(self.path, self.parts)
-        except OSError as error:
-            raise StoreError(
-                f"cannot merge {self.parts} into {self.path}: {error.strerror or error}. Fix the folder's "
-                "permissions, or choose another cache_dir."
-            ) from error
-
-    def _merge(self, path: Path, parts: Path) -> None:
-        """Move the chunks into the file."""
-        with locked(path):
-            taken = listed(parts, ".parquet")
-            tables = [table for one in [path, *taken] for table in self._read(one)]
-            if taken and tables:
-                self._write(path, in_order(tables))
-            for one in taken:
-                remove(one)
-            for folder in (parts, path.parent):
-                remove_abandoned(folder)
-            # Another process may be writing its next chunk here: then the folder stays.
-            with suppress(OSError):
-                parts.rmdir()
-
-    def _merge_objects(self) -> None:
-        """Write an object with the rows of all, then remove these."""
-        taken = listed(self.parts, ".parquet")
+        """Write a file with the rows of all others, then remove these. Raises StoreError."""
+        if isinstance(self.parts, Path):
+            remove_abandoned(self.parts)
+        taken = self._files()
         if len(taken) < 2:
             return
-        tables = [table for one in taken for table in self._read(one)]
+        tables = [table for file in taken for table in self._read(file)]
         if not tables:
             return
         keys = np.unique(np.concatenate([keys_of(table) for table in tables]))
         whole = self._chunk(np.char.decode(keys, "ascii").tolist())
         self._write(whole, in_order(tables))
-        for one in taken:
-            if one != whole:
-                remove(one)
+        try:
+            for file in taken:
+                if file != whole:
+                    remove(file)
+        except OSError as error:
+            raise StoreError(
+                f"cannot remove what was merged in {self.parts}: {error.strerror or error}. Fix the folder's "
+                "permissions, or choose another cache_dir."
+            ) from error
 
     def load(self, keys: Sequence[str]) -> AttributionSet:
         """The explanations of `keys`, in that order (a key may repeat).
@@ -182,26 +157,27 @@ class Slot:
         """The chunk of these keys, which are sorted."""
         return self.parts / f"{digest(list(keys))[:24]}.parquet"
 
+    def _files(self) -> list[Place]:
+        """All files with rows, that of the whole from an earlier version last."""
+        older = [self.path] if isinstance(self.path, Path) and self.path.is_file() else []
+        return [*listed(self.parts, ".parquet"), *older]
+
     def _tables(self) -> Iterator[Any]:
         """All rows that are kept, in tables; some may be there twice."""
-        if isinstance(self.path, Path):
-            # Chunks before the file: what another process moves meanwhile is then seen in one of the two.
-            for one in [*listed(self.parts, ".parquet"), self.path]:
-                yield from self._read(one)
-            return
         seen: set[Place] = set()
         for _ in range(ATTEMPTS):
-            new = [one for one in listed(self.parts, ".parquet") if one not in seen]
             gone = 0
-            for one in new:
+            for file in self._files():
+                if file in seen:
+                    continue
                 try:
-                    yield from stored_tables.read(one, self.identity, self.reads)
-                    seen.add(one)
+                    yield from stored_tables.read(file, self.identity, self.reads)
+                    seen.add(file)
                 except FileNotFoundError:  # another process has made one of it and others: listed next time
                     gone += 1
             if not gone:
                 return
-        raise StoreError(f"{self.parts}: its objects change faster than they are read; run the command again.")
+        raise StoreError(f"{self.parts}: its files change faster than they are read; run the command again.")
 
     def _read(self, path: Place) -> Iterator[Any]:
         """The tables of a file; none where there is none."""

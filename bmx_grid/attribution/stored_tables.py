@@ -33,11 +33,13 @@ def table_of(rows: Sequence[Explanation], reads: Sequence[Role], explained: bool
     """The table of explanations, in their order."""
     import pyarrow as pa
 
+    named = pa.list_(pa.field("element", pa.float64()))  # as Parquet gives it back
     own = [row.statistics for row in rows if row.statistics is not None]
 
     def lists(arrays: list[NDArray[np.float64]]) -> Any:
         packed = Ragged.from_rows(arrays)
-        return pa.ListArray.from_arrays(array_of(packed.offsets, np.int32), array_of(packed.values, np.float64))
+        offsets, values = array_of(packed.offsets, np.int32), array_of(packed.values, np.float64)
+        return pa.ListArray.from_arrays(offsets, values, type=named)
 
     return pa.table(
         {

@@ -1,21 +1,23 @@
-"""The attribution store in an object store (fsspec's in memory): no lock, nothing lost, nothing read half."""
+"""The attribution store in a folder and in an object store (fsspec's in memory): no lock, and nothing is lost."""
 
 import threading
 import uuid
+from pathlib import Path
 
 import fsspec
 import numpy as np
 import pytest
-from test_store import IDENTITY, KEYS, READS, ROWS, fill
+from test_store import IDENTITY, KEYS, READS, ROWS, file_of, fill
 
 from bmx_grid.attribution import store
 from bmx_grid.errors import StoreError
 from bmx_grid.storage import Address
 
 
-@pytest.fixture
-def place() -> store.Slot:
-    return store.slot_of(Address(f"memory://{uuid.uuid4().hex}"), ("m", "e"), IDENTITY, ("data", "de-en"), READS)
+@pytest.fixture(params=["folder", "objects"])
+def place(request, tmp_path) -> store.Slot:
+    where = tmp_path / "cache" if request.param == "folder" else Address(f"memory://{uuid.uuid4().hex}")
+    return store.slot_of(where, ("m", "e"), IDENTITY, ("data", "de-en"), READS)
 
 
 def add(to: store.Slot, rows) -> None:
@@ -26,12 +28,15 @@ def objects(of: store.Slot) -> list[str]:
     return [one.name for one in store.listed(of.parts, ".parquet")]
 
 
-def content(one: Address) -> bytes:
-    return fsspec.filesystem("memory").cat_file(one.url)
+def content(one) -> bytes:
+    return one.read_bytes() if isinstance(one, Path) else fsspec.filesystem("memory").cat_file(one.url)
 
 
-def change(one: Address, content: bytes) -> None:
-    fsspec.filesystem("memory").pipe_file(one.url, content)
+def change(one, content: bytes) -> None:
+    if isinstance(one, Path):
+        one.write_bytes(content)
+    else:
+        fsspec.filesystem("memory").pipe_file(one.url, content)
 
 
 def test_chunks_become_one_object_with_the_bytes_of_a_local_file(place, tmp_path):
@@ -41,7 +46,7 @@ def test_chunks_become_one_object_with_the_bytes_of_a_local_file(place, tmp_path
     add(place, range(20, 40))
     place.merge()
     (only,) = store.listed(place.parts, ".parquet")
-    assert content(only) == fill(tmp_path, [list(range(40))]).path.read_bytes()
+    assert content(only) == file_of(fill(tmp_path, [list(range(40))])).read_bytes()
     place.merge()
     assert objects(place) == [only.name]
 
@@ -82,7 +87,7 @@ def test_a_damaged_object_counts_as_missing_and_goes_with_the_next_merge(place, 
     with pytest.warns(UserWarning, match="is damaged"):
         place.merge()
     (only,) = objects(place)
-    assert content(place.parts / only) == fill(tmp_path, [list(range(40))]).path.read_bytes()
+    assert content(place.parts / only) == file_of(fill(tmp_path, [list(range(40))])).read_bytes()
 
 
 class Interleaved:
@@ -172,6 +177,7 @@ def test_threads_that_add_and_merge_at_once_lose_nothing(place):
     assert len(objects(place)) == 1
 
 
+@pytest.mark.parametrize("place", ["objects"], indirect=True)
 def test_an_object_store_that_fails_is_no_damage(place, monkeypatch):
     """Else hours of scores would be computed again because a network was away for a moment."""
     add(place, range(5))

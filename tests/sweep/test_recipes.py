@@ -98,7 +98,7 @@ def test_the_attributions_are_those_that_the_boost_was_chosen_on(sweep, texts, t
 
     recipes = sweep("metric=[chrf]", "explainer=[lime]", "seed=7", boosts=["learned", "spread", "mean"])
     scorer = bmx_grid.load(recipe=next(iter(recipes.values())))
-    stored = pq.read_table(next((tmp_path / "cache").rglob("sample.de-en.parquet"))).to_pydict()
+    stored = pq.read_table(next((tmp_path / "cache").rglob("sample.de-en.parts/*.parquet"))).to_pydict()
     by_key = dict(zip(stored["key"], stored["hypothesis_attributions"], strict=True))
     for one in scorer.explain(*texts).explanations[:20]:
         assert by_key[one.key] == one.attributions["hypothesis"].tolist()
