@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -148,14 +148,9 @@ def explain_items(
         scored = explain_items(metric, None, items, seed)
         checked = explained(explainer, items, read, words)
         return [replace(one, attributions=by_role) for one, by_role in zip(scored, checked, strict=True)]
-    worded: list[tuple[int, Role, Segmented]] = []
-    refused: set[int] = set()
-    for row, item in enumerate(items if explainer is not None else ()):
-        if skip_refused and refusal(metric, explainer, item, words) is not None:
-            refused.add(row)
-        else:
-            segmented = [(role, words.of(role).segment(text)) for role, text in item.texts().items()]
-            worded += [(row, role, side) for role, side in segmented if side.words]
+    asked = range(len(items)) if explainer is not None else range(0)
+    refused = {row for row in asked if skip_refused and refusal(metric, explainer, items[row], words) is not None}
+    worded = list(_worded(items, [row for row in asked if row not in refused], words))
     requests = [] if explainer is None else _planned(explainer, items, worded, seed, words)
     statistics = statistics_of(metric, items) if metric.has_statistics else None
     if explainer is None and statistics is not None:
@@ -168,15 +163,8 @@ def explain_items(
     refused |= {row for (row, _, _), score in zip(worded, of_requests, strict=True) if np.isnan(score).any()}
     without = [_no_attributions(item, explainer, row in refused, words) for row, item in enumerate(items)]
     found = [
-        Explanation(
-            item_key(item),
-            float(scores[row][0]),
-            item,
-            without[row],
-            1,
-            None if statistics is None else statistics[row],
-        )
-        for row, item in enumerate(items)
+        Explanation(item_key(item), float(score[0]), item, none, 1, None if statistics is None else statistics[row])
+        for row, (item, score, none) in enumerate(zip(items, scores, without, strict=False))
     ]
     for (row, role, _), request, score in zip(worded, requests, of_requests, strict=True):
         assert explainer is not None
@@ -186,6 +174,15 @@ def explain_items(
             attributions[role] = attributions_of(explainer, request, score)
         found[row] = replace(before, attributions=attributions, n_texts=before.n_texts + len(request.plan))
     return found
+
+
+def _worded(items: Sequence[Item], rows: Sequence[int], words: PairWords) -> Iterator[tuple[int, Role, Segmented]]:
+    """Of the items in these rows, each text that has a word: row, role and words."""
+    for row in rows:
+        for role, text in items[row].texts().items():
+            segmented = words.of(role).segment(text)
+            if segmented.words:
+                yield row, role, segmented
 
 
 def _planned(
