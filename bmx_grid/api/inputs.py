@@ -22,7 +22,7 @@ from bmx_grid.datasets.tables import Table
 from bmx_grid.errors import ConfigError, DataError, unknown
 from bmx_grid.identity import Component, identity, runtime
 from bmx_grid.metrics.base import Metric
-from bmx_grid.wording import visible
+from bmx_grid.wording import factor_in_words, setting_label, visible
 from bmx_grid.words.perturbation import ROLES, Item, Role
 from bmx_grid.words.text import INVISIBLE
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from bmx_grid.boosts.recipe import Recipe
 
 Columns = Mapping[str, str | Sequence[str]]
+Names = tuple[str | None, str | None, str | None, str | None]  # in the order of FACTORS; None for any
+FACTORS = ("dataset", "language_pair", "metric", "explainer")
+PARTS = ("dataset", "metric", "explainer")  # groups whose options may be objects
 Floats = NDArray[np.float64]
 MOST_RESAMPLES = 1_000_000
 PARAMETERS: Mapping[str, Role] = {"sources": "source", "references": "reference", "hypotheses": "hypothesis"}
@@ -249,3 +252,25 @@ def _part(group: str, item: Any, name: str | None = None) -> Any:
 
 def _name_of(part: Component) -> str:
     return str(getattr(part, "name", "")) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(part).__name__).lower()
+
+
+def chosen_setting(settings: Sequence[Sequence[str]], names: Names, method: str) -> int:
+    """The position of the one setting, each its four names, that fits; `method`: what was asked for.
+
+    Raises ConfigError for a name that no setting has, and where none or several settings fit.
+    """
+    for number, (factor, name) in enumerate(zip(FACTORS, names, strict=True)):
+        known = {setting[number] for setting in settings}
+        if name is not None and name not in known:
+            raise ConfigError(f"{factor}: " + unknown(factor_in_words(factor), str(name), known))
+    rows = [
+        row
+        for row, setting in enumerate(settings)
+        if all(name in (None, known) for known, name in zip(setting, names, strict=True))
+    ]
+    if len(rows) != 1:
+        some = "; ".join(setting_label(*settings[row]) for row in (rows or range(len(settings)))[:4])
+        more = "; …" if len(rows or settings) > 4 else ""
+        fit = f"{len(rows)} settings fit ({some}{more}); name one" if rows else f"none fits; there are {some}{more}"
+        raise ConfigError(f"{fit}: {method}(language_pair, metric, explainer, dataset).")
+    return rows[0]

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.gains import ALPHA
-from bmx_grid.api.inputs import listed
-from bmx_grid.api.sweeps import PARTS, Names, chosen_setting
+from bmx_grid.api.inputs import PARTS, Names, chosen_setting, listed
 from bmx_grid.errors import ConfigError, DataMissingError, unknown
 from bmx_grid.segments import NO_PAIR
 from bmx_grid.wording import counted, number, setting_label, visible

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bmx_grid.api.inputs import Function, drawn, keyed, override_value, parts_of, path
+from bmx_grid.api.inputs import FACTORS, PARTS, Function, chosen_setting, drawn, keyed, override_value, parts_of, path
 from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.terminal import plain_warnings
-from bmx_grid.wording import counted, factor_in_words, setting_label
+from bmx_grid.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,12 +25,9 @@ if TYPE_CHECKING:
     from bmx_grid.api.notebook import Words
     from bmx_grid.measures.correlation import Kind
 
-FACTORS = ("dataset", "language_pair", "metric", "explainer")
-PARTS = ("dataset", "metric", "explainer")  # groups whose options may be objects
 PICTURES = ("curves", "heat")
 SETTINGS = "settings.csv"
 Picture = Literal["curves", "heat"]
-Names = tuple[str | None, str | None, str | None, str | None]  # in the order of FACTORS; None for any
 
 
 def run(
@@ -295,28 +292,6 @@ class Run:
 def varied(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
     """The columns that hold several values, or the last of them where none does."""
     return [name for name in names if frame[name].nunique() > 1] or list(names[-1:])
-
-
-def chosen_setting(settings: Sequence[Sequence[str]], names: Names, method: str) -> int:
-    """The position of the one setting, each its four names, that fits; `method`: what was asked for.
-
-    Raises ConfigError for a name that no setting has, and where none or several settings fit.
-    """
-    for number, (factor, name) in enumerate(zip(FACTORS, names, strict=True)):
-        known = {setting[number] for setting in settings}
-        if name is not None and name not in known:
-            raise ConfigError(f"{factor}: " + unknown(factor_in_words(factor), str(name), known))
-    rows = [
-        row
-        for row, setting in enumerate(settings)
-        if all(name in (None, known) for known, name in zip(setting, names, strict=True))
-    ]
-    if len(rows) != 1:
-        some = "; ".join(setting_label(*settings[row]) for row in (rows or range(len(settings)))[:4])
-        more = "; …" if len(rows or settings) > 4 else ""
-        fit = f"{len(rows)} settings fit ({some}{more}); name one" if rows else f"none fits; there are {some}{more}"
-        raise ConfigError(f"{fit}: {method}(language_pair, metric, explainer, dataset).")
-    return rows[0]
 
 
 def analyse(
