@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from bmx_grid.evaluations.grid import GridEvaluation, GridOfSetting, PowerRange, PublishedPoint
+from bmx_grid.evaluations.grid import Declared, GridEvaluation, GridOfSetting, PointRow, PowerRange
 from bmx_grid.identity import digest
 from bmx_grid.measures.grid import GridResult, GridSpec
 from bmx_grid.sweep.results import SettingResult, evaluation_tables
@@ -34,14 +34,12 @@ def make_result(seed=0, dataset="toy", language_pair="de-en", metric="chrf", exp
         share_shifted=0.25,
         length_control=-0.1,
     )
-    point = PublishedPoint(w=0.4, p=-1.4)
+    reached = float(np.interp(-1.4, p, correlation[:, w.index(0.4)])) if 0.4 in w else float("nan")
+    published = PointRow("published", 0.4, -1.4, 0.5, reached, reached - 0.5, 38, "as published")
     found = GridOfSetting(
         spec=GridSpec(p=p, w=w),
         grid=grid,
-        asked=point,
-        used=point,
-        published=float(np.interp(-1.4, p, correlation[:, w.index(0.4)])) if 0.4 in w else float("nan"),
-        declared={},
+        declared={"published": Declared(np.full(40, np.nan), (published,))},
         shifted=np.zeros(40, dtype=bool),
     )
     return SettingResult(
@@ -74,10 +72,9 @@ def with_evaluated(result, **changes):
     return dataclasses.replace(result, evaluated={"grid": found})
 
 
-def at_point(result, correlation, p=np.nan, w=np.nan):
-    """The result with another correlation at its published point, or, with NaN for p, without such a point."""
-    point = None if np.isnan(p) else PublishedPoint(w=w, p=p)
-    return with_evaluated(result, published=correlation, asked=point, used=point)
+def without_point(result):
+    """The result without a published point."""
+    return with_evaluated(result, declared={})
 
 
 def over(result, p):

@@ -50,9 +50,18 @@ from bmx_grid.evaluations.boost_evidence import (
     over_metrics,
     over_scope,
 )
-from bmx_grid.evaluations.boost_members import Member, members_of
 from bmx_grid.evaluations.grid import CELLS_PER_SECOND, GridEvaluation
-from bmx_grid.evaluations.held_out import FOLDS, Flags, Held, chosen, cross_fitted, free_of_each, on_others
+from bmx_grid.evaluations.held_out import (
+    FOLDS,
+    Flags,
+    Held,
+    Member,
+    chosen,
+    cross_fitted,
+    free_of_each,
+    members_of,
+    on_others,
+)
 from bmx_grid.evaluations.verdicts import DISTANCE, NOT_JUDGED, SMALLEST_GAIN, Verdict, asked, judged
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import Kind, correlate
@@ -209,7 +218,7 @@ class BoostEvaluation(Evaluation):
                 self._cross_fit(choice, members, held)
             self._add_lines(results, members, held, contrasts)
         metrics = [
-            {name: scores[member.rated.used] for name, scores in sorted(known.items())}
+            {name: scores[member.used] for name, scores in sorted(known.items())}
             for member, known in zip(members, others, strict=True)
         ]
         shared = [name for name in metrics[0] if all(name in of and np.isfinite(of[name]).all() for of in metrics)]
@@ -231,7 +240,7 @@ class BoostEvaluation(Evaluation):
             if not isinstance(boost, Fixed):
                 yield name, boost, [member.features_of(name, boost) for member in members]
         for name, placebo in ((LENGTH, Length(members[0].roles)), (CURVE, Curve(members[0].roles))):
-            yield name, placebo, [[member.rated.log_words] for member in members]
+            yield name, placebo, [[member.log_words] for member in members]
 
     def _without_choice(self, setting: Finished, member: Member) -> Iterator[tuple[tuple[str, str], list[Held]]]:
         """Recipes, and the power mean at the published point of the explainer, by name and point."""
@@ -247,7 +256,7 @@ class BoostEvaluation(Evaluation):
                     fitted = AtPoint(spec.w[place[1]], spec.p[place[0]], place[0])
                     point, chosen_on = PUBLISHED, "as published"
             if fitted is not None:
-                base, features = member.rated.base, member.features_of(name, boost)
+                base, features = member.base, member.features_of(name, boost)
                 yield (name, point), [Held(fitted.scores(base, columns), (fitted,), chosen_on) for columns in features]
 
     def _cross_fit(self, choice: Choice, members: Sequence[Member], held: Sequence[Chosen]) -> None:
@@ -255,7 +264,7 @@ class BoostEvaluation(Evaluation):
         name, candidate, features = choice
         for own, member, columns in zip(held, members, features, strict=True):
             if columns:
-                own[name, CROSS_FITTED] = [cross_fitted(self._kind, candidate, member.rated, of) for of in columns]
+                own[name, CROSS_FITTED] = [cross_fitted(self._kind, candidate, member, of) for of in columns]
 
     def _choose(
         self,
@@ -268,9 +277,8 @@ class BoostEvaluation(Evaluation):
     ) -> None:
         """Add for each member what is best on those that are free of it, at `point`."""
         name, candidate, features = choice
-        rated = [member.rated for member in members]
         for drawn in zip(*features, strict=False):  # none where a member lacks the boost
-            for own, found in zip(held, on_others(self._kind, candidate, names, rated, drawn, free), strict=True):
+            for own, found in zip(held, on_others(self._kind, candidate, names, members, drawn, free), strict=True):
                 if found is not None:
                     own.setdefault((name, point), []).append(found)
 
@@ -283,16 +291,16 @@ class BoostEvaluation(Evaluation):
         *more: Sequence[Any],
     ) -> None:
         """Add the lines and scores of what was chosen, and joint samples to the first of a data set."""
-        made = [contrast(self._kind, member.rated, *of) for member, *of in zip(members, held, *more, strict=True)]
+        made = [contrast(self._kind, member, *of) for member, *of in zip(members, held, *more, strict=True)]
         for result, member, of, own in zip(results, members, made, held, strict=True):
-            result.boosts.extend(lines_of(result.names, member.rated, of, own, self.resamples, self.seed))
+            result.boosts.extend(lines_of(result.names, member, of, own, self.resamples, self.seed))
             for point in (FIXED, CROSS_FITTED, ELSEWHERE):
                 known = (name for name in self.boosts if (name, point) in own)
                 result.scores.update({name: member.on_all(own[name, point][0].scores) for name in known})
         for dataset in dict.fromkeys(result.names[0] for result in results):
             inside = [place for place, result in enumerate(results) if result.names[0] == dataset]
-            rated, of_dataset = [members[place].rated for place in inside], [made[place] for place in inside]
-            results[inside[0]].joint.update(joint_samples(rated, of_dataset, self.resamples, self.seed))
+            of_pairs, of_dataset = [members[place] for place in inside], [made[place] for place in inside]
+            results[inside[0]].joint.update(joint_samples(of_pairs, of_dataset, self.resamples, self.seed))
 
     def _from_other_datasets(self, settings: Sequence[Finished], results: Sequence[BoostsOfSetting]) -> None:
         """Add what is chosen on the other data sets, where there are several."""
@@ -334,10 +342,9 @@ class BoostEvaluation(Evaluation):
 
     def _best_gain(self, name: str, member: Member) -> float:
         """What a boost gains on the segments it is chosen on."""
-        rated, features = member.rated, member.features[name]
-        everyone = np.ones(len(rated.base), dtype=np.bool_)
-        best = chosen(self._kind, self.boosts[name], [(rated, features, everyone)]).scores(rated.base, features)
-        return correlate(self._kind, best, rated.human) - correlate(self._kind, rated.base, rated.human)
+        features, everyone = member.features[name], np.ones(len(member.base), dtype=np.bool_)
+        best = chosen(self._kind, self.boosts[name], [(member, features, everyone)]).scores(member.base, features)
+        return correlate(self._kind, best, member.human) - correlate(self._kind, member.base, member.human)
 
     def _for_recipes(self, settings: Sequence[Finished], verdicts: Sequence[Verdict]) -> Iterator[ChosenBoost]:
         """Each boost fitted on all segments of some settings, with the verdict that says most of such a choice.
@@ -351,7 +358,7 @@ class BoostEvaluation(Evaluation):
         )
         for name in (name for name, boost in self.boosts.items() if not isinstance(boost, Fixed)):
             parts = [
-                (of.rated, of.features[name], np.ones(len(of.labels), dtype=np.bool_))
+                (of, of.features[name], np.ones(len(of.labels), dtype=np.bool_))
                 for of in members
                 if name in of.features
             ]

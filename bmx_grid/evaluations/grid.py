@@ -73,6 +73,9 @@ class PointRow:
     chosen_on: str
 
 
+NO_POINT = PointRow("published", math.nan, math.nan, math.nan, math.nan, math.nan, 0, "")
+
+
 @dataclass(frozen=True, eq=False)
 class Declared:
     """boosted: float64[N] scores at a declared point, NaN for a segment without one; judged: one entry per part of the
@@ -88,26 +91,21 @@ class GridOfSetting:
 
     spec: what was computed. grid: the surface and what follows from it; without attributions a surface of no p, with
     the baseline alone.
-    asked: the published point of the explainer; used: the grid point that it is evaluated at, the nearest one (of two
-    equally near ones the lower); published: the correlation there. None and NaN where there is no such point.
-    declared: the scores at each declared point, by its name, and what it reaches: "published", "cross_fitted", and
-        "elsewhere" once the whole sweep has ended.
+    declared: the scores at each declared point, by its name, and what it reaches: "published" (at the nearest grid
+        point, of two equally near ones the lower), "cross_fitted", and "elsewhere" once the whole sweep has ended.
     shifted: bool[N] whether an attribution was not above 0.
     """
 
     spec: GridSpec
     grid: GridResult
-    asked: PublishedPoint | None
-    used: PublishedPoint | None
-    published: float
     declared: Mapping[str, Declared]
     shifted: np.ndarray[Any, np.dtype[np.bool_]]
 
     @property
-    def boosted(self) -> Floats:
-        """float64[N] scores at the published point; NaN without one."""
-        found = self.declared.get("published")
-        return np.full(len(self.shifted), np.nan) if found is None else found.boosted
+    def published(self) -> PointRow:
+        """What the published point reaches; NaN where there is none."""
+        known = self.declared.get("published")
+        return NO_POINT if known is None else known.judged[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,26 +160,24 @@ class GridEvaluation(Evaluation):
         n = len(base)
         if setting.explainer is None:
             nothing = np.zeros(n, dtype=np.bool_)
-            return GridOfSetting(spec, metric_alone(spec, base, human), None, None, np.nan, {}, nothing)
+            return GridOfSetting(spec, metric_alone(spec, base, human), {}, nothing)
         truth, hypothesis = setting.scores.ground_truth, setting.scores.hypothesis
         grid = grid_of(spec, setting.inputs(spec))
         asked = self.fixed.get(setting.explainer_name)
         place = None if asked is None else nearest_point(np.array(spec.p), np.array(spec.w), asked.p, asked.w)
-        used, published = None, np.nan
         declared: dict[str, Declared] = {}
         if place is not None:
-            used = PublishedPoint(w=spec.w[place[1]], p=spec.p[place[0]])
-            published = float(grid.correlation[place])
-            boosted = boosted_scores(spec.aggregation, spec.side, used.p, used.w, base, truth, hypothesis)
-            gain = published - grid.baseline
-            judged = PointRow("published", used.w, used.p, grid.baseline, published, gain, grid.n_used, "as published")
+            w, p, reached = spec.w[place[1]], spec.p[place[0]], float(grid.correlation[place])
+            boosted = boosted_scores(spec.aggregation, spec.side, p, w, base, truth, hypothesis)
+            gain = reached - grid.baseline
+            judged = PointRow("published", w, p, grid.baseline, reached, gain, grid.n_used, "as published")
             declared["published"] = Declared(boosted, (judged,))
         declared["cross_fitted"] = cross_fitted(spec, setting, self.seed)
         sides = (hypothesis,) if spec.side == "hypothesis" else (truth, hypothesis)
         shifted = np.zeros(n, dtype=np.bool_)
         for words in sides:
             shifted |= row_minimum(words) <= 0
-        return GridOfSetting(spec, grid, asked, used, published, declared, shifted)
+        return GridOfSetting(spec, grid, declared, shifted)
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[GridOfSetting]:
         """The grids, with the points that were chosen on the other language pairs."""

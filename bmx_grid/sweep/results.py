@@ -125,17 +125,17 @@ class SettingResult:
     @property
     def fixed_p(self) -> float:
         """p of the grid point at which the published point is evaluated."""
-        return math.nan if self._of_grid is None or self._of_grid.used is None else self._of_grid.used.p
+        return math.nan if self._of_grid is None else self._of_grid.published.p
 
     @property
     def fixed_w(self) -> float:
         """w of that grid point."""
-        return math.nan if self._of_grid is None or self._of_grid.used is None else self._of_grid.used.w
+        return math.nan if self._of_grid is None else self._of_grid.published.w
 
     @property
     def fixed(self) -> float:
         """Correlation there."""
-        return math.nan if self._of_grid is None else self._of_grid.published
+        return math.nan if self._of_grid is None else self._of_grid.published.correlation
 
     @property
     def gain(self) -> float:

@@ -48,7 +48,7 @@ def test_the_segments_that_rise_and_fall_most_are_chosen():
     up, down = chosen(planned("m", made, 0.1, fixed_gain=0.1))
     evaluated = GRID.of_setting(made)
     used = np.flatnonzero(np.isfinite(human))
-    before, after = ranks(made.scores.base_scores[used]), ranks(evaluated.boosted[used])
+    before, after = ranks(made.scores.base_scores[used]), ranks(GRID.points(evaluated)["published"][used])
     assert (up.score_rank - up.boosted_rank) == (before - after).max() > 0
     assert (down.score_rank - down.boosted_rank) == (before - after).min() < 0
     assert (up.n, up.w, up.p, up.names) == (29, 0.5, 1.0, ("toy", "de-en", "m", "erasure"))
@@ -56,7 +56,7 @@ def test_the_segments_that_rise_and_fall_most_are_chosen():
     assert up.segment == made.segments.segments[row].id
     assert (up.score, up.boosted, up.human) == (
         made.scores.base_scores[row],
-        evaluated.boosted[row],
+        GRID.points(evaluated)["published"][row],
         made.segments.human_scores[row],
     )
     assert up.human_rank == ranks(made.segments.human_scores[used])[np.argmax(before - after)]

@@ -81,11 +81,14 @@ DEFAULTS = {
     "width": 0,
 }
 OTHERS = {
-    "evaluations.tagged_words._names most": 3,  # examples in a table
+    "evaluations.words._names most": 3,  # examples in a table
     "evaluations.levels.__init__ resamples": 0,  # no draws unless an interval is asked for
     "measures.cluster_means.cluster_mean resamples": 10_000,  # of few numbers, each of them cheap
     "measures.levels.grouped_acc_eq resamples": 0,  # no interval unless it is asked for
     "measures.levels.grouped_correlations resamples": 0,
+    "evaluations.verdicts.Verdict pairs": 1,  # of a boost that cannot be made: no segment of one pair
+    "evaluations.verdicts.Verdict n": 0,
+    "evaluations.verdicts.Verdict clusters": 0,
     "measures.weighted_grids.of precision": 2e-14,  # of means, which a sample is made of
 }
 

@@ -18,9 +18,8 @@ GRID = GridEvaluation(p=PowerRange(-2, 2, 0.1), w=(0.0, 0.4, 1.0), fixed={"erasu
 
 def test_a_published_point_is_evaluated_at_the_nearest_grid_point_the_lower_of_two():
     found = GRID.of_setting(finished())
-    assert found.asked == PublishedPoint(w=0.4, p=-0.95)
-    assert found.used == PublishedPoint(w=0.4, p=-1.0)
-    assert found.published == found.grid.correlation[found.spec.p.index(-1.0), 1]
+    assert (found.published.w, found.published.p) == (0.4, -1.0)
+    assert found.published.correlation == found.grid.correlation[found.spec.p.index(-1.0), 1]
 
 
 @pytest.mark.parametrize(
@@ -30,9 +29,8 @@ def test_a_published_point_is_evaluated_at_the_nearest_grid_point_the_lower_of_t
 def test_without_a_point_on_the_grid_there_is_no_number(point):
     grid = dataclasses.replace(GRID, fixed={} if point is None else {"erasure": point})
     found = grid.of_setting(finished())
-    assert found.used is None
-    assert np.isnan(found.published)
-    assert np.isnan(found.boosted).all()
+    assert np.isnan([found.published.p, found.published.correlation]).all()
+    assert np.isnan(grid.segment_columns(found)["boosted_published"]).all()
 
 
 def test_boosted_scores_of_segments_are_those_behind_the_published_correlation():
@@ -40,8 +38,9 @@ def test_boosted_scores_of_segments_are_those_behind_the_published_correlation()
     found = GRID.of_setting(made)
     base, truth, hypothesis = made.scores.base_scores, made.scores.ground_truth, made.scores.hypothesis
     expected = boosted_scores(found.spec.aggregation, "both", -1.0, 0.4, base, truth, hypothesis)
-    assert found.boosted.tobytes() == expected.tobytes()
-    assert pearson(found.boosted, made.segments.human_scores) == pytest.approx(found.published, abs=1e-12)
+    boosted = GRID.points(found)["published"]
+    assert boosted.tobytes() == expected.tobytes()
+    assert pearson(boosted, made.segments.human_scores) == pytest.approx(found.published.correlation, abs=1e-12)
 
 
 def test_shifted_names_the_segments_whose_attributions_are_not_all_above_0():
@@ -60,7 +59,7 @@ def test_the_metric_alone_has_a_baseline_and_no_grid():
     found = GRID.of_setting(made)
     assert found.grid.baseline == pearson(made.scores.base_scores, made.segments.human_scores)
     assert found.grid.correlation.shape == (0, 3)
-    assert np.isnan([found.grid.best, found.published]).all()
+    assert np.isnan([found.grid.best, found.published.correlation]).all()
     assert all(len(column) == 0 for column in GRID.columns(found)["grid"].values())
 
 

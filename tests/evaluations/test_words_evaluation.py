@@ -11,11 +11,9 @@ from some_settings import finished, made_elsewhere, tagged
 
 from bmx_grid.configure import build
 from bmx_grid.errors import ConfigError
-from bmx_grid.evaluations import tagged_words
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.words import WordsEvaluation
 from bmx_grid.judgements import Judgements
-from bmx_grid.ragged import Ragged
 from bmx_grid.segments import SegmentSet
 from bmx_grid.words.tags import Labels, WordTags
 
@@ -340,8 +338,3 @@ def test_bad_settings_are_refused(override, said):
     node = composed("evaluation=[words]", f"evaluation.words.{override}")["evaluation"]["words"]
     with pytest.raises(ConfigError, match=said):
         build(node, Evaluation, "evaluation.words")
-
-
-def test_the_score_of_a_text_is_the_sum_of_its_words():
-    found = tagged_words._sums(Ragged.from_rows([[], [0.5], [1.0, 2.0]]))
-    np.testing.assert_array_equal(found, [np.nan, 0.5, 3.0])

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from some_results import P, at_point, make_result, with_evaluated, with_grid
+from some_results import P, make_result, with_evaluated, with_grid, without_point
 from tracked import (
     CONFIG,
     CURVES,
@@ -124,12 +124,12 @@ def test_non_finite_values_are_counted_and_not_sent(folder):
 
 
 def test_a_setting_without_a_fixed_point_or_without_a_grid(folder):
-    without_point = at_point(make_result(), np.nan)
-    sent, n_left_out = points(without_point)
+    unpublished = without_point(make_result())
+    sent, n_left_out = points(unpublished)
     assert (n_left_out, sent[0][0]) == (0, "best gain")
     assert not [name for name, _, _ in sent if name.startswith("fixed")]
     base, human = np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 1.0, 3.0, 2.0])
-    result = at_point(make_result(explainer="none"), np.nan)
+    result = without_point(make_result(explainer="none"))
     alone = with_evaluated(result, grid=metric_alone(result.evaluated["grid"].spec, base, human))
     assert [name for name, _, _ in points(alone)[0]] == ["baseline pearson"]
     assert not {"p", "w", "side"} & set(parameters(alone))
