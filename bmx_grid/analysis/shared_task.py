@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.correlations import BASE, PAIR
 from bmx_grid.analysis.gains import ALPHA, PREFERRED
+from bmx_grid.analysis.names import written
 from bmx_grid.analysis.table import Frames
 from bmx_grid.wording import file_stem, named, setting_label
 
@@ -62,13 +63,20 @@ def _placebos(tests: pd.DataFrame) -> pd.DataFrame:
 def _unbeaten(placebos: pd.DataFrame) -> list[str]:
     """A sentence that names what does not beat every placebo; none where everything does, or nothing was tested."""
     left = placebos[~placebos["beaten"] & placebos["p_holm"].notna()]
+    by = [left["compared"], left["explainer"]]
     names = {
-        str(compared): named(list(dict.fromkeys(rows["against"])))
-        for compared, rows in left.groupby("compared", sort=False)
+        _boosted(*which): named([written(name) for name in dict.fromkeys(rows["against"])])
+        for which, rows in left.groupby(by, sort=False)
     }
     if not names:
         return []
     return [f"Not shown to beat a placebo: {named([f'{metric} ({against})' for metric, against in names.items()])}."]
+
+
+def _boosted(compared: str, explainer: str) -> str:
+    """A metric, or the explainer whose boost of it is meant, with the point."""
+    metric, _, point = compared.partition(" at ")
+    return f"{written(explainer)} on {written(metric)} at the point {point}" if point else written(metric)
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:

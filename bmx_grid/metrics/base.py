@@ -76,6 +76,11 @@ class Metric(Component):
         return False
 
     @property
+    def is_explained(self) -> bool:
+        """Whether explainers are asked about its scores; else it is a metric alone in every sweep, as a sentinel is."""
+        return True
+
+    @property
     def reads_all_references(self) -> bool:
         """Whether its items carry the further references of their segment; else it reads the first one alone."""
         return False

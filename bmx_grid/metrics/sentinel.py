@@ -61,6 +61,10 @@ class Sentinel(SentenceEmbedding):
         return True
 
     @property
+    def is_explained(self) -> bool:
+        return False
+
+    @property
     def may_be_undefined(self) -> bool:
         return True
 

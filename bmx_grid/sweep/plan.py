@@ -120,7 +120,8 @@ class _Expansion:
             except BmxError as error:
                 self.failed.append(Refused(setting_label(*pair, name), str(error)))
                 continue
-            for explainer_name, explainer in self._explainers.items():
+            asked = self._explainers if fitted.is_explained else {ALONE: None}
+            for explainer_name, explainer in asked.items():
                 if given is not None and explainer is not None and explainer.of_metric not in (None, name):
                     continue  # the words of one submission do not explain the scores of another
                 if self._is_unwanted(*pair, name, explainer_name):

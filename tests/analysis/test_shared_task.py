@@ -12,7 +12,15 @@ PAIR = {"dataset": "d", "language_pair": "de-en"}
 
 
 def row_of(compared, against, difference, p, test="perm_inputs", family="segment: metric against placebo"):
-    where = {"compared": compared, "against": against, "level": "segment", "statistic": "pearson", "test": test}
+    explainer = "lime" if " at " in compared else "none"
+    where = {
+        "compared": compared,
+        "explainer": explainer,
+        "against": against,
+        "level": "segment",
+        "statistic": "pearson",
+        "test": test,
+    }
     return {**PAIR, **where, "family": family, "difference": difference, "low": -1.0, "high": 1.0, "p_holm": p}
 
 
@@ -29,12 +37,12 @@ def thresholds(metric, difference=0.1):
         pytest.param([("chrf", "sentinel_source", 0.2, 0.01)], [], id="beaten"),
         pytest.param(
             [("chrf", "sentinel_source", 0.2, 0.06), ("chrf", "random", 0.3, 0.01)],
-            ["Not shown to beat a placebo: chrf (sentinel_source)."],
+            ["Not shown to beat a placebo: chrF (sentinel_source)."],
             id="not after the correction",
         ),
         pytest.param(
             [("chrf at elsewhere", "random", -0.2, 0.001)],
-            ["Not shown to beat a placebo: chrf at elsewhere (random)."],
+            ["Not shown to beat a placebo: LIME on chrF at the point elsewhere (random)."],
             id="a boost that a placebo beats",
         ),
         pytest.param([("chrf", "random", np.nan, np.nan)], [], id="undefined"),
