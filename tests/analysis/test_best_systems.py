@@ -1,7 +1,5 @@
 """The best systems: what the tables show of the evaluations top_systems and difficulty."""
 
-import math
-
 import pandas as pd
 import pytest
 
@@ -9,7 +7,6 @@ from bmx_grid.analysis import best_systems
 from bmx_grid.analysis.table import Frames
 
 PLACE = {"dataset": "toy", "language_pair": "de-en", "explainer": "none", "human_name": "da"}
-SYSTEMS = [f"s{number}" for number in range(10)]
 
 
 def correlation(metric, size, statistic, value, fitted="as scored"):
@@ -28,18 +25,6 @@ def correlation(metric, size, statistic, value, fitted="as scored"):
 def rank(metric, size, system, score, own, human_rank, fitted="as scored"):
     scores = {"score": score, "rank": own, "human": 1 - human_rank / 10, "human_rank": human_rank}
     return {**PLACE, "metric": metric, "systems": size, "fitted": fitted, "system": system, **scores}
-
-
-@pytest.mark.parametrize(
-    ("most", "shown"),
-    [
-        pytest.param(33, (33, 9), id="30 % of 33 are 9.9"),
-        pytest.param(10, (10, 3), id="30 % of 10"),
-        pytest.param(9, (9, 3), id="30 % of 9 are fewer than the fewest"),
-    ],
-)
-def test_all_systems_are_shown_and_the_best_30_percent(most, shown):
-    assert best_systems.shown_sizes(pd.Series(range(3, most + 1))) == shown
 
 
 def rows():
@@ -96,13 +81,6 @@ def test_ranks_and_their_differences():
     ]
 
 
-def test_a_metric_with_several_explainers_is_shown_once():
-    twice = [{**row, "explainer": name} for name in ("erasure", "lime") for row in rows()]
-    assert [table.frame().to_dict() for table in asked(top_systems=twice)] == [
-        table.frame().to_dict() for table in asked(top_systems=rows())
-    ]
-
-
 def test_the_histogram_and_the_words():
     names = {**PLACE, "metric": "da"}
     bins = [
@@ -142,15 +120,6 @@ def test_the_histogram_and_the_words():
     ]
 
 
-def test_an_undefined_correlation_is_shown_as_such():
-    whole, _ = asked(top_systems=[correlation("bleu", 3, "pearson", math.nan)])
-    assert [cell.shown for cell in whole.rows[0]] == ["bleu", "3", "n/a", "n/a", "n/a"]
-
-
-def test_nothing_without_the_evaluations():
-    assert asked() == []
-
-
 def test_differences_of_the_metric_that_is_fitted_on_the_systems():
     def difference(metric, against, size, statistic, value, fitted="on these systems"):
         names = {**PLACE, "metric": metric, "against": against, "systems": size, "statistic": statistic}
@@ -170,21 +139,3 @@ def test_differences_of_the_metric_that_is_fitted_on_the_systems():
         ["3", *["0.300 [-0.200, 0.800]"] * 4],
         ["10", *["1.000 [0.500, 1.500]"] * 4],
     ]
-
-
-def test_tables_of_each_pair_stand_together_and_say_what_a_fitted_metric_is_fitted_on():
-    """A pair's correlations, differences and ranks, then the next pair's."""
-    pairs = ("de-en", "fi-en")
-    of = {"metric": "da", "explainer": "none", "fitted": "on these systems", "against": "bleu", "difference": 0.1}
-    found = [{**row, "language_pair": pair} for pair in pairs for row in rows()]
-    ends = {"low": 0.0, "high": 0.2, "systems": 3, "statistic": "pearson"}
-    apart = [{**PLACE, **of, **ends, "language_pair": pair} for pair in pairs]
-    ranks = [{**rank("da", 3, "s0", 0.5, 1, 1), "language_pair": pair} for pair in pairs]
-    tables = asked(top_systems=found, top_differences=apart, ranks=ranks)
-    kinds = ("best_systems", "best_systems_by_number", "best_systems_differences", "best_systems_ranks")
-    stems = [table.stem for table in tables]
-    expected = [(kind, pair) for pair in pairs for kind in kinds]
-    assert [next(pair for pair in pairs if pair in stem) for stem in stems] == [pair for _, pair in expected]
-    assert all(stem.startswith(f"{kind}_toy_") for stem, (kind, _) in zip(stems, expected, strict=True))
-    fitted = "A metric that is fitted on systems is fitted on those that are compared."
-    assert all(table.notes[-1] == fitted and len(table.notes) == 2 for table in tables)

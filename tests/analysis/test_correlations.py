@@ -73,15 +73,6 @@ def test_the_order_of_metrics(values, ranks, expected):
     assert order(rows, [rank(*one) for one in ranks.items()]) == expected
 
 
-def test_several_data_sets_are_named_in_the_brief_table():
-    brief, *each = asked(correlations=[{**correlation("a", 0.5), "dataset": name} for name in ("toy", "two")])[1]
-    assert (brief.header[:3], brief.names) == (("data set", "pair", "metric"), 3)
-    assert [[cell.value for cell in row[:3]] for row in brief.rows] == [["toy", "de-en", "a"], ["two", "de-en", "a"]]
-    assert [(made.stem, made.header[:2], made.names) for made in each] == [
-        (f"metrics_{name}", ("pair", "metric"), 2) for name in ("toy", "two")
-    ]
-
-
 @pytest.mark.parametrize(
     "further",
     [
@@ -93,10 +84,6 @@ def test_several_data_sets_are_named_in_the_brief_table():
 def test_rows_that_are_not_shown(further):
     result, _ = asked(correlations=[correlation("a", 0.5), further, correlation("b", 0.4)])
     assert result["correlations"].set_index("metric")["segment r"].to_dict() == {"a": 0.5, "b": 0.4}
-
-
-def test_without_tables_of_a_sweep_there_is_nothing():
-    assert asked()[1] == []
 
 
 @pytest.mark.parametrize(
@@ -140,15 +127,6 @@ def test_systems_stand_in_the_order_and_the_clusters_of_people():
     ]
     assert any("Lines separate clusters" in note for note in table.notes)
     assert table.frame()["chrf"].tolist() == [2, 1, 3], "files hold the ranks"
-
-
-def test_a_rank_alone_where_nothing_was_drawn():
-    (table,) = asked(systems=[system(name, -at, (at, 0, 0, 0), (at, 0, 0, 0)) for at, name in enumerate("ab", 1)])[1]
-    assert [[cell.shown for cell in row] for row in table.rows] == [
-        ["a", "-1.000", "1", "1"],
-        ["b", "-2.000", "2", "2"],
-    ]
-    assert not any("Lines separate clusters" in note for note in table.notes)
 
 
 @pytest.mark.parametrize(

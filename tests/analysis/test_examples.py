@@ -95,17 +95,6 @@ def test_nothing_that_moves_or_is_rated_is_no_example():
 
 
 @pytest.mark.parametrize(
-    ("scores", "expected"),
-    [
-        pytest.param([0.1, 0.9, 0.5], [3, 1, 2], id="the highest is first"),
-        pytest.param([1.0, 0.0, 1.0], [1.5, 3, 1.5], id="equal scores share their mean rank"),
-    ],
-)
-def test_ranks(scores, expected):
-    assert ranks(np.array(scores)).tolist() == expected
-
-
-@pytest.mark.parametrize(
     ("values", "expected"),
     [
         pytest.param([[0.5, -2.0], [1.0]], [[0.25, 1.0], [0.5]], id="relative to the largest of all sides"),

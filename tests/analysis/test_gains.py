@@ -8,9 +8,9 @@ from some_frames import frames
 from some_tables import flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis import gains as question
-from bmx_grid.analysis.gains import at_points, declared, declared_points, real_at_points, share, summaries, summarise
+from bmx_grid.analysis.gains import at_points, declared, declared_points, real_at_points, share, summarise
 from bmx_grid.analysis.questions import analyse, numbers, plain
-from bmx_grid.analysis.table import FACTORS, Options, Point
+from bmx_grid.analysis.table import Options, Point
 
 AT = Options(fixed={"lime": Point(0.5, 0.5)})
 GAINS = {("d", pair, "m", "lime"): gain for pair, gain in zip("abcd", (0.1, 0.02, -0.03, 0.01), strict=True)}
@@ -57,11 +57,6 @@ def test_counts_are_tested_by_language_pair_not_by_setting(better, p):
     assert found["sign_p"] == pytest.approx(p)
 
 
-def test_the_largest_gain_is_shown_with_its_baseline():
-    found = summarise(settings([0.01, 0.08, np.nan], baseline=[0.5, 0.02, 0.1]))
-    assert (found["max_gain"], found["max_gain_baseline"]) == (0.08, 0.02)
-
-
 def test_an_interval_across_settings_needs_three_clusters():
     two, three = (summarise(settings([0.1, 0.2, 0.3, 0.4], names)) for names in ("aabb", "aabc"))
     assert np.isnan([two["mean_low"], two["mean_high"]]).all()
@@ -75,20 +70,6 @@ def test_the_interval_of_a_share_ends_at_0_and_at_1(better):
     assert found.mean == pytest.approx(better / 9)
     reach = 2.306 * np.sqrt(8 / 81 / 8)  # Student's t of 8 degrees
     assert (found.low, found.high) == pytest.approx((max(better / 9 - reach, 0), min(better / 9 + reach, 1)), abs=1e-3)
-
-
-def test_groups_without_settings_have_no_summary():
-    assert list(summaries(settings([0.1], explainer="lime"), "explainer", 0).index) == ["lime"]
-    nothing = summaries(settings([], explainer=[]), ["explainer", "cluster"], 0)
-    assert not len(nothing) and "mean_gain" in nothing
-
-
-def test_each_explainer_has_its_point():
-    surfaces = {("d", "a", "m", name): peaked(-1.0) for name in ("lime", "shap", "erasure")}
-    points = {"lime": Point(-1.0, 0.5), "shap": Point(-0.5, 0.5), "erasure": Point(9.0, 0.5)}
-    found = analyse(table(surfaces), Options(fixed=points)).ask(question.compute)["fixed"]
-    assert found["mean_gain"].to_dict() == pytest.approx({"lime": 0.1, "shap": 0.05, "erasure": np.nan}, nan_ok=True)
-    assert (found["n"]["erasure"], found["undefined"]["erasure"]) == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -107,24 +88,6 @@ def test_the_best_explainer_has_the_largest_share_of_better_settings(gains, best
     }
     options = Options(fixed={name: Point(0.5, 0.5) for name in gains})
     assert analyse(table(surfaces), options).ask(question.compute)["best_explainer"] == best
-
-
-def test_gains_are_shown_by_data_set_language_pair_and_metric_for_each_explainer():
-    gains = {("d", "a", "m", "lime"): 0.1, ("e", "a", "m", "lime"): 0.2, ("d", "a", "m", "shap"): 0.3}
-    some = table({names: peaked(-1.0, gain=gain) for names, gain in gains.items()})
-    whole = analyse(some, Options(fixed={name: Point(-1.0, 0.5) for name in ("lime", "shap")}))
-    by_factor, _ = question.tables(whole.ask(question.compute))
-    frame = by_factor.frame()
-    assert frame[["factor", "name", "explainer"]].to_numpy().tolist() == [
-        ["dataset", "d", "lime"],
-        ["dataset", "e", "lime"],
-        ["dataset", "d", "shap"],
-        ["language_pair", "a", "lime"],
-        ["language_pair", "a", "shap"],
-        ["metric", "m", "lime"],
-        ["metric", "m", "shap"],
-    ]
-    assert frame["mean gain"].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.15, 0.3, 0.15, 0.3])
 
 
 CONTROLS = {
@@ -147,13 +110,6 @@ def test_controls_are_read_at_the_points_of_real_explainers_and_never_at_their_o
     )
     assert found["controls"].loc[("random explainer", "lime"), "better"] == 0
     assert [made.stem for made in question.tables(found)][-1] == "controls"
-
-
-def test_controls_have_no_point_of_their_own():
-    frame = analyse(table(CONTROLS)).ask(at_points)
-    assert frame.loc[frame["control"], ["fixed", "fixed_gain", "fixed_w"]].isna().all(axis=None)
-    alone = analyse(table({("d", "a", "m", "random"): peaked(0.5)})).ask(question.compute)["controls"]
-    assert list(alone.index) == [("best of the grid", "random")]
 
 
 def test_gain_against_baseline_is_scipys_and_the_uncoupled_one_is_of_gain_and_mean():
@@ -231,8 +187,3 @@ def test_numbers_for_a_tracking_server_are_few_and_those_that_sweeps_are_compare
     groups = {name.split("/")[0] for name in found}
     assert {"medians", "fixed"} <= groups <= {"medians", "ridge", "gain_baseline_pearson", "fixed", "single_gains"}
     assert len(found) < 60
-
-
-def test_settings_keep_the_order_of_the_table():
-    whole = analysis()
-    assert [tuple(row) for row in whole.ask(at_points)[list(FACTORS)].to_numpy()] == list(whole.table.settings)

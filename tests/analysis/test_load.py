@@ -9,11 +9,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
-from some_results import grid_table, make_result
 from some_tables import P, W, flat, peaked, random_surfaces, rows, table
 
 from bmx_grid.analysis.load import from_arrow, load_table, read_frame
-from bmx_grid.analysis.questions import analyse, plain
 from bmx_grid.analysis.table import FACTORS
 from bmx_grid.errors import DataError, DataMissingError
 
@@ -51,14 +49,6 @@ def test_rows_in_any_order_become_the_same_arrays(order):
         assert np.array_equal(found.correlation[row], SURFACES[tuple(one)])
         assert found.baseline[row] == SURFACES[tuple(one)][0, -1]
     assert found.left_out == ()
-
-
-def test_a_sweeps_table_is_read_back(tmp_path):
-    results = [make_result(seed, language_pair=pair) for seed, pair in enumerate(("cs-en", "de-en"))]
-    pq.write_table(grid_table(results), tmp_path / "grid.parquet")
-    found = load_table(tmp_path)
-    assert [one.language_pair for one in found.settings] == ["cs-en", "de-en"]
-    assert np.array_equal(found.correlation, np.stack([one.grid.correlation for one in results]))
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
@@ -281,18 +271,6 @@ def test_undefined_points_are_counted_and_settings_without_a_baseline_left_out()
     assert undefined.startswith("1 setting: ") and undefined.endswith("(e.g. d · b · m · lime)")
     assert varying.startswith("1 setting: ") and varying.endswith("(e.g. d · c · m · lime)")
     assert points == "2 points: undefined (NaN) correlations (e.g. d · a · m · lime: 2)"
-
-
-def test_nulls_are_undefined_correlations():
-    values = pa.array([None, *ARROW["correlation"].to_pylist()[1:]])
-    found = from_arrow(replaced(ARROW, "correlation", values))
-    assert int(np.isnan(found.correlation).sum()) == 1
-
-
-def test_a_table_of_the_metric_alone_is_analysed():
-    found = plain(analyse(table({ONE: np.full((len(P), 1), 0.5)}, w=np.array([1.0]))))
-    assert (found["n_settings"], found["n_correlations"], found["n_tied_with_baseline"]) == (1, 0, 1)
-    assert found["fixed"]["lime"]["worse"] == 1
 
 
 def test_a_damaged_table_beside_the_grid_is_named_with_the_way_out(tmp_path):

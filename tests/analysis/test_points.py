@@ -104,12 +104,6 @@ def test_where_points_come_from(surfaces, options, words):
     assert ("Points, held out" in said) is False and ("held out (no data set" in said) is ("held out (" in words)
 
 
-def test_an_analysis_of_controls_has_no_points():
-    analysis = analyse(table(one(metric="random", explainer="random")))
-    assert not len(analysis.ask(chosen_points))
-    assert signature(analysis).endswith("|points:none")
-
-
 def test_the_papers_points_are_those_of_the_configuration():
     import yaml
 
@@ -238,32 +232,8 @@ def test_undefined_points_are_never_best():
         assert best_points(lime([one]), tie).best_p[0] == p
 
 
-def test_the_range_of_the_plateau():
-    assert best_points(lime([surface(EDGE)]))[["plateau_p_low", "plateau_p_high"]].to_numpy().tolist() == [[-2.0, -1.0]]
-
-
-def test_only_the_metric_alone_is_defined():
-    one = flat()
-    one[:, :2] = np.nan
-    found = best_points(lime([one]), "mildest")
-    assert found.plateau[0] == 0
-    assert found.iloc[0][["best_p", "best_w", "plateau_p_low", "plateau_p_high"]].isna().all()
-    assert found.ties_baseline[0]
-
-
-@pytest.mark.parametrize("tie", ["first", "mildest"])
-def test_the_best_gain_is_the_best_correlation_less_the_baseline(tie):
-    found = best_points(lime([peaked(-1.0, gain=0.5, baseline=0.2), peaked(0.5, gain=0.1, baseline=-0.3)]), tie)
-    assert found.best.tolist() == pytest.approx([0.7, -0.2])
-    assert found.gain.tolist() == pytest.approx([0.5, 0.1])
-
-
 def median(found, tie="first"):
     return tuple(medians(best_points(found, tie)).loc["lime", ["p", "w", "n"]])
-
-
-def test_the_median_of_an_even_number_is_the_mean_of_the_two_middle_ones():
-    assert median(lime([peaked(-1.0), peaked(-0.5, w=0.0), peaked(0.0), peaked(1.0, w=0.0)])) == (-0.25, 0.25, 4)
 
 
 def test_medians_are_written_in_the_digits_of_the_grid():
@@ -292,12 +262,6 @@ def test_ties_pull_the_papers_median_and_neither_the_strict_one_nor_the_mildest(
 def test_where_nothing_improves_the_median_is_the_metric_alone():
     p, w, n = median(lime([flat(), flat()]), "mildest")
     assert np.isnan(p) and (w, n) == (1.0, 0)
-
-
-def test_controls_take_no_part():
-    surfaces = {("d", "a", "m", "lime"): peaked(-1.0), ("d", "a", "random", "lime"): peaked(1.0)}
-    found = medians(best_points(table({**surfaces, ("d", "a", "m", "random"): peaked(1.0)})))
-    assert list(found.index) == ["lime"] and found.p.tolist() == [-1.0]
 
 
 TABLE = lime([peaked(-1.0)])

@@ -1,18 +1,15 @@
 """A question is one module: it is answered, written and shown without any other file knowing it."""
 
 import json
-import re
 
 import numpy as np
 import pandas as pd
 import pytest
-from some_frames import frames, verdicts
 from some_tables import flat, peaked, random_surfaces, rows, table
 
 from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.questions import QUESTIONS, analyse, as_plain, numbers, plain, to_json, with_others
-from bmx_grid.analysis.table import Options, Point
 from bmx_grid.commands.analyse import main
 from bmx_grid.errors import ConfigError
 
@@ -83,40 +80,6 @@ def test_a_question_of_this_package_named_again_is_asked_once():
     assert with_others([QUESTIONS[0].__name__]) == QUESTIONS
 
 
-def test_every_question_is_answered_once_and_every_table_has_a_name_of_its_own():
-    analysis = analyse(table(SURFACES))
-    for question in QUESTIONS:
-        assert analysis.ask(question.compute) is analysis.ask(question.compute)
-    stems = [one.stem for one in analysis.tables()]
-    assert len(set(stems)) == len(stems)
-
-
-def test_names_are_written_as_they_are_read():
-    surfaces = {("Ü", "日", "m", "lime"): peaked(-1.0)}
-    assert '"Ü · 日 · m · lime"' in to_json(analyse(table(surfaces)))
-
-
-def test_without_tests_nothing_is_marked():
-    cells = [cell for one in analyse(table(SURFACES)).tables() for row in one.rows for cell in row]
-    assert cells and not any(cell.marked for cell in cells)
-
-
-@pytest.mark.parametrize(
-    ("beside", "brief"),
-    [
-        pytest.param({}, {"overview"}, id="the grid alone"),
-        pytest.param(frames({("d1", "a", "m1", "lime"): 0.1}), {"overview"}, id="tests"),
-        pytest.param({"verdicts": verdicts({"metric": "m1"})}, {"overview"}, id="verdicts"),
-    ],
-)
-def test_columns_of_names_come_first_and_few_tables_are_brief(beside, brief):
-    made = analyse(table(SURFACES), Options(fixed={"lime": Point(0.5, 0.5)}), frames=beside).tables()
-    for one in made:
-        texts = [all(isinstance(row[at].value, str) for row in one.rows) for at in range(len(one.header))]
-        assert not one.rows or one.names == [*texts, False].index(False), one.stem
-    assert {one.stem for one in made if one.brief} == brief
-
-
 def test_two_questions_may_not_write_the_same_key():
     class Other:
         @staticmethod
@@ -165,24 +128,6 @@ def test_tables_are_data_frames_of_full_values():
     pd.testing.assert_frame_equal(made.frame(), expected)
     empty = Table("s", "t", ("a", "b"), (), ())
     assert list(empty.frame().columns) == ["a", "b"]
-
-
-def test_headline_is_cautious():
-    analysis = analyse(table(SURFACES))
-    told = " ".join([*plain(analysis)["answers"], *plain(analysis)["headline"]])
-    assert "No boost was judged on other segments" in told
-    assert "have a mean gain above 0 (one-sided sign test p = " in told
-    assert re.search(r"The largest gain, \+0\.\d+, comes from a baseline of 0\.\d+", told)
-    assert "Across data sets (transfer:" in told
-    assert "held-out" not in told
-    (overview,) = [one for one in analysis.tables() if one.stem == "overview"]
-    said = "Transfer: at the median point of the settings of the other data sets; in-sample: of all settings of the"
-    assert [note.startswith(said) for note in overview.notes].count(True) == 1
-    assert overview.header[-2:] == ("in-sample mean gain", "transfer mean gain")
-    assert "random" not in told  # controls are judged where they were chosen: they are in their table only
-    (controls,) = [one for one in analysis.tables() if one.stem == "controls"]
-    assert not controls.brief
-    assert "at the points of the real explainers" in controls.notes[0]
 
 
 def test_nothing_but_controls_has_no_conclusion():

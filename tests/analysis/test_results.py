@@ -4,13 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from some_frames import frames
-from some_tables import flat, peaked, random_surfaces, table
+from some_tables import flat, peaked, table
 
-from bmx_grid.analysis import headline, results
-from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.questions import analyse, plain
 from bmx_grid.analysis.table import Options, Point
-from bmx_grid.analysis.transfer import moved_gains, transfer_factor
 
 AT = Options(fixed={"lime": Point(0.5, 0.5), "shap": Point(0.5, 0.5)})
 GAINS = {("d", pair, "m", "lime"): gain for pair, gain in zip("abcd", (0.1, 0.02, -0.03, 0.01), strict=True)}
@@ -24,26 +21,6 @@ def tables_of(analysis):
 
 def cells(made):
     return [dict(zip(made.header, row, strict=True)) for row in made.rows]
-
-
-@pytest.mark.parametrize(
-    ("segments", "shown"),
-    [
-        pytest.param(None, ["", "", ""], id="not known"),
-        pytest.param([1000, 1500, 2000, 30], ["4,500", "30", "4,530"], id="known"),
-    ],
-)
-def test_data_sets_are_counted_with_their_pairs_segments_and_settings(segments, shown):
-    names = [("d", pair, "m", "lime") for pair in "abc"] + [("e", "a", "m", "lime")]
-    known = pd.DataFrame(names, columns=["dataset", "language_pair", "metric", "explainer"])
-    known = known.assign(correlation="pearson", aggregation="PowerMean", n_segments=segments or 0, n_used=1)
-    beside = {} if segments is None else {"settings": known}
-    made = tables_of(analyse(table(dict.fromkeys(names, flat())), frames=beside))["counts"]
-    assert [[cell.shown for cell in row] for row in made.rows] == [
-        ["d", "1", "1", "3", "3", shown[0], "40", "2", "240"],
-        ["e", "1", "1", "1", "1", shown[1], "40", "2", "80"],
-        ["all", "1", "1", "3", "4", shown[2], "40", "2", "320"],
-    ]
 
 
 def test_averages_are_taken_over_the_pairs_of_a_data_set_and_metric():
@@ -123,29 +100,3 @@ def test_the_largest_of_several_gains_is_said_to_be_that(count):
     told = " ".join(plain(found)["headline"])
     assert "The largest gain, +0.1000 [+0.0900, +0.1100], comes from a baseline of 0.5000" in told
     assert (f"of its being the largest of {count}." in told) is (count > 1)
-
-
-def test_every_setting_has_its_numbers():
-    surfaces = random_surfaces(3, pairs=("a",), metrics=("m", "random"))
-    analysis = analyse(table(surfaces))
-    found = analysis.ask(results.all_settings)
-    assert analysis.ask(transfer_factor) == "dataset"
-    moved = analysis.ask(moved_gains)
-    real, controls = found[~found["control"]], found[found["control"]]
-    assert real["transfer_gain"].tolist() == moved[moved["factor"] == "dataset"]["transfer_gain"].tolist()
-    assert (real["fixed_gain"] - (real["fixed"] - real["baseline"])).abs().max() < 1e-15
-    assert controls[["fixed", "fixed_gain", "transfer_gain", "fixed_w"]].isna().all(axis=None)
-    assert found["best"].tolist() == pytest.approx([surfaces[tuple(one)].max() for one in analysis.table.settings])
-
-
-def test_headline_numbers_pool_the_settings_of_all_explainers():
-    surfaces = {(name, "a", "m", "lime"): peaked(p) for name, p in (("x", -1.0), ("y", -0.5), ("z", 0.0))}
-    surfaces |= {(name, "a", "m", "shap"): peaked(p) for name, p in (("x", -1.0), ("y", -1.0))}
-    analysis = analyse(table(surfaces))
-    found = analysis.ask(headline.compute)["headline_numbers"]
-    gains = analysis.ask(moved_gains)["transfer_gain"]
-    assert len(gains) == 5
-    assert found["transfer/mean_gain"] == pytest.approx(gains.mean())
-    assert found["transfer/better"] == (gains > 1e-5).sum()
-    assert found["fixed/mean_gain"] == pytest.approx(analysis.ask(real_at_points)["fixed_gain"].mean())
-    assert (found["fixed/better"], found["settings"], found["tied_with_metric_alone"]) == (5.0, 5.0, 0.0)

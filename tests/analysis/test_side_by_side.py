@@ -68,18 +68,6 @@ def test_the_difference_of_gains_has_an_interval_of_clusters(tmp_path):
     assert [point["low"], point["high"]] == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.05)
 
 
-def test_correlations_are_shown_without_a_sign_and_differences_with_one(tmp_path):
-    one = folder(tmp_path / "a", scores(1))
-    found = side_by_side([one, folder(tmp_path / "b", scores(2))], resamples=40)
-    made, point = found.table(), found.frame.iloc[1]
-    shown = dict(zip(made.header, made.rows[1], strict=True))
-    assert made.header[: made.names] == ("dataset", "language_pair", "metric", "explainer", "point", "run_a", "run_b")
-    for name, form in (("r_a", ".4f"), ("r_b", ".4f"), ("n_segments", ""), ("n_clusters", "")):
-        assert shown[name].shown == format(point[name], form)
-    for name in ("gain_a", "gain_b", "difference", "low", "high"):
-        assert shown[name].shown == format(point[name], "+.4f")
-
-
 @pytest.mark.parametrize(
     ("changes", "clusters", "defined"),
     [

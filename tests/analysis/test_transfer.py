@@ -5,7 +5,7 @@ import pytest
 from some_tables import P, W, lime, peaked, random_surfaces, table
 
 from bmx_grid.analysis.questions import analyse
-from bmx_grid.analysis.transfer import compute, moved_gains, tables
+from bmx_grid.analysis.transfer import compute, moved_gains
 
 
 def best_by_hand(surface):
@@ -41,14 +41,6 @@ def test_parameters_come_from_the_others_only(factor, position):
     assert row["optimism"] == pytest.approx(row["in_sample_mean_gain"] - np.mean(list(expected.values())))
 
 
-def test_a_change_of_what_is_left_out_never_changes_its_parameters():
-    surfaces = random_surfaces(5)
-    changed = {names: peaked(1.7) if names[0] == "d2" else one for names, one in surfaces.items()}
-    before, after = (analyse(table(some)).ask(compute)["folds"]["p"] for some in (surfaces, changed))
-    assert before["dataset", "lime", "d2"] == after["dataset", "lime", "d2"]
-    assert before["dataset", "lime", "d1"] != after["dataset", "lime", "d1"]
-
-
 def of_pairs(surfaces, tie="first"):
     from bmx_grid.analysis.table import Options
 
@@ -82,23 +74,3 @@ def test_optimism_is_of_the_same_settings_and_of_the_numbers_shown():
     row, _ = of_pairs(surfaces)
     assert row["n"] == 3
     assert row["optimism"] == row["in_sample_mean_gain"] - row["mean_gain"]
-
-
-@pytest.mark.parametrize(
-    ("surfaces", "alone"),
-    [
-        pytest.param(random_surfaces(5), None, id="several of each"),
-        pytest.param(random_surfaces(5, metrics=("m",)), "metric", id="one metric"),
-        pytest.param(random_surfaces(5, datasets=("d",), metrics=("m",)), "data set, metric", id="only pairs"),
-    ],
-)
-def test_factors_with_one_name_are_named_below_the_table_and_have_no_rows(surfaces, alone):
-    summary, folds = tables(analyse(table(surfaces)).ask(compute))
-    known = {row[0].value for row in summary.rows}
-    assert known == {row[0].value for row in folds.rows}
-    assert len(known) == 3 - (0 if alone is None else len(alone.split(", ")))
-    said = [note for note in summary.notes if note.startswith("Nothing to leave out")]
-    assert said == ([] if alone is None else [f"Nothing to leave out, only one name: {alone}."])
-    told = " ".join([summary.title, *summary.header, *summary.notes, folds.title, *folds.header, *folds.notes])
-    assert "Not held out: metrics share all segments and human scores, language pairs share sources" in told
-    assert "held-out" not in told

@@ -222,27 +222,6 @@ def test_the_widest_scope_of_each_boost_counts_and_controls_do_not():
     assert kept == [["spread", "d", "a"], ["sum", "all", "all"], ["learned", "d", "all"]]
 
 
-def test_the_table_has_what_helps_first_and_a_group_per_question():
-    rows = [{"gain": 0.9, "boost": "spread"}, GAINS, {"verdict": HURTS, "boost": "sum"}]
-    estimates = {"over_reassigned": 0.04, "length_gain": 0.02, "combined_gain": (0.1, math.nan, math.nan)}
-    rows[1] = {**GAINS, **estimates}
-    (made,) = verdicts.tables(asked(*rows, {**PUBLISHED, "gain": 0.01}))
-    assert [[row[4].value for row in group] for group in made.groups] == [
-        ["learned", "spread", "sum"],
-        ["power_mean_grid"],
-    ]
-    shown = [dict(zip(made.header, (cell.shown for cell in row), strict=True)) for row in made.rows]
-    assert {name: text for name, text in shown[0].items() if text != "n/a"} == {
-        **{"data set": "d", "language pair": "all", "metric": "m", "explainer": "lime", "boost": "learned"},
-        **{"verdict": "helps", "gain": "+0.0500 [+0.0400, +0.0600]"},
-        **{"beyond score and length": "+0.0300 [+0.0200, +0.0400]", "over reassigned": "+0.0400 [+0.0300, +0.0500]"},
-        **{"length alone": "+0.0200 [+0.0100, +0.0300]", "average of metrics": "+0.1000"},
-        **{"best point looks better by": "-0.0200", "p (Holm)": "0.012", "corrected for": "2"},
-        **{"chosen on": "other language pairs", "pairs": "4", "segments": "1500"},
-    }
-    assert shown[3]["chosen on"] == "published"
-
-
 def test_answers_lead_and_undefined_gains_are_no_numbers_for_a_tracking_server():
     whole = analysis(GAINS, {"boost": "spread", "gain": math.nan})
     assert headline.answer(whole)[0].startswith("LIME on m (learned): helps")

@@ -11,10 +11,9 @@ from some_frames import NAMES, frames
 from some_settings import tagged
 from some_tables import peaked, table
 
-from bmx_grid.analysis import headline, words
+from bmx_grid.analysis import words
 from bmx_grid.analysis.examples import FEWEST_WORDS, choose_word_examples, marked
-from bmx_grid.analysis.load import TABLES
-from bmx_grid.analysis.questions import analyse, plain
+from bmx_grid.analysis.questions import analyse
 from bmx_grid.analysis.table import Frames
 from bmx_grid.evaluations.words import WordsEvaluation
 from bmx_grid.report.figures.forest import plausibility as drawn
@@ -89,17 +88,6 @@ def test_undefined_values_are_counted_not_zero():
     assert brief.rows[0][2].shown == "0.700 [0.680, 0.720]"
 
 
-def test_every_setting_stands_in_a_table_and_json_can_be_written():
-    _, made = asked(*pairs("lime", 0.6, 0.7), *pairs("lime", 0.3, 0.2, measure="mcc"))
-    (by_setting,) = [one for one in made if one.stem == "words_by_setting"]
-    assert by_setting.header[5:] == ("AUC", "MCC")
-    assert [tuple(cell.value for cell in cells)[1:] for cells in by_setting.rows] == [
-        ("a", "m", "lime", "target", 0.6, 0.3),
-        ("b", "m", "lime", "target", 0.7, 0.2),
-    ]
-    assert plain(analysis())["words"][0]["pairs"] == 6
-
-
 @pytest.mark.parametrize("lost", [7, 1])
 def test_tags_without_a_scored_word_are_named(lost):
     names = dict(zip(NAMES, ("d", "en-mr", "m", "lime"), strict=True))
@@ -107,12 +95,6 @@ def test_tags_without_a_scored_word_are_named(lost):
     _, made = asked(row(0.6), fits=[fit, {**fit, "explainer": "shap", "n_lost": lost // 2}])
     told = f"Tags that share no character with a scored word, left out: en-mr target {lost} of"
     assert made[0].notes[-1].startswith(told)
-
-
-def test_where_every_tag_has_a_scored_word_nothing_is_said_of_it():
-    names = dict(zip(NAMES, ("d", "en-mr", "m", "lime"), strict=True))
-    _, made = asked(row(0.6), fits=[{**names, "side": "target", "n_tags": 1000, "n_lost": 0}])
-    assert not any("left out" in note for note in made[0].notes)
 
 
 SETTINGS = [("d", pair, "m", explainer) for pair in "abcdef" for explainer in ("lime", "random")]
@@ -195,12 +177,6 @@ def test_the_sentence_says_what_the_interval_allows(gains, said):
     assert said in analysis(gains=scaled).ask(words.compute)["plausibility_in_words"][0]
 
 
-def test_both_sentences_are_among_what_is_established():
-    leads = headline.answer(analysis())
-    assert leads[-2].startswith("Do explanations find the words people marked?")
-    assert "Spearman's rho of AUC and gain over 6 settings in 6 language pairs" in leads[-1]
-
-
 def test_without_tags_there_is_no_answer_no_table_and_no_figure():
     without = analysis(auc=None)
     found = without.ask(words.compute)
@@ -218,10 +194,6 @@ def test_the_figure_has_a_marker_and_both_intervals_for_each_setting():
     (marks,) = [line for line in axes.lines if line.get_marker() == "o"]
     assert list(marks.get_xdata()) == list(AUC.values())
     assert "6 settings" in one.caption
-
-
-def test_the_tables_are_read_where_a_sweep_left_them():
-    assert {"words", "word_tags", "word_boosts"} <= set(TABLES)
 
 
 def planned(made, name="m", explainer="erasure"):

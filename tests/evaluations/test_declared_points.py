@@ -9,7 +9,7 @@ from scipy.stats import pearsonr
 from some_settings import finished
 
 from bmx_grid.evaluations.grid import chosen_elsewhere, cross_fitted, gains_on, scores_at
-from bmx_grid.evaluations.held_out import FOLDS, other_folds
+from bmx_grid.evaluations.held_out import FOLDS
 from bmx_grid.judgements import Judgements
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.grid_resampling import cross_fit
@@ -135,13 +135,6 @@ def test_gains_on_a_grid_of_one_p(w):
     np.testing.assert_allclose(gains, [[expected, 0.0][: len(w)]], atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("count", "said"), [(2, "the other 1 of 2 folds"), (1, "the other 0 of 1 folds"), (0, "the other 0 of 1 folds")]
-)
-def test_a_choice_on_other_folds_says_how_many(count, said):
-    assert other_folds(count) == said
-
-
 def test_a_metric_alone_and_a_single_pair_have_no_point_elsewhere():
     assert chosen_elsewhere(SPEC, [finished(explainer=None), finished()]) == [None, None]
 
@@ -161,13 +154,6 @@ def test_means_are_made_once_until_they_are_let_go_of():
     assert setting.with_points({"there": first.base}).points.keys() == {*setting.points, "there"}
     setting.forget()
     assert setting.inputs(SPEC) is not first
-
-
-def test_means_do_not_outlive_what_they_are_made_of():
-    setting = finished(40)
-    setting.inputs(SPEC)
-    human = setting.segments.human_scores + 1
-    np.testing.assert_array_equal(with_human(setting, human).inputs(SPEC).human, human)
 
 
 def test_means_do_not_travel():

@@ -97,15 +97,6 @@ def test_one_grid_is_one_identity_however_it_is_written(change, same):
     assert (dataclasses.replace(GRID, **change).fingerprint() == GRID.fingerprint()) is same
 
 
-def test_rows_run_through_w_fastest_as_the_published_grid_does():
-    found = GRID.of_setting(finished())
-    rows = GRID.columns(found)["grid"]
-    assert list(rows["w"][:4]) == [0.0, 0.4, 1.0, 0.0]
-    assert list(rows["p"][:4]) == [-2.0, -2.0, -2.0, found.spec.p[1]]
-    assert len(rows["p"]) == len(rows["side"]) == len(rows["correlation"]) == 3 * len(found.spec.p)
-    assert rows["correlation"][4] == found.grid.correlation[1, 1]
-
-
 def test_the_metric_alone_counts_its_segments():
     human = np.where(np.arange(30) < 10, np.nan, np.arange(30.0))
     made = finished(human=human, explainer=None)
@@ -129,23 +120,6 @@ def test_a_sweep_without_the_grid_knows_how_many_segments_there_are_and_nothing_
     assert (grid.n_segments, grid.n_rated, grid.n_used) == (7, 0, 0)
     assert grid.correlation.shape == (0, 1)
     assert np.isnan([grid.baseline, grid.best]).all()
-
-
-def test_a_grid_of_max_points_is_computed_and_a_larger_one_refused():
-    assert len(dataclasses.replace(GRID, max_points=len(GRID.spec.p) * 3).spec.p) == len(GRID.spec.p)
-    one = GridEvaluation(p=PowerRange(0, 1, 1), w=(1.0,), fixed={}, max_points=1)
-    assert one.spec.p == (0.0,)
-    for points in (len(GRID.spec.p) * 3 - 1, 0, -1):
-        with pytest.raises(ConfigError, match="max_points"):
-            dataclasses.replace(GRID, max_points=points)
-
-
-def test_cost_grows_with_segments_powers_and_weights():
-    cost = GRID.cost(100)
-    assert 0 < cost < 1
-    assert GRID.cost(200) == pytest.approx(2 * cost)
-    assert dataclasses.replace(GRID, w=(0.0,)).cost(100) == pytest.approx(cost / 3)
-    assert dataclasses.replace(GRID, p=PowerRange(-2, 0, 0.1)).cost(100) == pytest.approx(cost / 2)
 
 
 def test_an_attribution_of_exactly_0_is_shifted_and_a_segment_without_words_is_not():

@@ -109,13 +109,6 @@ def test_labels_have_the_measures_of_labels_only_and_need_no_threshold(low):
     assert rows["mcc"].n_segments == 40
 
 
-def test_a_perfect_labelling_reaches_the_highest_seqcor_and_one_elsewhere():
-    setting = tagged(40)
-    rows = found(made_elsewhere(setting, values=[-1.0 * row for row in gold_of(setting).labels.rows()], labels=True))
-    assert rows["seqcor"].value == rows["seqcor_max"].value < 1
-    assert [rows[name].value for name in OF_LABELS if name != "seqcor"] == pytest.approx([1] * 7)
-
-
 def test_thresholds_are_not_chosen_where_they_are_judged():
     """Pure noise: a threshold that had seen the segment would reach an MCC above 0."""
     row = found(tagged(60, own=0.0), WordsEvaluation(resamples=200, folds=60))["mcc"]
@@ -151,15 +144,6 @@ def test_pairs_without_scores_of_a_side_choose_no_threshold():
     result, _, _ = evaluation.evaluate(settings)
     rows = {row.measure: row for row in result.rows if row.side == "target"}
     assert (rows["mcc"].n_segments, rows["mcc"].n_left_out) == (0, 60)
-
-
-def test_without_another_pair_there_is_no_threshold_and_all_is_left_out():
-    evaluation = WordsEvaluation(resamples=0, threshold="elsewhere")
-    setting = tagged(20)
-    (result,) = evaluation.evaluate([setting])
-    rows = {row.measure: row for row in result.rows if row.side == "target"}
-    assert np.isnan(rows["mcc"].value)
-    assert (rows["mcc"].n_segments, rows["mcc"].n_left_out) == (0, 20)
 
 
 def test_a_segment_without_attributions_is_left_out_and_counted():
@@ -257,18 +241,6 @@ def test_attributions_have_no_end_of_a_sentence():
     bad = [np.append(row, True) for row in gold_of(setting).labels.rows()]
     assert found(with_tags(setting, words, bad))["auc"].value == found(setting)["auc"].value
     assert fit(with_tags(setting, words, bad))["n_lost"] == 0
-
-
-def test_ties_by_expectation_lie_between_first_and_last():
-    setting = tagged(60)
-    flat = made_elsewhere(setting, values=[np.zeros(len(row)) for row in setting.scores.hypothesis.rows()])
-    values = {}
-    for ties in ("expected", "first", "last", "argsort"):
-        values[ties] = found(flat, WordsEvaluation(resamples=0, ties=ties))["recall_at_k"].value
-    gold = gold_of(setting).labels
-    mixed = [gold[row].mean() for row in range(60) if 0 < gold[row].mean() < 1]
-    assert values["expected"] == pytest.approx(np.mean(mixed))
-    assert values["first"] != values["last"]
 
 
 def test_segments_of_a_cluster_are_drawn_together():
