@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import Cell, Table
+from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import ALPHA
 from bmx_grid.api.inputs import PARTS, Names, chosen_setting, listed
 from bmx_grid.errors import ConfigError, DataMissingError, unknown
@@ -46,22 +46,12 @@ def table_of(
     """
     if len(frame) and "language_pair" in names and set(frame["language_pair"]) == {NO_PAIR}:
         names = [name for name in names if name != "language_pair"]
-    header = (*(HEADINGS.get(name, name) for name in names), *(heading for heading, _ in columns.values()))
-    parts = [part for _, part in frame.groupby("language_pair", sort=False)] if in_groups else [frame]
-    groups = tuple(
-        tuple(
-            (
-                *(Cell(str(row[name])) for name in names),
-                *(
-                    Cell(row[name], form, marked=name == "p_holm" and row[name] <= ALPHA)
-                    for name, (_, form) in columns.items()
-                ),
-            )
-            for row in part.to_dict("records")
-        )
-        for part in parts
-    )
-    return Table(stem, title, header, groups if len(frame) else (), tuple(notes), names=len(names))
+    shown = [Column(name, HEADINGS.get(name, name)) for name in names]
+    for name, (heading, form) in columns.items():
+        shown.append(Column(name, heading, form, marked="is_marked" if name == "p_holm" else ""))
+    frame = frame.assign(is_marked=frame["p_holm"] <= ALPHA) if "p_holm" in frame else frame
+    by = ["language_pair"] if in_groups else []
+    return Table.of(stem, title, frame, shown, notes, by=by, names=len(names))
 
 
 def table_html(table: Table) -> str:
