@@ -89,8 +89,6 @@ class Finished:
     words: Mapping[Role, WordScores] = field(default_factory=dict)
     attributed: Mapping[Role, Rows] = field(default_factory=dict)
     segmented: PairWords = WHITESPACE
-    _inputs: dict[GridSpec, GridInputs] = field(default_factory=dict, init=False, repr=False)
-    _made: list[Floats] = field(default_factory=list, init=False, repr=False)
 
     @property
     def points(self) -> Mapping[str, Floats]:
@@ -130,10 +128,7 @@ class Finished:
 
     @property
     def statistics(self) -> Floats | None:
-        """float64[N, k] statistics of a metric that has its own; made up for where an older cache lacks them.
-
-        What was made is kept, here and in the process that the setting is sent to.
-        """
+        """float64[N, k] statistics of a metric that has its own; made up for where an older cache lacks them."""
         if not self.metric.has_statistics:
             return None
         stored = self.scores.statistics
@@ -142,44 +137,29 @@ class Finished:
             lacking = np.asarray(np.isnan(stored).all(axis=1))
             if not lacking.any():
                 return stored
-        if not self._made:
-            made = _statistics(self.metric, tuple(self.items[row] for row in np.flatnonzero(lacking)))
-            found = np.empty((len(self.items), made.shape[1]))
-            found[lacking] = made
-            if stored is not None:
-                found[~lacking] = stored[~lacking]
-            self._made.append(found)
-        return self._made[0]
+        made = _statistics(self.metric, tuple(self.items[row] for row in np.flatnonzero(lacking)))
+        whole = np.empty((len(self.items), made.shape[1]))
+        whole[lacking] = made
+        if stored is not None:
+            whole[~lacking] = stored[~lacking]
+        return whole
 
     def inputs(self, spec: GridSpec) -> GridInputs:
-        """The used segments and their means for every p, made once for all evaluations where they are small.
+        """The used segments and their means for every p; those of the last few settings are kept where they are small.
 
-        Kept until `forget`, also for `with_points`; not to be written to. Raises DataError when
-        attributions are too large to be shifted.
+        Not to be written to. Raises DataError when attributions are too large to be shifted.
         """
-        known = self._inputs.get(spec)
-        if known is not None:
-            return known
-        attributed = self.scores.ground_truth, self.scores.hypothesis
-        found = grid_inputs(spec, self.scores.base_scores, *attributed, self.segments.human_scores)
-        if found.columns.size <= KEPT:
-            self._inputs[spec] = found
-        return found
+        small = len(self.items) * len(spec.p) <= KEPT
+        return (_inputs if small else _inputs.__wrapped__)(spec, self.scores, self.segments)
 
     def with_points(self, boosted: Mapping[str, Floats]) -> Finished:
         """The same setting with these further points."""
-        found = replace(self, boosted={**self.boosted, **boosted})
-        for kept in ("_inputs", "_made"):  # `replace` may change what they are made of: it has none
-            object.__setattr__(found, kept, getattr(self, kept))
-        return found
+        return replace(self, boosted={**self.boosted, **boosted})
 
-    def forget(self) -> None:
-        """Let go of the means."""
-        self._inputs.clear()
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the means, which are larger than what they are made of."""
-        return {**self.__dict__, "_inputs": {}}
+@functools.lru_cache(maxsize=8)  # for evaluations that follow each other, and the language pairs of a metric
+def _inputs(spec: GridSpec, scores: AttributionSet, segments: SegmentSet) -> GridInputs:
+    return grid_inputs(spec, scores.base_scores, scores.ground_truth, scores.hypothesis, segments.human_scores)
 
 
 @functools.lru_cache(maxsize=8)  # the same for every explainer

@@ -230,8 +230,6 @@ class BoostEvaluation(Evaluation):
             self._choose(choice, names, members, free, ELSEWHERE, average)
             self._add_lines(results, members, average, contrasts)
             self._add_lines(results, members, held, over_metrics, columns)
-        for setting in settings:
-            setting.forget()
         return results
 
     def _choices(self, members: Sequence[Member]) -> Iterator[Choice]:

@@ -237,7 +237,6 @@ class SignificanceEvaluation(Evaluation):
         whole = sample_of(setting, spec, spec.w)
         best = selection_adjusted(whole, resamples, seed)
         split = split_gains(whole, self.splits if pearson else min(self.splits, resamples), seed)
-        setting.forget()
         of_best = Row(
             **_where(setting, "best", self.grid.correlation),
             difference=best.gain,

@@ -102,7 +102,6 @@ def evaluate(
     )
     grid = next((one for one in evaluations.values() if isinstance(one, GridEvaluation)), None)
     of_grid = None if grid is None else grid.of_setting(finished)
-    finished.forget()
     finished = replace(finished, of_grid=of_grid)
     result = SettingResult(
         dataset=segments.dataset,
