@@ -8,29 +8,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from bmx_grid.analysis.base import Table
 from bmx_grid.analysis.load import basis_of, frames_beside, load_table
 from bmx_grid.analysis.questions import Analysis, analyse, with_others
 from bmx_grid.analysis.table import Options, Point, Tie
 from bmx_grid.configure import convert, folder_path
-from bmx_grid.errors import ConfigError, DataError, unknown
+from bmx_grid.errors import ConfigError, unknown
 from bmx_grid.report.table import FORMATS, as_text, write_table
 from bmx_grid.report.terminal import sentences, terminal_width
 from bmx_grid.storage import write_text
 from bmx_grid.terminal import command
 from bmx_grid.wording import counted, visible
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 HELP = """usage: bmx-grid analyse PATH [PATH ...] [KEY=VALUE ...]
 
 What a sweep found: the answer, and the main tables. Nothing is written unless
 output_dir or format says so.
 
-  PATH                  the output folder of a sweep or of a multirun, or a
+  PATH                  the output folder of a sweep, or a
                         table of correlations: any Parquet or CSV file of the
                         columns dataset, language_pair, metric, explainer, side,
                         w, p, correlation. Several sweeps: gains of each pair of
@@ -133,19 +130,18 @@ def _main(arguments: list[str]) -> int:
     if not arguments or {"-h", "--help"} & set(arguments):
         print(HELP)
         return 0 if arguments else 2
-    from bmx_grid.commands.multirun import read_jobs
-
     paths, values = _split(arguments)
     form = convert(values.get("format"), Format | None, "format")
     folder = folder_path(values["output_dir"], "output_dir") if "output_dir" in values else None
-    jobs = read_jobs(paths[0]) if len(paths) == 1 else None
-    if len(paths) == 1 and jobs is None:
+    if len(paths) == 1:
         _analyse(paths[0], values, form, folder)
         return 0
     for key in values:
         if key not in OF_SEVERAL:
             raise ConfigError(f"{key}: several sweeps are compared with {' and '.join(OF_SEVERAL)} only.")
-    _compare(paths, jobs, form, folder)
+    from bmx_grid.analysis.side_by_side import side_by_side
+
+    _give(form, folder, [side_by_side(paths).table()])
     return 0
 
 
@@ -184,27 +180,6 @@ def _summary(analysis: Analysis) -> str:
     return "\n\n".join(
         [*parts, *(as_text(shown, terminal_width()).rstrip() for shown in unsigned), signature(analysis)]
     )
-
-
-def _compare(paths: Sequence[Path], jobs: pd.DataFrame | None, form: Format | None, folder: Path | None) -> None:
-    """Compare each pair of sweeps; of a multirun its jobs first."""
-    from bmx_grid.analysis.side_by_side import side_by_side
-    from bmx_grid.commands.multirun import FOLDER, jobs_table
-
-    if jobs is None:
-        _give(form, folder, [side_by_side(paths).table()])
-        return
-    tables = [jobs_table(jobs)]
-    if form is None and folder is None:
-        print(as_text(jobs_table(jobs, brief=True), terminal_width()), end="")
-        print("\neach pair of sweeps, setting by setting: add format=FORMAT")
-        return
-    if len(jobs) > 1:
-        try:
-            tables.append(side_by_side([Path(name) for name in jobs[FOLDER]]).table())
-        except (ConfigError, DataError) as error:  # jobs may differ in metric or data
-            print(f"no pair is compared: {error}", file=sys.stderr)
-    _give(form, folder, tables)
 
 
 def _give(form: Format | None, folder: Path | None, tables: Sequence[Table], analysis: Analysis | None = None) -> None:

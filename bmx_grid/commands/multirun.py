@@ -12,21 +12,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import Cell, Table
+from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import summarise
 from bmx_grid.analysis.table import CONTROL
 from bmx_grid.commands.compose import composed, naming_files, option_names, parse, shown
-from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError
+from bmx_grid.errors import BmxError, ConfigError, DataError
 from bmx_grid.masking import masked_address
 from bmx_grid.report.table import as_text
 from bmx_grid.report.terminal import fitted, terminal_width
 from bmx_grid.storage import write_text
-from bmx_grid.sweep.output import table_path
 from bmx_grid.terminal import say
-from bmx_grid.wording import counted, setting_label, shortened, with_interval
+from bmx_grid.wording import counted, setting_label, shortened
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 FILE = "multirun.csv"
 MAX_JOBS = 10_000  # of a multirun, all of which are composed before the first one starts
@@ -34,6 +33,8 @@ MOST_SHOWN = 200  # characters of a sweep's name in a message
 FOLDER, STATUS, NOT_STARTED = "folder", "status", "not started"
 FORMS = {"settings": "", "failed": "", "baseline": ".4f", "mean gain": "+.4f", "low": "+.4f", "high": "+.4f"}
 FORMS |= {"better": "", "worse": ""}
+ENDS = {"mean gain": ("low", "high")}
+HIDDEN = ("failed", "low", "high")  # columns of the file that the terminal has no room for
 NOTE = (
     "Baseline, mean gain: over settings without controls, the gain at the declared point of the explainer, with its "
     "95 % interval over language pairs, from 3 on; better: above 1e-5, worse: 0 or less."
@@ -148,51 +149,20 @@ def _results(folder: Path) -> dict[str, float]:
 
 
 def _show(rows: Sequence[Mapping[str, Any]], where: Path) -> None:
-    """Write multirun.csv and print it. Raises StoreError."""
+    """Write multirun.csv and print it, the interval beside the gain and without folders. Raises StoreError."""
     import pandas as pd
 
     keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in (STATUS, FOLDER, *FORMS)]
     frame = pd.DataFrame(list(rows), columns=[*keys, STATUS, *FORMS, FOLDER])
-    counts = ["settings", "failed", "better", "worse"]
-    write_text(where / FILE, frame.astype(dict.fromkeys(counts, "Int64")).to_csv(index=False))
-    say(f"\n{as_text(jobs_table(frame, brief=True), terminal_width()).rstrip()}\n")
-    say(fitted(f"written to {where / FILE}; each pair of sweeps: bmx-grid analyse {where / FILE} format=text"))
-
-
-def jobs_table(frame: pd.DataFrame, *, brief: bool = False) -> Table:
-    """The sweeps of a multirun as a table. brief: for a terminal, the interval beside the gain and no folders."""
-    keys = list(frame.columns[: list(frame.columns).index(STATUS)])
+    counts = dict.fromkeys(("settings", "failed", "better", "worse"), "Int64")
+    write_text(where / FILE, frame.astype(counts).to_csv(index=False))
     last = [key.rpartition(".")[2] for key in keys]
-    header = [*(last if brief and len({*last, *FORMS}) == len(last) + len(FORMS) else keys), STATUS, *FORMS, FOLDER]
-    hidden = ("failed", "low", "high", FOLDER) if brief else ()
-    rows = []
-    for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
-        cells = {name: Cell(row[name], FORMS[name]) if name in FORMS else Cell(str(row[name])) for name in row}
-        if brief and row["low"] is not None:
-            gain = with_interval(row["mean gain"], row["low"], row["high"])
-            cells["mean gain"] = Cell(row["mean gain"], words=gain)
-        rows.append(tuple(cell for name, cell in cells.items() if name not in hidden))
-    names = tuple(name for name in header if name not in hidden)
-    return Table(
-        "multirun", f"{counted(len(frame), 'sweep')} of a multirun", names, (tuple(rows),), (NOTE,), names=len(keys) + 1
-    )
-
-
-def read_jobs(path: Path) -> pd.DataFrame | None:
-    """The sweeps of a multirun that have a folder; None where `path` is no folder, or file, of a multirun.
-
-    A folder that holds a sweep of its own is that sweep; its multirun.csv can be named. Raises DataError.
-    """
-    import pandas as pd
-
-    file = path / FILE if path.is_dir() and not table_path(path, "grid").is_file() else path
-    if file.name != FILE or not file.is_file():
-        return None
-    frame = pd.read_csv(file, keep_default_na=False, na_values=[""])
-    if not {STATUS, FOLDER, *FORMS} <= {*frame.columns}:
-        raise DataError(f"{file}: no columns {FOLDER} and {STATUS}; it is not the table of a multirun.")
-    frame[FOLDER] = [str(file.parent / name) for name in frame[FOLDER]]
-    left = frame[(frame[STATUS] != NOT_STARTED) & frame[FOLDER].map(os.path.isdir)]
-    if left.empty:
-        raise DataMissingError(f"{file}: none of its {counted(len(frame), 'folder')} is there any more.")
-    return left
+    short = last if len({*last, *FORMS}) == len(last) + len(FORMS) else keys
+    columns = [*(Column(key, name) for key, name in zip(keys, short, strict=True)), STATUS]
+    columns += [Column(name, form=form, ends=ENDS.get(name)) for name, form in FORMS.items() if name not in HIDDEN]
+    shown = frame.astype(dict.fromkeys(keys, str))
+    title = f"{counted(len(frame), 'sweep')} of a multirun"
+    table = Table.of("multirun", title, shown, columns, [NOTE], names=len(keys) + 1)
+    say(f"\n{as_text(table, terminal_width()).rstrip()}\n")
+    folders = " ".join(str(where / name) for name in frame[FOLDER][:2])
+    say(fitted(f"written to {where / FILE}; pairs of sweeps: bmx-grid analyse {folders}"))
