@@ -21,7 +21,7 @@ OPTIONAL = {  # imported, never installed with the package: why, and who says ho
     **dict.fromkeys(("sacremoses", "truecase", "nltk", "pyemd"), "the extra `authors`; xmoverscore_authors says so"),
     "rouge_score": "the extra `rouge`; metric rouge says so",
     "icu4py": "the extra `words`; words=unicode says so",
-    **dict.fromkeys(("openai", "langcodes"), "the extra `judge`; metric judge says so"),
+    **dict.fromkeys(("openai", "aiohttp", "langcodes"), "the extra `judge`; metric judge says so"),
     "distributed": "the extra `dask`",
     "dask_jobqueue": "the extra `slurm`",
     "psutil": "comes with distributed",

@@ -40,6 +40,8 @@ LIMITS = {  # of numbers, the ends included
 MALFORMED = 3  # tries, where a server answers with something that is no answer
 MOST_CHARACTERS = 1_000_000  # of an answer; what follows is not read
 LIST_RETRIES = 2
+NO_REPLY = (ValueError, LookupError, TypeError, AttributeError, RecursionError)  # of what a server sends
+MOST_PAUSE = 120.0  # seconds that the client waits before it tries again
 SILENT = 60.0  # seconds for which a server that did not answer is not asked for its models again
 REMINDER = "Your answer cannot be read. Answer again, only in the form that was asked for."
 Value = TypeVar("Value")
@@ -247,17 +249,19 @@ class ServedModel(Component):
 
     async def _reply(self, client: Any, body: Mapping[str, Any], read: Callable[[Any], Value]) -> Value:
         """What `read` finds in the reply to a body; it raises KeyError and its like where the reply is none."""
+        import aiohttp
         import openai
 
         for turn in range(MALFORMED):
             try:
                 # The typed method looks at every field of a body, and takes twice the time.
-                return read(await client.post("/chat/completions", body=dict(body), cast_to=object))
+                async with asyncio.timeout((self.retries + 1) * (self.timeout + MOST_PAUSE)):
+                    return read(await client.post("/chat/completions", body=dict(body), cast_to=object))
             except openai.APIStatusError as error:
                 raise UnavailableError(self._said(f"HTTP {error.status_code}: {error.message}")) from None
-            except openai.APIError as error:
-                raise UnavailableError(self._said(_with_cause(error))) from None
-            except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            except (openai.APIError, aiohttp.ClientError, TimeoutError) as error:
+                raise UnavailableError(self._said(_cause(error))) from None
+            except NO_REPLY as error:
                 if turn + 1 == MALFORMED:
                     wrong = f"its answer is none ({type(error).__name__}: {error})"
                     raise UnavailableError(self._said(wrong)) from None
@@ -265,17 +269,19 @@ class ServedModel(Component):
 
     async def _served_name(self) -> str:
         """The name in the server's list of models, or else, of what it loads on demand, in an answer of one token."""
+        import aiohttp
         import openai
 
         async with self._client() as client:
             quick = client.with_options(max_retries=min(self.retries, LIST_RETRIES))
             try:
-                listed = {one.id: one async for one in quick.models.list()}
+                async with asyncio.timeout((LIST_RETRIES + 1) * self.timeout):
+                    listed = {one.id: one async for one in quick.models.list()}
             except openai.APIStatusError:
                 listed = {}
-            except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:
+            except (openai.OpenAIError, aiohttp.ClientError, TimeoutError, *NO_REPLY) as error:
                 raise UnavailableError(
-                    f"{self.base_url}: the server does not list its models ({self._keyless(_with_cause(error))}). "
+                    f"{self.base_url}: the server does not list its models ({self._keyless(_cause(error))}). "
                     "Start it, or name its address with base_url=URL (up to /v1)."
                 ) from None
             if self.model in listed:
@@ -386,8 +392,9 @@ def _check_address(base_url: str) -> None:
         )
 
 
-def _with_cause(error: BaseException) -> str:
-    return f"{error} ({error.__cause__})" if error.__cause__ else str(error)
+def _cause(error: BaseException) -> str:
+    """Why a request failed: the client calls every lost connection a time-out, and its cause says more."""
+    return str(error.__cause__ or "") or str(error) or type(error).__name__
 
 
 # What servers said in this process, by address, model and key: when, and the name or why there is none.

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import json
 import math
 import os
 import signal
+import socket
 import sys
+import threading
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +24,7 @@ from bmx_grid.errors import BmxError, ConfigError, DataError, UnavailableError
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.judgements import Judgements
 from bmx_grid.metrics.judge import Judge
+from bmx_grid.models import server as server_module
 from bmx_grid.models.prompts import Prompt
 from bmx_grid.models.server import Answer
 from bmx_grid.segments import SegmentSet
@@ -112,6 +119,74 @@ def test_a_server_that_is_not_there_is_named(judge):
         judge(server, retries=0).score(ITEMS[:1])
     with pytest.raises(UnavailableError, match="base_url=URL"):
         judge(server, retries=0).named_by_the_server()
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        pytest.param([b"SSH-2.0-OpenSSH_9\r\n"], "Bad status line", id="another protocol"),
+        pytest.param([], "disconnected|not write|reset|not connect", id="a connection that is closed"),
+        pytest.param([b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n", *[b" "] * 20], "Timeout", id="byte by byte"),
+    ],
+)
+def test_what_speaks_no_http_or_never_ends_is_named(judge, monkeypatch, sent, said):
+    monkeypatch.setattr(server_module, "MOST_PAUSE", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=send_slowly, args=(listening, sent), daemon=True).start()
+        address = SimpleNamespace(url=f"http://127.0.0.1:{listening.getsockname()[1]}/v1")
+        metric = judge(address, retries=0, timeout=0.5)
+        with pytest.raises(UnavailableError, match=said):
+            metric.score(ITEMS[:1])
+        with pytest.raises(UnavailableError, match=said):
+            metric.check()
+
+
+def send_slowly(listening, sent):
+    """Answer each connection with these bytes, one part every tenth of a second, until no more come."""
+    with contextlib.suppress(OSError):
+        while True:
+            connection, _ = listening.accept()
+            with contextlib.suppress(OSError), connection:
+                for part in sent:
+                    connection.sendall(part)
+                    time.sleep(0.1)
+
+
+def test_a_server_is_asked_once_for_its_name(judge, monkeypatch):
+    with ChatServer(models='{"data": [{"id": "m", "object": "model", "root": "weights"}]}').running() as server:
+        server.models, before = (401, {}, b""), server.models
+        server.answer = lambda body, turn: (401, {}, b"")
+        with pytest.raises(UnavailableError, match="HTTP 401"):
+            judge(server, retries=0).check()
+        server.models = before
+        with pytest.raises(UnavailableError, match="HTTP 401"):
+            judge(server, retries=0).check()
+        monkeypatch.setattr(server_module, "SILENT", 0.0)
+        assert judge(server).named_by_the_server() == "weights"
+        server.models = '{"data": [{"id": "m", "object": "model", "root": "others"}]}'
+        assert judge(server).named_by_the_server() == "weights"
+
+
+@pytest.mark.parametrize(
+    "models",
+    [
+        pytest.param('{"object": "list", "data": []}', id="none is loaded yet"),
+        pytest.param('{"object": "list", "data": [{"id": "n", "object": "model"}]}', id="others are loaded"),
+        pytest.param((500, {}, b"oops"), id="no list"),
+    ],
+)
+def test_a_model_that_is_in_no_list_is_named_in_an_answer(judge, models):
+    named = json.dumps(json.loads(completion("4")) | {"model": "m@main"}).encode()
+    with ChatServer(lambda body, turn: (200, {}, named), models=models).running() as server:
+        assert judge(server, retries=0).named_by_the_server() == "m@main"
+        assert [body["max_tokens"] for body in server.seen] == [1]
+
+
+def test_an_unknown_model_has_a_close_match(judge):
+    models = '{"object": "list", "data": [{"id": "mm", "object": "model"}]}'
+    unknown = pytest.raises(UnavailableError, match="unknown model 'm'. Did you mean 'mm'")
+    with ChatServer(lambda body, turn: (404, {}, b"{}"), models=models).running() as server, unknown:
+        judge(server, retries=0).check()
 
 
 def test_an_answer_without_a_score_is_asked_for_again_then_undefined_and_counted(judge):
