@@ -93,12 +93,9 @@ def coefficients(given: Given) -> pd.DataFrame:
         frame.attrs = fit
         return frame
     x = np.column_stack([(settings[factor] == name).to_numpy(np.float64) for factor, name in columns])
-    centre, level = x.mean(axis=0), float(y.mean())
-    centred = x - centre
-    beta = np.linalg.solve(centred.T @ centred + ALPHA * np.eye(len(columns)), centred.T @ (y - level))
-    around = float(((y - level) ** 2).sum())
-    left = float(((y - level - centred @ beta) ** 2).sum())
-    fit |= {"intercept": level - float(centre @ beta), "r2": 1 - left / around if around > 0 else math.nan}
+    beta, intercept = ridge(x, y, np.ones(len(y)))
+    around, left = (float((values**2).sum()) for values in (y - y.mean(), y - intercept - x @ beta))
+    fit |= {"intercept": intercept, "r2": 1 - left / around if around > 0 else math.nan}
     errors = cluster_errors(x, y, codes(settings["cluster"].to_numpy()), given.options.seed)
     frame = frame.assign(coefficient=beta, error=errors)
     frame = frame.sort_values(["coefficient", "factor", "name"], ascending=[False, True, True], ignore_index=True)
@@ -106,27 +103,28 @@ def coefficients(given: Given) -> pd.DataFrame:
     return frame
 
 
-def cluster_errors(x: Floats, y: Floats, cluster: NDArray[np.int64], seed: int, resamples: int = RESAMPLES) -> Floats:
-    """float64[K] standard errors of the coefficients of x: float64[n, K] for y: float64[n], by a bootstrap of clusters.
+def ridge(x: Floats, y: Floats, weights: Floats) -> tuple[Floats, float]:
+    """float64[K] coefficients of x: float64[n, K] for y: float64[n], each row counted float64[n] times; the intercept.
 
-    cluster: int[n] from 0 on. A resample that lacks a column, all 0 there, says nothing of its coefficient and is left
-    out for it; a column in fewer than 3 clusters has NaN.
+    NaN for a column that is 0 wherever a row counts: it says nothing.
     """
-    n_clusters, n_columns = number_of(cluster), x.shape[1]
-    members = np.zeros((n_clusters, len(y)))
-    members[cluster, np.arange(len(y))] = 1.0
-    counts = members @ x  # of each column in each cluster
-    enough = (counts > 0).sum(axis=0) >= FEWEST_CLUSTERS
-    if not enough.any():
-        return np.full(n_columns, np.nan)
-    products = np.einsum("cn,nj,nk->cjk", members, x, x, optimize=True)
-    weights = draws(np.random.default_rng(seed), n_clusters, resamples)
-    size, level = weights @ members.sum(axis=1), weights @ (members @ y)
-    drawn = weights @ counts
-    left = np.tensordot(weights, products, axes=1) - drawn[:, :, None] * drawn[:, None, :] / size[:, None, None]
-    right = weights @ (members @ (x * y[:, None])) - drawn * (level / size)[:, None]
-    beta = np.linalg.solve(left + ALPHA * np.eye(n_columns), right[:, :, None])[:, :, 0]
-    beta[drawn == 0] = np.nan
-    found = np.full(n_columns, np.nan)
-    found[enough] = np.nanstd(beta[:, enough], axis=0, ddof=1)
-    return found
+    centre, level = weights @ x / weights.sum(), float(weights @ y / weights.sum())
+    centred = x - centre
+    weighted = centred.T * weights
+    beta = np.linalg.solve(weighted @ centred + ALPHA * np.eye(x.shape[1]), weighted @ (y - level))
+    intercept = level - float(centre @ beta)
+    return np.where(centre == 0, np.nan, beta), intercept
+
+
+def cluster_errors(x: Floats, y: Floats, cluster: NDArray[np.int64], seed: int, resamples: int = RESAMPLES) -> Floats:
+    """float64[K] standard errors of the coefficients of `ridge`, by a bootstrap of clusters, int64[n] from 0 on.
+
+    NaN for a column in fewer than 3 clusters.
+    """
+    held_by = np.array([len(np.unique(cluster[column > 0])) for column in x.T])
+    enough, errors = held_by >= FEWEST_CLUSTERS, np.full(x.shape[1], np.nan)
+    if enough.any():
+        drawn = draws(np.random.default_rng(seed), number_of(cluster), resamples)
+        fits = np.array([ridge(x, y, times[cluster])[0] for times in drawn])
+        errors[enough] = np.nanstd(fits[:, enough], axis=0, ddof=1)
+    return errors
