@@ -110,13 +110,8 @@ class Rank:
     n: int
 
 
-@dataclass(frozen=True, eq=False)
-class TestsOfSetting:
-    """What tests say of a setting. selection: the row of its grid; ranking: of its metric, in one setting of each."""
-
-    tests: Sequence[Row]
-    selection: Sequence[SelectionRow] = ()
-    ranking: Sequence[Rank] = ()
+Result = dict[str, list[Any]]  # the rows of a setting by table
+Placed = tuple[int, Row]  # a row, and the place of its setting
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,27 +191,27 @@ class SignificanceEvaluation(Evaluation):
     def cost(self, n_segments: int) -> float:
         return 0.2 + n_segments * (self.resamples + 10 * self.splits) * len(self.grid.spec.p) / 1e9
 
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[TestsOfSetting]:
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Result]:
         """The tests of points and grids, those of metrics against each other, and p values by family."""
         results = each(self._of_setting, settings)
-        rows: list[list[Row]] = [list(result.tests) for result in results]
-        ranks: list[list[Rank]] = [[] for _ in results]
+        rows = [(at, row) for at, result in enumerate(results) for row in result.pop("tests")]
         first_of = {setting.names[:3]: at for at, setting in reversed(list(enumerate(settings)))}  # its first explainer
         for of_pair in grouped(settings, (0, 1)):
             places = [at for at in of_pair if first_of[settings[at].names[:3]] == at]
             for statistic in self.statistics if len(places) > 1 else ():
                 for level in _levels(settings[places[0]], statistic):
-                    self._compare_metrics(settings, places, level, statistic, rows, ranks)
+                    compared, ranks = self._compare_metrics(settings, places, level, statistic)
+                    rows += compared
+                    for at, rank in zip(places, ranks, strict=False):
+                        results[at]["ranking"].append(rank)
             placebos = [settings[at] for at in places if settings[at].metric.is_placebo]
             for at in of_pair if placebos else ():
-                rows[at].extend(self._over_placebos(settings[at], placebos))
-        self._refine(settings, first_of, rows)
-        return [
-            replace(result, tests=own, ranking=of_metric)
-            for result, own, of_metric in zip(results, adjusted(rows), ranks, strict=True)
-        ]
+                rows += [(at, row) for row in self._over_placebos(settings[at], placebos)]
+        for at, row in adjusted(self._refined(settings, rows)):
+            results[at].setdefault("tests", []).append(row)
+        return [{table: result.get(table, []) for table in self.ROWS} for result in results]
 
-    def _of_setting(self, setting: Finished) -> TestsOfSetting:
+    def _of_setting(self, setting: Finished) -> Result:
         """The tests of the points of a setting, and of its grid."""
         rows = [
             row
@@ -232,7 +227,7 @@ class SignificanceEvaluation(Evaluation):
         pearson = self.grid.correlation == "pearson"
         resamples = self.resamples if pearson else self.rank_resamples
         if setting.explainer is None or not resamples:
-            return TestsOfSetting(rows)
+            return {"tests": rows, "selection": [], "ranking": []}
         spec, seed = self.grid.spec, self.seed
         whole = sample_of(setting, spec, spec.w)
         best = selection_adjusted(whole, resamples, seed)
@@ -253,10 +248,8 @@ class SignificanceEvaluation(Evaluation):
         )
         point = best.w, spec.p[best.row] if best.row >= 0 else math.nan
         crossed = split.mean, split.low, split.high, split.abstained
-        return TestsOfSetting(
-            [*rows, of_best],
-            [SelectionRow(*point, best.gain, best.p, *crossed, len(split.gains), whole.clusters)],
-        )
+        selection = SelectionRow(*point, best.gain, best.p, *crossed, len(split.gains), whole.clusters)
+        return {"tests": [*rows, of_best], "selection": [selection], "ranking": []}
 
     def _compare_metrics(
         self,
@@ -264,10 +257,9 @@ class SignificanceEvaluation(Evaluation):
         places: Sequence[int],
         level: str,
         statistic: Correlation | AgreementStatistic,
-        rows: Sequence[list[Row]],
-        ranks: Sequence[list[Rank]],
-    ) -> None:
-        """Add for each metric of a language pair its tests against those after it, and its rank."""
+    ) -> tuple[list[Placed], list[Rank]]:
+        """The tests of each metric of a language pair against those after it, and its rank; no rank without a test."""
+        rows: list[Placed] = []
         scores = {at: turned(settings[at], BASE, level, statistic) for at in places}
         p_of: dict[tuple[int, int], float] = {}
         # of two metrics one of which is a placebo, the other one is compared with it
@@ -285,16 +277,17 @@ class SignificanceEvaluation(Evaluation):
             both = replace(scores[left], y=scores[right].x)
             tests = list(self._tests(where, both, f"{level}: metric against {against}"))
             if math.isfinite(tests[0].difference):
-                rows[left].extend(tests)
+                rows += [(left, row) for row in tests]
                 shown = next((row for row in tests if row.test in UNITS), tests[0])
                 p = shown.p if shown.alternative == "two-sided" else min(1.0, 2 * min(shown.p, 1 - shown.p))
                 p_of[places.index(left), places.index(right)] = p
         values = [self._value(scores[at], statistic) for at in places]
+        ranks = []
         for at, value, rank in zip(places, values, significance_ranks(values, p_of), strict=True):
-            if p_of:
-                n = int(np.isfinite(scores[at].x + scores[at].human).sum())
-                sign = 1.0 if statistic in AGREEMENTS else direction_of(settings[at])
-                ranks[at].append(Rank(ALONE, level, statistic, sign * value, rank, n))
+            n = int(np.isfinite(scores[at].x + scores[at].human).sum())
+            sign = 1.0 if statistic in AGREEMENTS else direction_of(settings[at])
+            ranks.append(Rank(ALONE, level, statistic, sign * value, rank, n))
+        return rows, ranks if p_of else []
 
     def _over_placebos(self, setting: Finished, placebos: Sequence[Finished]) -> Iterator[Row]:
         """The tests of the points of a setting against placebos: sentinels and random scores."""
@@ -305,30 +298,30 @@ class SignificanceEvaluation(Evaluation):
                     both = _against(setting, point, placebo, level, statistic)
                     yield from self._tests(where, both, f"{level}: boost against placebo")
 
-    def _refine(
-        self, settings: Sequence[Finished], first_of: Mapping[tuple[str, str, str], int], rows: Sequence[list[Row]]
-    ) -> None:
-        """Repeat tests where R resamples show nothing in a large family: 1 / (R + 1) times its size is above .05.
+    def _refined(self, settings: Sequence[Finished], rows: Sequence[Placed]) -> list[Placed]:
+        """Tests repeated where R resamples show nothing in a large family: 1 / (R + 1) times its size is above .05.
 
         Permutation tests that came near to their smallest p are then done again, with resamples enough for the family
         and with draws of their own. Each test must pass both rounds, so that its level is kept.
         """
-        sizes = Counter(row.family for own in rows for row in own if row.test in UNITS and math.isfinite(row.p))
+        sizes = Counter(row.family for _, row in rows if row.test in UNITS and math.isfinite(row.p))
         near = NEAR / (self.resamples + 1)
         seed = int(np.random.SeedSequence([self.seed, 1]).generate_state(1)[0])
-        for setting, own in zip(settings, rows, strict=True):
-            for place, row in enumerate(own):
-                size = sizes[row.family] if row.test in UNITS else 0
-                if size / (self.resamples + 1) <= LEVEL or not row.p <= near:
-                    continue
+        alone = {(*setting.pair, setting.metric_name): setting for setting in reversed(settings)}
+        refined = []
+        for at, row in rows:
+            setting, size = settings[at], sizes[row.family] if row.test in UNITS else 0
+            if size / (self.resamples + 1) > LEVEL and row.p <= near:
                 scores = _of_point(setting, row.point, row.statistic)
                 if row.against != setting.metric_name:
-                    other = settings[first_of[(*setting.pair, row.against)]]
+                    other = alone[(*setting.pair, row.against)]
                     scores = _against(setting, row.point, other, row.level, row.statistic)
                 count = min(math.ceil(ENOUGH * size / LEVEL), MOST_REPEATED)
                 drawn = {"resamples": count, "seed": seed, "bootstrap": False}
                 found = self._compared(scores, row.statistic, scores.unit(row.test), **drawn)
-                own[place] = replace(row, p=found.p, resamples=count, seed=seed)
+                row = replace(row, p=found.p, resamples=count, seed=seed)
+            refined.append((at, row))
+        return refined
 
     def _value(self, scores: Scores, statistic: Any) -> float:
         if statistic in AGREEMENTS:
@@ -453,18 +446,17 @@ def significance_ranks(values: Sequence[float], p_of: Mapping[tuple[int, int], f
     return ranks
 
 
-def adjusted(rows: Sequence[Sequence[Row]]) -> list[tuple[Row, ...]]:
+def adjusted(rows: Sequence[Placed]) -> list[Placed]:
     """The rows with p values adjusted within their families, and how many comparisons there are in the name."""
-    families: dict[str, list[tuple[int, int]]] = {}
-    for setting, own in enumerate(rows):
-        for place, row in enumerate(own):
-            families.setdefault(row.family, []).append((setting, place))
-    found = [list(own) for own in rows]
-    for family, members in families.items():
-        p = np.array([rows[setting][place].p for setting, place in members])
+    families: dict[str, list[int]] = {}
+    for number, (_, row) in enumerate(rows):
+        families.setdefault(row.family, []).append(number)
+    found = list(rows)
+    for family, numbers in families.items():
+        p = np.array([rows[number][1].p for number in numbers])
         size = int(np.isfinite(p).sum())
-        for (setting, place), first, second in zip(members, holm(p), benjamini_hochberg(p), strict=True):
-            name = f"{family}: {size} comparison{'' if size == 1 else 's'}"
-            row = rows[setting][place]
-            found[setting][place] = replace(row, family=name, p_holm=float(first), p_bh=float(second))
-    return [tuple(own) for own in found]
+        name = f"{family}: {size} comparison{'' if size == 1 else 's'}"
+        for number, first, second in zip(numbers, holm(p), benjamini_hochberg(p), strict=True):
+            at, row = rows[number]
+            found[number] = at, replace(row, family=name, p_holm=float(first), p_bh=float(second))
+    return found

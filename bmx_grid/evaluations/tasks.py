@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
 import numpy as np
@@ -89,15 +89,6 @@ class WithoutOutliers:
     pearson_without: float
 
 
-@dataclass(frozen=True, eq=False)
-class TasksOfSetting:
-    """The rows of a setting: of its metric in its first setting, of systems in the first setting of a pair."""
-
-    task_ranking: list[TaskRank] = field(default_factory=list)
-    human_ranking: list[HumanRank] = field(default_factory=list)
-    outliers: list[WithoutOutliers] = field(default_factory=list)
-
-
 Task = tuple[str, float, Mapping[str, Scores]]  # statistic, weight, scores by metric
 
 
@@ -133,8 +124,8 @@ class TasksEvaluation(Evaluation):
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         return "" if any(len(of.systems) > 1 for of in sets) else "ranks systems, and no data set names several"
 
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[TasksOfSetting]:
-        results = [TasksOfSetting() for _ in settings]
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[dict[str, list[Any]]]:
+        results: list[dict[str, list[Any]]] = [{table: [] for table in self.ROWS} for _ in settings]
         first = {setting.names[:3]: at for at, setting in reversed(list(enumerate(settings)))}
         tasks: dict[str, Task] = {}
         for places in grouped(settings, (0, 1)):
@@ -142,9 +133,9 @@ class TasksEvaluation(Evaluation):
             if len(settings[places[0]].segments.systems) < 2:
                 continue
             codes = SegmentCodes(settings[places[0]])
-            results[places[0]].human_ranking.extend(_human_ranking(settings[places[0]], codes))
+            results[places[0]]["human_ranking"].extend(_human_ranking(settings[places[0]], codes))
             for at in alone.values():
-                results[at].outliers.append(_without_outliers(settings[at], codes))
+                results[at]["outliers"].append(_without_outliers(settings[at], codes))
             for statistic in self.statistics:
                 names = (*settings[places[0]].pair, statistic)
                 weight = math.prod(self.weights.get(name, 1.0) for name in names)
@@ -152,7 +143,7 @@ class TasksEvaluation(Evaluation):
                 tasks[" ".join(names)] = statistic, weight, scores
         first_of = {setting.metric_name: at for at, setting in reversed(list(enumerate(settings)))}
         for metric, row in self._ranking(tasks, list(first_of), each):
-            results[first_of[metric]].task_ranking.append(row)
+            results[first_of[metric]]["task_ranking"].append(row)
         return results
 
     def _ranking(self, tasks: Mapping[str, Task], metrics: Sequence[str], each: Each) -> Iterator[tuple[str, TaskRank]]:

@@ -39,7 +39,7 @@ def evaluated(settings, asked=ASKED):
 
 def test_each_declared_point_is_compared_with_the_metric_alone_by_each_test():
     setting = finished(60)
-    rows = [row for row in evaluated([setting])[0].tests if row.point == "published"]
+    rows = [row for row in evaluated([setting])[0]["tests"] if row.point == "published"]
     assert [row.test for row in rows] == list(TESTS)
     human = setting.segments.human_scores
     gain = pearson(setting.boosted["published"], human) - pearson(setting.scores.base_scores, human)
@@ -56,11 +56,11 @@ def test_each_declared_point_is_compared_with_the_metric_alone_by_each_test():
 
 def test_the_best_point_is_tested_once_against_the_maximum_over_the_grid():
     result = evaluated([finished(60)])[0]
-    (row,) = [row for row in result.tests if row.test == "selection_adjusted"]
+    (row,) = [row for row in result["tests"] if row.test == "selection_adjusted"]
     found = GRID.of_setting(finished(60)).grid
     assert row.point == "best"
     assert row.difference == pytest.approx(found.best - found.baseline, abs=1e-12)
-    assert (result.selection[0].best_w, result.selection[0].best_p) == pytest.approx((found.best_w, found.best_p))
+    assert (result["selection"][0].best_w, result["selection"][0].best_p) == pytest.approx((found.best_w, found.best_p))
     selection = ASKED.columns(result)["selection"]
     assert selection["best_gain"] == [row.difference]
     assert selection["splits"] == [40]
@@ -69,7 +69,7 @@ def test_the_best_point_is_tested_once_against_the_maximum_over_the_grid():
 def test_p_values_are_adjusted_within_their_families():
     settings = [finished(40, rng=np.random.default_rng(seed)) for seed in range(5)]
     settings = [renamed(one, explainer_name=f"e{at}") for at, one in enumerate(settings)]
-    rows = [row for result in evaluated(settings) for row in result.tests]
+    rows = [row for result in evaluated(settings) for row in result["tests"]]
     for family in {row.family for row in rows}:
         own = [row for row in rows if row.family == family]
         p = np.array([row.p for row in own])
@@ -101,17 +101,17 @@ def metrics(n=80, systems=4):
 def test_metrics_are_compared_once_per_pair_and_ranked():
     settings = metrics()
     results = evaluated(settings)
-    rows = [row for result in results for row in result.tests if row.point == "base"]
+    rows = [row for result in results for row in result["tests"] if row.point == "base"]
     segment = [(row.compared, row.against) for row in rows if row.level == "segment" and row.test == "perm_both"]
     assert segment == [("good", "copy"), ("good", "noise"), ("copy", "noise")]
     assert {row.explainer for row in rows} == {"none"}
     ranks = {
-        one.metric_name: next(r.rank for r in result.ranking if r.level == "segment")
+        one.metric_name: next(r.rank for r in result["ranking"] if r.level == "segment")
         for one, result in zip(settings, results, strict=True)
     }
     assert ranks == {"good": 1, "copy": 1, "noise": 2}
     for setting, result in zip(settings, results, strict=True):
-        (own,) = [one for one in result.ranking if one.level == "segment"]
+        (own,) = [one for one in result["ranking"] if one.level == "segment"]
         assert own.value == correlate("pearson", setting.scores.base_scores, setting.segments.human_scores)
 
 
@@ -119,7 +119,7 @@ def test_ranks_do_not_depend_on_the_alternative_or_on_the_order_of_metrics():
     greater = dataclasses.replace(ASKED, alternative="greater")
     for settings in (metrics(), metrics()[::-1]):
         found = {
-            one.metric_name: next(rank.rank for rank in result.ranking if rank.level == "segment")
+            one.metric_name: next(rank.rank for rank in result["ranking"] if rank.level == "segment")
             for one, result in zip(settings, evaluated(settings, greater), strict=True)
         }
         assert found == {"good": 1, "copy": 1, "noise": 2}
@@ -130,7 +130,7 @@ def test_a_test_that_swaps_systems_is_undefined_where_there_is_one_system():
     numbered = enumerate(setting.segments.segments)
     segments = tuple(dataclasses.replace(one, id=str(row), system=None) for row, one in numbered)
     alone = dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, segments=segments))
-    rows = {row.test: row for row in evaluated([alone])[0].tests if row.point == "published"}
+    rows = {row.test: row for row in evaluated([alone])[0]["tests"] if row.point == "published"}
     assert np.isfinite(rows["perm_inputs"].p)
     for test in ("perm_systems", "perm_both"):
         assert np.isnan([rows[test].p, rows[test].low, rows[test].high]).all()
@@ -138,11 +138,11 @@ def test_a_test_that_swaps_systems_is_undefined_where_there_is_one_system():
 
 
 def test_at_system_level_whole_systems_are_swapped_and_the_test_is_named_so():
-    rows = [row for one in evaluated(metrics()) for row in one.tests if row.level == "system"]
+    rows = [row for one in evaluated(metrics()) for row in one["tests"] if row.level == "system"]
     assert {row.test for row in rows} == {"williams", "perm_systems", "bootstrap"}
     assert len(rows) == 3 * len({(row.compared, row.against, row.statistic) for row in rows})
     inputs = dataclasses.replace(ASKED, tests=("perm_inputs",))
-    asked = [row for one in evaluated(metrics(), inputs) for row in one.tests if row.level == "system"]
+    asked = [row for one in evaluated(metrics(), inputs) for row in one["tests"] if row.level == "system"]
     assert [row.p for row in asked] == [row.p for row in rows if row.test == "perm_systems"]
     assert all("perm_systems" in row.family for row in asked)
 
@@ -150,7 +150,7 @@ def test_at_system_level_whole_systems_are_swapped_and_the_test_is_named_so():
 def test_several_explainers_of_a_metric_do_not_compare_it_with_itself():
     setting = finished(40)
     other = renamed(setting, explainer_name="lime")
-    rows = [row for result in evaluated([setting, other]) for row in result.tests]
+    rows = [row for result in evaluated([setting, other]) for row in result["tests"]]
     assert not [row for row in rows if row.point == "base"]
 
 
@@ -161,9 +161,9 @@ def test_a_metric_that_is_better_when_lower_is_turned_before_it_is_compared():
     good, _, noise = metrics()
     turned = dataclasses.replace(with_scores(good, -good.scores.base_scores, "lower"), metric=Lower())
     results = evaluated([good, turned, noise])
-    (row,) = [r for r in results[0].tests if (r.against, r.level, r.test) == ("lower", "segment", "perm_inputs")]
+    (row,) = [r for r in results[0]["tests"] if (r.against, r.level, r.test) == ("lower", "segment", "perm_inputs")]
     assert row.difference == pytest.approx(0, abs=1e-12)
-    ranks = [r for result in results for r in result.ranking if r.level == "segment"]
+    ranks = [r for result in results for r in result["ranking"] if r.level == "segment"]
     assert [r.rank for r in ranks] == [1, 1, 2]
     assert ranks[1].value == -ranks[0].value < 0, "signed, as in correlations.parquet"
 
@@ -205,7 +205,7 @@ def test_a_large_family_gets_the_resamples_it_needs():
     asked = dataclasses.replace(ASKED, tests=("perm_inputs",), resamples=40)
     settings = metrics(160)
     results = evaluated(settings, asked)
-    rows = {(row.compared, row.against): row for one in results for row in one.tests if row.level == "segment"}
+    rows = {(row.compared, row.against): row for one in results for row in one["tests"] if row.level == "segment"}
     assert rows["good", "noise"].resamples == 240  # 4 times 3 comparisons at .05
     assert rows["good", "noise"].p_holm < 0.05
     assert rows["good", "noise"].seed != asked.seed
@@ -222,7 +222,7 @@ def test_statistics_of_agreement_are_compared_by_item_and_by_system():
     asked = dataclasses.replace(ASKED, statistics=("acc_eq", "spa", "pairwise_accuracy"))
     settings = metrics()
     results = evaluated(settings, asked)
-    rows = [row for result in results for row in result.tests if row.point == "base"]
+    rows = [row for result in results for row in result["tests"] if row.point == "base"]
     where = {"acc_eq": ("segment", "item"), "spa": ("system", "none"), "pairwise_accuracy": ("system", "none")}
     assert {row.statistic: (row.level, row.grouping) for row in rows} == where
     assert len(rows) == 3 * 3 * len(TESTS)
@@ -236,7 +236,7 @@ def test_statistics_of_agreement_are_compared_by_item_and_by_system():
         found = compare_agreement(row.statistic, x, y, human, *named, clusters, unit=unit, resamples=200)
         p = {"williams": np.nan, "bootstrap": found.p_bootstrap}.get(row.test, found.p)
         np.testing.assert_equal((row.difference, row.p, row.low), (found.difference, p, found.low))
-    assert [row.rank for result in results for row in result.ranking if row.statistic == "acc_eq"] == [1, 1, 2]
+    assert [row.rank for result in results for row in result["ranking"] if row.statistic == "acc_eq"] == [1, 1, 2]
 
 
 def test_without_systems_there_is_no_agreement_to_compare():
@@ -254,4 +254,4 @@ def test_without_systems_there_is_no_agreement_to_compare():
         )
         for setting in metrics()
     ]
-    assert [len(result.tests) for result in evaluated(settings, asked)] == [0, 0, 0]
+    assert [len(result["tests"]) for result in evaluated(settings, asked)] == [0, 0, 0]

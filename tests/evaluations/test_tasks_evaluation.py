@@ -29,7 +29,7 @@ def settings():
 @pytest.mark.parametrize("weights", [{}, {"spa": 3.0}], ids=["equal weights", "one statistic counts three times"])
 def test_the_mean_over_tasks_and_its_test_are_those_of_each_task(weights):
     found = TasksEvaluation(weights=weights, resamples=60).evaluate(settings())
-    rows = [result.task_ranking[0] for result in found]
+    rows = [result["task_ranking"][0] for result in found]
     scores = [of.scores.base_scores for of in settings()]
     segments = settings()[0].segments
     item = np.unique([one.id for one in segments.segments], return_inverse=True)[1]
@@ -49,8 +49,8 @@ def test_the_mean_over_tasks_and_its_test_are_those_of_each_task(weights):
 def test_a_task_without_a_value_is_left_out_and_counted():
     human = np.full(120, np.nan)
     found = TASKS.evaluate([named(translated(Chrf(), human=human), "a"), named(translated(Chrf(), human=human), "b")])
-    assert [result.task_ranking for result in found] == [[], []]
-    assert {row.rank_high for row in found[0].human_ranking} == {0}
+    assert [result["task_ranking"] for result in found] == [[], []]
+    assert {row.rank_high for row in found[0]["human_ranking"]} == {0}
 
 
 def test_wins_and_ranges_are_those_of_wilcoxons_tests():
@@ -87,7 +87,7 @@ def test_outliers_are_far_from_the_median(scores, expected):
 
 def test_metrics_are_correlated_without_outliers_as_well():
     setting = translated(Chrf(), human=np.repeat([0.0, -0.1, -0.2, -0.3, -0.4, -9.0], 20))
-    row = TASKS.evaluate([setting])[0].outliers[0]
+    row = TASKS.evaluate([setting])[0]["outliers"][0]
     means = setting.scores.base_scores.reshape(6, 20).mean(axis=1)
     human = np.array([0.0, -0.1, -0.2, -0.3, -0.4, -9.0])
     assert (row.systems, row.n_systems, row.n_outliers) == ("f", 6, 1)
