@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from bmx_grid.analysis.table import CONTROL
 from bmx_grid.attribution.store import AttributionSet
-from bmx_grid.evaluations.words import WordsOfSetting
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.grid import GridSpec, boosted_scores
 from bmx_grid.measures.words.scores import Ranking
@@ -219,10 +218,8 @@ def usable(ranking: Ranking) -> NDArray[np.bool_]:
 
 
 def _ranking(result: SettingResult) -> Ranking | None:
-    found = result.evaluated.get(WORDS)
-    if not isinstance(found, WordsOfSetting):
-        return None
-    return next((ranking for side, _, ranking in found.fits if side == TARGET), None)
+    ranking: Ranking | None = result.evaluated.get(WORDS, {}).get("rankings", {}).get(TARGET)
+    return ranking
 
 
 def _extremes(result: SettingResult, setting: Setting, ranking: Ranking) -> list[WordExample]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -44,20 +44,31 @@ SIDES: dict[Role, Side] = {"hypothesis": "target", "source": "source"}  # refere
 
 
 @dataclass(frozen=True)
-class Fit:
-    """How tags fit the words that an explanation speaks of.
+class TagsRow:
+    """One row of word_tags.parquet: how the tags of one side fit the words that an explanation speaks of.
 
     n_tags: published tags that count; n_compared: words with a tag and something said of them; n_lost: tags on words
     that share no character with any word of the explanation; n_untagged: words of the explanation without a tag;
-    n_differing: segments whose characters are not the same on both sides; examples: the first of these, by name.
+    n_differing: segments whose characters are not the same on both sides; differing: the first of these, by name.
+    n_all_ok, n_all_bad, n_empty, n_undefined: segments without a ranking of their words, and why (`Ranking`).
     """
 
+    side: str
     n_tags: int
     n_compared: int
     n_lost: int
     n_untagged: int
     n_differing: int
-    examples: tuple[str, ...]
+    differing: str
+    n_all_ok: int = 0
+    n_all_bad: int = 0
+    n_empty: int = 0
+    n_undefined: int = 0
+
+    def ranked(self, ranking: Ranking) -> TagsRow:
+        """With the segments that have no ranking."""
+        counts = {f"n_{name}": getattr(ranking, name) for name in ("all_ok", "all_bad", "empty", "undefined")}
+        return replace(self, **counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +85,7 @@ class TaggedSide:
     scores: Ragged | None
     predicted: Labels | None
     sums: Floats
-    fit: Fit
+    fit: TagsRow
 
 
 def tagged_sides(setting: Finished, eos: Eos) -> list[TaggedSide]:
@@ -104,13 +115,14 @@ def _of_attributions(setting: Finished, tags: WordTags, role: Role, side: Side) 
     own = _without_end(tags, [len(row) - _ends(row) for row in tags.words])
     carried = _carried(own.words, own.labels.bad.tobytes(), setting.words_of(role))
     gold, scores = carried.only_known(turned)
-    fit = Fit(
+    fit = TagsRow(
+        side=side,
         n_tags=len(own.labels.bad),
         n_compared=len(gold.bad),
         n_lost=len(carried.lost),
         n_untagged=len(carried.untagged),
         n_differing=len(carried.differing),
-        examples=_names(setting, carried.differing),
+        differing=_names(setting, carried.differing),
     )
     return TaggedSide(side, gold, scores, None, _sums(turned), fit)
 
@@ -139,13 +151,14 @@ def _of_words(setting: Finished, tags: WordTags, given: WordScores, side: Side, 
         predicted.append(bad[known])
     differing = [row for row, one in enumerate(alignments) if one is not None and not one.exact]
     compared = Labels.from_rows(gold)
-    fit = Fit(
+    fit = TagsRow(
+        side=side,
         n_tags=len(own.labels.bad),
         n_compared=len(compared.bad),
         n_lost=len(own.labels.bad) - len(compared.bad),
         n_untagged=sum(len(one.tokens_without) for one in alignments if one is not None),
         n_differing=len(differing),
-        examples=_names(setting, differing),
+        differing=_names(setting, differing),
     )
     if given.are_labels:
         return TaggedSide(side, compared, None, Labels.from_rows(predicted), _sums(given.values), fit)
@@ -183,8 +196,8 @@ def _sums(scores: Ragged) -> Floats:
     return np.where(scores.lengths > 0, sums_by_text(scores.values, text, len(scores)), np.nan)
 
 
-def _names(setting: Finished, rows: Sequence[int], most: int = 3) -> tuple[str, ...]:
-    return tuple(setting.segments.segments[row].name for row in rows[:most])
+def _names(setting: Finished, rows: Sequence[int], most: int = 3) -> str:
+    return ", ".join(setting.segments.segments[row].name for row in rows[:most])
 
 
 SUM = "spearman_sum"  # the measure that asks people's scores instead of their tags
@@ -203,27 +216,6 @@ class Row:
     high: float
     n_segments: int
     n_left_out: int
-
-
-@dataclass(frozen=True)
-class TagsRow:
-    """One row of word_tags.parquet: how the tags of one side fit the words of the explanation (`Fit`).
-
-    differing: the first texts with other characters; n_all_ok, n_all_bad, n_empty, n_undefined: segments without a
-    ranking of their words, and why (`Ranking`).
-    """
-
-    side: str
-    n_tags: int
-    n_compared: int
-    n_lost: int
-    n_untagged: int
-    n_differing: int
-    differing: str
-    n_all_ok: int
-    n_all_bad: int
-    n_empty: int
-    n_undefined: int
 
 
 @dataclass(frozen=True)
@@ -248,19 +240,6 @@ class PartRow:
     n_right: int
     n_wrong: int
     n_left_out: int
-
-
-@dataclass(frozen=True)
-class WordsOfSetting:
-    """What tags say of one setting.
-
-    rows: the measures; fits: by side how the tags fit; rankings: by side the measures of single segments, of scores;
-    parts: gains where the explanation is right and where it is wrong.
-    """
-
-    rows: tuple[Row, ...] = ()
-    fits: tuple[tuple[str, Fit, Ranking | None], ...] = ()
-    parts: tuple[PartRow, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,11 +280,14 @@ class WordsEvaluation(Evaluation):
     def cost(self, n_segments: int) -> float:
         return seconds(n_segments, SECONDS_PER_SEGMENT, self.resamples)
 
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[WordsOfSetting]:
-        """The measures of each side with tags, and the gains where the explanation is right or wrong."""
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[dict[str, Any]]:
+        """The measures of each side with tags, and the gains where the explanation is right or wrong.
+
+        Beside the tables `rankings`: by side the measures of single segments, of scores.
+        """
         return in_groups(self._of_pairs, settings, OF_PAIRS, each)
 
-    def _of_pairs(self, settings: Sequence[Finished]) -> list[WordsOfSetting]:
+    def _of_pairs(self, settings: Sequence[Finished]) -> list[dict[str, Any]]:
         sides = [tagged_sides(setting, self.eos) for setting in settings]
         free: Sequence[Mapping[int, Flags]] = [{}] * len(settings)
         if self.threshold == "elsewhere":
@@ -317,19 +299,21 @@ class WordsEvaluation(Evaluation):
 
     def _of_setting(
         self, setting: Finished, sides: Sequence[TaggedSide], elsewhere: Sequence[tuple[TaggedSide, Flags]]
-    ) -> WordsOfSetting:
+    ) -> dict[str, Any]:
         """elsewhere: sides of other language pairs, each with bool[N] the texts without a cluster of this setting."""
         rows: list[Row] = []
+        tags: list[TagsRow] = []
         parts: list[PartRow] = []
-        fits = []
+        rankings: dict[str, Ranking] = {}
         for one in sides:
             ranking = None if one.scores is None else rank_words(one.gold, one.scores, self.ties)
-            fits.append((one.side, one.fit, ranking))
             rows += self._of_scores(setting, one, ranking)
             rows += self._of_labels(setting, one, *self._labels(setting, one, elsewhere))
+            tags.append(one.fit if ranking is None else one.fit.ranked(ranking))
             if ranking is not None:
+                rankings[one.side] = ranking
                 parts += self._of_parts(setting, one.side, ranking)
-        return WordsOfSetting(tuple(rows), tuple(fits), tuple(parts))
+        return {"words": rows, "word_tags": tags, "word_boosts": parts, "rankings": rankings}
 
     def _labels(
         self, setting: Finished, one: TaggedSide, elsewhere: Sequence[tuple[TaggedSide, Flags]]
@@ -402,17 +386,6 @@ class WordsEvaluation(Evaluation):
             counted = np.where(defined[:, None], counted, 0.0)
         found = label_measures(counted, list(setting.clusters), resamples=self.resamples, seed=self.seed)
         return [_row(one.side, name, measure) for name, measure in found.items()]
-
-    def rows(self, result: WordsOfSetting) -> Mapping[str, Sequence[Any]]:
-        tags = [_tags_row(*fit) for fit in result.fits]
-        return {"words": result.rows, "word_tags": tags, "word_boosts": result.parts}
-
-
-def _tags_row(side: str, fit: Fit, ranking: Ranking | None) -> TagsRow:
-    left = ("all_ok", "all_bad", "empty", "undefined")
-    counts = {f"n_{name}": 0 if ranking is None else getattr(ranking, name) for name in left}
-    fits = {name: value for name, value in vars(fit).items() if name != "examples"}
-    return TagsRow(side=side, differing=", ".join(fit.examples), **fits, **counts)
 
 
 def _row(side: str, measure: str, found: WordMeasure) -> Row:

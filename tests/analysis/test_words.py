@@ -221,7 +221,7 @@ def test_the_best_and_the_worst_segment_of_the_best_setting_are_shown():
     right, wrong = examples(planned(poor, "poor"), planned(good, "good"))
     assert right.names[2] == wrong.names[2] == "good"
     assert (right.right, wrong.right) == (True, False)
-    ranking = WordsEvaluation(resamples=0).evaluate([good])[0].fits[0][2]
+    ranking = WordsEvaluation(resamples=0).evaluate([good])[0]["rankings"]["target"]
     long = good.scores.hypothesis.lengths >= FEWEST_WORDS
     assert right.auc == np.nanmax(ranking.auc[long])
     assert wrong.auc == np.nanmin(ranking.auc[long])

@@ -24,7 +24,7 @@ MEASURES = [*OF_SCORES, "spearman_sum", *OF_LABELS, "seqcor_max"]
 
 
 def found(setting, evaluation=WORDS, side="target"):
-    return {row.measure: row for row in evaluation.evaluate([setting])[0].rows if row.side == side}
+    return {row.measure: row for row in evaluation.evaluate([setting])[0]["words"] if row.side == side}
 
 
 def with_tags(setting, words, bad, role="hypothesis"):
@@ -41,7 +41,7 @@ def gold_of(setting, role="hypothesis"):
 
 
 def test_each_side_with_tags_has_each_measure_once_with_its_interval():
-    rows = WORDS.evaluate([tagged(60)])[0].rows
+    rows = WORDS.evaluate([tagged(60)])[0]["words"]
     assert [(row.side, row.measure) for row in rows] == [(s, m) for s in ("target", "source") for m in MEASURES]
     for row in rows:
         assert row.low <= row.value <= row.high, row
@@ -127,9 +127,9 @@ def test_a_threshold_of_other_pairs_is_that_of_the_other_pairs():
     here = dataclasses.replace(here, scores=shifted)
     evaluation = WordsEvaluation(resamples=0, threshold="elsewhere")
     of_here, of_there = evaluation.evaluate([here, there])
-    rows = {row.measure: row for row in of_here.rows if row.side == "target"}
+    rows = {row.measure: row for row in of_here["words"] if row.side == "target"}
     assert rows["f1_bad"].value == 0  # all scores here lie above any threshold chosen there
-    rows = {row.measure: row for row in of_there.rows if row.side == "target"}
+    rows = {row.measure: row for row in of_there["words"] if row.side == "target"}
     assert rows["f1_ok"].value == 0  # and all scores there below one chosen here
     assert rows["mcc"].n_segments == 60
 
@@ -142,7 +142,7 @@ def test_pairs_without_scores_of_a_side_choose_no_threshold():
     evaluation = WordsEvaluation(resamples=0, threshold="elsewhere")
     settings = [here, untagged, labelled]
     result, _, _ = evaluation.evaluate(settings)
-    rows = {row.measure: row for row in result.rows if row.side == "target"}
+    rows = {row.measure: row for row in result["words"] if row.side == "target"}
     assert (rows["mcc"].n_segments, rows["mcc"].n_left_out) == (0, 60)
 
 
@@ -162,7 +162,7 @@ def test_a_segment_without_attributions_is_left_out_and_counted():
 
 
 def fit(setting, evaluation=WORDS):
-    (row,) = WORDS.rows(evaluation.evaluate([setting])[0])["word_tags"]
+    (row,) = evaluation.evaluate([setting])[0]["word_tags"]
     return vars(row)
 
 
@@ -186,7 +186,7 @@ def test_words_that_cannot_be_aligned_are_counted_and_named_and_not_moved():
     told = fit(one)
     assert (told["n_lost"], told["n_untagged"], told["n_differing"], told["differing"]) == (1, 1, 1, str(row))
     gold, scores = gold_of(setting).labels[row][1:], setting.scores.hypothesis[row][1:]
-    ranking = WORDS.evaluate([one])[0].fits[0][2]
+    ranking = WORDS.evaluate([one])[0]["rankings"]["target"]
     assert ranking.auc[row] == pytest.approx(roc_auc_score(gold, -scores))
 
 
@@ -253,13 +253,13 @@ def test_segments_of_a_cluster_are_drawn_together():
 
 
 def parts_of(setting, evaluation=WORDS):
-    return {(one.point, one.right, one.side): one for one in evaluation.evaluate([setting])[0].parts}
+    return {(one.point, one.right, one.side): one for one in evaluation.evaluate([setting])[0]["word_boosts"]}
 
 
 def test_gains_are_told_apart_by_whether_the_explanation_is_right():
     """The boosted score is the human score where the AUC is above .5, and its opposite where it is below."""
     setting = tagged(200)
-    auc = WORDS.evaluate([setting])[0].fits[0][2].auc
+    auc = WORDS.evaluate([setting])[0]["rankings"]["target"].auc
     human = setting.segments.human_scores
     boosted = np.where(auc > 0.5, human, np.where(auc < 0.5, -human, 0.0))
     parts = parts_of(dataclasses.replace(setting, boosted={"published": boosted}))
