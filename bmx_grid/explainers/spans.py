@@ -60,11 +60,8 @@ def _attributions(item: Item, spans: Spans | None, words: PairWords) -> dict[Rol
     """float64[words] by role; NaN without an answer."""
     found = {}
     for role, text in item.texts().items():
-        of_text = words.words(role, text)
-        if spans is None:
-            found[role] = np.full(len(of_text), np.nan)
-        else:
-            found[role] = tags_of_spans([text], [spans.get(role, ())], [of_text])[1][0]
+        weights = tags_of_spans([text], [(spans or {}).get(role, ())], [words.words(role, text)])[1][0]
+        found[role] = np.full(len(weights), np.nan) if spans is None else weights
     return found
 
 

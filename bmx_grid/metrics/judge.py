@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from bmx_grid.errors import ConfigError
 from bmx_grid.identity import runtime
 from bmx_grid.metrics.base import Cost, Floats, Metric
 from bmx_grid.models.prompts import Answer, Prompt
@@ -38,13 +38,10 @@ class Judge(ServedModel, Metric):
     score_from: str | None = runtime(None)
     repeat: int = runtime(1)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.repeat < 1:
-            raise ConfigError(f"repeat: {self.repeat} is out of range; write 1 or more.")
-
-    def _loaded(self) -> Prompt:
-        template = super()._loaded()
+    @functools.cached_property
+    def template(self) -> Prompt:
+        """The prompt, with the way its answers are read."""
+        template = Prompt.load(self.prompt)
         return template if self.score_from is None else dataclasses.replace(template, score=self.score_from)
 
     def fingerprint(self) -> dict[str, Any]:

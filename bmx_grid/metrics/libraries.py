@@ -65,10 +65,7 @@ class Comet(_OfLibrary):
 
     LIBRARY: ClassVar[str] = "comet"
     PACKAGE: ClassVar[str] = "unbabel-comet"
-    LIMITS: ClassVar[str] = (
-        "Its release 2.2.7 asks for numpy<2 and transformers<5, older than what this package needs, so that both share "
-        "an environment only with a release that lifts these bounds."
-    )
+    LIMITS: ClassVar[str] = "Its release 2.2.7 asks for numpy<2 and transformers<5, older than what is needed here."
 
     model: str = identity("Unbabel/wmt20-comet-qe-da")
     batch_size: int = runtime(32)
@@ -90,9 +87,7 @@ class TransQuest(_OfLibrary):
 
     LIBRARY: ClassVar[str] = "transquest"
     PACKAGE: ClassVar[str] = "transquest"
-    LIMITS: ClassVar[str] = (
-        "Its release 1.1.1 was written for transformers 4, while this package needs 5: it may install and not run."
-    )
+    LIMITS: ClassVar[str] = "Its release 1.1.1 is for transformers 4, older than what is needed here: it may not run."
 
     model: str = identity("TransQuest/monotransquest-da-multilingual")
     cuda: bool = runtime(False)

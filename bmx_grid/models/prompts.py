@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bmx_grid.configure import CONFIGS, convert, options
-from bmx_grid.errors import ConfigError, DataError, ExplainError, UnavailableError, unknown
+from bmx_grid.errors import ConfigError, ExplainError, UnavailableError, unknown
 from bmx_grid.identity import digest
 from bmx_grid.user_yaml import read_yaml
 from bmx_grid.words.perturbation import ROLES, Item, Role
@@ -19,7 +19,6 @@ from bmx_grid.words.perturbation import ROLES, Item, Role
 Messages = tuple[tuple[str, str], ...]  # (role, text), in order
 LANGUAGES = ("source_language", "target_language")
 FIELDS = (*ROLES, "references", *LANGUAGES)
-KEYS = ("system", "user", "score", "lowest", "highest")
 UNREAD: list[str] = []  # answers to this process that could not be read, shortened
 
 
@@ -48,20 +47,14 @@ class Prompt:
 
     @classmethod
     def load(cls, name: str) -> Prompt:
-        """The prompt of an option, or of a YAML file. Raises ConfigError and DataError naming the file and the key."""
+        """The prompt of an option, or of a YAML file. Raises ConfigError naming the file and the key."""
         path = Path(name).expanduser()
         if name in options("prompt"):
             path = CONFIGS / "prompt" / f"{name}.yaml"
         elif path.suffix not in (".yaml", ".yml"):
             raise ConfigError(f"prompt: {unknown('prompt', name, options('prompt'))} Or name a YAML file.")
-        loaded = read_yaml(path)
-        if not isinstance(loaded.get("user"), str):
-            raise DataError(f"{path}: a prompt is a YAML file with the key user, and perhaps {', '.join(KEYS)}.")
-        for key, value in loaded.items():
-            if key not in KEYS:
-                raise DataError(f"{path}: {unknown('key', key, KEYS)}")
-            convert(value, float if key in ("lowest", "highest") else str, f"{path}: {key}")
-        return cls(path.stem, **loaded)
+        prompt: Prompt = convert({**read_yaml(path), "name": path.stem}, cls, str(path))
+        return prompt
 
     @property
     def digest(self) -> str:

@@ -36,6 +36,7 @@ LIMITS = {  # of numbers, the ends included
     "timeout": (0.001, 86_400),
     "retries": (0, 100),
     "max_requests": (0, 10**12),
+    "repeat": (1, 1000),
 }
 MALFORMED = 3  # tries, where a server answers with something that is no answer
 MOST_CHARACTERS = 1_000_000  # of an answer; what follows is not read
@@ -57,8 +58,8 @@ class ServedModel(Component):
     the identity. temperature, max_tokens, seed: as the server takes them.
     key_variable: the environment variable with the key; servers that ask for none get a placeholder.
     concurrency: requests at once, of each worker. timeout: seconds for one request. retries: after the first try.
-    max_requests: a sweep that may send more, reminders counted, does not start. price: of a
-    million tokens, [read, written], for the dry run.
+    max_requests: a sweep that may send more, reminders counted, does not start.
+    price: of a million tokens, [read, written], for the dry run.
     answers: the folder where answers are kept; null keeps none.
     Raises ConfigError for values that cannot be.
     """
@@ -87,22 +88,17 @@ class ServedModel(Component):
         if self.price is not None and (len(self.price) != 2 or not all(0 <= one < math.inf for one in self.price)):
             raise ConfigError(f"price: expected [READ, WRITTEN], per million tokens, got {list(self.price)}.")
         for name, (least, most) in LIMITS.items():
-            value = getattr(self, name)
+            value = getattr(self, name, None)
             if value is not None and not least <= value <= most:
                 raise ConfigError(f"{name}: {value} is out of range; write {least:g} to {most:,g}.")
         if self.answers is not None and "://" in self.answers:
             raise ConfigError(f"answers: {self.answers} is no folder of this machine; write answers=FOLDER.")
-        object.__setattr__(self, "_template", self._loaded())
         self.template.check()
 
-    def _loaded(self) -> Prompt:
-        return Prompt.load(self.prompt)
-
-    @property
+    @functools.cached_property
     def template(self) -> Prompt:
         """The prompt, with the way its answers are read."""
-        template: Prompt = self.__dict__["_template"]
-        return template
+        return Prompt.load(self.prompt)
 
     def fingerprint(self) -> dict[str, Any]:
         languages = {"language_pair": self.language_pair} if self.template.names_languages else {}
@@ -167,10 +163,9 @@ class ServedModel(Component):
 
     def served_as(self, language_pair: str) -> Self:
         """With the model's name as the server reports it, where there is a server (`check` says if there is none)."""
-        try:
-            served: str | None = self.named_by_the_server()
-        except UnavailableError:
-            served = None
+        served: str | None = None
+        with contextlib.suppress(UnavailableError):
+            served = self.named_by_the_server()
         return replace(self, served=served, language_pair=language_pair)
 
     def named_by_the_server(self) -> str:
@@ -182,20 +177,17 @@ class ServedModel(Component):
         if not self.model:
             raise UnavailableError(f"no model is named: write {self.OPTION}.model=NAME, as the server knows it.")
         asked = (self.base_url, self.model, self._key())
-        when, name = _NAMES.get(asked, (-math.inf, UnavailableError()))
+        if time.monotonic() > _NAMES.get(asked, (-math.inf,))[0]:
+            try:
+                _NAMES[asked] = math.inf, _awaited(self._served_name())
+            except UnavailableError as error:
+                _NAMES[asked] = time.monotonic() + SILENT, error
+        name, place = _NAMES[asked][1], digest([self.base_url, self.model])
         with self._kept() as kept:
-            place = digest([self.base_url, self.model])
-            if isinstance(name, UnavailableError) and time.monotonic() - when > SILENT:
-                try:
-                    name = _awaited(self._served_name())
-                    kept.write(place, Answer(name))
-                except UnavailableError as error:
-                    name = error
-                _NAMES[asked] = time.monotonic(), name
             if isinstance(name, str):
-                return name
+                kept.write(place, Answer(name))
             before = kept.read([place])
-        if not before:
+        if not before and isinstance(name, UnavailableError):
             raise name
         return before[place].text
 
@@ -212,13 +204,11 @@ class ServedModel(Component):
             )
         read = (n_characters + n_requests * self.template.n_characters) // 4
         written = n_requests * self.max_tokens
-        words = (
+        cost = 0 if self.price is None else (read * self.price[0] + written * self.price[1]) / 1e6
+        return (
             f"{n_requests:,} requests and at most as many reminders; without these about {read:,} tokens read and at "
-            f"most {written:,} written"
+            f"most {written:,} written" + ("" if self.price is None else f", {cost:,.2f} at the price given")
         )
-        if self.price is None:
-            return words
-        return f"{words}, {(read * self.price[0] + written * self.price[1]) / 1e6:,.2f} at the price given"
 
     def _body(self, messages: Messages, log_probabilities: bool) -> dict[str, Any]:
         chat = [{"role": role, "content": text} for role, text in messages]
@@ -247,25 +237,23 @@ class ServedModel(Component):
                     raise failure
         return found
 
-    async def _reply(self, client: Any, body: Mapping[str, Any], read: Callable[[Any], Value]) -> Value:
+    async def _reply(
+        self, client: Any, body: Mapping[str, Any], read: Callable[[Any], Value], tries: int = MALFORMED
+    ) -> Value:
         """What `read` finds in the reply to a body; it raises KeyError and its like where the reply is none."""
         import aiohttp
         import openai
 
-        for turn in range(MALFORMED):
-            try:
-                # The typed method looks at every field of a body, and takes twice the time.
-                async with asyncio.timeout((self.retries + 1) * (self.timeout + MOST_PAUSE)):
-                    return read(await client.post("/chat/completions", body=dict(body), cast_to=object))
-            except openai.APIStatusError as error:
-                raise UnavailableError(self._said(f"HTTP {error.status_code}: {error.message}")) from None
-            except (openai.APIError, aiohttp.ClientError, TimeoutError) as error:
-                raise UnavailableError(self._said(_cause(error))) from None
-            except NO_REPLY as error:
-                if turn + 1 == MALFORMED:
-                    wrong = f"its answer is none ({type(error).__name__}: {error})"
-                    raise UnavailableError(self._said(wrong)) from None
-        raise AssertionError
+        try:
+            # The typed method looks at every field of a body, and takes twice the time.
+            async with asyncio.timeout((self.retries + 1) * (self.timeout + MOST_PAUSE)):
+                return read(await client.post("/chat/completions", body=dict(body), cast_to=object))
+        except (openai.APIError, aiohttp.ClientError, TimeoutError) as error:
+            raise UnavailableError(self._said(_cause(error))) from None
+        except NO_REPLY as error:
+            if tries > 1:
+                return await self._reply(client, body, read, tries - 1)
+            raise UnavailableError(self._said(f"its answer is none ({type(error).__name__}: {error})")) from None
 
     async def _served_name(self) -> str:
         """The name in the server's list of models, or else, of what it loads on demand, in an answer of one token."""
@@ -323,46 +311,33 @@ class ServedModel(Component):
 
     @contextlib.contextmanager
     def _kept(self) -> Iterator[_Kept]:
-        if self.answers is None:
-            yield _Kept(None)
-            return
-        folder = Path(self.answers).expanduser()
+        folder = Path(self.answers or "").expanduser()
+        file = ":memory:" if self.answers is None else folder / "answers.sqlite"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            with contextlib.closing(
-                sqlite3.connect(folder / "answers.sqlite", timeout=60, check_same_thread=False)
-            ) as database:
+            with contextlib.closing(sqlite3.connect(file, timeout=60, check_same_thread=False)) as database:
                 yield _Kept(database)
         except (OSError, sqlite3.Error) as error:
             raise UnavailableError(f"answers: {folder} cannot be used ({error}); name another folder.") from error
 
 
 class _Kept:
-    """The answers on disk, by key; none without a database."""
+    """The answers in a database, by key."""
 
-    def __init__(self, database: sqlite3.Connection | None) -> None:
+    def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
-        if database is not None:
-            database.execute("PRAGMA journal_mode=WAL")
-            database.execute("PRAGMA synchronous=NORMAL")  # an answer survives the end of the process
-            database.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL)")
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("PRAGMA synchronous=NORMAL")  # an answer survives the end of the process
+        database.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL)")
 
     def read(self, keys: Sequence[str]) -> dict[str, Answer]:
-        if self._database is None:
-            return {}
-        found = {}
-        for key in dict.fromkeys(keys):
-            row = self._database.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
-            if row is not None:
-                text, tokens = json.loads(row[0])
-                found[key] = Answer(text, tuple(tuple((token, value) for token, value in top) for top in tokens))
-        return found
+        asked = [self._database.execute("SELECT * FROM answers WHERE key = ?", (key,)) for key in dict.fromkeys(keys)]
+        return {key: Answer(*json.loads(answer)) for rows in asked for key, answer in rows}
 
     def write(self, key: str, answer: Answer) -> None:
-        if self._database is not None:
-            with self._database:
-                row = (key, json.dumps([answer.text, answer.tokens]))
-                self._database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", row)
+        with self._database:
+            row = (key, json.dumps([answer.text, answer.tokens]))
+            self._database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", row)
 
 
 def _answer(reply: Any) -> Answer:
@@ -397,7 +372,7 @@ def _cause(error: BaseException) -> str:
     return str(error.__cause__ or "") or str(error) or type(error).__name__
 
 
-# What servers said in this process, by address, model and key: when, and the name or why there is none.
+# What servers said in this process, by address, model and key: until when it holds, and the name or why there is none.
 _NAMES: dict[tuple[str, str, str], tuple[float, str | UnavailableError]] = {}
 
 

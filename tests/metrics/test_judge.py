@@ -86,9 +86,9 @@ def test_a_fault_that_passes_costs_a_request_and_no_score(judge, fault):
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        pytest.param((401, {}, b'{"error": {"message": "bad key secret-key"}}'), "HTTP 401.*bad key", id="a wrong key"),
-        pytest.param((404, {}, b'{"error": {"message": "no model m"}}'), "HTTP 404.*no model m", id="no such model"),
-        pytest.param((500, {"Retry-After": "0.01"}, b"oops"), "HTTP 500", id="a server error that stays"),
+        pytest.param((401, {}, b'{"error": {"message": "bad key secret-key"}}'), "401.*bad key", id="a wrong key"),
+        pytest.param((404, {}, b'{"error": {"message": "no model m"}}'), "404.*no model m", id="no such model"),
+        pytest.param((500, {"Retry-After": "0.01"}, b"oops"), "500", id="a server error that stays"),
         pytest.param((200, {}, b"<html>"), "its answer is none", id="another service"),
         pytest.param((200, {}, b"[" * 100_000), "its answer is none", id="JSON without an end"),
         pytest.param((400, {}, b'{"error": {"message": "\\u001b[31m"}}'), r"\\x1b\[31m", id="control characters"),
@@ -156,12 +156,12 @@ def test_a_server_is_asked_once_for_its_name(judge, monkeypatch):
     with ChatServer(models='{"data": [{"id": "m", "object": "model", "root": "weights"}]}').running() as server:
         server.models, before = (401, {}, b""), server.models
         server.answer = lambda body, turn: (401, {}, b"")
-        with pytest.raises(UnavailableError, match="HTTP 401"):
+        with pytest.raises(UnavailableError, match="401"):
             judge(server, retries=0).check()
         server.models = before
-        with pytest.raises(UnavailableError, match="HTTP 401"):
+        with pytest.raises(UnavailableError, match="401"):
             judge(server, retries=0).check()
-        monkeypatch.setattr(server_module, "SILENT", 0.0)
+        monkeypatch.setenv("OPENAI_API_KEY", "another-key")
         assert judge(server).named_by_the_server() == "weights"
         server.models = '{"data": [{"id": "m", "object": "model", "root": "others"}]}'
         assert judge(server).named_by_the_server() == "weights"
@@ -364,7 +364,7 @@ def test_settings_that_cannot_be(settings, said):
         pytest.param("user: '{hypothesis.__class__} {source}'", "is no field", id="an attribute"),
         pytest.param("user: '{source}'", "it must have", id="no hypothesis"),
         pytest.param("user: '{source} {hypothesis'", "is no field", id="an open brace"),
-        pytest.param("system: x", "the key user", id="no message"),
+        pytest.param("system: x", "user must be given", id="no message"),
         pytest.param("user: '{source}{hypothesis}'\nlow: 3", "unknown key 'low'", id="an unknown key"),
         pytest.param("user: '{source}{hypothesis}'\nlowest: 9\nhighest: 3", "below highest", id="an empty scale"),
         pytest.param(
