@@ -94,20 +94,14 @@ def shown_verdicts(given: Given) -> pd.DataFrame:
         order=frame["question"].map(order),
         rank=frame["verdict"].map(labels),
     )
-    if deviations := _repeat_deviations(given):
-        frame["repeat_deviation"] = frame["metric"].map(deviations)
+    settings = given.frames.get("settings", pd.DataFrame())
+    varies = settings.get("repeat_deviation")
+    if varies is not None and varies.notna().any():
+        frame["repeat_deviation"] = frame["metric"].map(varies.groupby(settings["metric"]).max())
     judged, left = frame[frame["question"] != NOT_JUDGED], frame[frame["question"] == NOT_JUDGED]
     by = ["order", "rank", "gain", "metric", "explainer", "boost", "dataset", "language_pair"]
     judged = judged.sort_values(by, ascending=[name != "gain" for name in by])
     return pd.concat([judged, left], ignore_index=True)
-
-
-def _repeat_deviations(given: Given) -> dict[Any, float]:
-    """By metric the largest standard deviation of its correlation over repeated scores; none without these."""
-    settings = given.frames.get("settings")
-    if settings is None or "repeat_deviation" not in settings:
-        return {}
-    return dict(settings.groupby("metric")["repeat_deviation"].max().dropna().items())
 
 
 def widest(frame: pd.DataFrame) -> pd.DataFrame:

@@ -63,12 +63,9 @@ class Table:
         """
         found = {}
         for name in names:
-            if name not in self.names:
-                raise DataError(f"{self.path}: there is no column '{visible(name)}', which is needed.")
-            if (count := self.names.count(name)) > 1:
-                raise DataError(
-                    f"{self.path}: the column '{visible(name)}' is there {count} times; give each another name."
-                )
+            if (count := self.names.count(name)) != 1:
+                there = f"is there {count} times; give each another name" if count else "is needed, and is not there"
+                raise DataError(f"{self.path}: the column '{visible(name)}' {there}.")
             found[name] = self._column(self._raw[self.names.index(name)])
         return found
 

@@ -80,17 +80,14 @@ class Judge(ServedModel, Metric):
 
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, repeat + 1]: the score, a 1, then the repeated scores; undefined scores take no part in sums."""
-        first, *further = (self._scores(items, turn) for turn in range(self.repeat))
+        first, *further = (self.score(items, turn) for turn in range(self.repeat))
         return np.stack([first, np.ones(len(items)), *further], axis=1)
 
     def repeated_scores(self, statistics: Floats) -> Floats:
         return np.delete(statistics, 1, axis=1)
 
-    def score(self, items: Sequence[Item]) -> Floats:
-        return self._scores(items, 0)
-
-    def _scores(self, items: Sequence[Item], turn: int) -> Floats:
-        """float64[n] scores, NaN where no answer holds one."""
+    def score(self, items: Sequence[Item], turn: int = 0) -> Floats:
+        """float64[n] scores, NaN where no answer holds one. turn: which of the repetitions."""
         scores = self.read(items, self._score_of, turn, log_probabilities=self.template.score == "expectation")
         return np.array([math.nan if score is None else score for score in scores], dtype=np.float64)
 

@@ -70,7 +70,7 @@ def rated(**coherence):
     [
         pytest.param("{", SUMMARY, r"documents.jsonl, line 1: not JSON", id="broken JSON"),
         pytest.param("[]", SUMMARY, r"documents.jsonl, line 1: expected an object", id="a list"),
-        pytest.param('{"id": "a"}', SUMMARY, r"documents.jsonl: there is no column 'source'", id="no article"),
+        pytest.param('{"id": "a"}', SUMMARY, r"documents.jsonl: the column 'source' is needed", id="no article"),
         pytest.param('"\udcff"', SUMMARY, r"documents.jsonl, line 1: byte 0xff is not UTF-8", id="not UTF-8"),
         pytest.param(DOCUMENT, {**SUMMARY, "id": "b"}, r"summaries.jsonl, line 1: .*'b'", id="another article"),
         pytest.param({**DOCUMENT, "id": ["a"]}, SUMMARY, r"summaries.jsonl, line 1: .*'a'", id="an id that is a list"),
