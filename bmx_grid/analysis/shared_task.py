@@ -65,7 +65,7 @@ def _unbeaten(placebos: pd.DataFrame) -> list[str]:
     left = placebos[~placebos["beaten"] & placebos["p_holm"].notna()]
     by = [left["compared"], left["explainer"]]
     names = {
-        _boosted(*which): named([written(name) for name in dict.fromkeys(rows["against"])])
+        _boosted(*map(str, which)): named([written(name) for name in dict.fromkeys(rows["against"])])
         for which, rows in left.groupby(by, sort=False)
     }
     if not names:

@@ -88,7 +88,7 @@ def agreement(path: Path, metric: str, system_score: str, gap: float) -> list[Va
         row = curve.sort_values("probability").iloc[0]
         odds = [row[name] / (1 - row[name]) for name in ("probability", "probability_low", "probability_high")]
         shares = [float(expit(np.log(value) * abs(gap) / row["difference"])) for value in odds]
-        found.append({"judged": " ".join(names), **_scaled(1, ("agree", "low", "high"), shares)})
+        found.append({"judged": " ".join(map(str, names)), **_scaled(1, ("agree", "low", "high"), shares)})
     return found
 
 
@@ -134,8 +134,9 @@ def systems(
             for (left, right), test, p in zip(pairs, tests, adjusted, strict=True)
         ],
     }
-    for row, test in zip(values["tests"], tests, strict=True) if thresholds is not None else ():
-        row["people"] = agreement(*thresholds, values["system_score"], test.difference)
+    if thresholds is not None:
+        for row, test in zip(values["tests"], tests, strict=True):
+            row["people"] = agreement(*thresholds, values["system_score"], test.difference)
     if with_segments:
         values["scores"] = {name: (scale * of_system.scores).tolist() for name, of_system in scored.items()}
     return values

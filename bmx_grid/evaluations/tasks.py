@@ -89,7 +89,7 @@ class WithoutOutliers:
     pearson_without: float
 
 
-Task = tuple[str, float, Mapping[str, Scores]]  # statistic, weight, scores by metric
+Task = tuple[AgreementStatistic, float, Mapping[str, Scores]]  # statistic, weight, scores by metric
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,9 +113,9 @@ class TasksEvaluation(Evaluation):
     seed: int = identity(0)
 
     def __post_init__(self) -> None:
-        for name in self.statistics:
-            if name not in STATISTICS:
-                raise ConfigError("tasks.statistics: " + unknown("statistic", name, STATISTICS))
+        for chosen in self.statistics:
+            if chosen not in STATISTICS:
+                raise ConfigError("tasks.statistics: " + unknown("statistic", chosen, STATISTICS))
         for name, weight in self.weights.items():
             if not 0 <= weight < math.inf:
                 raise ConfigError(f"tasks.weights.{name} is {weight}; write a number of 0 or more.")
@@ -178,7 +178,7 @@ class TasksEvaluation(Evaluation):
 
     def _drawn(self, statistic: AgreementStatistic, of: Scores, other: Floats, resamples: int) -> Drawn:
         """The agreement of a metric and of another one, with swaps of their difference; the same ones in all tasks."""
-        arrays = of.x, other, of.human, of.item, of.system, of.cluster
+        arrays: Any = of.x, other, of.human, of.item, of.system, of.cluster
         how: dict[str, Any] = {"of_systems": of.of_systems, "resamples": resamples, "seed": self.seed}
         return drawn_agreement(statistic, *arrays, **how, bootstrap=False)
 
@@ -191,8 +191,10 @@ def _human_ranking(setting: Finished, codes: SegmentCodes) -> Iterator[HumanRank
     level = SystemLevel(setting, codes, BASE, name)
     far, found = outliers(level.human), ranges_by_wins(scores)
     for at, system in enumerate(codes.names):
-        counts = found[:, at].tolist()
-        yield HumanRank("none", ALONE, name, system, float(level.human[at]), *counts, bool(far[at]))
+        wins, losses, low, high, cluster = found[:, at].tolist()
+        yield HumanRank(
+            "none", ALONE, name, system, float(level.human[at]), wins, losses, low, high, cluster, bool(far[at])
+        )
 
 
 def _without_outliers(setting: Finished, codes: SegmentCodes) -> WithoutOutliers:

@@ -204,10 +204,11 @@ class Design:
             if self.unit == "both":
                 other = draw(of_clusters, number_of(self.clusters), size)
                 if draw is swaps:  # as truth values, an eighth of the memory
-                    times = (times > 0)[:, self.systems] ^ (other > 0)[:, self.clusters]
+                    swapped = (times > 0)[:, self.systems] ^ (other > 0)[:, self.clusters]
+                    times = swapped.astype(np.float64)
                 else:
                     times = times[:, self.systems] * other[:, self.clusters]
-            yield np.asarray(times, dtype=np.float64)
+            yield times
 
 
 def _resampled(kind: Kind, scores: Floats, human: Floats, unit: Ints, times: Floats, groups: Ints) -> Floats:

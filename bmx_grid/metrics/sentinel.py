@@ -101,7 +101,7 @@ class Sentinel(SentenceEmbedding):
         predicted = np.column_stack([np.ones(len(items)), self.columns(items)]) @ weights.T
         folds = np.array([fold_of.get(item.text(self.ground_truth), -1) for item in items])
         own = predicted[np.arange(len(items)), folds]
-        return np.where(folds < 0, predicted.mean(axis=1), own)
+        return np.asarray(np.where(folds < 0, predicted.mean(axis=1), own))
 
     def columns(self, items: Sequence[Item]) -> Floats:
         """float64[n, k] what it sees: a sentence vector, or logarithms of lengths and their squares."""

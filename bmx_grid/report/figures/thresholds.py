@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,12 +25,13 @@ def agreement_curves(thresholds: pd.DataFrame | None) -> list[Drawing]:
     """A figure per language pair, a curve per metric; none without a metric that people agree with more and more."""
     drawings = []
     for pair, rows in () if thresholds is None else thresholds.groupby(PAIR, sort=False):
-        known = dict(list(rows.dropna(subset=["difference"]).groupby("metric", sort=False))[:MOST])
+        curves = rows.dropna(subset=["difference"]).groupby("metric", sort=False)
+        known = {str(name): curve for name, curve in itertools.islice(curves, MOST)}
         left = rows["metric"].nunique() - len(known)
         if known:
             undefined = f" {counted(left, 'metric')} left out, without a rising curve or past {MOST}." if left else ""
-            caption = f"{setting_label(*pair)}. {OF_THRESHOLDS}{undefined}"
-            stem = file_stem(f"agreement_{'_'.join(pair)}")
+            caption = f"{setting_label(*map(str, pair))}. {OF_THRESHOLDS}{undefined}"
+            stem = file_stem(f"agreement_{'_'.join(map(str, pair))}")
             drawings.append(Drawing(stem, "How much is much", caption, partial(_curves, known)))
     return drawings
 
