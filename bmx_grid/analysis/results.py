@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.analysis.base import Column, Table
-from bmx_grid.analysis.gains import MARKED, at_points, declared, real_at_points, summarise
+from bmx_grid.analysis.gains import MARKED, MEAN, at_points, declared, real_at_points, summaries
 from bmx_grid.analysis.load import basis_of
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.table import FACTORS, Given, GridTable
@@ -123,47 +123,30 @@ def _table_of_counts(result: Mapping[str, Any]) -> Table:
 
 
 def _results(given: Given) -> pd.DataFrame:
-    """A row per data set, metric and language pair, then their average; SHOWN of each explainer in columns."""
+    """A row per data set, metric and language pair, then their average; SHOWN of each explainer in columns.
+
+    Averages of explainers are over all language pairs of a metric, each with a gain.
+    """
     import pandas as pd
 
-    rows = []
-    for (dataset, metric), group in given.ask(real_at_points).groupby(["dataset", "metric"]):
-        by_pair = dict(list(group.groupby("language_pair")))
-        for pair, settings in by_pair.items():
-            of_explainers: dict[Any, Any] = {row["explainer"]: row for row in settings.to_dict("records")}
-            rows.append((dataset, metric, pair, settings["baseline"].iloc[0], of_explainers))
-        of_explainers = {
-            name: _average(settings, given.options.seed)
-            for name, settings in group.groupby("explainer")
-            if len(settings) == len(by_pair) and settings["fixed_gain"].notna().all()
-        }
-        baseline = float(np.mean([settings["baseline"].iloc[0] for settings in by_pair.values()]))
-        rows.append((dataset, metric, AVERAGE, baseline, of_explainers))
-    wide = [
-        {
-            **dict(zip(("dataset", "metric", "language_pair", "baseline"), names, strict=True)),
-            **{f"{explainer} {name}": setting[name] for explainer, setting in of.items() for name in SHOWN},
-        }
-        for *names, of in rows
-    ]
-    frame = pd.DataFrame(wide, columns=None if wide else ["dataset", "metric", "language_pair"])
+    of_metric, key = ["dataset", "metric"], ["dataset", "metric", "language_pair"]
+    real = given.ask(real_at_points)
+    alone = real.drop_duplicates(key)[[*key, "baseline"]]
+    pairs = alone.groupby(of_metric)["baseline"].agg(baseline=lambda values: values.mean(skipna=False), pairs="size")
+    groups = [*of_metric, "explainer"]
+    means = summaries(real, groups, given.options.seed).join(real.groupby(groups)[["fixed", "best"]].mean())
+    means = means.rename(columns=dict(zip(MEAN, SHOWN[1:4], strict=True))).reset_index()
+    means = means.merge(pairs["pairs"], on=of_metric).query("n == pairs")
+    every: Any = pd.concat([real, means.assign(language_pair=AVERAGE, survives=False)])
+    wide = every.pivot(index=key, columns="explainer", values=list(SHOWN))
+    columns = [(name, explainer) for explainer in given.real.factor_levels("explainer") for name in SHOWN]
+    wide = wide[columns].set_axis([f"{explainer} {name}" for name, explainer in columns], axis=1)
+    frame = pd.concat([alone.assign(last=0), pairs.reset_index().assign(language_pair=AVERAGE, last=1)])
+    frame = frame.sort_values([*of_metric, "last", "language_pair"])[[*key, "baseline"]].join(wide, on=key)
     if "ceilings" not in given.frames:
-        return frame
+        return frame.reset_index(drop=True)
     ceilings = given.frames["ceilings"].drop_duplicates(list(FACTORS[:2]))[[*FACTORS[:2], "ceiling"]]
     return frame.merge(ceilings, on=list(FACTORS[:2]), how="left")
-
-
-def _average(settings: pd.DataFrame, seed: int) -> dict[str, Any]:
-    """The means of an explainer over language pairs, as of a single setting."""
-    mean = summarise(settings, seed)
-    return {
-        "fixed": settings["fixed"].mean(),
-        "best": settings["best"].mean(),
-        "fixed_gain": mean["mean_gain"],
-        "fixed_gain_low": mean["mean_low"],
-        "fixed_gain_high": mean["mean_high"],
-        "survives": False,
-    }
 
 
 def _tables_of_results(result: Mapping[str, Any]) -> Iterator[Table]:

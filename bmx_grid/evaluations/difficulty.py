@@ -94,7 +94,7 @@ class DifficultyEvaluation(Evaluation):
             warnings.warn(f"{' · '.join(setting.names[:3])}: no table of difficulty: {error}", stacklevel=2)
             return nothing
         fits = self._fits(metric)
-        bins = [row for size, at in fits.items() for row in _bins(size, [weights[at] for _, weights in found])]
+        bins = [row for size, at in fits.items() for row in bins_of(size, [weights[at] for _, weights in found])]
         hardest = sorted(range(len(found)), key=lambda at: -float(np.mean(found[at][1][0])) if found[at][0] else 0.0)
         words = [
             WordRow(ids.get(references[row], ""), place, token, size, float(found[row][1][at, place]))
@@ -115,7 +115,8 @@ class DifficultyEvaluation(Evaluation):
         return found
 
 
-def _bins(systems: int, weights: Sequence[Floats]) -> list[BinRow]:
+def bins_of(systems: int, weights: Sequence[Floats]) -> list[BinRow]:
+    """The rows of the difficulties of references, one array each, that were fitted on so many systems."""
     values = np.concatenate(weights) if weights else np.empty(0)
     edges = np.arange(BINS + 1) / BINS
     counts = np.bincount((values * BINS).astype(np.int64).clip(0, BINS - 1), minlength=BINS)

@@ -9,7 +9,7 @@ import pytest
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.errors import UnavailableError
 from bmx_grid.evaluations.base import Finished
-from bmx_grid.evaluations.difficulty import DifficultyEvaluation
+from bmx_grid.evaluations.difficulty import BINS, DifficultyEvaluation, bins_of
 from bmx_grid.evaluations.top_systems import AS_SCORED, ON_THESE, TopSystemsEvaluation
 from bmx_grid.judgements import Judgements
 from bmx_grid.metrics.base import Metric
@@ -246,3 +246,19 @@ def test_a_metric_fitted_on_the_systems_is_the_one_compared(tiny_model):
     none, rows = compared(plain, fitted, resamples=50)
     assert not none and {row.against for row in rows} == {"plain"}
     assert {(row.fitted, row.against_fitted) for row in rows} == {(ON_THESE, AS_SCORED)}
+
+
+def test_bins_have_the_shares_of_words_and_the_ends_hold_what_lies_beyond():
+    texts = [np.array([-0.2, 0.04, 0.05, 1.0]), np.zeros(3), np.array([1.2])]
+    found = bins_of(7, texts)
+    assert [(one.low, one.high) for one in found] == [(at / 20, (at + 1) / 20) for at in range(BINS)]
+    assert [one.share for one in found] == pytest.approx([5 / 8, 1 / 8, *[0] * 17, 2 / 8])
+    (of_all,) = {(one.systems, one.tokens, one.mean, one.references, one.zero) for one in found}
+    assert of_all == (7, 8, pytest.approx(2.09 / 8), 3, 1)
+
+
+def test_no_word_has_no_mean_and_empty_bins():
+    found = bins_of(7, [])
+    assert [one.share for one in found] == [0] * BINS
+    assert np.isnan(found[0].mean) and found[0].tokens == 0
+    assert bins_of(7, [np.empty(0)])[0].zero == 0, "a text without words is not one without difficulty"
