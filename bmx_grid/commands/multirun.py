@@ -57,7 +57,10 @@ def run_several(lines: Sequence[str], folder: Path | None) -> int:
         has_failures |= n_failed > 0 or not (mistake == "" or is_mistake)
         out = Path(config["output_dir"])
         keys = dict(_unescaped(value).lstrip("+").partition("=")[::2] for value in values)
-        results = {} if mistake else _results(out)
+        try:
+            results = {} if mistake else _results(out)
+        except DataError as error:  # of another program's file in its place: the other sweeps still run
+            mistakes[name], results = str(error), {}
         rows.append({**keys, STATUS: status, "failed": n_failed, **results, FOLDER: os.path.relpath(out, where)})
         if n_failed:
             print(f"{counted(n_failed, 'part')} of {name} failed; the table below says how many.", file=sys.stderr)
