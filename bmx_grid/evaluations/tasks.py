@@ -36,6 +36,7 @@ from bmx_grid.measures.systems import outliers, ranges_by_wins
 from bmx_grid.segments import SegmentSet
 
 ALL = "all"
+SECONDS_PER_SEGMENT = 4e-4  # with 1,000 resamples, where a language pair has a dozen metrics
 STATISTICS = get_args(AgreementStatistic)
 
 
@@ -123,6 +124,9 @@ class TasksEvaluation(Evaluation):
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         return "" if any(len(of.systems) > 1 for of in sets) else "ranks systems, and no data set names several"
+
+    def cost(self, n_segments: int) -> float:
+        return seconds(n_segments, SECONDS_PER_SEGMENT, self.resamples)
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[dict[str, list[Any]]]:
         results: list[dict[str, list[Any]]] = [{table: [] for table in self.ROWS} for _ in settings]
