@@ -25,6 +25,7 @@ from bmx_grid.evaluations.base import (
     check_bounds,
     grouped,
     here,
+    seconds,
 )
 from bmx_grid.evaluations.levels import SegmentCodes, SystemLevel
 from bmx_grid.evaluations.significance import ALONE, Scores, significance_ranks, turned
