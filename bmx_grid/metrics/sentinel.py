@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
 from bmx_grid.errors import ConfigError
-from bmx_grid.identity import digest, identity, runtime
+from bmx_grid.identity import RUNTIME, digest, identity
 from bmx_grid.measures.resampling import Ints, codes, dealt
 from bmx_grid.metrics.base import Floats
 from bmx_grid.metrics.encoders import SentenceEmbedding
@@ -49,7 +49,7 @@ class Sentinel(SentenceEmbedding):
     folds: int = identity(5)
     seed: int = identity(0)
     set: str = identity("")
-    judged: tuple[Judged, ...] = runtime(())
+    judged: tuple[Judged, ...] = field(default=(), compare=False, metadata={"role": RUNTIME})  # `set` tells them apart
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,21 +87,16 @@ class Sentinel(SentenceEmbedding):
         content = [[*item.texts().values(), repr(human), cluster] for item, human, cluster in judged]
         return dataclasses.replace(self, judged=judged, set=digest(content)[:16])
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what was fitted."""
-        return {name: value for name, value in self.__dict__.items() if name != "_fit"}
-
     def of_pairs(self, items: Sequence[Item]) -> Floats:
         """float64[n] predicted human scores. Raises ConfigError where it was fitted to no set."""
         if not self.judged:
             raise ConfigError("a sentinel is fitted to the human scores of a whole set: use it in a sweep.")
         if not items:
             return np.empty(0)
-        fold_of, weights = self._fit
-        predicted = np.column_stack([np.ones(len(items)), self.columns(items)]) @ weights.T
-        folds = np.array([fold_of.get(item.text(self.ground_truth), -1) for item in items])
-        own = predicted[np.arange(len(items)), folds]
-        return np.asarray(np.where(folds < 0, predicted.mean(axis=1), own))
+        fitted = _fit(self)
+        new = [item for item in dict.fromkeys(items) if item not in fitted.predicted]
+        known = fitted.predicted | dict(zip(new, fitted.predict(self, new).tolist(), strict=True))
+        return np.array([known[item] for item in items], dtype=np.float64)
 
     def columns(self, items: Sequence[Item]) -> Floats:
         """float64[n, k] what it sees: a sentence vector, or logarithms of lengths and their squares."""
@@ -113,15 +108,36 @@ class Sentinel(SentenceEmbedding):
         logs = np.log1p(np.array(counts, dtype=np.float64))
         return np.column_stack([logs, logs**2])
 
-    @functools.cached_property
-    def _fit(self) -> tuple[dict[str, int], Floats]:
-        """The fold of each ground truth, and float64[K, 1 + k] intercept and weights without each fold."""
-        items, human, clusters = (list(column) for column in zip(*self.judged, strict=True))
-        truths = [item.text(self.ground_truth) for item in items]
-        labels = [cluster if truth else "" for truth, cluster in zip(truths, clusters, strict=True)]  # empty ones: one
-        fold = dealt(codes(labels), self.folds, np.random.default_rng(self.seed))
-        weights = ridge_without(fold, self.columns(items), np.array(human, dtype=np.float64))
-        return dict(zip(truths, fold.tolist(), strict=True)), weights
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """Regressions without each of K folds: float64[K, 1 + k] intercept and weights, the fold of each ground truth, and
+    what they predict of the segments."""
+
+    weights: Floats
+    fold_of: Mapping[str, int]
+    predicted: dict[Item, float]
+
+    def predict(self, sentinel: Sentinel, items: Sequence[Item]) -> Floats:
+        """float64[n] by the regression without an item's fold, or the mean of all."""
+        if not items:
+            return np.empty(0)
+        found = np.column_stack([np.ones(len(items)), sentinel.columns(items)]) @ self.weights.T
+        folds = np.array([self.fold_of.get(item.text(sentinel.ground_truth), -1) for item in items])
+        return np.asarray(np.where(folds < 0, found.mean(axis=1), found[np.arange(len(items)), folds]))
+
+
+@functools.lru_cache(maxsize=4)  # once in a process, for all parts of a set
+def _fit(sentinel: Sentinel) -> _Fit:
+    items, human, clusters = (list(column) for column in zip(*sentinel.judged, strict=True))
+    truths = [item.text(sentinel.ground_truth) for item in items]
+    labels = [cluster if truth else "" for truth, cluster in zip(truths, clusters, strict=True)]  # empty ones: one
+    fold = dealt(codes(labels), sentinel.folds, np.random.default_rng(sentinel.seed))
+    columns = sentinel.columns(items)
+    weights = ridge_without(fold, columns, np.array(human, dtype=np.float64))
+    found = np.column_stack([np.ones(len(items)), columns]) * weights[fold]
+    predicted = dict(zip(items, found.sum(axis=1).tolist(), strict=True))
+    return _Fit(weights, dict(zip(truths, fold.tolist(), strict=True)), predicted)
 
 
 def ridge_without(fold: Ints, columns: Floats, human: Floats) -> Floats:
