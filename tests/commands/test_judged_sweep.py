@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import socket
+import subprocess
 import sys
 import urllib.request
 from pathlib import Path
@@ -19,12 +20,16 @@ KEY = "sk-a-key-that-nobody-may-see"
 SMALL = ("dataset=[sample]", "limit=8", "metric=[judge]", "explainer=[erasure]", "evaluation=[grid]")
 
 
-def swept(folder: Path, *arguments: str) -> tuple[int, str, Path]:
-    """(exit status, what was said, output folder) of a sweep in a folder of its own."""
+def begun(folder: Path, *arguments: str) -> subprocess.Popen:
+    """A sweep that writes below a folder."""
     folders = [f"{name}_dir={folder / name}" for name in ("output", "cache")]
     tracked = f"tracking.uri=sqlite:///{folder / 'mlflow.db'}"
-    command = [sys.executable, "-m", "bmx_grid", *SMALL, *folders, tracked, "executor.n_jobs=1", *arguments]
-    sweep = start(command, folder)
+    return start([sys.executable, "-m", "bmx_grid", *SMALL, *folders, tracked, "executor.n_jobs=1", *arguments], folder)
+
+
+def swept(folder: Path, *arguments: str) -> tuple[int, str, Path]:
+    """(exit status, what was said, output folder) of a sweep in a folder of its own."""
+    sweep = begun(folder, *arguments)
     out, err = sweep.communicate(timeout=300)
     return sweep.returncode, out + err, folder / "output"
 
@@ -90,3 +95,16 @@ def test_a_key_is_in_no_file_and_in_nothing_that_is_said(tmp_path, monkeypatch):
     log = (output / "log.txt").read_text()
     assert "no credit for ***" in log and "1 answer could not be read, for example 'I cannot.'" in log
     assert KEY not in said and [path for path in files if KEY.encode() in path.read_bytes()] == []
+
+
+def test_two_sweeps_at_once_share_a_folder_of_answers(tmp_path):
+    with ChatServer(delay=0.02).running() as server:
+        judge = (f"metric.judge.base_url={server.url}", "metric.judge.model=m", "dataset.sample.language_pairs=[de-en]")
+        shared = (*judge, f"metric.judge.answers={tmp_path / 'answers'}", "analysis=false")
+        both = [begun(tmp_path / name, *shared) for name in ("first", "second")]
+        said = [sweep.communicate(timeout=300) for sweep in both]
+        assert [sweep.returncode for sweep in both] == [0, 0], said
+        n_asked = len(server.seen)
+        assert swept(tmp_path / "third", *shared)[0] == 0 and len(server.seen) == n_asked
+    tables = {(tmp_path / name / "output" / "settings.csv").read_text() for name in ("first", "second", "third")}
+    assert len(tables) == 1
