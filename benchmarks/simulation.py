@@ -47,12 +47,11 @@ from bmx_grid.explainers.base import Explainer  # noqa: E402
 from bmx_grid.measures.correlation import correlate  # noqa: E402
 from bmx_grid.measures.grid import GridSpec, grid_inputs, p_values  # noqa: E402
 from bmx_grid.measures.grid_resampling import (  # noqa: E402
-    bootstrap_bands,
     cross_fit,
     selection_adjusted,
     split_gains,
 )
-from bmx_grid.measures.resampling import codes  # noqa: E402
+from bmx_grid.measures.resampling import codes, interval, number_of, resampled_correlations  # noqa: E402
 from bmx_grid.measures.significance import compare, williams  # noqa: E402
 from bmx_grid.measures.weighted_grids import Sample  # noqa: E402
 from bmx_grid.metrics.base import Metric  # noqa: E402
@@ -177,18 +176,19 @@ def nothing(population: Population, truth: Mapping[str, float], n: int, c: float
     rows, human, cluster = population.draw(np.random.default_rng(seed), n, c)
     sample = Sample.of(population.means[rows], population.base[rows], human, population.w, cluster)
     test = selection_adjusted(sample, resamples, seed[-1])
-    fixed = Sample.of(sample.means[:, [population.row]], sample.base, human, population.w, cluster)
-    bands = bootstrap_bands(fixed, resamples, seed[-1])
-    at, gain = (0, population.column), truth["gain"]
+    w, gain = population.w[population.column], truth["gain"]
+    columns = np.column_stack([sample.base, w * sample.base + (1 - w) * sample.means[:, population.row]])
+    drawn = resampled_correlations("pearson", columns, human, codes(cluster), resamples, seed[-1])
+    base, fixed, between = (interval(row, number_of(codes(cluster))) for row in (*drawn, drawn[1] - drawn[0]))
     fit = cross_fit(sample, seed=seed[-1])
     later = compare(fit.scores, sample.base, human, cluster, alternative="greater", resamples=resamples, seed=seed[-1])
     held = split_gains(sample, 20, seed[-1])
     return {
         "rejected: selection-adjusted, whole grid": test.p <= LEVEL,
         "at most: rejected, cross-fitted scores against base by PERM-INPUTS": later.p <= LEVEL,
-        "held: correlation of the base score": bands.low[0, -1] <= population.slope <= bands.high[0, -1],
-        "held: correlation at the fixed point": bands.low[at] <= population.slope + gain <= bands.high[at],
-        "held: gain at the fixed point": bands.gain_low[at] <= gain <= bands.gain_high[at],
+        "held: correlation of the base score": base[0] <= population.slope <= base[1],
+        "held: correlation at the fixed point": fixed[0] <= population.slope + gain <= fixed[1],
+        "held: gain at the fixed point": between[0] <= gain <= between[1],
         "mean: gain of the best point, in-sample": test.gain,
         "mean: cross-fitted gain (20 splits)": held.mean,
         "mean: halves that chose not to boost": held.abstained,

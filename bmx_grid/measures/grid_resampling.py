@@ -1,4 +1,4 @@
-"""What the whole grid of one setting is worth: intervals, the price of choosing a point on it, gains beyond the choice.
+"""What the whole grid of one setting is worth: the price of choosing a point on it, and gains beyond the choice.
 
 All of it comes from one `Sample`. Each part draws from a generator of its own, made from the seed and the part's place,
 so that it gives the same numbers whatever is asked beside it.
@@ -37,28 +37,13 @@ from numpy.typing import NDArray
 
 from bmx_grid.measures.best import TIE, first_within_rounding
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.resampling import blocks, bounds, dealt, draws, fitting, interval_levels, ranges, swaps
+from bmx_grid.measures.resampling import blocks, dealt, fitting, ranges, swaps
 from bmx_grid.measures.weighted_grids import BLEND_CELLS, WEIGHT_CELLS, Sample, grids
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-BANDS, SPLITS, FOLDS = 0, 2, 3  # places in the seed; 1 is the selection-adjusted test's
-KEPT_CELLS = 2**24  # points x resamples kept at a time: 128 MiB
-
-
-@dataclass(frozen=True, eq=False)
-class Bands:
-    """Intervals of a grid by the bootstrap of clusters: of each point alone, not of all at once or of the best.
-
-    low, high: float64[P, W] of the correlation; gain_low, gain_high: float64[P, W] of the gain over the base score. At
-    w = 1 the interval is that of the baseline, and the gain 0.
-    """
-
-    low: Floats
-    high: Floats
-    gain_low: Floats
-    gain_high: Floats
+SPLITS, FOLDS = 2, 3  # places in the seed; 1 is the selection-adjusted test's
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,31 +76,6 @@ class CrossFitted:
     fold: Ints
     rows: Ints
     w: Floats
-
-
-def bootstrap_bands(sample: Sample, resamples: int = 1000, seed: int = 0) -> Bands:
-    """Intervals of every point's correlation and gain, from clusters drawn with replacement.
-
-    Expanded percentile intervals (`resampling.interval_levels`). Undefined resamples are left out.
-    """
-    count, shape = sample.means.shape[1], (sample.means.shape[1], len(sample.w))
-    low, high, gain_low, gain_high = (np.full(shape, np.nan) for _ in range(4))
-    levels = interval_levels(sample.clusters)
-    for here in ranges(count if sample.enough else 0, fitting(KEPT_CELLS, resamples * len(sample.w))):
-        rng = np.random.default_rng([seed, BANDS])
-        lots = blocks(resamples, sample.clusters, WEIGHT_CELLS)
-        found = [grids(sample, draws(rng, sample.clusters, size), here) for size in lots]
-        baseline = np.concatenate([alone for _, alone in found])
-        for column, w in enumerate(sample.w):
-            if w == 1:
-                low[here, column], high[here, column] = bounds(baseline, levels)
-                gain_low[here, column] = gain_high[here, column] = 0.0
-                continue
-            values = np.concatenate([grid[column] for grid, _ in found], axis=1)
-            low[here, column], high[here, column] = bounds(values, levels)
-            values -= baseline
-            gain_low[here, column], gain_high[here, column] = bounds(values, levels)
-    return Bands(low, high, gain_low, gain_high)
 
 
 def split_gains(sample: Sample, splits: int = 100, seed: int = 0) -> Splits:

@@ -6,7 +6,7 @@ import pytest
 from bmx_grid.measures import grid as grid_means
 from bmx_grid.measures.aggregation import PowerMean
 from bmx_grid.measures.grid import GridMeans, GridSpec, compute_grid
-from bmx_grid.measures.grid_resampling import bootstrap_bands, cross_fit, selection_adjusted, split_gains
+from bmx_grid.measures.grid_resampling import cross_fit, selection_adjusted, split_gains
 from bmx_grid.measures.weighted_grids import Sample
 from bmx_grid.ragged import Ragged
 
@@ -92,10 +92,7 @@ def sample(means) -> Sample:
 
 
 def statistics(of: Sample) -> list[float]:
-    bands = bootstrap_bands(of, 20)
     return [
-        *bands.low.ravel(),
-        *bands.gain_high.ravel(),
         *cross_fit(of).scores,
         *split_gains(of, 10).gains,
         *selection_adjusted(of, 20).null,

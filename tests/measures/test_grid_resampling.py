@@ -1,15 +1,13 @@
-"""Bands, split gains and cross-fitted scores against plain loops over the same draws, and what they must not see."""
+"""Split gains and cross-fitted scores against plain loops over the same draws, and what they must not see."""
 
 import numpy as np
 import pytest
 from some_grids import W, segments
 
-from bmx_grid.measures import grid_resampling
 from bmx_grid.measures.best import first_within_rounding
 from bmx_grid.measures.correlation import correlate, correlate_grid
 from bmx_grid.measures.grid import GridSpec, compute_grid, grid_inputs
-from bmx_grid.measures.grid_resampling import BANDS, SPLITS, bootstrap_bands, cross_fit, selection_adjusted, split_gains
-from bmx_grid.measures.resampling import draws, interval_levels
+from bmx_grid.measures.grid_resampling import SPLITS, cross_fit, selection_adjusted, split_gains
 from bmx_grid.measures.weighted_grids import Sample
 from bmx_grid.ragged import Ragged
 
@@ -17,42 +15,6 @@ from bmx_grid.ragged import Ragged
 def sample_of(kind="pearson", **options):
     means, base, human, cluster = segments(**options)
     return Sample.of(means, base, human, W, cluster, kind=kind)
-
-
-@pytest.mark.parametrize("kind", ["pearson", "spearman"])
-def test_bands_are_quantiles_over_the_draws(kind):
-    sample = sample_of(kind, clusters=25, added=0.3)
-    found = bootstrap_bands(sample, 60, seed=5)
-    values, alone = [], []
-    for row in draws(np.random.default_rng([5, BANDS]), sample.clusters, 60):
-        rows = np.repeat(np.arange(60), row[sample.cluster].astype(int))
-        values.append(correlate_grid(kind, sample.means[rows], sample.base[rows], sample.human[rows], W))
-        alone.append(correlate(kind, sample.base[rows], sample.human[rows]))
-    values, alone = np.array(values), np.array(alone)
-    levels = interval_levels(sample.clusters)
-    np.testing.assert_allclose([found.low, found.high], np.quantile(values, levels, axis=0), atol=1e-12)
-    gains = values - alone[:, None, None]
-    np.testing.assert_allclose([found.gain_low, found.gain_high], np.quantile(gains, levels, axis=0), atol=1e-12)
-    assert (found.low[0, W == 1], found.high[0, W == 1]) == pytest.approx(tuple(np.quantile(alone, levels)))
-    assert (found.gain_low[:, W == 1] == 0).all() and (found.gain_high[:, W == 1] == 0).all()
-
-
-def test_blocks_of_points_change_nothing(monkeypatch):
-    sample = sample_of()
-    whole = bootstrap_bands(sample, 40)
-    monkeypatch.setattr(grid_resampling, "KEPT_CELLS", 2 * 40 * len(W))
-    parts = bootstrap_bands(sample, 40)
-    for name in ("low", "high", "gain_low", "gain_high"):
-        np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), atol=1e-13)
-
-
-def test_undefined_resamples_are_left_out():
-    """At w = 0 all means are equal but one: a draw without it has no correlation."""
-    means, base, human, cluster = segments()
-    means = np.ones_like(means)
-    means[7] = 2
-    found = bootstrap_bands(Sample.of(means, base, human, W, cluster), 1000)
-    assert np.isfinite(found.low).all() and np.isfinite(found.high).all()
 
 
 def test_split_gains_are_those_of_plain_halves():
@@ -157,7 +119,6 @@ def test_a_fold_that_the_others_choose_nothing_for_has_no_point():
 def test_another_seed_draws_otherwise_and_the_same_seed_alike():
     sample = sample_of(clusters=20, added=0.3)
     parts = (
-        lambda seed: bootstrap_bands(sample, 50, seed).gain_low,
         lambda seed: selection_adjusted(sample, 50, seed).null,
         lambda seed: split_gains(sample, 7, seed).gains,
         lambda seed: cross_fit(sample, 4, seed).fold,
@@ -178,8 +139,8 @@ def test_another_seed_draws_otherwise_and_the_same_seed_alike():
 def test_nothing_to_resample_is_nan(change):
     means, base, human, cluster = change(*segments())
     sample = Sample.of(means, base, human, W, cluster)
-    bands, splits = bootstrap_bands(sample, 20), split_gains(sample, 5)
-    numbers = [bands.low, bands.gain_high, splits.gains, cross_fit(sample).scores]
+    splits = split_gains(sample, 5)
+    numbers = [splits.gains, cross_fit(sample).scores]
     assert all(np.isnan(array).all() for array in numbers)
     assert np.isnan([selection_adjusted(sample, 20).p, splits.mean, splits.low]).all()
 
