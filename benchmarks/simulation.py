@@ -202,7 +202,7 @@ def equal(population: Population, truth: Mapping[str, float], n: int, c: float, 
     boosted = w * base + (1 - w) * population.means[rows, population.row]
     options = {"resamples": resamples, "seed": seed[-1]}
     by_cluster = compare(boosted, base, human, cluster, **options)
-    single = compare(boosted, base, human, unit="single", **options)
+    single = compare(boosted, base, human, **options)
     r = np.corrcoef([boosted, base, human])
     return {
         "rejected: Williams": williams(r[0, 2], r[1, 2], r[0, 1], len(human)) <= LEVEL,
