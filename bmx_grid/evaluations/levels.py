@@ -151,6 +151,12 @@ class SegmentCodes:
         self.clusters = codes(list(setting.clusters))
 
 
+@functools.lru_cache(maxsize=8)  # of every point and judgement of a setting
+def codes_of(setting: Finished) -> SegmentCodes:
+    """The items, systems and clusters of a setting."""
+    return SegmentCodes(setting)
+
+
 def direction_of(setting: Finished) -> float:
     """1 for a metric whose higher scores are better, else -1."""
     return 1.0 if setting.metric.higher_is_better else -1.0
@@ -158,7 +164,6 @@ def direction_of(setting: Finished) -> float:
 
 def segment_rows(
     setting: Finished,
-    of: SegmentCodes,
     points: Sequence[str],
     scores: Floats,
     human_name: str,
@@ -167,7 +172,7 @@ def segment_rows(
     seed: int,
 ) -> list[list[Row]]:
     """The rows of each column of float64[n, K] scores of K points, of segments with and without grouping."""
-    human = setting.segments.judgements.scores[human_name]
+    of, human = codes_of(setting), setting.segments.judgements.scores[human_name]
     groupings: dict[str, Ints] = {"none": np.zeros(len(human), dtype=np.int64)}
     if of.named.any():
         groupings |= {"item": of.items, "system": of.systems}
@@ -215,7 +220,6 @@ class SystemLevel:
     def __init__(
         self,
         setting: Finished,
-        of: SegmentCodes,
         point: str,
         human_name: str,
         *,
@@ -223,7 +227,7 @@ class SystemLevel:
         seed: int = 0,
         system_score: SystemScore = "auto",
     ) -> None:
-        judged = setting.segments.judgements
+        of, judged = codes_of(setting), setting.segments.judgements
         self.point, self.human_name, self.names, self._codes = point, human_name, of.names, of
         self._drawn = {"resamples": resamples, "seed": seed}
         self._of_segments = setting.points[point], judged.scores[human_name]
@@ -414,18 +418,18 @@ class LevelsEvaluation(Evaluation):
         systems: list[SystemRow] = []
         thresholds: list[ThresholdRow] = []
         drawn = {"resamples": self.resamples, "seed": self.seed}
-        of, aspects = SegmentCodes(setting), setting.segments.judgements.aspects
-        of_segments = {human: self._of_segments(setting, of, human, alone) for human in aspects}
+        aspects = setting.segments.judgements.aspects
+        of_segments = {human: self._of_segments(setting, human, alone) for human in aspects}
         for point in setting.points:
             for human in aspects:
-                level = SystemLevel(setting, of, point, human, system_score=self.system_score, **drawn)
+                level = SystemLevel(setting, point, human, system_score=self.system_score, **drawn)
                 correlations += [*of_segments[human].get(point, ()), *level.rows()]
                 systems += level.table()
                 thresholds += level.thresholds()
         return {"correlations": correlations, "systems": systems, "thresholds": thresholds}
 
     def _of_segments(
-        self, setting: Finished, of: SegmentCodes, human_name: str, alone: dict[tuple[str, bytes], list[Row]]
+        self, setting: Finished, human_name: str, alone: dict[tuple[str, bytes], list[Row]]
     ) -> Mapping[str, list[Row]]:
         """The rows of each point; none for a judgement of systems only."""
         judged, drawn = setting.segments.judgements, {"resamples": self.resamples, "seed": self.seed}
@@ -434,12 +438,12 @@ class LevelsEvaluation(Evaluation):
             return {}
         key = human_name, base.tobytes()
         if key not in alone:
-            (alone[key],) = segment_rows(setting, of, [BASE], base[:, None], human_name, **drawn)
+            (alone[key],) = segment_rows(setting, [BASE], base[:, None], human_name, **drawn)
         alike: dict[bytes, list[str]] = {}
         for point, scores in setting.boosted.items():  # those with scores of the same segments share their resamples
             alike.setdefault(np.isfinite(scores).tobytes(), []).append(point)
         found = {BASE: alone[key]}
         for points in alike.values():
             columns = np.column_stack([setting.boosted[point] for point in points])
-            found |= zip(points, segment_rows(setting, of, points, columns, human_name, **drawn), strict=True)
+            found |= zip(points, segment_rows(setting, points, columns, human_name, **drawn), strict=True)
         return found

@@ -25,7 +25,7 @@ from bmx_grid.evaluations.base import (
     here,
 )
 from bmx_grid.evaluations.grid import GridEvaluation, sample_of
-from bmx_grid.evaluations.levels import SegmentCodes, SystemLevel, direction_of
+from bmx_grid.evaluations.levels import SystemLevel, codes_of, direction_of
 from bmx_grid.identity import identity
 from bmx_grid.measures.agreement_tests import AgreementStatistic, compare_agreement
 from bmx_grid.measures.correlation import Kind as Correlation
@@ -405,9 +405,9 @@ def _of_point(setting: Finished, point: str, statistic: str) -> Scores:
     scores, alone, human = setting.points[point], setting.scores.base_scores, setting.segments.human_scores
     if statistic not in AGREEMENTS:
         return Scores(scores, alone, human, clusters, systems)
-    of, sign, published = SegmentCodes(setting), direction_of(setting), None
+    of, sign, published = codes_of(setting), direction_of(setting), None
     if statistic == "pairwise_accuracy" and setting.segments.human_name in setting.segments.judgements.systems:
-        published = SystemLevel(setting, of, BASE, setting.segments.human_name).human
+        published = SystemLevel(setting, BASE, setting.segments.human_name).human
     scores, alone = (np.where(of.named, sign * values, np.nan) for values in (scores, alone))
     return Scores(scores, alone, human, clusters, of.systems, of.items, published)
 
@@ -423,7 +423,7 @@ def turned(setting: Finished, point: str, level: str, statistic: str) -> Scores:
         scores = _of_point(setting, point, statistic)
         turned = scores.x if statistic in AGREEMENTS else direction_of(setting) * scores.x
         return replace(scores, x=turned, y=turned)
-    systems = SystemLevel(setting, SegmentCodes(setting), point, setting.segments.human_name)
+    systems = SystemLevel(setting, point, setting.segments.human_name)
     return Scores(systems.scores, systems.scores, systems.human, np.arange(len(systems.names)), None)
 
 

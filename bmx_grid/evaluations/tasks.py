@@ -27,7 +27,7 @@ from bmx_grid.evaluations.base import (
     here,
     seconds,
 )
-from bmx_grid.evaluations.levels import SegmentCodes, SystemLevel
+from bmx_grid.evaluations.levels import SystemLevel, codes_of
 from bmx_grid.evaluations.significance import ALONE, Scores, significance_ranks, turned
 from bmx_grid.identity import identity
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Drawn, drawn_agreement
@@ -137,10 +137,9 @@ class TasksEvaluation(Evaluation):
             alone = {settings[at].metric_name: at for at in places if first[settings[at].names[:3]] == at}
             if len(settings[places[0]].segments.systems) < 2:
                 continue
-            codes = SegmentCodes(settings[places[0]])
-            results[places[0]]["human_ranking"].extend(_human_ranking(settings[places[0]], codes))
+            results[places[0]]["human_ranking"].extend(_human_ranking(settings[places[0]]))
             for at in alone.values():
-                results[at]["outliers"].append(_without_outliers(settings[at], codes))
+                results[at]["outliers"].append(_without_outliers(settings[at]))
             for statistic in self.statistics:
                 names = (*settings[places[0]].pair, statistic)
                 weight = math.prod(self.weights.get(name, 1.0) for name in names)
@@ -188,12 +187,12 @@ class TasksEvaluation(Evaluation):
         return drawn_agreement(statistic, *arrays, **how, bootstrap=False)
 
 
-def _human_ranking(setting: Finished, codes: SegmentCodes) -> Iterator[HumanRank]:
+def _human_ranking(setting: Finished) -> Iterator[HumanRank]:
     """A row per system, by its segments' primary human scores."""
-    human, name = setting.segments.human_scores, setting.segments.human_name
+    codes, human, name = codes_of(setting), setting.segments.human_scores, setting.segments.human_name
     scores = np.full((int(codes.items.max()) + 1, len(codes.names)), np.nan)
     scores[codes.items[codes.named], codes.systems[codes.named]] = human[codes.named]
-    level = SystemLevel(setting, codes, BASE, name)
+    level = SystemLevel(setting, BASE, name)
     far, found = outliers(level.human), ranges_by_wins(scores)
     for at, system in enumerate(codes.names):
         wins, losses, low, high, cluster = found[:, at].tolist()
@@ -202,10 +201,10 @@ def _human_ranking(setting: Finished, codes: SegmentCodes) -> Iterator[HumanRank
         )
 
 
-def _without_outliers(setting: Finished, codes: SegmentCodes) -> WithoutOutliers:
-    level = SystemLevel(setting, codes, BASE, setting.segments.human_name)
+def _without_outliers(setting: Finished) -> WithoutOutliers:
+    level = SystemLevel(setting, BASE, setting.segments.human_name)
     known = np.isfinite(level.scores) & np.isfinite(level.human)
     far = known & outliers(level.human)
     with_all, without = (correlate("pearson", level.scores[rows], level.human[rows]) for rows in (known, known & ~far))
-    names = ", ".join(name for name, is_far in zip(codes.names, far.tolist(), strict=True) if is_far)
+    names = ", ".join(name for name, is_far in zip(level.names, far.tolist(), strict=True) if is_far)
     return WithoutOutliers(ALONE, names, int(known.sum()), int(far.sum()), with_all, without)

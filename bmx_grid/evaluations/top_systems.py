@@ -27,7 +27,7 @@ from bmx_grid.evaluations.base import (
     in_groups,
     seconds,
 )
-from bmx_grid.evaluations.levels import OF_SYSTEMS, SegmentCodes, SystemLevel, SystemScore
+from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel, SystemScore
 from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.systems import FEWEST_SYSTEMS
@@ -153,7 +153,7 @@ class TopSystemsEvaluation(Evaluation):
         best_first = _best_first(setting) if setting.segments.systems else []
         for size in range(FEWEST_SYSTEMS, len(best_first) + 1):
             for fitted, part in _parts(setting, best_first[:size]):
-                level = SystemLevel(part, SegmentCodes(part), BASE, human, system_score=self.system_score, **drawn)
+                level = SystemLevel(part, BASE, human, system_score=self.system_score, **drawn)
                 yield (size, fitted), level
 
 
@@ -186,7 +186,7 @@ def _differences(
 
 def _best_first(setting: Finished) -> list[str]:
     """The systems that have a human score and a score, from the best to the worst by people."""
-    level = SystemLevel(setting, SegmentCodes(setting), BASE, setting.segments.judgements.primary)
+    level = SystemLevel(setting, BASE, setting.segments.judgements.primary)
     of_human = {
         name: value
         for name, score, value in zip(level.names, level.scores.tolist(), level.human.tolist(), strict=True)
