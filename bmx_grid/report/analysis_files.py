@@ -24,7 +24,7 @@ from bmx_grid.report.figures.selection import best_boxes, better_and_worse, bett
 from bmx_grid.report.figures.thresholds import agreement_curves
 from bmx_grid.report.page.html import write_metrics_report, write_report
 from bmx_grid.report.table import as_text
-from bmx_grid.report.terminal import terminal_width
+from bmx_grid.report.terminal import fitted, terminal_width
 from bmx_grid.sweep.results import SettingResult, evaluation_tables, settings_table
 from bmx_grid.sweep.settings import SweepPlan
 from bmx_grid.wording import counted, setting_label
@@ -106,6 +106,7 @@ def _of_metrics(tables: Mapping[str, pa.Table], output_dir: Path) -> SweepAnalys
     names = given.frames["correlations"] if "correlations" in given.frames else next(iter(given.frames.values()))
     metrics, datasets = (sorted(set(names[column])) for column in ("metric", "dataset"))
     said = f"{counted(len(metrics), 'metric')} on {', '.join(datasets)}, without an explainer."
+    unbeaten = given.ask(shared_task.compute)["unbeaten"]
     figures = [
         (one, save(one, output_dir / "figures"))
         for one in agreement_curves(given.ask(shared_task.compute)["thresholds"])
@@ -113,7 +114,7 @@ def _of_metrics(tables: Mapping[str, pa.Table], output_dir: Path) -> SweepAnalys
     write_metrics_report(
         output_dir / REPORT,
         title=f"Metrics on {', '.join(datasets)}",
-        introduction=[said, *given.ask(shared_task.compute)["unbeaten"]],
+        introduction=[said, *unbeaten],
         tables=made,
         figures=figures,
     )
@@ -123,7 +124,7 @@ def _of_metrics(tables: Mapping[str, pa.Table], output_dir: Path) -> SweepAnalys
         return SweepAnalysis(None, files, "")
     lines = as_text(replace(first, notes=()), terminal_width()).rstrip().splitlines()
     more = [f"… {counted(len(lines) - MOST_LINES, 'more line')} in {REPORT}"] if len(lines) > MOST_LINES else []
-    return SweepAnalysis(None, files, "\n".join([*lines[:MOST_LINES], *more]))
+    return SweepAnalysis(None, files, "\n".join([*lines[:MOST_LINES], *more, *map(fitted, unbeaten)]))
 
 
 def write_analysis(
