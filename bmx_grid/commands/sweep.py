@@ -176,7 +176,7 @@ def run_settings(sweep: Sweep, log: Log) -> Ran:
     with sweep.executor.kept() as executor:
         with Progress(plan.n_texts) if scores else Progress(n_settings, "evaluating", "settings") as progress:
             how: Any = {"executor": executor, "stop_on_error": stops, "progress": progress.advance}
-            for outcome in run_plan(plan, sweep.evaluations, seed=settings.seed, **how):
+            for outcome in run_plan(plan, sweep.evaluations, **how):
                 outcomes.append(outcome)
                 if not scores:
                     progress.advance(1)
@@ -291,7 +291,7 @@ def _write_results(sweep: Sweep, ran: Ran, tables: Mapping[str, pa.Table], folde
     from bmx_grid.sweep.results import write_csv, write_parquet
 
     settings = [planned.setting for planned in sweep.plan.settings]
-    recipes, refused = recipes_of(chosen_boosts(ran.results), settings, seed=sweep.settings.seed, date=today())
+    recipes, refused = recipes_of(chosen_boosts(ran.results), settings, date=today())
     for sentence in refused:
         _warn(sentence)
     paths = {name: folder.path / TABLES / f"{name}.parquet" for name in tables}

@@ -105,10 +105,7 @@ class Sweep:
 
     def fingerprints(self) -> dict[str, str]:
         """Of every planned setting, by its label."""
-        return {
-            setting.label: fingerprint(setting, self.plan.clusters_of(setting), self.evaluations, self.settings.seed)
-            for setting in (planned.setting for planned in self.plan.settings)
-        }
+        return {planned.setting.label: fingerprint(planned.setting, self.evaluations) for planned in self.plan.settings}
 
     def fingerprint(self) -> str:
         """SHA-256 of all that the files of this sweep depend on, known before anything is computed."""

@@ -102,7 +102,7 @@ def cautions(plan: SweepPlan) -> list[str]:
             continue
         if scores.min() == scores.max():
             constant.append(f"all {len(scores):,} human scores of {part} are {number(scores[0])}")
-        count = len(set(np.asarray(plan.clusters_of(setting), dtype=np.str_)[rated].tolist()))
+        count = len(set(np.asarray(setting.clusters, dtype=np.str_)[rated].tolist()))
         if count < FEWEST_CLUSTERS:
             few_clusters.append(f"the rated segments of {part} are {counted(count, 'cluster')}")
     spaced = all(planned.setting.words.plain for planned in plan.settings)

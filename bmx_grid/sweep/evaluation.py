@@ -56,50 +56,27 @@ class Progress:
     done: set[int] = field(default_factory=set)
 
 
-def finish(
-    planned: PlannedSetting, clusters: Sequence[str], evaluations: Evaluations, seed: int, state: Progress | None
-) -> Outcome:
+def finish(planned: PlannedSetting, evaluations: Evaluations, state: Progress | None) -> Outcome:
     """Merge the chunks, load the attributions and evaluate the setting."""
     setting = planned.setting
     try:
         setting.slot.merge()
         with component_errors():
-            result, finished = evaluate(planned, clusters, evaluations, seed, state)
+            result, finished = evaluate(setting, evaluations, state)
     except BmxError as error:
         return Outcome(setting.label, "failed", reason=str(error), details=error.details)
     return Outcome(setting.label, "cached" if state is None else "done", result, finished)
 
 
-def evaluate(
-    planned: PlannedSetting,
-    clusters: Sequence[str],
-    evaluations: Evaluations,
-    seed: int,
-    state: Progress | None = None,
-) -> tuple[SettingResult, Finished]:
+def evaluate(setting: Setting, evaluations: Evaluations, state: Progress | None) -> tuple[SettingResult, Finished]:
     """The grid of a setting whose explanations are in the store, and what the other evaluations are made from.
 
     Raises StoreError when some explanations are not in the store.
     """
     start = time.perf_counter()
-    setting = planned.setting
     segments = setting.segments
     spent = state if state is not None else Progress(chunks=0)
-    given = setting.given
-    finished = Finished(
-        segments,
-        setting.metric_name,
-        setting.explainer_name,
-        setting.metric,
-        setting.explainer,
-        setting.items,
-        setting.explanations(),
-        clusters,
-        systems={} if given is None else given.systems,
-        words={} if setting.imported is None else setting.imported.words,
-        attributed={} if setting.imported is None else setting.imported.attributed,
-        segmented=setting.words,
-    )
+    finished = setting.finished()
     grid = next((one for one in evaluations.values() if isinstance(one, GridEvaluation)), None)
     of_grid = None if grid is None else grid.of_setting(finished)
     finished = replace(finished, of_grid=of_grid)
@@ -111,9 +88,9 @@ def evaluate(
         evaluated={} if grid is None else {grid.key: of_grid},
         n_segments=len(segments),
         n_rated=segments.rated,
-        signature=_signature(setting, seed),
-        parameters={**_parameters(setting), "seed": seed, "segments": len(segments)},
-        fingerprint=fingerprint(setting, clusters, evaluations, seed),
+        signature=_signature(setting),
+        parameters={**_parameters(setting), "seed": setting.seed, "segments": len(segments)},
+        fingerprint=fingerprint(setting, evaluations),
         seconds=time.perf_counter() - start + spent.seconds,
         n_texts=spent.n_texts,
         n_truncated=spent.n_truncated,
@@ -145,15 +122,15 @@ def in_turn(evaluations: Evaluations) -> list[Evaluation]:
     return sorted(evaluations.values(), key=lambda one: type(one).points is Evaluation.points)
 
 
-def fingerprint(setting: Setting, clusters: Sequence[str], evaluations: Evaluations, seed: int) -> str:
+def fingerprint(setting: Setting, evaluations: Evaluations) -> str:
     """SHA-256 of all that the result of a setting alone depends on; known before anything is computed."""
-    identity = setting.identity(seed)
     asked = [one.fingerprint() for one in evaluations.values()]
-    return digest([VERSION, setting.names, identity, setting.segments.fingerprint(), list(clusters), asked])
+    of_segments = [setting.segments.fingerprint(), list(setting.clusters)]
+    return digest([VERSION, setting.names, setting.identity, *of_segments, asked])
 
 
-def _signature(setting: Setting, seed: int) -> str:
-    identity = setting.identity(seed)
+def _signature(setting: Setting) -> str:
+    identity = setting.identity
     explainer = "no explainer" if setting.explainer is None else setting.explainer.signature
     words = f" || words:{canonical_json(identity['words'])}" if "words" in identity else ""
     return f"{setting.metric.signature} || {explainer} || seed:{identity['seed']}{words}"

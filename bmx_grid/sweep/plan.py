@@ -71,7 +71,6 @@ def make_plan(
         left_out=(*expansion.left_out, *expansion.unwanted()),
         failed=(*failed, *expansion.failed),
         unavailable=_unavailable(metrics) | _unavailable(explainers),
-        clusters=_clusters(sets),
         repeats={seed: tuple(found) for seed, found in expansion.repeats.items()},
     )
 
@@ -97,6 +96,7 @@ class _Expansion:
         self._further = [other for other in seeds if other != seed]
         self._unwanted = dict.fromkeys(leave_out, 0)  # how many settings each pattern has met
         self._words = {one.language_pair: PairWords.of_pair(words, one.language_pair) for one in sets}
+        self._clusters = _clusters(sets)
         self._imported: dict[tuple[str, int], tuple[Explainer, GivenWords] | BmxError] = {}
         self._texts: dict[tuple[int, tuple[Role, ...], bool], _Texts] = {}
         self.planned: list[PlannedSetting] = []
@@ -185,19 +185,30 @@ class _Expansion:
             )
             for seed in (self._seed, *again)
         )
-        setting = Setting(segments, *names, metric, explainer, texts.items, texts.keys, slot, given, imported, words)
+        setting = Setting(
+            segments,
+            *names,
+            metric,
+            explainer,
+            texts.items,
+            texts.keys,
+            slot,
+            self._clusters[segments.dataset, segments.language_pair],
+            self._seed,
+            given,
+            imported,
+            words,
+        )
         planned = _plan_setting(setting, self._missing(slot, texts), texts)
-        repeated = []
-        for other in others:  # the same setting with other draws, kept in another place
-            missing = self._missing(other, texts)
-            repeated.append(replace(planned, setting=replace(setting, slot=other), missing=missing))
         if len(planned.refused) == len(segments) > 0:
             raise ExplainError(_refusals(planned))
         if planned.refused and imported is None:  # else they were named when the file was read
             warnings.warn(f"{setting.label}: not explained: {_refusals(planned)}", stacklevel=2)
         self.planned.append(planned)
-        for seed, repeat in zip(again, repeated, strict=True):
-            self.repeats.setdefault(seed, []).append(repeat)
+        for seed, other in zip(again, others, strict=True):  # the same setting with other draws, kept in another place
+            repeated = replace(setting, slot=other, seed=seed)
+            missing = self._missing(other, texts)
+            self.repeats.setdefault(seed, []).append(replace(planned, setting=repeated, missing=missing))
 
     def _missing(self, slot: Slot, texts: _Texts) -> tuple[int, ...]:
         """`Slot.missing`, with each folder listed once for all settings that are kept in it. Raises StoreError."""

@@ -35,12 +35,12 @@ def recipe_name(metric: str, explainer: str, boost: str) -> str:
 
 
 def recipes_of(
-    chosen: Mapping[tuple[str, str], Sequence[Chosen]], settings: Iterable[Setting], *, seed: int, date: str
+    chosen: Mapping[tuple[str, str], Sequence[Chosen]], settings: Iterable[Setting], *, date: str
 ) -> tuple[list[Recipe], list[str]]:
     """A recipe for each chosen boost, and a sentence for each metric and explainer that none can be written for.
 
-    chosen: by metric and explainer. settings: of the sweep, whose parts the recipes are for. seed: of the sweep.
-    date: YYYY-MM-DD. A metric that is fitted to each data set is another one for new texts, and has no recipe.
+    chosen: by metric and explainer. settings: of the sweep, whose parts the recipes are for. date: YYYY-MM-DD.
+    A metric that is fitted to each data set is another one for new texts, and has no recipe.
     """
     parts: dict[tuple[str, str], list[Setting]] = {}
     for setting in settings:
@@ -49,7 +49,7 @@ def recipes_of(
     refused: list[str] = []
     for names, boosts in sorted(chosen.items()):
         try:
-            metric, explainer, drawn_with = _identities(parts[names], seed)
+            metric, explainer, drawn_with = _identities(parts[names])
         except BmxError as error:
             refused.append(f"no recipe for {names[0]} x {names[1]}: {error}")
             continue
@@ -74,7 +74,7 @@ def recipes_of(
     return made, refused
 
 
-def _identities(settings: Sequence[Setting], seed: int) -> tuple[Identity, Identity, int | None]:
+def _identities(settings: Sequence[Setting]) -> tuple[Identity, Identity, int | None]:
     """Of the metric and the explainer that these settings share, and the seed where something is random."""
     first = settings[0]
     if first.explainer is None:
@@ -85,7 +85,7 @@ def _identities(settings: Sequence[Setting], seed: int) -> tuple[Identity, Ident
         raise ConfigError("the metric is fitted to each of its data sets, and would be another one for new texts.")
     metric = Identity.of("metric", first.metric_name, first.metric, first.metric.signature)
     explainer = Identity.of("explainer", first.explainer_name, first.explainer, first.explainer.signature)
-    return metric, explainer, seed if first.explainer.stochastic else None
+    return metric, explainer, first.seed if first.explainer.stochastic else None
 
 
 def write_recipes(folder: Path, recipes: Iterable[Recipe]) -> list[Path]:

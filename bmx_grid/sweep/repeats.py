@@ -42,9 +42,7 @@ def run_repeats(
     for seed, settings in plan.repeats.items():
         wanted = tuple(planned for planned in settings if planned.setting.names in known)
         again = replace(plan, settings=wanted, repeats={})
-        run = run_plan(
-            again, {grid.key: grid}, executor=executor, seed=seed, stop_on_error=stop_on_error, progress=progress
-        )
+        run = run_plan(again, {grid.key: grid}, executor=executor, stop_on_error=stop_on_error, progress=progress)
         for outcome in run:
             yield seed, replace(outcome, label=f"{outcome.label} · seed {seed}")
             if outcome.status == "failed" and stop_on_error:

@@ -49,7 +49,6 @@ def run_plan(
     evaluations: Evaluations,
     *,
     executor: Executor,
-    seed: int,
     stop_on_error: bool,
     progress: Callable[[int], None],
 ) -> Iterator[Outcome]:
@@ -58,9 +57,9 @@ def run_plan(
     progress gets the number of texts of every chunk that ends. With stop_on_error nothing new is started after a
     failure. Finished chunks are on disk even if this process is killed.
     """
-    cached = _cached_outcomes(plan, evaluations, executor, seed)
+    cached = _cached_outcomes(plan, evaluations, executor)
     # Closed when the sweep stops: that ends the jobs which are still running.
-    with closing(_scored_outcomes(plan, evaluations, executor, seed, progress)) as scored:
+    with closing(_scored_outcomes(plan, evaluations, executor, progress)) as scored:
         for outcome in chain(cached, scored):
             yield outcome
             if outcome.status == "failed" and stop_on_error:
@@ -71,7 +70,6 @@ def _scored_outcomes(
     plan: SweepPlan,
     evaluations: Evaluations,
     executor: Executor,
-    seed: int,
     progress: Callable[[int], None],
 ) -> Generator[Outcome]:
     """The outcomes of settings with texts to score, as workers finish."""
@@ -91,7 +89,7 @@ def _scored_outcomes(
                 # Checked again for every chunk: settings that failed meanwhile get no more work.
                 if index in open_settings and number not in open_settings[index].done:
                     parts = (setting.metric, setting.asked)
-                    work = partial(_work, index, number, setting.slot, *parts, setting.words, chunk, seed)
+                    work = partial(_work, index, number, setting.slot, *parts, setting.words, chunk, setting.seed)
                     yield Job(work, _needs_device(*parts))
 
     one_by_one = False  # after a worker was killed: so that only the setting that kills workers fails
@@ -116,7 +114,7 @@ def _scored_outcomes(
                 if end.reason:
                     outcome = Outcome(planned.setting.label, "failed", reason=end.reason, details=end.details)
                 elif len(state.done) == state.chunks:
-                    outcome = finish(planned, plan.clusters_of(planned.setting), evaluations, seed, state)
+                    outcome = finish(planned, evaluations, state)
                 else:
                     continue
                 del open_settings[end.setting]
@@ -180,11 +178,11 @@ def _work(
     )
 
 
-def _cached_outcomes(plan: SweepPlan, evaluations: Evaluations, executor: Executor, seed: int) -> Iterator[Outcome]:
+def _cached_outcomes(plan: SweepPlan, evaluations: Evaluations, executor: Executor) -> Iterator[Outcome]:
     """The outcomes of settings that need no text scored, from the workers where that takes longer than they start."""
     cached = [planned for planned in plan.settings if planned.cached]
     grids = [one for one in evaluations.values() if isinstance(one, GridEvaluation)]
     cost = sum(grid.cost(len(planned.setting.segments)) for planned in cached for grid in grids)
-    works = [partial(finish, planned, plan.clusters_of(planned.setting), evaluations, seed, None) for planned in cached]
+    works = [partial(finish, planned, evaluations, None) for planned in cached]
     for _, outcome in wherever_quicker(works, executor, cost):
         yield outcome

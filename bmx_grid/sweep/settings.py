@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from bmx_grid.attribution.explain import explanation_identity
 from bmx_grid.attribution.store import AttributionSet, Slot
+from bmx_grid.evaluations.base import Finished
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.metrics.base import GivenScores, Metric
 from bmx_grid.segments import SegmentSet
@@ -26,6 +27,8 @@ class Setting:
 
     explainer: None for the metric alone, whose explainer_name is "none". given: the scores where they exist already,
     imported: the explanations. items: the texts that the metric reads. words: how texts are segmented.
+    clusters: N labels; segments of one label share a source or a reference, also across the language pairs of a data
+    set. seed: of the explainer's draws, and of folds and resamples.
     """
 
     segments: SegmentSet
@@ -36,6 +39,8 @@ class Setting:
     items: tuple[Item, ...]
     keys: tuple[str, ...]
     slot: Slot
+    clusters: Sequence[str]
+    seed: int
     given: GivenScores | None = None
     imported: GivenWords | None = None
     words: PairWords = WHITESPACE
@@ -50,6 +55,23 @@ class Setting:
         found = self.slot.load(self.keys) if self.given is None else AttributionSet(self.given.segments, {})
         return found if self.imported is None else replace(found, by_role=self.imported.attributions)
 
+    def finished(self) -> Finished:
+        """What evaluations read of it. Raises StoreError as `explanations`."""
+        return Finished(
+            self.segments,
+            self.metric_name,
+            self.explainer_name,
+            self.metric,
+            self.explainer,
+            self.items,
+            self.explanations(),
+            self.clusters,
+            systems={} if self.given is None else self.given.systems,
+            words={} if self.imported is None else self.imported.words,
+            attributed={} if self.imported is None else self.imported.attributed,
+            segmented=self.words,
+        )
+
     def attributed(self) -> dict[Role, Rows]:
         """By role, the N rows of words that the attributions belong to."""
         if self.imported is not None:
@@ -57,9 +79,10 @@ class Setting:
         roles = () if self.explainer is None else self.metric.reads
         return {role: tuple(self.words.words(role, one.text(role)) for one in self.items) for role in roles}
 
-    def identity(self, seed: int) -> dict[str, object]:
+    @property
+    def identity(self) -> dict[str, object]:
         """All that its explanations depend on besides the texts."""
-        return explanation_identity(self.metric, self.explainer, seed, self.words)
+        return explanation_identity(self.metric, self.explainer, self.seed, self.words)
 
     @property
     def names(self) -> tuple[str, str, str, str]:
@@ -115,8 +138,6 @@ class SweepPlan:
     """All settings of a sweep.
 
     left_out: combinations that cannot be, with a sentence each. failed: those that should have been.
-    clusters: by data set and language pair, a label for each segment: segments of one label share a source or a
-        reference, also across the language pairs of a data set.
     unavailable: metrics and explainers that are unavailable here, with the remedy; their settings are planned, and
     fail when they are run unless they are cached.
     repeats: by further seed, the settings whose explainer is random, once more with that seed.
@@ -126,12 +147,7 @@ class SweepPlan:
     left_out: tuple[Refused, ...]
     failed: tuple[Refused, ...]
     unavailable: Mapping[str, str]
-    clusters: Mapping[tuple[str, str], Sequence[str]]
     repeats: Mapping[int, tuple[PlannedSetting, ...]] = field(default_factory=dict)
-
-    def clusters_of(self, setting: Setting) -> Sequence[str]:
-        """N labels of the clusters that the setting's segments belong to."""
-        return self.clusters[setting.segments.dataset, setting.segments.language_pair]
 
     def obstacle(self, setting: Setting) -> str | None:
         """Why a setting cannot be scored here, if so."""

@@ -139,9 +139,7 @@ def answer(group: str, hook: str, way: str, folder: Path) -> list[str]:
     plan = make_plan(
         {"sample": reader}, parts["metric"], parts["explainer"], data_dir=folder, cache_dir=folder, limit=4, seed=0
     )
-    run = run_plan(
-        plan, {"levels": levels}, executor=Sequential(), seed=0, stop_on_error=False, progress=lambda *_: None
-    )
+    run = run_plan(plan, {"levels": levels}, executor=Sequential(), stop_on_error=False, progress=lambda *_: None)
     outcomes = list(run)
     results, incomplete = complete(outcomes, {"levels": levels})
     done = {(result.metric, result.explainer) for result in results}

@@ -412,7 +412,7 @@ class TestSweep:
 
     def go(self, results, folder, **fixed):
         grid = replace(GRID, fixed={name: PublishedPoint(w=w, p=p) for name, (w, p) in fixed.items()})
-        return analyse_sweep(results, SweepPlan((), (), (), {}, {}), grid, folder)
+        return analyse_sweep(results, SweepPlan((), (), (), {}), grid, folder)
 
     @pytest.mark.parametrize(
         ("results", "told"),
@@ -465,7 +465,7 @@ def sweep(tmp_path_factory):
     )
     fixed = {"erasure": PublishedPoint(w=0.0, p=1.0)}
     grid = GridEvaluation(p=PowerRange(-1, 2, 1), w=(0.0, 0.5, 1.0), fixed=fixed)
-    options = {"executor": Sequential(), "seed": 0, "stop_on_error": True, "progress": lambda *_: None}
+    options = {"executor": Sequential(), "stop_on_error": True, "progress": lambda *_: None}
     return [one.result for one in run_plan(plan, {"grid": grid}, **options)], plan, grid
 
 

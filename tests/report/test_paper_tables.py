@@ -312,7 +312,7 @@ def test_a_sweep_at_the_papers_points_is_as_published_and_never_held_out(dataset
     monkeypatch.setattr("bmx_grid.report.analysis_files.page_figures", lambda *_: [])
     results = [make_result(seed, dataset=dataset, language_pair=pair) for seed, pair in enumerate(("cs-en", "de-en"))]
     grid = dataclasses.replace(GRID, fixed={"lime": PublishedPoint(w=0.4, p=-1.4)})
-    found = analyse_sweep(results, SweepPlan((), (), (), {}, {}), grid, tmp_path)
+    found = analyse_sweep(results, SweepPlan((), (), (), {}), grid, tmp_path)
     assert found.analysis is not None
     texts = {one.stem: as_text(one) for one in found.analysis.tables()}
     assert told in texts[f"results_{dataset}"]

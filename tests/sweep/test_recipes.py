@@ -194,7 +194,7 @@ def test_a_metric_that_is_fitted_to_its_data_sets_has_no_recipe():
         )
         for beta in (1.0, 2.0)
     ]
-    made, refused = recipes_of({("m", "erasure"): ()}, settings, seed=0, date="2026-01-01")
+    made, refused = recipes_of({("m", "erasure"): ()}, settings, date="2026-01-01")
     assert made == []
     assert refused == [
         "no recipe for m x erasure: the metric is fitted to each of its data sets, and would be another one for new "
