@@ -18,7 +18,7 @@ import numpy as np
 from settings import Texts, items, reference_pairs
 
 from bmx_grid.attribution.explain import explain_items
-from bmx_grid.configure import build, load_option
+from bmx_grid.core.configure import build, load_option
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics import sentence_bleu
 from bmx_grid.metrics.sentence_bleu import SentenceBleu

@@ -9,7 +9,7 @@ from harness import Bench
 from settings import make_setting
 
 from bmx_grid.boosts.base import Boost
-from bmx_grid.configure import build, load_option, options
+from bmx_grid.core.configure import build, load_option, options
 from bmx_grid.evaluations.held_out import Rated, cross_fitted
 from bmx_grid.measures.nuisance import log_words
 

@@ -12,9 +12,9 @@ from harness import ROOT, Bench
 from scipy import stats
 from settings import P, W, make_setting
 
+from bmx_grid.core.ragged import concatenate_rows
 from bmx_grid.measures.aggregation import PRECISION, PowerMean, shift_positive
 from bmx_grid.measures.correlation import correlate_grid
-from bmx_grid.ragged import concatenate_rows
 
 EVERY = 20  # SciPy takes every 20th p; its seconds count times 20
 SCIPY = {

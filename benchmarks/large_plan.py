@@ -22,7 +22,7 @@ from harness import Bench
 from fakes import composed
 
 from bmx_grid.commands.sweep import run
-from bmx_grid.configure import load_option
+from bmx_grid.core.configure import load_option
 
 SECONDS, PER_DOUBLING, VARIANTS, SEGMENTS = 20.0, 2.4, 10, 5
 

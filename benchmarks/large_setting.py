@@ -31,15 +31,15 @@ import numpy as np
 from settings import W, make_setting
 
 from bmx_grid.attribution.store import AttributionSet
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation, PublishedPoint
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.evaluations.significance import SignificanceEvaluation
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.judgements import Judgements
 from bmx_grid.measures.grid import PowerRange
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.segments import Segment, SegmentSet
 
 WORDS, PER_DOUBLING, GIBIBYTES = 48, 2.4, 4.0
 BYTES = 4_000  # per segment, with texts, ids, keys, attributions and what tables hold; its 600 means are 4,800

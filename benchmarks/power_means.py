@@ -8,8 +8,8 @@ from harness import Bench
 import numpy as np
 from settings import P, make_setting
 
+from bmx_grid.core.ragged import concatenate_rows
 from bmx_grid.measures.aggregation import PowerMean, shift_positive
-from bmx_grid.ragged import concatenate_rows
 
 EVERY = 6  # the plain way takes every 6th p; its seconds count times 6
 

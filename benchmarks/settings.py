@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from bmx_grid.configure import build, load_option
+from bmx_grid.core.configure import build, load_option
+from bmx_grid.core.errors import DataMissingError
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.errors import DataMissingError
 from bmx_grid.measures.grid import GridSpec
-from bmx_grid.ragged import Ragged
 from bmx_grid.words.perturbation import Item
 
 P, W = np.array(GridSpec().p), np.array(GridSpec().w)

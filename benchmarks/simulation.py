@@ -40,9 +40,12 @@ sys.path[:0] = [str(ROOT)]
 import numpy as np  # noqa: E402
 
 from bmx_grid.attribution.explain import explain_items  # noqa: E402
-from bmx_grid.configure import build, load_option  # noqa: E402
+from bmx_grid.core.configure import build, load_option  # noqa: E402
+from bmx_grid.core.errors import BmxError  # noqa: E402
+from bmx_grid.core.progress import Progress  # noqa: E402
+from bmx_grid.core.ragged import Ragged  # noqa: E402
 from bmx_grid.datasets.base import DatasetReader  # noqa: E402
-from bmx_grid.errors import BmxError  # noqa: E402
+from bmx_grid.datasets.segments import clusters  # noqa: E402
 from bmx_grid.explainers.base import Explainer  # noqa: E402
 from bmx_grid.measures.correlation import correlate  # noqa: E402
 from bmx_grid.measures.grid import GridSpec, grid_inputs, p_values  # noqa: E402
@@ -55,9 +58,6 @@ from bmx_grid.measures.resampling import codes, interval, number_of, resampled_c
 from bmx_grid.measures.significance import compare, williams  # noqa: E402
 from bmx_grid.measures.weighted_grids import Sample  # noqa: E402
 from bmx_grid.metrics.base import Metric  # noqa: E402
-from bmx_grid.progress import Progress  # noqa: E402
-from bmx_grid.ragged import Ragged  # noqa: E402
-from bmx_grid.segments import clusters  # noqa: E402
 
 Floats = np.ndarray
 LARGE = 200_000  # segments of the sample that the true rank correlations are taken from

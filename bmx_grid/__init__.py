@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bmx_grid.api.sweeps import Run, analyse, run
     from bmx_grid.attribution.scorer import Scored, Scorer
     from bmx_grid.boosts.recipe import Recipe
-    from bmx_grid.errors import BmxError
+    from bmx_grid.core.errors import BmxError
     from bmx_grid.explainers.base import Explainer
     from bmx_grid.metrics.base import Metric
 
@@ -44,7 +44,7 @@ PLACES = {
     **dict.fromkeys(("compare", "Compared"), "bmx_grid.api.comparison"),
     **dict.fromkeys(("run", "Run", "analyse"), "bmx_grid.api.sweeps"),
     **dict.fromkeys(("Scorer", "Scored"), "bmx_grid.attribution.scorer"),
-    **{"grid": "bmx_grid.api.frames", "Words": "bmx_grid.api.notebook", "BmxError": "bmx_grid.errors"},
+    **{"grid": "bmx_grid.api.frames", "Words": "bmx_grid.api.notebook", "BmxError": "bmx_grid.core.errors"},
 }
 __all__ = [
     "Annotators",

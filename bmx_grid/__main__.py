@@ -6,9 +6,9 @@ import sys
 from importlib import import_module
 
 from bmx_grid.commands import COMMANDS
-from bmx_grid.errors import ConfigError, unknown
-from bmx_grid.stopping import run_process
-from bmx_grid.terminal import RESUMES, command
+from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.stopping import run_process
+from bmx_grid.core.terminal import RESUMES, command
 
 KEEPS_NOTHING = ("score", "compare", "analyse")  # commands that start again after Ctrl-C
 
@@ -35,7 +35,7 @@ def _run(name: str) -> int:
         status: int = import_module(COMMANDS[name]).main(sys.argv[2:])
         return status
     if name and "=" not in name and not name.startswith(("-", "+", "~")):
-        from bmx_grid.configure import options
+        from bmx_grid.core.configure import options
 
         given = f"run it as bmx-grid +sweep={name}" if name in options("sweep") else "it is given as +sweep=NAME"
         raise ConfigError(f"{unknown('command', name, COMMANDS)} If a sweep is meant, {given}.")

@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that a checko
 from bmx_grid.analysis.load import load_table
 from bmx_grid.analysis.questions import analyse, plain
 from bmx_grid.analysis.table import GridTable, Options
-from bmx_grid.errors import BmxError, ConfigError, unknown
+from bmx_grid.core.errors import BmxError, ConfigError, unknown
 
 HERE = Path(__file__).resolve().parent
 EXACT = 1e-9  # of the differences themselves: 0.7072 against 0.7073 is a difference of 1e-4, not a little more

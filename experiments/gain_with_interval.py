@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that a checkout needs no installation
 
 import bmx_grid
+from bmx_grid.core.errors import BmxError
+from bmx_grid.core.wording import typeset
 from bmx_grid.datasets.acl20 import Wmt17
-from bmx_grid.errors import BmxError
 from bmx_grid.measures.correlation import pearson
 from bmx_grid.report.figures.canvas import BLUE, COLUMN, INK, canvas, no_change_line, style, thin_grid
-from bmx_grid.wording import typeset
 
 Floats = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that a checkout needs no installation
 
-from bmx_grid.errors import BmxError, ConfigError, unknown
+from bmx_grid.core.errors import BmxError, ConfigError, unknown
 
 HERE = Path(__file__).resolve().parent
 

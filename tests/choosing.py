@@ -10,9 +10,9 @@ import numpy as np
 
 from bmx_grid.boosts.base import Boost, Part
 from bmx_grid.boosts.recipe import Chosen, ChosenOn, HeldOut
-from bmx_grid.configure import build, load_option
+from bmx_grid.core.configure import build, load_option
+from bmx_grid.core.identity import identity
 from bmx_grid.evaluations.base import Each, Evaluation, Finished, here
-from bmx_grid.identity import identity
 
 
 @dataclass(frozen=True)

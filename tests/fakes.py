@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.configure import CONFIGS, groups
-from bmx_grid.errors import UnavailableError
-from bmx_grid.identity import identity, runtime
+from bmx_grid.core.configure import CONFIGS, groups
+from bmx_grid.core.errors import UnavailableError
+from bmx_grid.core.identity import identity, runtime
 from bmx_grid.metrics.base import Cost, Metric, pairs_of, reads_one
 from bmx_grid.words.perturbation import Item, Role
 

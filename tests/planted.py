@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
+from bmx_grid.core.ragged import Ragged
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.evaluations.verdicts import Verdict
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.judgements import Judgements
 from bmx_grid.measures.grid import PAPER_W, PowerRange
-from bmx_grid.ragged import Ragged
-from bmx_grid.segments import Segment, SegmentSet
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from bmx_grid.configure import build, load_option
+from bmx_grid.core.configure import build, load_option
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.segments import SegmentSet
+from bmx_grid.datasets.segments import SegmentSet
 
 
 @functools.lru_cache(maxsize=32)

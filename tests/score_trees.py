@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.segments import SegmentSet
+from bmx_grid.datasets.segments import SegmentSet
 
 TREE = {
     "sources/en-de.txt": "s1\ns2\ns3\n",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bmx_grid.boosts.base import Boost, Part
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.nuisance import donors
-from bmx_grid.ragged import Ragged
 
 
 def rows_of(*rows) -> Ragged:

@@ -6,7 +6,7 @@ from some_attributions import planted
 
 from bmx_grid.boosts.base import Boost
 from bmx_grid.boosts.recipe import ChosenOn, HeldOut, Identity, Recipe
-from bmx_grid.configure import build, load_option
+from bmx_grid.core.configure import build, load_option
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.metrics.sentence_bleu import SentenceBleu

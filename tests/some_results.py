@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 
+from bmx_grid.core.identity import digest
 from bmx_grid.evaluations.grid import Declared, GridEvaluation, GridOfSetting, PointRow, PowerRange
-from bmx_grid.identity import digest
 from bmx_grid.measures.grid import GridResult, GridSpec
 from bmx_grid.sweep.results import SettingResult, evaluation_tables
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from fakes import ROOT
 
-from bmx_grid.configure import CONFIGS, groups, options
+from bmx_grid.core.configure import CONFIGS, groups, options
 
 
 def text_of(page: str) -> str:

@@ -16,14 +16,14 @@ from bmx_grid.boosts.base import Boost, Part
 from bmx_grid.boosts.recipe import HeldOut, Identity, Recipe, read_recipe, write_recipe
 from bmx_grid.commands.analyse import main as analyse
 from bmx_grid.commands.run import main as sweep
-from bmx_grid.configure import build
-from bmx_grid.ragged import Ragged
+from bmx_grid.core.configure import build
+from bmx_grid.core.ragged import Ragged
 
 MODULES = {
     "metric": '''
 from dataclasses import dataclass
 import numpy as np
-from bmx_grid.identity import identity
+from bmx_grid.core.identity import identity
 from bmx_grid.metrics.base import Metric
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 import numpy as np
 from bmx_grid.evaluations.base import Evaluation
-from bmx_grid.identity import identity
+from bmx_grid.core.identity import identity
 
 @dataclass(frozen=True)
 class SystemMean:
@@ -79,7 +79,7 @@ from dataclasses import dataclass
 import numpy as np
 from bmx_grid.boosts.base import Boost
 from bmx_grid.boosts.learned import Linear, read_linear
-from bmx_grid.identity import identity
+from bmx_grid.core.identity import identity
 from bmx_grid.measures.nuisance import Selected, fit_term
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Median(Boost):
 ''',
     "executor": '''
 from dataclasses import dataclass
-from bmx_grid.identity import runtime
+from bmx_grid.core.identity import runtime
 from bmx_grid.sweep.executors.base import Executor, Worker
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ import sqlite3
 import numpy as np
 from some_results import P, W
 
-from bmx_grid.judgements import Judgements
-from bmx_grid.segments import Segment, SegmentSet
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.sweep.tracking import MlflowTracker
 
 CONFIG = "name: s\ndataset: {toy: {}}\nmetric: {chrf: {}, bleu: {}}\nseed: 0\nexecutor: {n_jobs: 2}\noutput_dir: here\n"

@@ -15,10 +15,10 @@ from unittest.mock import patch
 import numpy as np
 from fakes import HashMetric
 
-from bmx_grid.devices import assigned
+from bmx_grid.core.devices import assigned
+from bmx_grid.core.identity import runtime
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.evaluations.levels import LevelsEvaluation
-from bmx_grid.identity import runtime
 from bmx_grid.metrics.base import Cost
 from bmx_grid.models.loading import _chosen_device
 from bmx_grid.words.perturbation import Item

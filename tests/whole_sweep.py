@@ -29,14 +29,14 @@ from bmx_grid.analysis.table import Options, Point
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.learned import Learned
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
-from bmx_grid.configure import build
+from bmx_grid.core.configure import build
+from bmx_grid.core.ragged import Ragged
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Segment, SegmentSet, clusters
 from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.judgements import Judgements
-from bmx_grid.ragged import Ragged
 from bmx_grid.report.table import MARK
-from bmx_grid.segments import Segment, SegmentSet, clusters
 from bmx_grid.sweep.evaluation import in_turn
 from bmx_grid.sweep.results import SettingResult, ceilings_table, evaluation_tables, settings_table
 from bmx_grid.words.tags import Labels, WordTags

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bmx_grid.wording import factor_in_words, number, with_interval
+from bmx_grid.core.wording import factor_in_words, number, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd

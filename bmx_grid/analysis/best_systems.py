@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.base import Cell, Column, Table
 from bmx_grid.analysis.table import Frames
-from bmx_grid.wording import file_stem, number
+from bmx_grid.core.wording import file_stem, number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,8 @@ import numpy as np
 
 from bmx_grid.analysis.base import Cell, Column, Table
 from bmx_grid.analysis.table import Frames
+from bmx_grid.core.wording import file_stem
 from bmx_grid.measures.multiplicity import partial_conjunction
-from bmx_grid.wording import file_stem
 
 if TYPE_CHECKING:
     import pandas as pd

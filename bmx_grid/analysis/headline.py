@@ -27,9 +27,9 @@ from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.table import Given
 from bmx_grid.analysis.transfer import compute as transfers
 from bmx_grid.analysis.transfer import moved_gains, transfer_factor
+from bmx_grid.core.wording import counted, factor_in_words, named, number, setting_label, with_interval
 from bmx_grid.measures.best import better
 from bmx_grid.measures.cluster_means import MeanOfClusters
-from bmx_grid.wording import counted, factor_in_words, named, number, setting_label, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.analysis.table import FACTORS, Floats, GridTable, Setting
-from bmx_grid.errors import DataError, DataMissingError, unknown
+from bmx_grid.core.errors import DataError, DataMissingError, unknown
+from bmx_grid.core.wording import counted, factor_in_words, first_line, visible
+from bmx_grid.datasets.segments import check_name
 from bmx_grid.measures.grid import Words
-from bmx_grid.segments import check_name
 from bmx_grid.sweep.output import table_path
-from bmx_grid.wording import counted, factor_in_words, first_line, visible
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bmx_grid.wording import setting_label, visible
+from bmx_grid.core.wording import setting_label, visible
 
 # Option name to written name; no two options share one. A name that is not here stays as it is.
 WRITTEN = {

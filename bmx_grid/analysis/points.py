@@ -14,7 +14,8 @@ import numpy as np
 
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.table import NOWHERE, Floats, Given, GridTable, Point, Setting, Tie
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.wording import counted, named, point_in_words
 from bmx_grid.measures.best import (
     beats,
     better,
@@ -23,7 +24,6 @@ from bmx_grid.measures.best import (
     plateau_within_no_change,
 )
 from bmx_grid.measures.grid import nearest_point
-from bmx_grid.wording import counted, named, point_in_words
 
 if TYPE_CHECKING:
     import pandas as pd

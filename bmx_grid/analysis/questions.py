@@ -34,9 +34,9 @@ from bmx_grid.analysis import (
 from bmx_grid.analysis.base import Question, Table
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.table import Given, GridTable, Options
-from bmx_grid.configure import ALLOWED_PACKAGES
-from bmx_grid.errors import ConfigError
-from bmx_grid.wording import visible
+from bmx_grid.core.configure import ALLOWED_PACKAGES
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.wording import visible
 
 if TYPE_CHECKING:
     import pandas as pd

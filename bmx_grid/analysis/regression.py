@@ -17,8 +17,8 @@ from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.table import FACTORS, Floats, Given
+from bmx_grid.core.wording import counted
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, draws, number_of
-from bmx_grid.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from bmx_grid.analysis.load import basis_of
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.table import FACTORS, Given, GridTable
 from bmx_grid.analysis.transfer import moved_gains, transfer_factor
-from bmx_grid.wording import file_stem
+from bmx_grid.core.wording import file_stem
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from bmx_grid.analysis.correlations import BASE, PAIR
 from bmx_grid.analysis.gains import ALPHA, PREFERRED
 from bmx_grid.analysis.names import written
 from bmx_grid.analysis.table import Frames
-from bmx_grid.wording import file_stem, named, setting_label
+from bmx_grid.core.wording import file_stem, named, setting_label
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.load import read_frame
 from bmx_grid.analysis.table import FACTORS
-from bmx_grid.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.core.wording import counted, telling_apart
 from bmx_grid.measures.correlation import Kind, check_kind
 from bmx_grid.measures.resampling import (
     codes,
@@ -29,7 +30,6 @@ from bmx_grid.measures.resampling import (
     weighted_correlations,
 )
 from bmx_grid.sweep.output import table_path
-from bmx_grid.wording import counted, telling_apart
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import DataError
-from bmx_grid.wording import setting_label
+from bmx_grid.core.errors import DataError
+from bmx_grid.core.wording import setting_label
 
 if TYPE_CHECKING:
     import pandas as pd

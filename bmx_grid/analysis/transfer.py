@@ -17,7 +17,7 @@ from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import CLUSTERED, COUNTED, COUNTS, gains_of, summaries
 from bmx_grid.analysis.points import best_of_all, medians
 from bmx_grid.analysis.table import FACTORS, Given
-from bmx_grid.wording import factor_in_words
+from bmx_grid.core.wording import factor_in_words
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,6 +17,8 @@ from bmx_grid.analysis.gains import MEAN, real_at_points, summaries
 from bmx_grid.analysis.names import written
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.table import Given
+from bmx_grid.core.wording import counted, named, number, point_in_words
+from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.boost_evidence import ALL, COMBINED, OTHER_DATASETS, PUBLISHED
 from bmx_grid.evaluations.verdicts import (
     DISTANCE,
@@ -29,8 +31,6 @@ from bmx_grid.evaluations.verdicts import (
     TOO_LITTLE,
 )
 from bmx_grid.measures.resampling import CONFIDENCE
-from bmx_grid.segments import NO_PAIR
-from bmx_grid.wording import counted, named, number, point_in_words
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from bmx_grid.analysis.base import Column, Table, interval
 from bmx_grid.analysis.gains import declared
 from bmx_grid.analysis.table import CONTROL, FACTORS, Floats, Frames, Given
+from bmx_grid.core.wording import counted, named, number
 from bmx_grid.measures.cluster_means import cluster_mean
 from bmx_grid.measures.correlation import FEWEST, spearman
 from bmx_grid.measures.resampling import codes, number_of, resampled_correlations
 from bmx_grid.measures.resampling import interval as ends_of
-from bmx_grid.wording import counted, named, number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 from bmx_grid.api.inputs import FrameTable, check_columns, drawn, listed, numbers
-from bmx_grid.errors import ConfigError, DataError
+from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.measures.annotators import (
     Agreement,
     Chance,

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.api.inputs import drawn, real, recipe_of
 from bmx_grid.attribution.explain import Explanation
-from bmx_grid.errors import ConfigError, DataError
-from bmx_grid.judgements import LARGEST
+from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.wording import counted, first_line, number, point_in_words, with_interval
+from bmx_grid.datasets.judgements import LARGEST
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import GridResult, GridSpec, boosted_scores, compute_grid
-from bmx_grid.ragged import Ragged
-from bmx_grid.wording import counted, first_line, number, point_in_words, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,15 +23,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bmx_grid.api.comparison import GROUPINGS, LEVELS, compare
-from bmx_grid.configure import folder_path
+from bmx_grid.core.configure import folder_path
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.terminal import command
+from bmx_grid.core.wording import counted, visible
 from bmx_grid.datasets.columns import ROLES, listed, named_roles
 from bmx_grid.datasets.tables import MAX_BYTES, open_table
-from bmx_grid.errors import ConfigError
 from bmx_grid.measures.correlation import KINDS
 from bmx_grid.report.table import write_table
 from bmx_grid.report.terminal import fitted, terminal_width
-from bmx_grid.terminal import command
-from bmx_grid.wording import counted, visible
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -19,21 +19,21 @@ from bmx_grid.api.frames import NAME, frame_reader, segment_sets, swept_frame
 from bmx_grid.api.inputs import Columns, Floats, FrameTable, check_columns, drawn, keyed, listed, numbers, roles_of
 from bmx_grid.api.notebook import paragraphs, table_html, table_of
 from bmx_grid.api.sweeps import Run
+from bmx_grid.core.errors import ConfigError, DataError, unknown
+from bmx_grid.core.identity import digest, identity, runtime
+from bmx_grid.core.wording import with_interval
+from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.datasets.tables import Table as File
-from bmx_grid.errors import ConfigError, DataError, unknown
 from bmx_grid.evaluations.verdicts import LEGEND
-from bmx_grid.identity import digest, identity, runtime
 from bmx_grid.measures.correlation import FEWEST, KINDS, Kind, correlate
 from bmx_grid.metrics.base import GivenScores, Metric
-from bmx_grid.segments import NO_PAIR
-from bmx_grid.wording import with_interval
 from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bmx_grid.datasets.segments import SegmentSet
     from bmx_grid.evaluations.verdicts import Verdict
-    from bmx_grid.segments import SegmentSet
 
 LEVELS = ("segment", "system")
 GROUPINGS = ("item", "system", "none")

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.api.inputs import Columns, FrameTable, keyed, numbers, path, roles_of
 from bmx_grid.api.sweeps import Run, swept
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import digest, identity, runtime
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import NO_PAIR, SegmentSet
 from bmx_grid.datasets.tables import Table
 from bmx_grid.datasets.tabular import Rows
-from bmx_grid.errors import ConfigError
-from bmx_grid.identity import digest, identity, runtime
-from bmx_grid.judgements import Judgements
 from bmx_grid.measures.correlation import FEWEST
-from bmx_grid.segments import NO_PAIR, SegmentSet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.attribution.scorer import SURROGATE, Scorer
-from bmx_grid.configure import check_seed, convert
+from bmx_grid.core.configure import check_seed, convert
+from bmx_grid.core.errors import ConfigError, DataError, unknown
+from bmx_grid.core.identity import Component, identity, runtime
+from bmx_grid.core.wording import factor_in_words, setting_label, visible
 from bmx_grid.datasets.columns import quoted, recognised
 from bmx_grid.datasets.lines import parse_number
 from bmx_grid.datasets.tables import Table
-from bmx_grid.errors import ConfigError, DataError, unknown
-from bmx_grid.identity import Component, identity, runtime
 from bmx_grid.metrics.base import Metric
-from bmx_grid.wording import factor_in_words, setting_label, visible
 from bmx_grid.words.perturbation import ROLES, Item, Role
 from bmx_grid.words.text import INVISIBLE
 

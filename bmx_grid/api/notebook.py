@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import ALPHA
 from bmx_grid.api.inputs import PARTS, Names, chosen_setting, listed
-from bmx_grid.errors import ConfigError, DataMissingError, unknown
-from bmx_grid.segments import NO_PAIR
-from bmx_grid.wording import counted, number, setting_label, visible
+from bmx_grid.core.errors import ConfigError, DataMissingError, unknown
+from bmx_grid.core.wording import counted, number, setting_label, visible
+from bmx_grid.datasets.segments import NO_PAIR
 
 if TYPE_CHECKING:
     import pandas as pd

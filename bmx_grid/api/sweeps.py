@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from bmx_grid.api.inputs import FACTORS, PARTS, Function, chosen_setting, drawn, keyed, override_value, parts_of, path
-from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError, unknown
-from bmx_grid.terminal import plain_warnings
-from bmx_grid.wording import counted
+from bmx_grid.core.errors import BmxError, ConfigError, DataError, DataMissingError, unknown
+from bmx_grid.core.terminal import plain_warnings
+from bmx_grid.core.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,19 +15,19 @@ from bmx_grid.attribution.explain import Explanation, attributed_roles, count_te
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.recipe import Recipe
 from bmx_grid.boosts.statistics import defined
-from bmx_grid.configure import check_seed
-from bmx_grid.errors import BmxError, ConfigError, DataError, ExplainError
+from bmx_grid.core.configure import check_seed
+from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError
+from bmx_grid.core.identity import identity, runtime
+from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.identity import identity, runtime
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.grid import GridSpec, Words, boosted_scores
 from bmx_grid.metrics.base import Cost, Metric
-from bmx_grid.ragged import Ragged
-from bmx_grid.wording import counted
 from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
-    from bmx_grid.segments import SegmentSet
+    from bmx_grid.datasets.segments import SegmentSet
 
 
 @dataclass(frozen=True)

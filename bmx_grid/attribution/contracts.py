@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import ComponentError, shown
+from bmx_grid.core.errors import ComponentError, shown
+from bmx_grid.core.identity import canonical_json
 from bmx_grid.explainers.base import Explainer, GivenWords
-from bmx_grid.identity import canonical_json
 from bmx_grid.metrics.base import Cost, GivenScores, Metric
 from bmx_grid.words.perturbation import ROLES, Item, Plan, Request, Role
 
 if TYPE_CHECKING:
-    from bmx_grid.segments import SegmentSet
+    from bmx_grid.datasets.segments import SegmentSet
     from bmx_grid.words.segmentation import PairWords
 
 Floats = NDArray[np.float64]

@@ -19,9 +19,9 @@ from bmx_grid.attribution.contracts import (
     statistics_of,
     whole_number,
 )
-from bmx_grid.errors import ComponentError, ExplainError
+from bmx_grid.core.errors import ComponentError, ExplainError
+from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.identity import canonical_json, digest
 from bmx_grid.metrics.base import Cost, Metric, ground_truths
 from bmx_grid.words.perturbation import Item, Plan, Request, Role
 from bmx_grid.words.segmentation import WHITESPACE, PairWords, Segmented

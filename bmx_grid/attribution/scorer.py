@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from bmx_grid.attribution.boosted import BoostedMetric, Explained, boosted_by
 from bmx_grid.attribution.explain import Explanation, score_items, texts_at_once
 from bmx_grid.boosts.recipe import Identity, Recipe
-from bmx_grid.configure import build, convert, load_option
-from bmx_grid.errors import BmxError, ConfigError, DataError, ExplainError, component_errors, unknown
+from bmx_grid.core.configure import build, convert, load_option
+from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError, component_errors, unknown
+from bmx_grid.core.wording import counted
 from bmx_grid.metrics.base import Metric
-from bmx_grid.wording import counted
 from bmx_grid.words.perturbation import Item, Role
 
 PARTS = ("metric", "explainer", "aggregation")  # settings that may be the name of an option

@@ -40,10 +40,10 @@ from bmx_grid.attribution.stored_tables import (
     ragged,
     table_of,
 )
-from bmx_grid.errors import StoreError
-from bmx_grid.identity import canonical_json, digest
-from bmx_grid.ragged import Ragged, concatenate_rows
-from bmx_grid.storage import Place, listed, remove, remove_abandoned
+from bmx_grid.core.errors import StoreError
+from bmx_grid.core.identity import canonical_json, digest
+from bmx_grid.core.ragged import Ragged, concatenate_rows
+from bmx_grid.core.storage import Place, listed, remove, remove_abandoned
 from bmx_grid.words.perturbation import Role
 
 ATTEMPTS = 100  # listings of a folder whose files other processes replace meanwhile

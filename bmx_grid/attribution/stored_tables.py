@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.attribution.explain import Explanation
-from bmx_grid.errors import StoreError
-from bmx_grid.identity import canonical_json
-from bmx_grid.ragged import Ragged
-from bmx_grid.storage import Place, opened, replacing
-from bmx_grid.wording import first_line
+from bmx_grid.core.errors import StoreError
+from bmx_grid.core.identity import canonical_json
+from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.storage import Place, opened, replacing
+from bmx_grid.core.wording import first_line
 from bmx_grid.words.perturbation import Role
 
 VERSION = 4  # that is written and read

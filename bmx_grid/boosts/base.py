@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.configure import convert
-from bmx_grid.errors import ConfigError
-from bmx_grid.identity import Component
+from bmx_grid.core.configure import convert
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import Component
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.best import beats
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
-from bmx_grid.ragged import Ragged
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -12,13 +12,13 @@ import numpy as np
 from bmx_grid.boosts.base import Boost, Fitted, Floats, Part, gains, restore
 from bmx_grid.boosts.power_mean_grid import AtPoint, best_mixture
 from bmx_grid.boosts.statistics import power_means, side_rows, statistic
-from bmx_grid.errors import ConfigError
-from bmx_grid.identity import identity
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import identity
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.aggregation import weighted_sum
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grid import PAPER_W, GridSpec
 from bmx_grid.measures.nuisance import Selected, fit_term
-from bmx_grid.ragged import Ragged
 
 Feature = Literal["share_negative", "mean", "sum", "spread", "power_mean"]
 Side = Literal["hypothesis", "ground_truth", "both"]

@@ -11,13 +11,13 @@ import numpy as np
 
 from bmx_grid.boosts.base import Boost, Fitted, Floats, Ints, Part, gains, restore
 from bmx_grid.boosts.statistics import STATISTICS, statistic
-from bmx_grid.errors import ConfigError
-from bmx_grid.identity import identity
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import identity
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.aggregation import weighted_sum
 from bmx_grid.measures.correlation import Kind, average_ranks
 from bmx_grid.measures.nuisance import log_words
 from bmx_grid.measures.resampling import codes, number_of
-from bmx_grid.ragged import Ragged
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ import numpy as np
 
 from bmx_grid.boosts.base import Boost, Fitted, Floats, Part, restore
 from bmx_grid.boosts.statistics import power_means, side_rows
-from bmx_grid.errors import ConfigError
-from bmx_grid.identity import identity
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import identity
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.aggregation import PRECISION, Aggregation, PowerMean
 from bmx_grid.measures.best import point_that_gains
 from bmx_grid.measures.correlation import Kind, correlate, correlate_grid
 from bmx_grid.measures.grid import PAPER_P, PAPER_W, GridSpec, PowerRange, Words, grid_inputs
-from bmx_grid.ragged import Ragged
 
 Shift = Literal["paper", "none"]
 

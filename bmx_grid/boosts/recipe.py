@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from bmx_grid.boosts.base import Boost, Fitted, Floats, Part
-from bmx_grid.configure import build, convert, load_option, options
-from bmx_grid.errors import ConfigError, DataError, DataMissingError, StoreError, unknown
-from bmx_grid.identity import Component, canonical_json, digest, identity
+from bmx_grid.core.configure import build, convert, load_option, options
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, StoreError, unknown
+from bmx_grid.core.identity import Component, canonical_json, digest, identity
+from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.storage import write_text
+from bmx_grid.core.wording import number, shortened
 from bmx_grid.measures.correlation import Kind
-from bmx_grid.ragged import Ragged
-from bmx_grid.storage import write_text
-from bmx_grid.wording import number, shortened
 
 TARGET = "_target_"
 

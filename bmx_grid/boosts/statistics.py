@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import DataError
+from bmx_grid.core.errors import DataError
+from bmx_grid.core.ragged import Ragged, concatenate_rows
 from bmx_grid.measures.aggregation import PowerMean
-from bmx_grid.ragged import Ragged, concatenate_rows
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

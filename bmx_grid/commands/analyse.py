@@ -14,13 +14,13 @@ from bmx_grid.analysis.base import Table
 from bmx_grid.analysis.load import basis_of, frames_beside, load_table
 from bmx_grid.analysis.questions import Analysis, analyse, with_others
 from bmx_grid.analysis.table import Options, Point, Tie
-from bmx_grid.configure import convert, folder_path
-from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.core.configure import convert, folder_path
+from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.storage import write_text
+from bmx_grid.core.terminal import command
+from bmx_grid.core.wording import counted, visible
 from bmx_grid.report.table import FORMATS, as_text, write_table
 from bmx_grid.report.terminal import sentences, terminal_width
-from bmx_grid.storage import write_text
-from bmx_grid.terminal import command
-from bmx_grid.wording import counted, visible
 
 HELP = """usage: bmx-grid analyse PATH [PATH ...] [KEY=VALUE ...]
 

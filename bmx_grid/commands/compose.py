@@ -9,10 +9,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.configure import CONFIGS, field_types, folder_path, groups, load_option, options
-from bmx_grid.errors import ConfigError, StoreError, unknown
-from bmx_grid.masking import masked_address, masked_argument
-from bmx_grid.user_yaml import check_references, read_yaml
+from bmx_grid.core.configure import CONFIGS, field_types, folder_path, groups, load_option, options
+from bmx_grid.core.errors import ConfigError, StoreError, unknown
+from bmx_grid.core.masking import masked_address, masked_argument
+from bmx_grid.core.user_yaml import check_references, read_yaml
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override

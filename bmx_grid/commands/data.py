@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.commands.own_table import is_table, own_table
-from bmx_grid.configure import build, load_option, options
+from bmx_grid.core.configure import build, load_option, options
+from bmx_grid.core.errors import BmxError, ConfigError, unknown
+from bmx_grid.core.terminal import RESUMES, command
+from bmx_grid.core.user_yaml import parse_yaml
+from bmx_grid.core.wording import counted, visible
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.columns import named_roles, override
 from bmx_grid.datasets.download import check, download
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
+from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.datasets.tables import FORMATS
 from bmx_grid.datasets.tabular import Tabular
-from bmx_grid.errors import BmxError, ConfigError, unknown
-from bmx_grid.segments import SegmentSet, clusters
-from bmx_grid.terminal import RESUMES, command
-from bmx_grid.user_yaml import parse_yaml
-from bmx_grid.wording import counted, visible
 from bmx_grid.words.perturbation import ROLES
 
 EPILOG = """settings:

@@ -6,7 +6,7 @@ import re
 import textwrap
 from pathlib import Path
 
-from bmx_grid.configure import CONFIGS, groups, options
+from bmx_grid.core.configure import CONFIGS, groups, options
 
 OVERVIEW = """bmx-grid: does explaining a metric help it agree with human judgements?
 

@@ -16,13 +16,13 @@ from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import summarise
 from bmx_grid.analysis.table import CONTROL
 from bmx_grid.commands.compose import composed, naming_files, option_names, parse, shown
-from bmx_grid.errors import BmxError, ConfigError, DataError
-from bmx_grid.masking import masked_address
+from bmx_grid.core.errors import BmxError, ConfigError, DataError
+from bmx_grid.core.masking import masked_address
+from bmx_grid.core.storage import write_text
+from bmx_grid.core.terminal import say
+from bmx_grid.core.wording import counted, setting_label, shortened
 from bmx_grid.report.table import as_text
 from bmx_grid.report.terminal import fitted, terminal_width
-from bmx_grid.storage import write_text
-from bmx_grid.terminal import say
-from bmx_grid.wording import counted, setting_label, shortened
 
 if TYPE_CHECKING:
     pass

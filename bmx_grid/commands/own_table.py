@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.wording import counted, factor_in_words, visible
 from bmx_grid.datasets.columns import REQUIRED, listed, override, quoted, recognised
 from bmx_grid.datasets.tables import FORMATS, Table, open_table
 from bmx_grid.datasets.tabular import Tabular
-from bmx_grid.errors import ConfigError
-from bmx_grid.wording import counted, factor_in_words, visible
 
 KEY = "dataset.tabular"
 SEGMENT = ("id", "system", "language_pair")  # what a segment is known by

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from bmx_grid.commands.compose import composed, naming_files, options_folder
-from bmx_grid.errors import ConfigError, unknown
-from bmx_grid.masking import masked, masked_address
-from bmx_grid.terminal import RESUMES, command
+from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.masking import masked, masked_address
+from bmx_grid.core.terminal import RESUMES, command
 
 FLAGS = ("--help", "--cfg", "--config-dir", "--multirun")
 

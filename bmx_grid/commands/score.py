@@ -35,13 +35,13 @@ from typing import Any
 from bmx_grid.attribution.scorer import DEFAULT_EXPLAINER, Scorer, make_scorer
 from bmx_grid.boosts.recipe import LIST, embedded, find_recipe, recipes_in_words
 from bmx_grid.commands.scored_text import FORMATS, agreement, segments, system_kind, systems
-from bmx_grid.configure import load_option, options
+from bmx_grid.core.configure import load_option, options
+from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.core.progress import Progress
+from bmx_grid.core.terminal import command
+from bmx_grid.core.user_yaml import parse_yaml
+from bmx_grid.core.wording import counted, named, shortened, telling_apart, visible
 from bmx_grid.datasets.lines import GZIP, check_aligned, decode_lines, gunzip, read_bytes
-from bmx_grid.errors import ConfigError, DataError
-from bmx_grid.progress import Progress
-from bmx_grid.terminal import command
-from bmx_grid.user_yaml import parse_yaml
-from bmx_grid.wording import counted, named, shortened, telling_apart, visible
 from bmx_grid.words.perturbation import ROLES, Role
 
 NONE = "none"  # in place of an explainer: no attributions

@@ -16,13 +16,13 @@ from bmx_grid.analysis.load import read_frame
 from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.attribution.scorer import Scored, Scorer
-from bmx_grid.errors import DataError
+from bmx_grid.core.errors import DataError
+from bmx_grid.core.wording import number, visible
 from bmx_grid.measures.multiplicity import holm
 from bmx_grid.measures.significance import compare_sums
 from bmx_grid.measures.systems import by_mean, expit, mean, system_score
 from bmx_grid.metrics.base import Metric
 from bmx_grid.sweep.output import table_path
-from bmx_grid.wording import number, visible
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.text import split_words
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.terminal import say
-from bmx_grid.wording import counted
+from bmx_grid.core.terminal import say
+from bmx_grid.core.wording import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,7 +127,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
 
 def _announce(sweep: Sweep, log: Log) -> None:
     """Say what the sweep runs, and what it leaves out."""
-    from bmx_grid.configure import default_options
+    from bmx_grid.core.configure import default_options
     from bmx_grid.report.terminal import cautions
 
     plan, settings = sweep.plan, sweep.settings
@@ -160,7 +160,7 @@ def _warn(line: str) -> None:
 
 def run_settings(sweep: Sweep, log: Log) -> Ran:
     """Score and evaluate every setting, then those of further seeds, then compare settings."""
-    from bmx_grid.progress import Progress, working
+    from bmx_grid.core.progress import Progress, working
     from bmx_grid.report.terminal import setting_line
     from bmx_grid.sweep.evaluation import complete, refused
     from bmx_grid.sweep.repeats import run_repeats
@@ -201,11 +201,11 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, 
     """
     from bmx_grid.analysis.headline import answer
     from bmx_grid.analysis.questions import numbers
-    from bmx_grid.progress import working
+    from bmx_grid.core.progress import working
+    from bmx_grid.core.storage import remove_abandoned, write_text
     from bmx_grid.report.analysis_files import analyse_sweep
     from bmx_grid.report.table import markdown
     from bmx_grid.report.terminal import MOST_ANSWERS, failures, sentences
-    from bmx_grid.storage import remove_abandoned, write_text
 
     settings, out = sweep.settings, sweep.settings.output_dir
     for place in (out, out / "figures", out / "tables", out / "recipes", out.parent):
@@ -311,7 +311,7 @@ def today() -> str:
 
 def _write_log(sweep: Sweep, ran: Ran, log: Log) -> Path:
     """Write what was said, then the tracebacks of settings that failed."""
-    from bmx_grid.storage import write_text
+    from bmx_grid.core.storage import write_text
 
     details = [f"\n{outcome.label}\n{outcome.details}" for outcome in ran.everything if outcome.details]
     path = sweep.settings.output_dir / LOG

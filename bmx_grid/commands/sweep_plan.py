@@ -10,18 +10,18 @@ from typing import Any, Literal
 
 import yaml
 
-from bmx_grid.configure import Built, build, check_distinct, check_seed, convert, folder_path
+from bmx_grid.core.configure import Built, build, check_distinct, check_seed, convert, folder_path
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import Component, digest
+from bmx_grid.core.masking import masked
+from bmx_grid.core.storage import Place, place
+from bmx_grid.core.storage import check as check_cache
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.errors import ConfigError
+from bmx_grid.datasets.segments import check_name
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.identity import Component, digest
-from bmx_grid.masking import masked
 from bmx_grid.metrics.base import Metric
-from bmx_grid.segments import check_name
-from bmx_grid.storage import Place, place
-from bmx_grid.storage import check as check_cache
 from bmx_grid.sweep.evaluation import fingerprint
 from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.output import RUNTIME_KEYS

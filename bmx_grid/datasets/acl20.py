@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import identity
 from bmx_grid.datasets.base import how_many
+from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import read_lines
 from bmx_grid.datasets.published import Published, finite, listed, published_table
-from bmx_grid.errors import ConfigError
-from bmx_grid.identity import identity
-from bmx_grid.judgements import Judgements
-from bmx_grid.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Segment, SegmentSet
 
 if TYPE_CHECKING:
     import pandas as pd

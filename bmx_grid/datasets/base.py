@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-from bmx_grid.errors import ConfigError, DataMissingError, unknown
-from bmx_grid.identity import Component, runtime
-from bmx_grid.segments import SegmentSet
-from bmx_grid.wording import named
+from bmx_grid.core.errors import ConfigError, DataMissingError, unknown
+from bmx_grid.core.identity import Component, runtime
+from bmx_grid.core.wording import named
+from bmx_grid.datasets.segments import SegmentSet
 
 PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _TOP = re.compile(r"top:(\d+)(%?)")

@@ -8,8 +8,8 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bmx_grid.errors import ConfigError, DataError, unknown
-from bmx_grid.wording import visible
+from bmx_grid.core.errors import ConfigError, DataError, unknown
+from bmx_grid.core.wording import visible
 from bmx_grid.words.text import INVISIBLE
 
 # Role -> other names that such columns often have, in small letters, with _ in place of blanks, dots and dashes.

@@ -17,12 +17,12 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from bmx_grid._version import __version__
+from bmx_grid.core.errors import DataError, DataMissingError
+from bmx_grid.core.progress import BYTES, Progress
+from bmx_grid.core.wording import counted
 from bmx_grid.datasets.base import DatasetReader, Source, check_address
 from bmx_grid.datasets.lines import CHUNK, archive_members
 from bmx_grid.datasets.published import Entry, State, manifest, verify
-from bmx_grid.errors import DataError, DataMissingError
-from bmx_grid.progress import BYTES, Progress
-from bmx_grid.wording import counted
 
 ARCHIVES = ".archives"  # below data_dir; holds a download while it runs
 ARCHIVE_BYTES = 20_000_000_000  # of all files of a repository together

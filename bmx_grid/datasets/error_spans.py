@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.errors import DataError, unknown
-from bmx_grid.ragged import Ragged
-from bmx_grid.wording import counted
+from bmx_grid.core.errors import DataError, unknown
+from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.wording import counted
 from bmx_grid.words.tags import Labels, Rows, WordTags
 
 # Points of one error as in MQM (Freitag et al. 2021) for neutral to major, and 10 for critical as in later MQM data.

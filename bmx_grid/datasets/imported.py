@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, close_match, unknown
+from bmx_grid.core.identity import RUNTIME, Component, runtime
+from bmx_grid.core.wording import counted
 from bmx_grid.datasets.columns import listed
 from bmx_grid.datasets.imported_files import ImportedFile, Reading
 from bmx_grid.datasets.lines import refuse
+from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.datasets.tables import MAX_BYTES
-from bmx_grid.errors import ConfigError, DataError, DataMissingError, close_match, unknown
-from bmx_grid.identity import RUNTIME, Component, runtime
-from bmx_grid.segments import SegmentSet
-from bmx_grid.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd

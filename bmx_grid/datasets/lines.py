@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.errors import DataError
-from bmx_grid.judgements import LARGEST
-from bmx_grid.wording import counted, shortened, visible
+from bmx_grid.core.errors import DataError
+from bmx_grid.core.wording import counted, shortened, visible
+from bmx_grid.datasets.judgements import LARGEST
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from bmx_grid.core.identity import identity
 from bmx_grid.datasets.error_spans import ErrorSpan, tags_of_spans
+from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import read_archive, read_lines, split_rows
 from bmx_grid.datasets.published import Published
-from bmx_grid.identity import identity
-from bmx_grid.judgements import Judgements
-from bmx_grid.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.words.alignment import align
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.tags import WordTags

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, close_match, unknown
+from bmx_grid.core.identity import identity, runtime
+from bmx_grid.core.wording import counted, named
 from bmx_grid.datasets.base import PART, DatasetReader
 from bmx_grid.datasets.columns import listed
 from bmx_grid.datasets.imported_files import read_blocks
+from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import check_aligned, read_crlf_lines, refuse, split_rows
-from bmx_grid.errors import ConfigError, DataError, DataMissingError, close_match, unknown
-from bmx_grid.identity import identity, runtime
-from bmx_grid.judgements import Judgements
-from bmx_grid.segments import Segment, SegmentSet
-from bmx_grid.wording import counted, named
+from bmx_grid.datasets.segments import Segment, SegmentSet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.core.errors import DataError
+from bmx_grid.core.wording import first_line, named, visible
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.lines import split_rows
-from bmx_grid.errors import DataError
-from bmx_grid.segments import SegmentSet
-from bmx_grid.wording import first_line, named, visible
+from bmx_grid.datasets.segments import SegmentSet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.core.errors import DataError
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.datasets.lines import check_aligned, finite_or_nan, read_archive
-from bmx_grid.errors import DataError
-from bmx_grid.ragged import Ragged
 from bmx_grid.words.alignment import ENTITY, HYPHEN, Alignment, How, align, carry_scores
 from bmx_grid.words.tags import Rows
 

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bmx_grid.core.errors import ConfigError, DataError, exception_line, unknown
+from bmx_grid.core.identity import identity
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import parse_number
+from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.datasets.tables import MAX_BYTES, open_table
-from bmx_grid.errors import ConfigError, DataError, exception_line, unknown
-from bmx_grid.identity import identity
-from bmx_grid.judgements import Judgements
-from bmx_grid.segments import Segment, SegmentSet
 
 DOCUMENT, SUMMARY = ("id", "source", "references"), ("id", "system", "summary", "expert_annotations")
 ASPECTS = ("coherence", "consistency", "fluency", "relevance")

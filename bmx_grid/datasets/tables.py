@@ -10,9 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.core.wording import counted, first_line, shortened, visible
 from bmx_grid.datasets.lines import GZIP, decode_lines, gunzip, read_bytes, refuse_cr_alone
-from bmx_grid.errors import ConfigError, DataError, DataMissingError
-from bmx_grid.wording import counted, first_line, shortened, visible
 from bmx_grid.words.text import INVISIBLE
 
 FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")

@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.core.errors import ConfigError, DataError, unknown
+from bmx_grid.core.identity import IDENTITY, identity, runtime
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.columns import REQUIRED, recognised, setting, usual_columns
+from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import parse_number
+from bmx_grid.datasets.segments import NO_PAIR, Segment, SegmentSet, check_name
 from bmx_grid.datasets.tables import MAX_BYTES, Table, open_table
-from bmx_grid.errors import ConfigError, DataError, unknown
-from bmx_grid.identity import IDENTITY, identity, runtime
-from bmx_grid.judgements import Judgements
-from bmx_grid.segments import NO_PAIR, Segment, SegmentSet, check_name
 from bmx_grid.words.text import INVISIBLE
 
 SAMPLE = Path(__file__).with_name("sample.tsv")

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from bmx_grid.core.errors import DataMissingError
+from bmx_grid.core.identity import runtime
+from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import read_lines
 from bmx_grid.datasets.published import Published, finite, listed
+from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.datasets.word_tags import rows_of_tags, rows_of_words
-from bmx_grid.errors import DataMissingError
-from bmx_grid.identity import runtime
-from bmx_grid.judgements import Judgements
-from bmx_grid.segments import Segment, SegmentSet
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.tags import Labels, WordTags
 from bmx_grid.words.text import BLANK

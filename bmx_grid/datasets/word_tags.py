@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bmx_grid.core.errors import DataError
 from bmx_grid.datasets.lines import refuse, split_rows
-from bmx_grid.errors import DataError
 from bmx_grid.words.tags import Labels, Rows, WordTags
 
 if TYPE_CHECKING:

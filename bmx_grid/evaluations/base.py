@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from bmx_grid.attribution.contracts import statistics_of
 from bmx_grid.attribution.store import AttributionSet
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import Component
+from bmx_grid.core.wording import with_interval
+from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.identity import Component
 from bmx_grid.measures.grid import GridInputs, GridSpec, grid_inputs
 from bmx_grid.metrics.base import Metric
-from bmx_grid.segments import SegmentSet
-from bmx_grid.wording import with_interval
 from bmx_grid.words.perturbation import ROLES, Item, Role
 from bmx_grid.words.segmentation import WHITESPACE, PairWords
 from bmx_grid.words.tags import Rows, WordScores

@@ -16,7 +16,9 @@ from bmx_grid.boosts.controls import Curve, Length, MetricAverage
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
 from bmx_grid.boosts.recipe import Chosen as ChosenBoost
 from bmx_grid.boosts.recipe import ChosenOn, Fixed, HeldOut
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import identity
+from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.evaluations.base import (
     NAMES,
     OF_PAIRS,
@@ -63,10 +65,8 @@ from bmx_grid.evaluations.held_out import (
     on_others,
 )
 from bmx_grid.evaluations.verdicts import DISTANCE, NOT_JUDGED, SMALLEST_GAIN, Verdict, asked, judged
-from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import nearest_point
-from bmx_grid.segments import SegmentSet, clusters
 
 FITS_PER_SECOND = 400  # of a boost on half of 560 segments, on one core
 RESAMPLED_PER_SECOND = 1e7  # segments x resamples, of one score

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bmx_grid.core.errors import UnavailableError
+from bmx_grid.core.identity import identity
 from bmx_grid.datasets.base import how_many
-from bmx_grid.errors import UnavailableError
 from bmx_grid.evaluations.base import Each, Evaluation, Finished, Floats, check_bounds, here
-from bmx_grid.identity import identity
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 
 SECONDS_PER_TEXT = 3e-3  # MiniLM on one core, of so many outputs per reference:

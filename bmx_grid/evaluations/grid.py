@@ -11,10 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import identity, runtime
+from bmx_grid.core.ragged import row_minimum
 from bmx_grid.evaluations.base import OF_PAIRS, Columns, Each, Evaluation, Finished, Floats, here, in_groups
 from bmx_grid.evaluations.held_out import FOLDS, Flags, free_of_each, other_folds
-from bmx_grid.identity import identity, runtime
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.best import point_that_gains
 from bmx_grid.measures.correlation import Kind as Correlation
@@ -32,7 +33,6 @@ from bmx_grid.measures.grid import (
 )
 from bmx_grid.measures.grid_resampling import cross_fit
 from bmx_grid.measures.weighted_grids import Sample, grids
-from bmx_grid.ragged import row_minimum
 
 CELLS_PER_SECOND = 4e7  # segments x points on one core, Pearson, with the cross-fitted points
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.boosts.base import Boost, Candidate, Fitted, Part
 from bmx_grid.boosts.recipe import Fixed, Identity
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.evaluations.base import Finished, Floats
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import GridSpec

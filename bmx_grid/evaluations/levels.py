@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from bmx_grid.attribution.contracts import combined
+from bmx_grid.core.identity import identity
 from bmx_grid.evaluations.base import (
     BASE,
     MOST_RESAMPLES,
@@ -26,7 +27,6 @@ from bmx_grid.evaluations.base import (
     in_groups,
     seconds,
 )
-from bmx_grid.identity import identity
 from bmx_grid.measures.agreement import spa, spa_interval
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.levels import Grouped, acc_eq_of_halves, grouped_acc_eq, grouped_correlations

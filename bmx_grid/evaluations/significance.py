@@ -12,7 +12,9 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.identity import identity
+from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import (
     BASE,
     MOST_RESAMPLES,
@@ -26,7 +28,6 @@ from bmx_grid.evaluations.base import (
 )
 from bmx_grid.evaluations.grid import GridEvaluation, sample_of
 from bmx_grid.evaluations.levels import SystemLevel, codes_of, direction_of
-from bmx_grid.identity import identity
 from bmx_grid.measures.agreement_tests import AgreementStatistic, compare_agreement
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import check_kind, correlate
@@ -34,7 +35,6 @@ from bmx_grid.measures.grid_resampling import selection_adjusted, split_gains
 from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
 from bmx_grid.measures.resampling import codes
 from bmx_grid.measures.significance import Alternative, Comparison, Unit, compare, williams
-from bmx_grid.segments import SegmentSet
 
 Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]
 ALONE = "none"  # the explainer of rows that compare metrics

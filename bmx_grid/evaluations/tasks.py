@@ -14,7 +14,9 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
-from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.identity import identity
+from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import (
     BASE,
     MOST_RESAMPLES,
@@ -29,12 +31,10 @@ from bmx_grid.evaluations.base import (
 )
 from bmx_grid.evaluations.levels import SystemLevel, codes_of
 from bmx_grid.evaluations.significance import ALONE, Scores, significance_ranks, turned
-from bmx_grid.identity import identity
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Drawn, drawn_agreement
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.significance import comparison_of
 from bmx_grid.measures.systems import outliers, ranges_by_wins
-from bmx_grid.segments import SegmentSet
 
 ALL = "all"
 SECONDS_PER_SEGMENT = 4e-4  # with 1,000 resamples, where a language pair has a dozen metrics

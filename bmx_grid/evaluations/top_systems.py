@@ -15,6 +15,7 @@ import numpy as np
 
 from bmx_grid.attribution.contracts import combined
 from bmx_grid.attribution.store import AttributionSet
+from bmx_grid.core.identity import identity
 from bmx_grid.evaluations.base import (
     BASE,
     MOST_RESAMPLES,
@@ -28,7 +29,6 @@ from bmx_grid.evaluations.base import (
     seconds,
 )
 from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel, SystemScore
-from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.systems import FEWEST_SYSTEMS
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore

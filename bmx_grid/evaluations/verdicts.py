@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from bmx_grid.core.wording import counted, number
 from bmx_grid.evaluations.base import NAMES, NOTHING, Estimate, Floats
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
@@ -37,7 +38,6 @@ from bmx_grid.measures.cluster_means import interval_kind
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.multiplicity import holm
 from bmx_grid.measures.resampling import CONFIDENCE
-from bmx_grid.wording import counted, number
 
 Label = Literal["helps", "explained by length or score", "no gain shown", "too little data", "hurts"]
 HELPS: Label = "helps"

@@ -11,6 +11,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.core.identity import identity
+from bmx_grid.core.ragged import Ragged
+from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import (
     MOST_RESAMPLES,
     OF_PAIRS,
@@ -25,14 +28,11 @@ from bmx_grid.evaluations.base import (
     seconds,
 )
 from bmx_grid.evaluations.held_out import free_of_each
-from bmx_grid.identity import identity
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate, spearman
 from bmx_grid.measures.resampling import Ints, codes, interval, number_of, resampled_correlations
 from bmx_grid.measures.words.labels import WordMeasure, label_measures, mean_over_segments, statistics
 from bmx_grid.measures.words.scores import Ranking, Ties, best_threshold, cross_fitted_labels, labels_at, rank_words
-from bmx_grid.ragged import Ragged
-from bmx_grid.segments import SegmentSet
 from bmx_grid.words.alignment import Alignment, Carried, align, carry_labels, carry_scores, carry_tags
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.tags import EOS, Labels, Rows, WordScores, WordTags, sums_by_text

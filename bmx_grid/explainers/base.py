@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.identity import Component
-from bmx_grid.ragged import Ragged
+from bmx_grid.core.identity import Component
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.words.perturbation import Item, Plan, Role
 from bmx_grid.words.tags import Rows, WordScores
 
 if TYPE_CHECKING:
-    from bmx_grid.segments import SegmentSet
+    from bmx_grid.datasets.segments import SegmentSet
     from bmx_grid.words.segmentation import PairWords
 
 

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.core.identity import identity
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.identity import identity
 from bmx_grid.words.perturbation import Plan
 
 

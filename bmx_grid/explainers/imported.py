@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.core.errors import DataError, DataMissingError, ExplainError
+from bmx_grid.core.identity import identity, runtime
+from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.wording import counted
 from bmx_grid.datasets.imported import FromFile
 from bmx_grid.datasets.imported_files import SIDES, WORD_ROLES, read_word_file
 from bmx_grid.datasets.imported_words import Matched, carried, own_words
 from bmx_grid.datasets.mlqe_pe import pair_of
 from bmx_grid.datasets.sub_words import read_sub_words, word_probabilities
-from bmx_grid.errors import DataError, DataMissingError, ExplainError
 from bmx_grid.explainers.base import Explainer, GivenWords
-from bmx_grid.identity import identity, runtime
-from bmx_grid.ragged import Ragged
-from bmx_grid.wording import counted
 from bmx_grid.words.alignment import How
 from bmx_grid.words.perturbation import ROLES as TEXTS
 from bmx_grid.words.perturbation import Plan, Role
 from bmx_grid.words.tags import Rows, WordScores
 
 if TYPE_CHECKING:
-    from bmx_grid.segments import SegmentSet
+    from bmx_grid.datasets.segments import SegmentSet
     from bmx_grid.words.segmentation import PairWords
 
 LISTED = 30  # segments named in a warning

@@ -20,13 +20,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import ConfigError, ExplainError, UnavailableError
+from bmx_grid.core.errors import ConfigError, ExplainError, UnavailableError
+from bmx_grid.core.identity import identity, runtime
+from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.identity import identity, runtime
 from bmx_grid.models.encoding import Ints, in_batches, note_truncated, padded
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
-from bmx_grid.wording import counted
 from bmx_grid.words.perturbation import Plan
 from bmx_grid.words.text import join_words
 

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import identity
 from bmx_grid.explainers.base import Explainer, one_blas_thread
-from bmx_grid.identity import identity
 from bmx_grid.words.perturbation import Plan
 
 # Options of earlier versions, part of every identity since: cached attributions and recipes stay valid.

@@ -16,10 +16,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import ConfigError, ExplainError
+from bmx_grid.core.errors import ConfigError, ExplainError
+from bmx_grid.core.identity import identity
+from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer, one_blas_thread
-from bmx_grid.identity import identity
-from bmx_grid.wording import counted
 from bmx_grid.words.perturbation import Plan
 
 _MOST_EXACT = 15  # words; 32,768 masks

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.datasets.error_spans import WEIGHTS, ErrorSpan, tags_of_spans
-from bmx_grid.errors import ConfigError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.models.prompts import Answer, first_object
 from bmx_grid.models.server import ServedModel
 from bmx_grid.words.perturbation import Item, Plan, Role
 
 if TYPE_CHECKING:
-    from bmx_grid.segments import SegmentSet
+    from bmx_grid.datasets.segments import SegmentSet
     from bmx_grid.words.segmentation import PairWords
 
 Spans = Mapping[Role, Sequence[ErrorSpan]]

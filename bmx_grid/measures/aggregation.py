@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import DataError
-from bmx_grid.identity import Component
-from bmx_grid.ragged import Ragged
+from bmx_grid.core.errors import DataError
+from bmx_grid.core.identity import Component
+from bmx_grid.core.ragged import Ragged
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

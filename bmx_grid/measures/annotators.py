@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, Floats, Ints, codes, interval, number_of, seeded_draws
 
 Level = Literal["nominal", "ordinal", "interval"]

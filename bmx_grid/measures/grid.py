@@ -15,12 +15,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.ragged import Ragged, concatenate_rows
 from bmx_grid.measures.aggregation import PRECISION, Aggregation, Packed, PowerMean, shift_positive
 from bmx_grid.measures.best import first_within_rounding, plateau_within_no_change
 from bmx_grid.measures.correlation import Kind, check_kind, correlate, correlate_grid
 from bmx_grid.measures.resampling import fitting, ranges
-from bmx_grid.ragged import Ragged, concatenate_rows
 
 Floats = NDArray[np.float64]
 Words = Literal["both", "hypothesis"]

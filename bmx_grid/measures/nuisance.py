@@ -22,10 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.best import beats
 from bmx_grid.measures.correlation import FEWEST, Kind, average_ranks, correlate
 from bmx_grid.measures.resampling import number_of
-from bmx_grid.ragged import Ragged
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.measures.aggregation import weighted_sum
 from bmx_grid.measures.correlation import FEWEST, pearson
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 
-from bmx_grid.identity import identity, runtime
+from bmx_grid.core.identity import identity, runtime
 from bmx_grid.metrics.base import Floats
 from bmx_grid.metrics.encoders import ModelMetric, check_sizes
 from bmx_grid.models.languages import check_translator, languages_of, load_translator
@@ -18,7 +18,7 @@ from bmx_grid.models.translation import forced
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 if TYPE_CHECKING:
-    from bmx_grid.segments import SegmentSet
+    from bmx_grid.datasets.segments import SegmentSet
 
 Length = Literal["mean", "sum"]
 _OF_THE_MODEL = ("model", "revision", "content", "dtype", "max_length", "language_code")

@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from bmx_grid.errors import ConfigError
-from bmx_grid.identity import identity
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import identity
 from bmx_grid.metrics._ngrams import MaskedSide, Tokenizer, count_ngrams, ngrams_of, sides_of_items, sides_of_request
 from bmx_grid.metrics.base import Counted, Floats, best
 from bmx_grid.words.perturbation import Item, Request

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 
-from bmx_grid.configure import build, load_option
-from bmx_grid.errors import ConfigError
-from bmx_grid.identity import digest, identity, runtime
+from bmx_grid.core.configure import build, load_option
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import digest, identity, runtime
 from bmx_grid.measures.one_vs_rest import one_vs_rest, weighted
 from bmx_grid.metrics.base import Cost, Floats, GivenScores, Metric
 from bmx_grid.models.kept import Value, kept, key_of
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 if TYPE_CHECKING:
-    from bmx_grid.segments import SegmentSet
+    from bmx_grid.datasets.segments import SegmentSet
 
 KEY = "metric.combined"
 ByRule = Literal["one_vs_rest", "equal"]

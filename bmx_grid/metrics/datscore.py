@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
-from bmx_grid.errors import ConfigError, unknown
-from bmx_grid.identity import identity
+from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.identity import identity
 from bmx_grid.metrics.bartscore import Seq2SeqMetric, score_of
 from bmx_grid.metrics.base import Floats
 from bmx_grid.metrics.combined import Mixed
@@ -24,7 +24,7 @@ from bmx_grid.models.languages import languages_of
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 if TYPE_CHECKING:
-    from bmx_grid.segments import SegmentSet
+    from bmx_grid.datasets.segments import SegmentSet
 
 _AT_ONCE = 512  # pairs between two writes of what was scored
 

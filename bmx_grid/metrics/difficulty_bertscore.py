@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.identity import digest, identity, runtime
+from bmx_grid.core.wording import counted, named
 from bmx_grid.datasets.base import how_many
-from bmx_grid.errors import ConfigError, unknown
-from bmx_grid.identity import digest, identity, runtime
 from bmx_grid.metrics._matching import Match, Pair, matches_of
 from bmx_grid.metrics.base import Floats, GroundTruth, pairs_of
 from bmx_grid.metrics.encoders import BertScore
 from bmx_grid.models.encoding import Ints
-from bmx_grid.wording import counted, named
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.text import split_words
 
 if TYPE_CHECKING:
-    from bmx_grid.segments import SegmentSet
+    from bmx_grid.datasets.segments import SegmentSet
 
 ROUNDING = 1e-6  # of cosines of float32 vectors: a mean cosine this near to 1 is 1, a difficulty below it 0
 Repeated = Literal["running", "mean"]

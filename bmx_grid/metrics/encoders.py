@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bmx_grid.errors import ConfigError
-from bmx_grid.identity import identity, runtime
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import identity, runtime
 from bmx_grid.metrics._matching import (
     TokenVectors,
     bert_score_tokens,

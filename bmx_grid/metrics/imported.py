@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
+from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.core.identity import digest, identity
 from bmx_grid.datasets.imported import FromFile, segment_scores, system_scores
 from bmx_grid.datasets.imported_files import SCORE_ROLES, ImportedFile, Reading, read_score_file
-from bmx_grid.errors import ConfigError, DataError
-from bmx_grid.identity import digest, identity
 from bmx_grid.metrics.base import GivenScores, Metric
 from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
-    from bmx_grid.segments import SegmentSet
+    from bmx_grid.datasets.segments import SegmentSet
 
 
 @dataclass(frozen=True, kw_only=True)

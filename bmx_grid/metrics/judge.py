@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from bmx_grid.identity import runtime
+from bmx_grid.core.identity import runtime
 from bmx_grid.metrics.base import Cost, Floats, Metric
 from bmx_grid.models.prompts import Answer, Prompt
 from bmx_grid.models.server import ServedModel
 from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
-    from bmx_grid.segments import SegmentSet
+    from bmx_grid.datasets.segments import SegmentSet
 
 
 @dataclass(frozen=True, kw_only=True)

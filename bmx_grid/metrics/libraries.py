@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bmx_grid.errors import ConfigError, UnavailableError
-from bmx_grid.identity import identity, runtime
+from bmx_grid.core.errors import ConfigError, UnavailableError
+from bmx_grid.core.identity import identity, runtime
 from bmx_grid.metrics.base import Cost, Floats, Metric, pairs_of, reads_one
 from bmx_grid.words.perturbation import Item, Role
 

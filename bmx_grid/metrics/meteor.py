@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bmx_grid.errors import BmxError, UnavailableError
-from bmx_grid.identity import runtime
+from bmx_grid.core.errors import BmxError, UnavailableError
+from bmx_grid.core.identity import runtime
 from bmx_grid.metrics.base import Counted, Floats
 from bmx_grid.words.perturbation import Item
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmx_grid.identity import identity
+from bmx_grid.core.identity import identity
 from bmx_grid.metrics.base import Floats, GroundTruth, Metric, pairs_of, reads_one
 from bmx_grid.words.perturbation import Item, Role
 

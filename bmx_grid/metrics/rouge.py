@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bmx_grid.errors import UnavailableError
-from bmx_grid.identity import identity
+from bmx_grid.core.errors import UnavailableError
+from bmx_grid.core.identity import identity
 from bmx_grid.metrics.base import Floats, OfReferences, reads_one
 from bmx_grid.words.perturbation import Item, Role
 

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import ConfigError, UnavailableError
-from bmx_grid.identity import identity
+from bmx_grid.core.errors import ConfigError, UnavailableError
+from bmx_grid.core.identity import identity
 from bmx_grid.metrics._ngrams import (
     NgramCounts,
     NgramTrie,

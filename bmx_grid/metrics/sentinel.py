@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
-from bmx_grid.errors import ConfigError
-from bmx_grid.identity import RUNTIME, digest, identity
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import RUNTIME, digest, identity
 from bmx_grid.measures.resampling import Ints, codes, dealt
 from bmx_grid.metrics.base import Floats
 from bmx_grid.metrics.encoders import SentenceEmbedding
 from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
-    from bmx_grid.segments import SegmentSet
+    from bmx_grid.datasets.segments import SegmentSet
 
 Sees = Literal["truth", "hypothesis", "lengths"]
 FEWEST_FOLDS = 3  # one is predicted, one chooses the penalty, one is fitted on
@@ -79,7 +79,7 @@ class Sentinel(SentenceEmbedding):
 
     def fitted(self, segments: SegmentSet) -> Self:
         """Fitted to the primary human scores of a set, once it scores."""
-        from bmx_grid.segments import clusters
+        from bmx_grid.datasets.segments import clusters
 
         items = segments.items(self.reads)
         (labels,) = clusters([segments])

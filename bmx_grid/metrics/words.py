@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bmx_grid.identity import identity
+from bmx_grid.core.identity import identity
 from bmx_grid.metrics.base import Counted, Floats, best, pairs_of
 from bmx_grid.words.perturbation import Item
 

@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import ConfigError, UnavailableError
-from bmx_grid.identity import identity
+from bmx_grid.core.errors import ConfigError, UnavailableError
+from bmx_grid.core.identity import identity
 from bmx_grid.metrics._matching import TokenVectors, for_token_pairs
 from bmx_grid.metrics.base import pairs_of
 from bmx_grid.metrics.encoders import NeuralMetric

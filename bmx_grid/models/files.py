@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.errors import UnavailableError
+from bmx_grid.core.errors import UnavailableError
 
 SENTENCE_PIECE = ("sentencepiece.bpe.model", "spiece.model", "spm.model")
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", *SENTENCE_PIECE)

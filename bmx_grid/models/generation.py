@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.errors import ConfigError
-from bmx_grid.identity import canonical_json
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import canonical_json
 from bmx_grid.models.encoding import Ints, in_batches, padded, tokenize
 from bmx_grid.models.languages import Languages, known_languages, use
 from bmx_grid.models.loading import LoadedModel

@@ -17,9 +17,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, TypeVar
 
-from bmx_grid.errors import StoreError
-from bmx_grid.identity import canonical_json, digest
-from bmx_grid.storage import Place, listed, locked, opened, place, replacing
+from bmx_grid.core.errors import StoreError
+from bmx_grid.core.identity import canonical_json, digest
+from bmx_grid.core.storage import Place, listed, locked, opened, place, replacing
 
 Value = str | tuple[float, ...]
 Content = TypeVar("Content")

@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from bmx_grid.errors import ConfigError, UnavailableError, unknown
+from bmx_grid.core.errors import ConfigError, UnavailableError, unknown
 from bmx_grid.models.files import check_model, find_file, read_object
 from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
 

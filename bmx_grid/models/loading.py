@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bmx_grid.devices import assigned
-from bmx_grid.errors import UnavailableError
+from bmx_grid.core.devices import assigned
+from bmx_grid.core.errors import UnavailableError
 from bmx_grid.models.files import absent, check_casing, check_model, commit, find_file, hub_is_closed, model_folder
 
 Kind = Literal["encoder", "masked_lm", "causal_lm", "seq2seq"]

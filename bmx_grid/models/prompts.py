@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.configure import CONFIGS, convert, options
-from bmx_grid.errors import ConfigError, ExplainError, UnavailableError, unknown
-from bmx_grid.identity import digest
-from bmx_grid.user_yaml import read_yaml
+from bmx_grid.core.configure import CONFIGS, convert, options
+from bmx_grid.core.errors import ConfigError, ExplainError, UnavailableError, unknown
+from bmx_grid.core.identity import digest
+from bmx_grid.core.user_yaml import read_yaml
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 Messages = tuple[tuple[str, str], ...]  # (role, text), in order

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 from urllib.parse import urlsplit
 
-from bmx_grid.errors import ConfigError, UnavailableError, shown, unknown
-from bmx_grid.identity import Component, digest, identity, runtime
+from bmx_grid.core.errors import ConfigError, UnavailableError, shown, unknown
+from bmx_grid.core.identity import Component, digest, identity, runtime
 from bmx_grid.models.prompts import UNREAD, Answer, Messages, Prompt
 from bmx_grid.words.perturbation import Item
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.models.encoding import Ints, TokenIds, in_batches, padded, tokenize
 from bmx_grid.models.languages import Languages, use
 from bmx_grid.models.loading import LoadedModel
-from bmx_grid.ragged import Ragged
 
 Floats = NDArray[np.float64]
 STATES_AT_ONCE = 2_048  # enough for the processor's full rate of matrix products

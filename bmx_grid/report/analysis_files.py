@@ -13,7 +13,8 @@ from bmx_grid.analysis.examples import Example, WordExample, choose_examples, ch
 from bmx_grid.analysis.load import UNKNOWN, Basis, basis_of, frames_of, from_arrow
 from bmx_grid.analysis.questions import OF_METRICS, Analysis, analyse, with_others
 from bmx_grid.analysis.table import CONTROL, Frames, Options, Point
-from bmx_grid.errors import DataError
+from bmx_grid.core.errors import DataError
+from bmx_grid.core.wording import counted, setting_label
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.report.figures.canvas import Drawing, save
@@ -27,7 +28,6 @@ from bmx_grid.report.table import as_text
 from bmx_grid.report.terminal import fitted, terminal_width
 from bmx_grid.sweep.results import SettingResult, evaluation_tables, settings_table
 from bmx_grid.sweep.settings import SweepPlan
-from bmx_grid.wording import counted, setting_label
 
 if TYPE_CHECKING:
     import pyarrow as pa

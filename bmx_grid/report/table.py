@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from bmx_grid.analysis.base import Cell, Table, Value
-from bmx_grid.storage import write_text
-from bmx_grid.wording import visible
+from bmx_grid.core.storage import write_text
+from bmx_grid.core.wording import visible
 
 GAP = "  "
 MARK = "†"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from bmx_grid.core.wording import counted, named, number, setting_label
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import GridSpec
@@ -15,7 +16,6 @@ from bmx_grid.measures.resampling import FEWEST_CLUSTERS
 from bmx_grid.report.table import columns_of, wrapped
 from bmx_grid.sweep.evaluation import Outcome
 from bmx_grid.sweep.settings import Refused, SweepPlan
-from bmx_grid.wording import counted, named, number, setting_label
 
 WIDEST = 120  # characters per line, on however wide a terminal
 NARROWEST = 40

@@ -12,16 +12,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import BmxError, component_errors, exception_line
+from bmx_grid.core.errors import BmxError, component_errors, exception_line
+from bmx_grid.core.identity import canonical_json, digest
+from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation
-from bmx_grid.identity import canonical_json, digest
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.results import SettingResult, segment_rows
 from bmx_grid.sweep.settings import PlannedSetting, Refused, Setting, SweepPlan
-from bmx_grid.terminal import plain_warnings
 
 VERSION = 3  # of what is reported of a setting besides its evaluations; part of a result's fingerprint
 WORTH_WORKERS = 10.0  # seconds of work on one core; processes take some two seconds to start

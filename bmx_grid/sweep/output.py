@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.errors import StoreError
-from bmx_grid.storage import write_text
+from bmx_grid.core.errors import StoreError
+from bmx_grid.core.storage import write_text
 
 # Keys of the configuration that change where and how a sweep is run, not what it finds: two configurations that differ
 # in these only are one sweep, here and in a tracking store.

@@ -14,14 +14,14 @@ from bmx_grid.attribution.boosted import LOWER
 from bmx_grid.attribution.contracts import check_explainer, check_metric, explanations_of, fitted_to
 from bmx_grid.attribution.explain import count_texts, explanation_identity, item_key, word_counts
 from bmx_grid.attribution.store import Slot, slot_of
+from bmx_grid.core.errors import BmxError, ComponentError, ConfigError, DataMissingError, ExplainError, component_errors
+from bmx_grid.core.storage import Place, names_in
+from bmx_grid.core.wording import counted, setting_label, visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.errors import BmxError, ComponentError, ConfigError, DataMissingError, ExplainError, component_errors
+from bmx_grid.datasets.segments import SegmentSet, check_name, clusters
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.metrics.base import GivenScores, Metric
-from bmx_grid.segments import SegmentSet, check_name, clusters
-from bmx_grid.storage import Place, names_in
 from bmx_grid.sweep.settings import ALONE, PlannedSetting, Refused, Setting, SweepPlan
-from bmx_grid.wording import counted, setting_label, visible
 from bmx_grid.words.perturbation import Item, Role
 from bmx_grid.words.segmentation import Name as WordsName
 from bmx_grid.words.segmentation import PairWords

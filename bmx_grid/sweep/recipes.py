@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from bmx_grid.boosts.recipe import Chosen, Identity, Recipe, read_recipe, write_recipe
-from bmx_grid.errors import BmxError, ConfigError, DataError
+from bmx_grid.core.errors import BmxError, ConfigError, DataError
+from bmx_grid.core.wording import file_stem
 from bmx_grid.evaluations.verdicts import HURTS
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import Setting
-from bmx_grid.wording import file_stem
 
 FOLDER = "recipes"  # below the folder of the sweep
 

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bmx_grid.core.identity import canonical_json
+from bmx_grid.core.storage import replacing
+from bmx_grid.core.wording import setting_label
 from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, Finished, columns_of
 from bmx_grid.evaluations.grid import GridOfSetting, not_evaluated
-from bmx_grid.identity import canonical_json
 from bmx_grid.measures.annotators import reliability
 from bmx_grid.measures.grid import GridResult
-from bmx_grid.storage import replacing
-from bmx_grid.wording import setting_label
 from bmx_grid.words.perturbation import ROLES, Role
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bmx_grid.segments import SegmentSet
+    from bmx_grid.datasets.segments import SegmentSet
 
 HUMAN = "human"  # the primary human score; others are named human.ASPECT
 

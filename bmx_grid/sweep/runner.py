@@ -11,7 +11,8 @@ from itertools import chain
 
 from bmx_grid.attribution.explain import explain_items, texts_at_once
 from bmx_grid.attribution.store import Slot
-from bmx_grid.errors import BmxError, component_errors
+from bmx_grid.core.errors import BmxError, component_errors
+from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
@@ -20,7 +21,6 @@ from bmx_grid.models.prompts import UNREAD
 from bmx_grid.sweep.evaluation import Evaluations, Outcome, Progress, finish, run_jobs, wherever_quicker
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.settings import PlannedSetting, SweepPlan
-from bmx_grid.terminal import plain_warnings
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import PairWords
 

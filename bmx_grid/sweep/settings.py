@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 
 from bmx_grid.attribution.explain import explanation_identity
 from bmx_grid.attribution.store import AttributionSet, Slot
+from bmx_grid.core.wording import setting_label
+from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.metrics.base import GivenScores, Metric
-from bmx_grid.segments import SegmentSet
-from bmx_grid.wording import setting_label
 from bmx_grid.words.perturbation import Item, Role
 from bmx_grid.words.segmentation import WHITESPACE, PairWords
 from bmx_grid.words.tags import Rows

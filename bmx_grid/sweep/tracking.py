@@ -30,16 +30,16 @@ from typing import Any, Literal
 import numpy as np
 
 from bmx_grid._version import __version__
-from bmx_grid.errors import ConfigError, StoreError
-from bmx_grid.identity import digest, runtime
-from bmx_grid.masking import masked_address, masked_argument
-from bmx_grid.segments import SegmentSet
-from bmx_grid.stopping import uninterrupted
-from bmx_grid.storage import remove_abandoned, replacing
+from bmx_grid.core.errors import ConfigError, StoreError
+from bmx_grid.core.identity import digest, runtime
+from bmx_grid.core.masking import masked_address, masked_argument
+from bmx_grid.core.stopping import uninterrupted
+from bmx_grid.core.storage import remove_abandoned, replacing
+from bmx_grid.core.wording import counted, setting_label, shortened
+from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.sweep.output import RUNTIME_KEYS
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import Refused
-from bmx_grid.wording import counted, setting_label, shortened
 
 Status = Literal["finished", "failed", "killed"]
 Entry = tuple[str, float, int]  # of a metric of MLflow's: name, value, step

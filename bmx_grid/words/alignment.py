@@ -22,8 +22,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import ConfigError, unknown
-from bmx_grid.ragged import Ragged
+from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.words.tags import Labels, WordTags
 from bmx_grid.words.text import BLANK
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from bmx_grid.errors import ConfigError, UnavailableError, unknown
+from bmx_grid.core.errors import ConfigError, UnavailableError, unknown
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.text import BLANK, split_words
 

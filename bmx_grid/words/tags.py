@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.ragged import Ragged, RaggedArray
+from bmx_grid.core.ragged import Ragged, RaggedArray
 
 Side = Literal["source", "reference", "hypothesis"]
 Rows = tuple[tuple[str, ...], ...]

@@ -44,7 +44,7 @@ def placed() -> dict[str, str]:
 
 def configuration() -> str:
     """Every group, option and key: the options' files as they are, and what their classes say."""
-    from bmx_grid.configure import CONFIGS, groups, options
+    from bmx_grid.core.configure import CONFIGS, groups, options
 
     top = (CONFIGS / "config.yaml").read_text(encoding="utf-8")
     parts = [
@@ -67,7 +67,7 @@ def configuration() -> str:
 
 def files() -> str:
     """Every table that an evaluation writes, with its columns."""
-    from bmx_grid.configure import options
+    from bmx_grid.core.configure import options
     from bmx_grid.evaluations.base import NAMES, columns_of
 
     parts = [
@@ -110,7 +110,7 @@ def api() -> str:
 
 def class_of(group: str, name: str) -> Any:
     """The class that an option's file names; None for a file that names none, or several (a sweep)."""
-    from bmx_grid.configure import CONFIGS
+    from bmx_grid.core.configure import CONFIGS
 
     text = (CONFIGS / group / f"{name}.yaml").read_text(encoding="utf-8")
     targets = re.findall(r"_target_: (\S+)", text)

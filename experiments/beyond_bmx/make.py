@@ -21,11 +21,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # so that a checkout needs no installation
 
 from bmx_grid.analysis.verdicts import widest  # noqa: E402
-from bmx_grid.errors import BmxError, DataError  # noqa: E402
+from bmx_grid.core.errors import BmxError, DataError  # noqa: E402
+from bmx_grid.core.wording import with_interval  # noqa: E402
 from bmx_grid.evaluations.boost_evidence import OTHER_DATASETS, PUBLISHED  # noqa: E402
 from bmx_grid.evaluations.verdicts import NOT_JUDGED  # noqa: E402
 from bmx_grid.sweep.output import table_path  # noqa: E402
-from bmx_grid.wording import with_interval  # noqa: E402
 
 SWEEPS = ("beyond_wmt17", "beyond_neural", "beyond_mqm", "beyond_mlqe_pe")
 COLUMNS = {

@@ -18,7 +18,7 @@ import numpy as np
 from compare import Check, analysis_of, values_of
 
 from bmx_grid.analysis.table import GridTable
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
 
 
 def paper(tables: list[GridTable], expected: Mapping[str, Any]) -> Iterator[Check]:

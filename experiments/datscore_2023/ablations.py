@@ -26,15 +26,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # so that a checko
 from parts import ALONE, LEFT_OUT, WHOLE, Ablation, ablations, mean_of
 
 from bmx_grid.commands.sweep_plan import built_options
+from bmx_grid.core.errors import BmxError, ConfigError, DataMissingError, unknown
+from bmx_grid.core.storage import replacing
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.errors import BmxError, ConfigError, DataMissingError, unknown
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.metrics.bartscore import score_of
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.combined import Mixed
 from bmx_grid.metrics.datscore import DatScore
 from bmx_grid.report.figures.canvas import BLUE, COLUMN, INK, canvas, style, thin_grid
-from bmx_grid.storage import replacing
 
 Floats = NDArray[np.float64]
 HEADER = ("dataset", "language_pair", "kind", "name", "correlation", "difference", "weight")

@@ -29,11 +29,13 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # so that a checkout needs no installation
 
-from bmx_grid.configure import build, load_option
+from bmx_grid.core.configure import build, load_option
+from bmx_grid.core.errors import BmxError, DataMissingError, unknown
+from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.wording import with_interval
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.mlqe_pe import read_model_scores
 from bmx_grid.datasets.sub_words import read_sub_words
-from bmx_grid.errors import BmxError, DataMissingError, unknown
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.cluster_means import cluster_mean
 from bmx_grid.measures.correlation import pearson
@@ -43,9 +45,7 @@ from bmx_grid.measures.one_vs_rest import one_vs_rest, weighted
 from bmx_grid.measures.weighted_grids import Sample
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.combined import Combined
-from bmx_grid.ragged import Ragged
 from bmx_grid.sweep.plan import make_plan
-from bmx_grid.wording import with_interval
 
 Floats = NDArray[np.float64]
 METRICS = ("sentence_bleu", "chrf", "minilm_bertscore")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.one_vs_rest import one_vs_rest, weighted
 

@@ -14,7 +14,7 @@ from compare import Check
 
 from bmx_grid.analysis import best_systems
 from bmx_grid.analysis.table import Frames
-from bmx_grid.errors import DataError
+from bmx_grid.core.errors import DataError
 from bmx_grid.sweep.output import table_path
 
 TABLES = ("top_systems", "ranks")

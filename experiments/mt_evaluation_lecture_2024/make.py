@@ -26,11 +26,11 @@ import pandas as pd  # noqa: E402
 from raters import Floats, Ints, by_their_scales, identical_translations, of_annotators  # noqa: E402
 
 import bmx_grid as bmx  # noqa: E402
-from bmx_grid.configure import build, load_option  # noqa: E402
+from bmx_grid.core.configure import build, load_option  # noqa: E402
+from bmx_grid.core.errors import BmxError, ConfigError, unknown  # noqa: E402
 from bmx_grid.datasets.base import DatasetReader  # noqa: E402
-from bmx_grid.errors import BmxError, ConfigError, unknown  # noqa: E402
+from bmx_grid.datasets.segments import SegmentSet  # noqa: E402
 from bmx_grid.measures.annotators import Agreement, krippendorff_alpha, standardised  # noqa: E402
-from bmx_grid.segments import SegmentSet  # noqa: E402
 
 BINS = (10, 29, 50, 69, 90)  # the highest scores of the five lower of six categories (Guzmán et al. 2019)
 EXACT = 1e-9

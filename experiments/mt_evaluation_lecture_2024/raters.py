@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.core.errors import DataError
 from bmx_grid.datasets.lines import read_archive
 from bmx_grid.datasets.mqm21 import Mqm21, error_points
-from bmx_grid.errors import DataError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

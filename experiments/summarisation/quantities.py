@@ -15,10 +15,10 @@ from typing import Any
 
 from compare import Check
 
+from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.datasets.summeval import ASPECTS, SummEval
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
-from bmx_grid.segments import SegmentSet
 
 WAYS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "first_reference": ("pearson", {}),

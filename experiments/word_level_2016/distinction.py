@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.errors import ConfigError, unknown
+from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.measures.multiplicity import holm
 
 Floats = NDArray[np.float64]

@@ -46,11 +46,11 @@ from thresholds_sampled import Sampled, needs, rows, sampled
 from word_submissions import Choice
 
 from bmx_grid._version import __version__
-from bmx_grid.errors import ConfigError, unknown
-from bmx_grid.progress import Progress
+from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.progress import Progress
+from bmx_grid.core.storage import replacing, write_text
+from bmx_grid.core.terminal import command
 from bmx_grid.report.figures.canvas import save
-from bmx_grid.storage import replacing, write_text
-from bmx_grid.terminal import command
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

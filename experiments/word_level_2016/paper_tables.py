@@ -8,8 +8,8 @@ from typing import Any
 from synthetic import SYNTHETIC
 from thresholds_sampled import Sampled, by_difference, order
 
+from bmx_grid.core.wording import number
 from bmx_grid.measures.words.labels import THE_SIX
-from bmx_grid.wording import number
 
 Row = Mapping[str, Any]
 

@@ -17,8 +17,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import ConfigError, DataError, unknown
-from bmx_grid.wording import counted
+from bmx_grid.core.errors import ConfigError, DataError, unknown
+from bmx_grid.core.wording import counted
 from bmx_grid.words.tags import Labels
 
 GIVEN_BAD = 0.02  # share of the words, of optimistic_by_share

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from sampling import Erring, erring_sequences, errors_at
 from submissions_compared import Submitted
 
-from bmx_grid.identity import digest
+from bmx_grid.core.identity import digest
+from bmx_grid.core.progress import Progress
+from bmx_grid.core.storage import replacing
 from bmx_grid.measures.words.labels import THE_SIX
-from bmx_grid.progress import Progress
-from bmx_grid.storage import replacing
 
 Row = dict[str, Any]
 

@@ -16,12 +16,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.core.errors import DataError, DataMissingError
+from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.wording import counted
 from bmx_grid.datasets.lines import finite_or_nan, read_crlf_lines, read_lines
 from bmx_grid.datasets.wmt22_qe import read_word_gold
 from bmx_grid.datasets.word_tags import listed_labels
-from bmx_grid.errors import DataError, DataMissingError
-from bmx_grid.ragged import Ragged
-from bmx_grid.wording import counted
 from bmx_grid.words.tags import EOS, Labels, Rows, WordTags
 
 HEADER = 3  # lines of predictions.txt before its rows: disk footprint, parameters, ensembled models

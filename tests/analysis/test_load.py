@@ -13,7 +13,7 @@ from some_tables import P, W, flat, peaked, random_surfaces, rows, table
 
 from bmx_grid.analysis.load import from_arrow, load_table, read_frame
 from bmx_grid.analysis.table import FACTORS
-from bmx_grid.errors import DataError, DataMissingError
+from bmx_grid.core.errors import DataError, DataMissingError
 
 SURFACES = random_surfaces(0)
 ONE = ("d1", "a", "m1", "lime")

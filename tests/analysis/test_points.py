@@ -23,7 +23,7 @@ from bmx_grid.analysis.points import (
 )
 from bmx_grid.analysis.questions import analyse, signature
 from bmx_grid.analysis.table import Given, Options, Point
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
 
 
 def one(dataset="d", pair="a", metric="m", explainer="lime", p=-1.4, gain=0.1):

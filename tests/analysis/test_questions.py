@@ -11,7 +11,7 @@ from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.questions import QUESTIONS, analyse, as_plain, numbers, plain, to_json, with_others
 from bmx_grid.commands.analyse import main
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
 
 SURFACES = random_surfaces(0, explainers=("lime", "random"), metrics=("m1", "random"))
 # A question as somebody writes it outside this package: how wide the gains of an explainer are spread.

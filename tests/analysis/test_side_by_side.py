@@ -9,8 +9,8 @@ import scipy.stats
 
 from bmx_grid.analysis.side_by_side import BASE, side_by_side
 from bmx_grid.commands.analyse import main
-from bmx_grid.errors import BmxError
-from bmx_grid.wording import telling_apart
+from bmx_grid.core.errors import BmxError
+from bmx_grid.core.wording import telling_apart
 
 N = 60
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import bmx_grid as bmx
-from bmx_grid.errors import BmxError
+from bmx_grid.core.errors import BmxError
 from bmx_grid.measures.annotators import cohen_kappa, fleiss_kappa, krippendorff_alpha, reliability
 
 PEOPLE = ["anna", "ben", "chen"]

@@ -7,8 +7,8 @@ import pytest
 import scipy.stats
 
 import bmx_grid as bmx
-from bmx_grid.errors import BmxError, ConfigError
-from bmx_grid.wording import number
+from bmx_grid.core.errors import BmxError, ConfigError
+from bmx_grid.core.wording import number
 
 RNG = np.random.default_rng(0)
 N = 30

@@ -8,8 +8,8 @@ import scipy.stats
 import bmx_grid as bmx
 from bmx_grid.api.comparison import grouped_tests
 from bmx_grid.api.inputs import FrameTable, roles_of
-from bmx_grid.errors import BmxError
-from bmx_grid.wording import number
+from bmx_grid.core.errors import BmxError
+from bmx_grid.core.wording import number
 
 HALF = pd.Series(["\ud800", *"bcdefghij"], dtype=object)  # of a character
 ITEMS, SYSTEMS = 12, ("A", "B", "C", "D")

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import bmx_grid as bmx
-from bmx_grid.errors import BmxError
+from bmx_grid.core.errors import BmxError
 from bmx_grid.metrics.chrf import Chrf
 
 WEIGHT = 2.0

@@ -10,8 +10,8 @@ import pytest
 import bmx_grid as bmx
 from bmx_grid.api.inputs import override_value
 from bmx_grid.commands.compose import composed
-from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError
-from bmx_grid.wording import number
+from bmx_grid.core.errors import BmxError, ConfigError, DataError, DataMissingError
+from bmx_grid.core.wording import number
 
 SMALL = {"metric": ["chrf"], "explainer": ["erasure"], "limit": 6, "tracking": "none", "executor": "sequential"}
 STEP = {"grid.p.step": 5}

@@ -11,7 +11,7 @@ from some_recipe import recipe
 
 import bmx_grid as bmx
 from bmx_grid.boosts.recipe import write_recipe
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
 
 N = 300
 

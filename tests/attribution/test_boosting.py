@@ -10,19 +10,19 @@ from pairs import explain, items_for, score
 from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.attribution.explain import count_texts
 from bmx_grid.commands import sweep as app
-from bmx_grid.configure import build, load_option
-from bmx_grid.errors import BmxError, ConfigError, ExplainError
+from bmx_grid.core.configure import build, load_option
+from bmx_grid.core.errors import BmxError, ConfigError, ExplainError
+from bmx_grid.core.identity import canonical_json
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.lime import Lime
 from bmx_grid.explainers.random import Random
-from bmx_grid.identity import canonical_json
 from bmx_grid.measures.aggregation import PowerMean
 from bmx_grid.measures.grid import boosted_scores
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.metrics.words import Ter
-from bmx_grid.ragged import Ragged
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.text import split_words
 

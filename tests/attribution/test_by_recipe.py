@@ -12,8 +12,8 @@ from bmx_grid.boosts.base import Boost
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.boosts.recipe import HeldOut, Identity, Recipe, write_recipe
-from bmx_grid.configure import ALLOWED_PACKAGES, build, load_option, options
-from bmx_grid.errors import BmxError, ConfigError, DataError
+from bmx_grid.core.configure import ALLOWED_PACKAGES, build, load_option, options
+from bmx_grid.core.errors import BmxError, ConfigError, DataError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.lime import Lime

@@ -18,10 +18,10 @@ from bmx_grid.attribution.explain import (
     score_requests,
     texts_at_once,
 )
-from bmx_grid.errors import BmxError, ExplainError
+from bmx_grid.core.errors import BmxError, ExplainError
+from bmx_grid.core.identity import identity
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.identity import identity
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.words.perturbation import Item, Plan
 

@@ -10,8 +10,8 @@ import pytest
 from test_store import IDENTITY, KEYS, READS, ROWS, file_of, fill
 
 from bmx_grid.attribution import store
-from bmx_grid.errors import StoreError
-from bmx_grid.storage import Address
+from bmx_grid.core.errors import StoreError
+from bmx_grid.core.storage import Address
 
 
 @pytest.fixture(params=["folder", "objects"])

@@ -9,7 +9,7 @@ import pytest
 
 import bmx_grid
 from bmx_grid.attribution.scorer import Scored
-from bmx_grid.errors import BmxError, ConfigError, DataError, ExplainError
+from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError
 
 REFERENCES = ["the cat sat on the mat", "a dog barks", "the cat sat on the mat"]
 HYPOTHESES = ["the cat is on a mat", "the dog barked", "the cat is on a mat"]

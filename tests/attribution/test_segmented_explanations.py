@@ -5,8 +5,8 @@ import pytest
 from fakes import HashMetric
 
 from bmx_grid.attribution.explain import count_texts, explain_items, explanation_identity, score_requests
-from bmx_grid.configure import build, load_option, options
-from bmx_grid.errors import UnavailableError
+from bmx_grid.core.configure import build, load_option, options
+from bmx_grid.core.errors import UnavailableError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.metrics.base import Metric

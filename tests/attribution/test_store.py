@@ -14,7 +14,7 @@ import pytest
 
 from bmx_grid.attribution import store, stored_tables
 from bmx_grid.attribution.explain import Explanation, item_key
-from bmx_grid.errors import StoreError
+from bmx_grid.core.errors import StoreError
 from bmx_grid.words.perturbation import Item
 
 IDENTITY = {"metric": {"type": "M", "version": 1}, "explainer": {"type": "E", "version": 1}, "seed": 0}

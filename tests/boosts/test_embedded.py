@@ -5,8 +5,8 @@ from some_recipe import recipe
 
 from bmx_grid.boosts import recipe as module
 from bmx_grid.boosts.recipe import HeldOut, embedded, find_recipe, recipes_in_words, write_recipe
-from bmx_grid.configure import build, options
-from bmx_grid.errors import DataMissingError
+from bmx_grid.core.configure import build, options
+from bmx_grid.core.errors import DataMissingError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 

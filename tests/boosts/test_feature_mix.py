@@ -8,7 +8,7 @@ from some_attributions import attributions, planted, rows_of
 from bmx_grid.boosts.base import Part, mean_gain
 from bmx_grid.boosts.feature_mix import FAR, FeatureMix, ZMixed
 from bmx_grid.boosts.power_mean_grid import AtPoint
-from bmx_grid.errors import ConfigError, DataError
+from bmx_grid.core.errors import ConfigError, DataError
 
 ORACLES = {"share_negative": lambda row: np.mean(row <= 0), "mean": np.mean, "sum": np.sum, "spread": np.std}
 

@@ -10,8 +10,8 @@ from some_recipe import recipe
 
 from bmx_grid.boosts.base import Boost
 from bmx_grid.boosts.recipe import Fixed, write_recipe
-from bmx_grid.configure import build
-from bmx_grid.errors import DataMissingError
+from bmx_grid.core.configure import build
+from bmx_grid.core.errors import DataMissingError
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from some_attributions import attributions, rows_of, standard
 
 from bmx_grid.boosts.base import Part
 from bmx_grid.boosts.learned import PENALTIES, Learned, Linear, fit_ridge
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
 
 BOOST = Learned()
 K = len(BOOST.names())

@@ -9,8 +9,8 @@ from some_attributions import attributions
 from some_recipe import identity, recipe
 
 from bmx_grid.boosts.recipe import read_recipe, write_recipe
-from bmx_grid.configure import options
-from bmx_grid.errors import ConfigError, DataError, DataMissingError, StoreError
+from bmx_grid.core.configure import options
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, StoreError
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.sentence_bleu import SentenceBleu

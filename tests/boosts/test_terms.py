@@ -9,7 +9,7 @@ from some_attributions import standard
 
 from bmx_grid.boosts.base import Part, mean_gain
 from bmx_grid.boosts.controls import Curve, Length, MetricAverage
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.measures.nuisance import Selected, fit_term
 
 ROLES = ("source", "hypothesis")

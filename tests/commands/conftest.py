@@ -7,7 +7,7 @@ import pytest
 
 from bmx_grid.__main__ import _run
 from bmx_grid.commands.run import compose_and_run
-from bmx_grid.terminal import command
+from bmx_grid.core.terminal import command
 
 
 @pytest.fixture

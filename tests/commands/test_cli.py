@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from fakes import ROOT, composed
 
-from bmx_grid import storage
 from bmx_grid.commands.sweep import run
-from bmx_grid.errors import BmxError
+from bmx_grid.core import storage
+from bmx_grid.core.errors import BmxError
 
 pytestmark = pytest.mark.usefixtures("blank_figures")
 

@@ -11,7 +11,7 @@ from fakes import ROOT
 from bmx_grid import __version__
 from bmx_grid.commands import COMMANDS, run
 from bmx_grid.commands.compose import composed
-from bmx_grid.errors import BmxError, ConfigError
+from bmx_grid.core.errors import BmxError, ConfigError
 
 QUIET = ["executor=sequential", "tracking=none", "analysis=false", "metric=[chrf]", "explainer=[erasure]", "limit=3"]
 GLOBAL = "# @package _global_\n"

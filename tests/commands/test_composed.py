@@ -8,7 +8,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import OmegaConf
 
 from bmx_grid.commands.compose import composed
-from bmx_grid.configure import CONFIGS, options
+from bmx_grid.core.configure import CONFIGS, options
 
 
 def by_hydra(*overrides):

@@ -80,7 +80,7 @@ def test_a_file_that_does_not_fit_fails_its_own_settings_only(run):
 
 
 def test_two_metrics_of_one_name_are_refused(run):
-    from bmx_grid.errors import ConfigError
+    from bmx_grid.core.errors import ConfigError
 
     with pytest.raises(ConfigError, match="there is another metric 'chrf'"):
         run(*OWN, "metric=[chrf,imported]", "metric.imported.files={chrf: scores.tsv}")

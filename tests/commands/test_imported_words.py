@@ -132,7 +132,7 @@ def test_text_without_spaces_is_warned_of_and_segmented_on_demand(chinese):
 
 
 def test_an_unknown_segmentation_is_named(chinese):
-    from bmx_grid.errors import ConfigError
+    from bmx_grid.core.errors import ConfigError
 
     with pytest.raises(ConfigError, match="words"):
         chinese("explainer=[erasure]", "words=letters")

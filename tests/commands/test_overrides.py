@@ -6,7 +6,7 @@ import pytest
 from fakes import ROOT
 
 from bmx_grid.commands.run import compose_and_run
-from bmx_grid.terminal import command
+from bmx_grid.core.terminal import command
 
 sys.path.insert(0, str(ROOT / "tests" / "fuzz"))
 

@@ -22,9 +22,9 @@ from bmx_grid.attribution.explain import explanation_identity, item_key
 from bmx_grid.attribution.store import slot_of
 from bmx_grid.commands import sweep as app
 from bmx_grid.commands.score import main
-from bmx_grid.configure import ALLOWED_PACKAGES, build, load_option
+from bmx_grid.core.configure import ALLOWED_PACKAGES, build, load_option
+from bmx_grid.core.errors import UnavailableError
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.errors import UnavailableError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.lime import Lime

@@ -8,9 +8,9 @@ import pytest
 import sacrebleu
 
 from bmx_grid.commands.score import main
+from bmx_grid.core.wording import telling_apart
 from bmx_grid.measures.significance import compare_sums
 from bmx_grid.measures.systems import by_mean, mean, system_score
-from bmx_grid.wording import telling_apart
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "by", "the", "door", "of", "our", "old", "house", "and", "slept"]
 RNG = np.random.default_rng(0)

@@ -8,8 +8,8 @@ import pytest
 from some_attributions import attributions, planted, rows_of, taken
 
 from bmx_grid.boosts.base import Boost, Fitted, Part, mean_gain
-from bmx_grid.configure import build, load_option, options
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.configure import build, load_option, options
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.measures.correlation import KINDS
 
 CHOSEN = [name for name in options("boost") if name != "recipe"]  # which is what was chosen before

@@ -8,8 +8,8 @@ import pytest
 from fakes import HashMetric, composed
 from some_settings import finished, made_elsewhere, tagged
 
-from bmx_grid.configure import ALLOWED_PACKAGES, build, options
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.configure import ALLOWED_PACKAGES, build, options
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.evaluations.base import Evaluation, columns_of
 from bmx_grid.explainers.erasure import Erasure
 

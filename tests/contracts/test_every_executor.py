@@ -13,8 +13,8 @@ import jobs
 import pytest
 from started import wait_for
 
-from bmx_grid.configure import build, load_option, options
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.configure import build, load_option, options
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.dask import OnDask
 

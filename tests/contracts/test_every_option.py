@@ -6,10 +6,10 @@ import pytest
 from fakes import composed
 
 from bmx_grid.boosts.base import Boost
-from bmx_grid.configure import build, load_option, options
+from bmx_grid.core.configure import build, load_option, options
+from bmx_grid.core.identity import canonical_json
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.identity import canonical_json
 from bmx_grid.measures.aggregation import Aggregation
 from bmx_grid.metrics.base import Metric
 

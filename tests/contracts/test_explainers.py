@@ -6,7 +6,7 @@ from fakes import HashMetric
 from pairs import explain, request_of, truth_of
 
 from bmx_grid.attribution.explain import score_requests
-from bmx_grid.configure import build, load_option, options
+from bmx_grid.core.configure import build, load_option, options
 from bmx_grid.explainers.base import Explainer
 
 SIDES = {

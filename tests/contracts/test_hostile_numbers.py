@@ -12,9 +12,9 @@ from fakes import HashMetric
 
 from bmx_grid.attribution.explain import explain_items
 from bmx_grid.boosts.base import Boost
-from bmx_grid.configure import build, load_option, options
+from bmx_grid.core.configure import build, load_option, options
+from bmx_grid.core.errors import BmxError, ConfigError
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.errors import BmxError, ConfigError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.aggregation import Aggregation
 from bmx_grid.metrics.base import Metric

@@ -7,12 +7,12 @@ import pytest
 from chat_server import ChatServer
 from pairs import items_for, pairs_of, request_of, score
 
-from bmx_grid.configure import build, load_option, options
-from bmx_grid.errors import UnavailableError
-from bmx_grid.identity import canonical_json
-from bmx_grid.judgements import Judgements
+from bmx_grid.core.configure import build, load_option, options
+from bmx_grid.core.errors import UnavailableError
+from bmx_grid.core.identity import canonical_json
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.metrics.base import Metric
-from bmx_grid.segments import Segment, SegmentSet
 from bmx_grid.words.perturbation import ROLES, Plan
 
 PAIRS = [

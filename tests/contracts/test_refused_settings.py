@@ -9,7 +9,7 @@ from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.learned import Learned
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid, PowerRange
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.input_marginalization import InputMarginalization
 from bmx_grid.explainers.lime import Lime

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bmx_grid.configure import build, load_option
+from bmx_grid.core.configure import build, load_option
 from bmx_grid.datasets import published
 from bmx_grid.datasets.base import DatasetReader
 

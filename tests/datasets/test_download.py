@@ -4,8 +4,8 @@ import tarfile
 
 import pytest
 
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.datasets.download import Retry, check, download
-from bmx_grid.errors import ConfigError, DataError, DataMissingError
 
 QUICK = Retry(attempts=2, wait_s=0.001, timeout_s=5)
 TOP = "wmt-qe-2022-data-0123456789"

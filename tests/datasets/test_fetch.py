@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.datasets.download import Retry, fetch
-from bmx_grid.errors import ConfigError, DataError, DataMissingError
 
 QUICK = Retry(attempts=3, wait_s=0.001, timeout_s=5)
 CONTENT = os.urandom(300_000)

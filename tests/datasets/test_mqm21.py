@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import yaml
 
-from bmx_grid.configure import CONFIGS, load_option
-from bmx_grid.errors import DataError
+from bmx_grid.core.configure import CONFIGS, load_option
+from bmx_grid.core.errors import DataError
 
 MQM_SCORES = "wmt-mqm-human-evaluation/newstest2021/ende/mqm_newstest2021_ende.avg_seg_scores.tsv"
 MQM_TEXTS = "wmt-qe-2022-data/train-dev_data/task1_word-level/train/en-de_mqm/en-de-train-2021-news.tar.gz"

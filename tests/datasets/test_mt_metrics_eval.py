@@ -8,7 +8,7 @@ import pytest
 from real_data import read as read_published
 from score_trees import TREE, convert, plant
 
-from bmx_grid.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.imported import Imported
 

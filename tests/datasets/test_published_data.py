@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from real_data import read
 
-from bmx_grid.configure import options
+from bmx_grid.core.configure import options
 from bmx_grid.datasets.download import check
 from bmx_grid.datasets.published import manifest
 

@@ -6,8 +6,8 @@ import tarfile
 import numpy as np
 import pytest
 
+from bmx_grid.core.errors import BmxError, ConfigError, DataError, DataMissingError
 from bmx_grid.datasets.base import Source
-from bmx_grid.errors import BmxError, ConfigError, DataError, DataMissingError
 
 WMT17 = "ACL20-Reference-Free-MT-Evaluation/WMT17"
 MLQE = "mlqe-pe/data/direct-assessments/test/en-de-test.tar.gz"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import sacrebleu
 
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.datasets.tabular import Sample
-from bmx_grid.errors import ConfigError
-from bmx_grid.segments import SegmentSet
 
 NOWHERE = Path("no/data/dir")
 

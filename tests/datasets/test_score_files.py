@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.datasets.imported import Matching, segment_scores, system_scores
 from bmx_grid.datasets.imported_files import Reading, read_score_file
-from bmx_grid.errors import ConfigError, DataError, DataMissingError
-from bmx_grid.judgements import Judgements
-from bmx_grid.segments import Segment, SegmentSet
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Segment, SegmentSet
 
 READING = Reading("metric.imported", (), None, 1_000_000)
 STRICT = Matching("metric.imported", one_pair=False, ignore_extra=False)

@@ -6,10 +6,10 @@ import math
 import pytest
 from real_data import read
 
-from bmx_grid.configure import build, load_option
+from bmx_grid.core.configure import build, load_option
+from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.summeval import ASPECTS, SummEval
-from bmx_grid.errors import ConfigError, DataError
 from bmx_grid.measures.correlation import pearson
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.sentence_bleu import SentenceBleu

@@ -12,8 +12,8 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from pyarrow import parquet
 
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.datasets.columns import setting
-from bmx_grid.errors import ConfigError, DataError, DataMissingError
 
 RECORDS = [
     {"id": "a", "language_pair": "de-en", "source": '"Hallo', "reference": "hello", "hypothesis": "hi", "score": "0.5"},

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bmx_grid.errors import DataError
+from bmx_grid.core.errors import DataError
 
 EVAL4NLP = "SharedTask2021/data/test21/ro-en-test21.tar.gz"
 MLQE = "mlqe-pe/data/direct-assessments/test/en-de-test.tar.gz"

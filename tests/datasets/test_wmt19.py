@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmx_grid.errors import ConfigError, DataError
+from bmx_grid.core.errors import ConfigError, DataError
 
 ROOT = "ACL20-Reference-Free-MT-Evaluation/WMT19"
 TABLE = """LP HUMAN SYSTEM

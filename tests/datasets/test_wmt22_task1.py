@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from bmx_grid.configure import CONFIGS
-from bmx_grid.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.core.configure import CONFIGS
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.metrics.imported import Imported
 

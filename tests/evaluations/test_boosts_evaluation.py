@@ -13,8 +13,10 @@ from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.learned import Learned
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.boosts.recipe import ChosenOn, Fixed, Identity, write_recipe
-from bmx_grid.configure import build
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.configure import build
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.ragged import Ragged
+from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.evaluations.base import Estimate, Evaluation
 from bmx_grid.evaluations.boost_evidence import ALL, Line, over_pairs
 from bmx_grid.evaluations.boosts import BoostEvaluation
@@ -30,9 +32,7 @@ from bmx_grid.evaluations.verdicts import (
     asked,
     judged,
 )
-from bmx_grid.judgements import Judgements
 from bmx_grid.measures.resampling import codes
-from bmx_grid.ragged import Ragged
 
 NAN = float("nan")
 W, P = (0.0, 0.4, 0.8, 1.0), PowerRange(-2, 2, 1)

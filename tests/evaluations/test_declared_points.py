@@ -8,13 +8,13 @@ import pytest
 from scipy.stats import pearsonr
 from some_settings import finished
 
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.evaluations.grid import chosen_elsewhere, cross_fitted, gains_on, scores_at
 from bmx_grid.evaluations.held_out import FOLDS
-from bmx_grid.judgements import Judgements
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.grid_resampling import cross_fit
 from bmx_grid.measures.weighted_grids import Sample
-from bmx_grid.segments import SegmentSet, clusters
 
 SPEC = GridSpec(p=tuple((np.arange(-30, 30) / 10).tolist()), w=(0.0, 0.4, 0.8, 1.0))
 

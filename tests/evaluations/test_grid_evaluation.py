@@ -7,11 +7,11 @@ import pytest
 from some_settings import finished
 
 from bmx_grid.attribution.store import AttributionSet
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint, metric_alone, not_evaluated
 from bmx_grid.measures.correlation import pearson
 from bmx_grid.measures.grid import boosted_scores
-from bmx_grid.ragged import Ragged
 
 GRID = GridEvaluation(p=PowerRange(-2, 2, 0.1), w=(0.0, 0.4, 1.0), fixed={"erasure": PublishedPoint(w=0.4, p=-0.95)})
 

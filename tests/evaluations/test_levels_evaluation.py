@@ -9,14 +9,14 @@ from scipy import stats
 from some_settings import finished
 
 from bmx_grid.attribution.store import AttributionSet
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Segment, SegmentSet, clusters
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.evaluations.levels import LevelsEvaluation
-from bmx_grid.judgements import Judgements
 from bmx_grid.measures.agreement import spa
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.words import Ter
-from bmx_grid.segments import Segment, SegmentSet, clusters
 
 LEVELS = LevelsEvaluation(resamples=200)
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "then", "it", "slept"]

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from bmx_grid.boosts.feature_mix import FeatureMix
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.evaluations.difficulty import DifficultyEvaluation

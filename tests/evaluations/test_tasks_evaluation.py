@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from test_levels_evaluation import translated
 
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.evaluations.tasks import TasksEvaluation
 from bmx_grid.measures.agreement_tests import drawn_agreement
 from bmx_grid.measures.systems import outliers, ranges_by_wins

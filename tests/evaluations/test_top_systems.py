@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from bmx_grid.attribution.store import AttributionSet
-from bmx_grid.errors import UnavailableError
+from bmx_grid.core.errors import UnavailableError
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.evaluations.difficulty import BINS, DifficultyEvaluation, bins_of
 from bmx_grid.evaluations.top_systems import AS_SCORED, ON_THESE, TopSystemsEvaluation
-from bmx_grid.judgements import Judgements
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.metrics.encoders import BertScore
 from bmx_grid.metrics.words import Ter
-from bmx_grid.segments import Segment, SegmentSet
 
 REFERENCES = ["The cat sat on the mat .", "A dog ran across the road .", "He paid 3.5 euros .", "Prices rose again ."]
 HUMAN = {"B": 0.1, "A": 0.9, "D": -0.4, "C": 0.5}

@@ -9,12 +9,12 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, matthews_corrcoef, roc_auc_score
 from some_settings import finished, made_elsewhere, tagged
 
-from bmx_grid.configure import build
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.configure import build
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.words import WordsEvaluation
-from bmx_grid.judgements import Judgements
-from bmx_grid.segments import SegmentSet
 from bmx_grid.words.tags import Labels, WordTags
 
 WORDS = WordsEvaluation(resamples=200)

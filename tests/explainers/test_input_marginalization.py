@@ -13,7 +13,7 @@ import pytest
 from explaining import explained, generator, hash_scores
 from tiny_models import MAX_LENGTH, tiny_bert, tiny_gpt2, tiny_roberta, tiny_xlm_roberta
 
-from bmx_grid.errors import ExplainError, UnavailableError
+from bmx_grid.core.errors import ExplainError, UnavailableError
 from bmx_grid.explainers.input_marginalization import InputMarginalization, MaskedLM, load_masked_lm, window
 from bmx_grid.models.encoding import truncated
 

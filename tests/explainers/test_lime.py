@@ -55,7 +55,7 @@ def real_sides(data_dir):
     """(words, sentence BLEU of texts in their place) of 60 segments of WMT17."""
     from sacrebleu.metrics import BLEU
 
-    from bmx_grid.configure import build, load_option
+    from bmx_grid.core.configure import build, load_option
     from bmx_grid.datasets.base import DatasetReader
 
     bleu = BLEU(smooth_method="add-k", effective_order=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from explaining import explained, generator, hash_scores, side
 
-from bmx_grid.errors import ExplainError
+from bmx_grid.core.errors import ExplainError
 from bmx_grid.explainers.shap import Shap, draw_orders
 from bmx_grid.words.text import join_words
 

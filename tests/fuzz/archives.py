@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from fuzz.tables import bomb, encoded, flipped, inserted, pick, piece_twice, same, truncated, without_a_piece
 
+from bmx_grid.core.errors import BmxError
 from bmx_grid.datasets.mlqe_pe import MlqePe
-from bmx_grid.errors import BmxError
 
 PLACE = "mlqe-pe/data/direct-assessments/test/en-de-test.tar.gz"
 MEMBER = "en-de/test20.ende.df.short.tsv"

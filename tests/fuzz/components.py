@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from fakes import HashMetric
 
-from bmx_grid.configure import build, load_option
+from bmx_grid.core.configure import build, load_option
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.explainers.erasure import Erasure

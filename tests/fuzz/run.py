@@ -90,7 +90,7 @@ def of_files(module, seed: int, numbers: range, folder: Path) -> Iterator[tuple[
 def of_texts(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
     """Pairs of texts, through one lexical metric and one explainer after the other."""
     import bmx_grid
-    from bmx_grid.errors import BmxError
+    from bmx_grid.core.errors import BmxError
 
     scorers = [
         bmx_grid.load(metric, explainer, p=-0.3, w=0.6, settings=settings)
@@ -142,7 +142,7 @@ KINDS = {
 
 def _commanded(work: Callable[[], int], given, folder: Path) -> str:
     """The refusal of a command. Raises AssertionError for anything but scores, a plan or a sentence."""
-    from bmx_grid.terminal import command
+    from bmx_grid.core.terminal import command
 
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     usage = False

@@ -43,10 +43,10 @@ from fuzz.tables import (
     zipped,
 )
 
-from bmx_grid.errors import BmxError, DataMissingError
-from bmx_grid.judgements import Judgements
+from bmx_grid.core.errors import BmxError, DataMissingError
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.metrics.imported import Imported
-from bmx_grid.segments import Segment, SegmentSet
 
 Random = np.random.Generator
 Rows = list[dict[str, Any]]

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from bmx_grid.core.errors import BmxError, ConfigError
 from bmx_grid.datasets.tabular import Tabular
-from bmx_grid.errors import BmxError, ConfigError
 
 Record = dict[str, Any]
 Random = np.random.Generator

@@ -10,8 +10,8 @@ import pytest
 import texts
 from pairs import explain
 
-from bmx_grid.configure import build, load_option, options
-from bmx_grid.errors import ExplainError
+from bmx_grid.core.configure import build, load_option, options
+from bmx_grid.core.errors import ExplainError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.text import split_words

@@ -30,8 +30,8 @@ from fuzz.tables import (
 )
 from score_trees import TREE
 
+from bmx_grid.core.errors import BmxError, DataMissingError
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
-from bmx_grid.errors import BmxError, DataMissingError
 from bmx_grid.metrics.imported import Imported
 
 Random = np.random.Generator

@@ -8,9 +8,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from bmx_grid.errors import DataError
+from bmx_grid.core.errors import DataError
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.aggregation import PowerMean, shift_positive
-from bmx_grid.ragged import Ragged
 
 GRID = np.arange(-300, 300) / 10
 NEAR_ZERO = np.union1d(GRID[::23], GRID[285:316])  # small |p| is where digits are lost first

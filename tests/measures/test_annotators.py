@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.measures.annotators import cohen_kappa, fleiss_kappa, krippendorff_alpha, standardised
 from bmx_grid.measures.resampling import bounds, draws, interval_levels
 

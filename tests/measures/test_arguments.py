@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.significance import compare_sums, williams
 from bmx_grid.measures.words.labels import label_measures
 from bmx_grid.measures.words.scores import cross_fitted_labels
-from bmx_grid.ragged import Ragged
 from bmx_grid.words.tags import Labels
 
 ONES = np.ones((4, 2))

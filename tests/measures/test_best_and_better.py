@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.best import (
     NO_CHANGE,
     TIE,
@@ -14,7 +15,6 @@ from bmx_grid.measures.best import (
     worse,
 )
 from bmx_grid.measures.grid import GridSpec, compute_grid
-from bmx_grid.ragged import Ragged
 
 NAN = float("nan")
 P, W = np.array([-1.0, 0.0, 1.0, 2.0]), np.array([0.0, 0.5, 1.0])

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures import ordered
 from bmx_grid.measures.aggregation import PowerMean, shift_positive
 from bmx_grid.measures.correlation import average_ranks, correlate, correlate_grid, kendall, pearson, spearman
-from bmx_grid.ragged import Ragged
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 OURS = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
@@ -266,7 +266,7 @@ def test_without_a_folder_for_compiled_code_the_ranks_still_come(monkeypatch):
 def test_pearson_loads_neither_numba_nor_scipy():
     code = (
         "import sys, numpy\nfrom bmx_grid.measures.grid import GridSpec, compute_grid\n"
-        "from bmx_grid.ragged import Ragged\n"
+        "from bmx_grid.core.ragged import Ragged\n"
         "rows = Ragged.from_rows([numpy.ones(n) for n in (1, 2, 3, 4)]); x = numpy.arange(4.0)\n"
         "compute_grid(GridSpec(), x, rows, rows, x)\n"
         "print(sorted({'numba', 'scipy', 'torch', 'pandas'} & set(sys.modules)))"

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.errors import ConfigError, DataError
+from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.core.ragged import Ragged, concatenate_rows
 from bmx_grid.measures.aggregation import PowerMean
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import GridSpec, boosted_scores, check_size, compute_grid, nearest_point, p_values
-from bmx_grid.ragged import Ragged, concatenate_rows
 
 NAN = float("nan")
 FEW_P = (-2.0, -1.0, 0.0, 1.0, 2.0)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from some_grids import W, segments
 
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.best import first_within_rounding
 from bmx_grid.measures.correlation import correlate, correlate_grid
 from bmx_grid.measures.grid import GridSpec, compute_grid, grid_inputs
 from bmx_grid.measures.grid_resampling import SPLITS, cross_fit, selection_adjusted, split_gains
 from bmx_grid.measures.weighted_grids import Sample
-from bmx_grid.ragged import Ragged
 
 
 def sample_of(kind="pearson", **options):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.measures.one_vs_rest import one_vs_rest, weighted
 
 A = np.array([1.0, 2.0, 3.0, 4.0])

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.correlation import correlate, pearson
 from bmx_grid.measures.nuisance import NO_DONOR, Selected, donors, fit_term, log_words
-from bmx_grid.ragged import Ragged
 
 
 def rng(seed=0):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.measures.resampling import draws, interval_levels, swaps
 from bmx_grid.measures.significance import compare, compare_sums, williams
 from bmx_grid.measures.systems import by_mean, mean

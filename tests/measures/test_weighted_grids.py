@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from some_grids import W, segments
 
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.measures import weighted_grids
 from bmx_grid.measures.correlation import KINDS, correlate, correlate_grid
 from bmx_grid.measures.resampling import draws

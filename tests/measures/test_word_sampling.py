@@ -7,7 +7,7 @@ from plain_sampling import plain_corpora, plain_values
 from sampling import erring_sequences, errors_at, sampled_sums
 from scipy.stats import norm, ttest_ind
 
-from bmx_grid.errors import DataError
+from bmx_grid.core.errors import DataError
 from bmx_grid.measures.words.labels import MEASURES, THE_SIX, measures, statistics
 from bmx_grid.words.tags import Labels
 

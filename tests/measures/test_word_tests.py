@@ -9,7 +9,8 @@ from randomisation import Randomised, approximate_randomisation, p_bounds
 from scipy.stats import binomtest
 from sklearn.metrics import matthews_corrcoef
 
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.multiplicity import holm
 from bmx_grid.measures.resampling import dealt, interval_levels, seeded_draws, swaps
 from bmx_grid.measures.words.labels import (
@@ -21,7 +22,6 @@ from bmx_grid.measures.words.labels import (
     statistics,
 )
 from bmx_grid.measures.words.scores import FOLDS, best_threshold, cross_fitted_labels, labels_at
-from bmx_grid.ragged import Ragged
 from bmx_grid.words.tags import Labels
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bmx_grid.configure import build, load_option
+from bmx_grid.core.configure import build, load_option
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.segments import SegmentSet
+from bmx_grid.datasets.segments import SegmentSet
 
 
 @pytest.fixture(scope="session")

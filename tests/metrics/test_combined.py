@@ -7,17 +7,17 @@ import pytest
 from fakes import HashMetric, composed
 from pairs import explain
 
-from bmx_grid.configure import build
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.configure import build
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.judgements import Judgements
 from bmx_grid.measures.one_vs_rest import one_vs_rest
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.combined import Combined
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.metrics.words import Ter
-from bmx_grid.segments import Segment, SegmentSet
 
 TEXTS = [
     ("The cat sat on the mat .", "A cat sat on the mat ."),

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from bmx_grid.errors import ConfigError
-from bmx_grid.judgements import Judgements
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.measures.one_vs_rest import one_vs_rest
 from bmx_grid.metrics import datscore
 from bmx_grid.metrics.bartscore import BartScore, score_of
@@ -13,7 +14,6 @@ from bmx_grid.models import kept
 from bmx_grid.models.generation import Decoding, translate
 from bmx_grid.models.languages import languages_of, load_translator
 from bmx_grid.models.translation import forced
-from bmx_grid.segments import Segment, SegmentSet
 from bmx_grid.words.perturbation import Item
 
 ITEMS = [

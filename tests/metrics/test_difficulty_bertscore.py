@@ -8,13 +8,13 @@ import pytest
 from neural import MINILM
 from plain_difficulty import Plain, corpus, f_score
 
-from bmx_grid.errors import ConfigError
-from bmx_grid.judgements import Judgements
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.metrics import _matching, difficulty_bertscore
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.metrics.encoders import BertScore
 from bmx_grid.models import encoding
-from bmx_grid.segments import Segment, SegmentSet
 from bmx_grid.words.perturbation import Item
 
 REFERENCE = "The cat sat on the mat ."

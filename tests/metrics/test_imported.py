@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bmx_grid.configure import build, load_option
-from bmx_grid.errors import ConfigError, DataError, DataMissingError
-from bmx_grid.judgements import Judgements
+from bmx_grid.core.configure import build, load_option
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.imported import Imported
-from bmx_grid.segments import Segment, SegmentSet
 from bmx_grid.words.perturbation import Item
 
 

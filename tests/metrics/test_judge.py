@@ -20,14 +20,14 @@ from chat_server import ChatServer, completion, score_text
 from started import start, wait_for, wait_until_alone
 
 from bmx_grid.attribution.explain import explain_items
-from bmx_grid.errors import BmxError, ConfigError, DataError, UnavailableError
+from bmx_grid.core.errors import BmxError, ConfigError, DataError, UnavailableError
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.judgements import Judgements
 from bmx_grid.metrics.judge import Judge
 from bmx_grid.models import server as server_module
 from bmx_grid.models.prompts import Prompt
 from bmx_grid.models.server import Answer
-from bmx_grid.segments import SegmentSet
 from bmx_grid.words.perturbation import Item
 
 ITEMS = [Item(source=f"ein Haus {n}", reference=f"a house {n}", hypothesis=f"one house {n}") for n in range(6)]

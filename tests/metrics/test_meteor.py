@@ -7,7 +7,7 @@ import types
 import numpy as np
 import pytest
 
-from bmx_grid.errors import BmxError, UnavailableError
+from bmx_grid.core.errors import BmxError, UnavailableError
 from bmx_grid.metrics import meteor
 from bmx_grid.metrics.meteor import Meteor
 from bmx_grid.words.perturbation import Item

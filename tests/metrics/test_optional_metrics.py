@@ -7,7 +7,7 @@ import types
 import pytest
 from pairs import score
 
-from bmx_grid.errors import UnavailableError
+from bmx_grid.core.errors import UnavailableError
 from bmx_grid.metrics.libraries import Comet, TransQuest
 
 PAIRS = [("a source", "a hypothesis"), ("another", "")]

@@ -7,18 +7,18 @@ import pytest
 import sacrebleu
 
 from bmx_grid.attribution.explain import explain_items, item_key
-from bmx_grid.configure import load_option
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.configure import load_option
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import digest
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.identity import digest
-from bmx_grid.judgements import Judgements
 from bmx_grid.metrics.base import best
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.combined import Combined
 from bmx_grid.metrics.encoders import BertScore, SentenceEmbedding
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.metrics.words import Ter, Wer, WordMatch
-from bmx_grid.segments import Segment, SegmentSet
 from bmx_grid.words.perturbation import Item
 
 WORDS = ["a", "b", "c", "d", "ab", "abc", "the", "cat", "sat", ".", ",", "mat"]
@@ -190,7 +190,7 @@ def test_keys_of_explanations_know_further_references():
 
 @pytest.mark.parametrize("metric", ["sentence_bleu", "chrf", "ter", "wer", "word_match", "minilm_bertscore"])
 def test_the_first_reference_is_the_default_and_no_part_of_the_identity(metric):
-    from bmx_grid.configure import build
+    from bmx_grid.core.configure import build
     from bmx_grid.metrics.base import Metric
 
     made = build(load_option("metric", metric), Metric, metric)

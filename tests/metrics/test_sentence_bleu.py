@@ -10,8 +10,8 @@ import sacrebleu
 from nasty import PAIRS, masked, random_text, requests_of, short_texts
 from pairs import items, pairs_of, request_of, score
 
-from bmx_grid.configure import build
-from bmx_grid.errors import ConfigError, UnavailableError
+from bmx_grid.core.configure import build
+from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.metrics import sentence_bleu
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.sentence_bleu import SentenceBleu

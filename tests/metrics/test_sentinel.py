@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.datasets.tabular import Sample
-from bmx_grid.errors import ConfigError
 from bmx_grid.metrics.sentinel import PENALTIES, Sentinel, ridge_without
 from bmx_grid.words.perturbation import Item
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmx_grid.configure import build, load_option
+from bmx_grid.core.configure import build, load_option
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.words import Wer, WordMatch
 from bmx_grid.words.perturbation import Item

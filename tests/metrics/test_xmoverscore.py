@@ -5,7 +5,7 @@ import pytest
 from neural import EMPTY, NAMES, PAIRS
 from pairs import score
 
-from bmx_grid.errors import UnavailableError
+from bmx_grid.core.errors import UnavailableError
 from bmx_grid.metrics.xmoverscore import XMoverScore, moved_distance
 from bmx_grid.models.loading import load_model
 

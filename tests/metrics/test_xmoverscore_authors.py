@@ -8,7 +8,7 @@ import pytest
 from neural import PAIRS
 from pairs import score
 
-from bmx_grid.errors import UnavailableError
+from bmx_grid.core.errors import UnavailableError
 from bmx_grid.metrics import xmoverscore
 from bmx_grid.metrics.xmoverscore import AuthorsXMoverScore, XMoverScore, moved_distance, rounded_distance
 

@@ -5,9 +5,9 @@ import uuid
 import fsspec
 import pytest
 
+from bmx_grid.core.storage import Address, listed
 from bmx_grid.models import kept
 from bmx_grid.models.kept import Kept
-from bmx_grid.storage import Address, listed
 
 IDENTITY = '{"model":"x"}'
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bmx_grid.errors import UnavailableError
+from bmx_grid.core.errors import UnavailableError
 from bmx_grid.models.files import check_model, content_digest, model_folder, model_identity
 from bmx_grid.models.loading import load_model
 
@@ -70,7 +70,7 @@ def test_a_hub_model_that_is_not_cached_says_id_revision_cache_and_remedy(hub_ca
 
 def test_a_hub_that_does_not_answer_is_noticed_at_once():
     code = (
-        "from bmx_grid.models.files import check_model; from bmx_grid.errors import UnavailableError\n"
+        "from bmx_grid.models.files import check_model; from bmx_grid.core.errors import UnavailableError\n"
         "try: check_model('someone/something')\n"
         "except UnavailableError as error: print(error)"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tiny_models import SENTENCES
 
-from bmx_grid.errors import UnavailableError
+from bmx_grid.core.errors import UnavailableError
 from bmx_grid.models.files import LOWER_CASED_BY_DEFAULT, check_model
 from bmx_grid.models.loading import load_model
 

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from bmx_grid.errors import ConfigError, UnavailableError
+from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.models import generation, translation
 from bmx_grid.models.generation import Decoding, translate
 from bmx_grid.models.languages import languages_of, load_translator, use

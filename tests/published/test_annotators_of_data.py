@@ -5,7 +5,7 @@ import pytest
 from fakes import ROOT
 from scripts import script
 
-from bmx_grid.configure import build, load_option
+from bmx_grid.core.configure import build, load_option
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.measures.annotators import krippendorff_alpha, standardised
 

@@ -3,7 +3,7 @@
 import pytest
 from plain_difficulty import Plain, corpus
 
-from bmx_grid.configure import build, load_option
+from bmx_grid.core.configure import build, load_option
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.files import model_folder

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from bmx_grid.configure import build, load_option
+from bmx_grid.core.configure import build, load_option
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.segments import clusters
 from bmx_grid.measures.resampling import codes, seeded_draws
 from bmx_grid.measures.systems import SystemScores, by_mean, mean, rank_ranges
-from bmx_grid.segments import clusters
 
 
 def test_zh_en_has_two_clusters_of_systems(data_dir):

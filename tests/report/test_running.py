@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.judgements import Judgements
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.terminal import cautions
-from bmx_grid.segments import Segment, SegmentSet
 from bmx_grid.sweep.plan import make_plan
 
 NAN = np.nan

@@ -6,7 +6,7 @@ import pytest
 from fakes import composed
 
 from bmx_grid.commands.sweep import run
-from bmx_grid.configure import ALLOWED_PACKAGES
+from bmx_grid.core.configure import ALLOWED_PACKAGES
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from some_settings import finished
 
-from bmx_grid.judgements import Judgements
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.measures.annotators import reliability
-from bmx_grid.segments import SegmentSet
 from bmx_grid.sweep.results import ceilings_table
 
 

@@ -4,9 +4,9 @@ import pytest
 from fakes import composed
 from where_done import noted
 
-from bmx_grid import devices
 from bmx_grid.commands.sweep import run
-from bmx_grid.configure import ALLOWED_PACKAGES, load_option
+from bmx_grid.core import devices
+from bmx_grid.core.configure import ALLOWED_PACKAGES, load_option
 
 pytestmark = pytest.mark.processes
 TWO = {"cuda:0", "cuda:1"}

@@ -16,9 +16,9 @@ import pytest
 from fakes import ROOT
 from started import wait_for
 
-from bmx_grid import devices
-from bmx_grid.configure import build
-from bmx_grid.errors import ConfigError, UnavailableError
+from bmx_grid.core import devices
+from bmx_grid.core.configure import build
+from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.models.loading import _chosen_device
 from bmx_grid.sweep.executors.base import AHEAD, Executor, Job, Lane, Worker, results
 from bmx_grid.sweep.executors.dask import Dask
@@ -116,7 +116,7 @@ def test_devices_are_found_as_cuda_shows_them(monkeypatch, tmp_path, visible, ca
 
 
 def test_looking_for_devices_does_not_import_torch():
-    code = "import sys; from bmx_grid.devices import present; present(); print('torch' in sys.modules)"
+    code = "import sys; from bmx_grid.core.devices import present; present(); print('torch' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert shown.stdout == "False\n"
 

@@ -15,8 +15,8 @@ import pytest
 from started import PATIENCE, alive_in_group, start, wait_until_alone
 
 from bmx_grid.commands.run import compose_and_run
-from bmx_grid.stopping import GRACE_SECONDS, HELD_SECONDS
-from bmx_grid.terminal import RESUMES
+from bmx_grid.core.stopping import GRACE_SECONDS, HELD_SECONDS
+from bmx_grid.core.terminal import RESUMES
 
 pytestmark = pytest.mark.processes
 MOMENTS = int(os.environ.get("BMX_KILLS", "2"))  # one of each signal
@@ -135,14 +135,14 @@ SWALLOWED = {
     "another error in its place": "try:\n        busy()\n    except KeyboardInterrupt:\n        raise ImportError('x')",
     "the end of the work": "busy(); import os; os.stat('/')\n    return 0",
     "the end of the interpreter": "import atexit\n    atexit.register(busy)\n    return 0",
-    "an act that must not be left half done": "from bmx_grid.stopping import uninterrupted\n    with uninterrupted():\n"
-    "        busy()\n    raise AssertionError('not reached')",
+    "an act that must not be left half done": "from bmx_grid.core.stopping import uninterrupted\n"
+    "    with uninterrupted():\n        busy()\n    raise AssertionError('not reached')",
 }
 PROGRAM = """
 import sys, time
-from bmx_grid import stopping
-from bmx_grid.stopping import run_process
-from bmx_grid.terminal import command
+from bmx_grid.core import stopping
+from bmx_grid.core.stopping import run_process
+from bmx_grid.core.terminal import command
 stopping.GRACE_SECONDS = {grace}
 
 def busy():  # until a while after the first signal, however late that comes

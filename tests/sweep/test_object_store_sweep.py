@@ -12,7 +12,7 @@ import pytest
 from clusters import PATHS
 from fakes import ROOT
 
-from bmx_grid.terminal import command
+from bmx_grid.core.terminal import command
 
 pytestmark = pytest.mark.processes
 KILLS = int(os.environ.get("BMX_KILLS", "1"))
@@ -23,7 +23,7 @@ WORKERS = ("executor=loky", "executor.devices=[]")
 PROGRAM = """
 import sys
 from test_object_store_sweep import sweep
-from bmx_grid.terminal import command
+from bmx_grid.core.terminal import command
 
 sys.exit(command(lambda: sweep(*sys.argv[1:]), 'Interrupted.'))
 """

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from bmx_grid.errors import StoreError
+from bmx_grid.core.errors import StoreError
 from bmx_grid.sweep.output import STAMP, OutputFolder
 
 

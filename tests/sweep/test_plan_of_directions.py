@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from fakes import composed
 
-from bmx_grid.configure import build
+from bmx_grid.core.configure import build
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.judgements import Judgements
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.words import Ter
 from bmx_grid.report.terminal import cautions
-from bmx_grid.segments import Segment, SegmentSet
 from bmx_grid.sweep.plan import make_plan
 
 

@@ -13,7 +13,7 @@ import bmx_grid
 from bmx_grid.boosts.recipe import Identity, read_recipe
 from bmx_grid.commands.score import main
 from bmx_grid.commands.sweep import run
-from bmx_grid.configure import ALLOWED_PACKAGES, build, load_option
+from bmx_grid.core.configure import ALLOWED_PACKAGES, build, load_option
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.metrics.base import Metric

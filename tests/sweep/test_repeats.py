@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
 
 SMALL = (
     *("+sweep=quickstart", "explainer=[erasure,lime]", "executor=sequential", "tracking=none", "analysis=false"),

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from some_results import P, W, grid_table, make_result, with_grid
 
-from bmx_grid.errors import StoreError
+from bmx_grid.core.errors import StoreError
 from bmx_grid.sweep.results import settings_table, write_csv, write_parquet
 
 

@@ -16,10 +16,10 @@ from clusters import allow_fakes, begun, chunks, ended, planned, tables
 from started import wait_for, wait_until_alone
 
 from bmx_grid.api.inputs import override_value
-from bmx_grid.errors import UnavailableError
+from bmx_grid.core.errors import UnavailableError
+from bmx_grid.core.terminal import RESUMES
 from bmx_grid.sweep.executors.base import Job
 from bmx_grid.sweep.executors.slurm import Slurm
-from bmx_grid.terminal import RESUMES
 
 pytestmark = pytest.mark.processes
 MOMENTS = int(os.environ.get("BMX_KILLS", "0"))

@@ -11,8 +11,8 @@ import pytest
 from fakes import composed
 
 from bmx_grid.commands.sweep import run
-from bmx_grid.configure import build, load_option
-from bmx_grid.errors import ConfigError, UnavailableError
+from bmx_grid.core.configure import build, load_option
+from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.sweep.executors import slurm
 from bmx_grid.sweep.executors.base import Executor, Job, Lane, Worker, results
 from bmx_grid.sweep.executors.dask import Cluster, Dask

@@ -16,8 +16,8 @@ import pytest
 from fakes import ROOT, composed
 
 from bmx_grid.commands.sweep import run
-from bmx_grid.configure import ALLOWED_PACKAGES, load_option
-from bmx_grid.errors import ConfigError, UnavailableError
+from bmx_grid.core.configure import ALLOWED_PACKAGES, load_option
+from bmx_grid.core.errors import ConfigError, UnavailableError
 
 SMALL = (
     "+sweep=quickstart",

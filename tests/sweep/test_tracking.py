@@ -21,8 +21,8 @@ from tracked import (
     track,
 )
 
-from bmx_grid.configure import build, load_option
-from bmx_grid.errors import StoreError
+from bmx_grid.core.configure import build, load_option
+from bmx_grid.core.errors import StoreError
 from bmx_grid.evaluations.grid import metric_alone
 from bmx_grid.sweep.settings import Refused
 from bmx_grid.sweep.tracking import (

@@ -20,7 +20,7 @@ from some_results import make_result
 from tracked import CONFIG, CURVES, HEADLINE, SCALARS, n_points, segments, started, track
 
 from bmx_grid.commands.sweep import run
-from bmx_grid.errors import ConfigError, StoreError
+from bmx_grid.core.errors import ConfigError, StoreError
 from bmx_grid.sweep.tracking import MlflowTracker
 
 

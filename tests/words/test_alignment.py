@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bmx_grid.errors import ConfigError
-from bmx_grid.ragged import Ragged
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.words.alignment import align, carry_labels, carry_scores, carry_tags
 from bmx_grid.words.tags import Labels, WordTags
 

@@ -4,7 +4,7 @@ import builtins
 
 import pytest
 
-from bmx_grid.errors import ConfigError, UnavailableError
+from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.words.segmentation import segmentation
 from bmx_grid.words.text import split_words
 

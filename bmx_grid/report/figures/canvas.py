@@ -16,8 +16,8 @@ from bmx_grid.analysis.names import label
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.points import points_in_words as in_words
 from bmx_grid.analysis.questions import Analysis, signature
-from bmx_grid.storage import replacing
-from bmx_grid.wording import MINUS, counted, visible
+from bmx_grid.core.storage import replacing
+from bmx_grid.core.wording import MINUS, counted, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

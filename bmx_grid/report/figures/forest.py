@@ -16,6 +16,7 @@ from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.table import FACTORS
 from bmx_grid.analysis.verdicts import shown_verdicts
 from bmx_grid.analysis.words import ALL, CHANCE, RHO
+from bmx_grid.core.wording import MINUS, counted, file_stem, with_interval
 from bmx_grid.evaluations.verdicts import HELPS
 from bmx_grid.report.figures.canvas import (
     BLUE,
@@ -33,7 +34,6 @@ from bmx_grid.report.figures.canvas import (
     signed,
     thin_grid,
 )
-from bmx_grid.wording import MINUS, counted, file_stem, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd

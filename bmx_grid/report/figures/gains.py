@@ -16,6 +16,7 @@ from bmx_grid.analysis.load import Basis
 from bmx_grid.analysis.names import SHORT_LABEL, correlation_in_words, label
 from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.table import CONTROL, Floats
+from bmx_grid.core.wording import MINUS, counted, factor_in_words, file_stem, typeset, with_interval
 from bmx_grid.report.figures.canvas import (
     BLUE,
     COLUMN,
@@ -37,7 +38,6 @@ from bmx_grid.report.figures.canvas import (
     signed,
 )
 from bmx_grid.report.figures.canvas import CONTROL as GREY
-from bmx_grid.wording import MINUS, counted, factor_in_words, file_stem, typeset, with_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,6 +14,7 @@ from bmx_grid.analysis.gains import real_at_points, summarise
 from bmx_grid.analysis.names import SHORT_LABEL, label
 from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.table import Floats
+from bmx_grid.core.wording import counted, factor_in_words, typeset
 from bmx_grid.report.figures.canvas import (
     BLUE,
     COLUMN,
@@ -38,7 +39,6 @@ from bmx_grid.report.figures.canvas import (
     thin_grid,
     undefined_in_words,
 )
-from bmx_grid.wording import counted, factor_in_words, typeset
 
 if TYPE_CHECKING:
     import pandas as pd

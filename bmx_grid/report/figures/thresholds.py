@@ -11,8 +11,8 @@ import numpy as np
 from bmx_grid.analysis.correlations import PAIR
 from bmx_grid.analysis.names import label
 from bmx_grid.analysis.shared_task import OF_THRESHOLDS
+from bmx_grid.core.wording import counted, file_stem, setting_label
 from bmx_grid.report.figures.canvas import BLUE, PAGE, PALE, Drawing, canvas, thin_grid
-from bmx_grid.wording import counted, file_stem, setting_label
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,10 +26,10 @@ from bmx_grid.analysis.names import correlation_in_words, label, setting_in_word
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.analysis.table import FACTORS, GridTable
 from bmx_grid.analysis.transfer import transfer_factor
+from bmx_grid.core.storage import write_text
+from bmx_grid.core.wording import MINUS, counted, factor_in_words, point_in_words, typeset, visible
 from bmx_grid.report.figures.canvas import Drawing
 from bmx_grid.report.terminal import MOST_ANSWERS
-from bmx_grid.storage import write_text
-from bmx_grid.wording import MINUS, counted, factor_in_words, point_in_words, typeset, visible
 
 HERE = Path(__file__).parent
 LEVELS = 32_767  # gains are kept as whole multiples of a setting's largest gain divided by this

@@ -15,8 +15,8 @@ from itertools import chain
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from bmx_grid.errors import BmxError, ConfigError
-from bmx_grid.identity import Component, runtime
+from bmx_grid.core.errors import BmxError, ConfigError
+from bmx_grid.core.identity import Component, runtime
 
 _DEVICE = re.compile(r"cuda:\d+|mps|cpu")
 KEPT = "Finished work is kept"
@@ -109,7 +109,7 @@ class Executor(Component):
         """The workers that `run` would use now. Raises UnavailableError when a scheduler does not answer.
 
         Where workers hold devices, a job with `needs_device` runs on one of these, and finds its device's name in
-        `bmx_grid.devices.assigned()`.
+        `bmx_grid.core.devices.assigned()`.
         """
 
 

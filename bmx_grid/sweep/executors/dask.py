@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bmx_grid.devices import assigned
-from bmx_grid.errors import BmxError, ConfigError, UnavailableError
-from bmx_grid.identity import runtime
-from bmx_grid.stopping import uninterrupted, without_interrupts
+from bmx_grid.core.devices import assigned
+from bmx_grid.core.errors import BmxError, ConfigError, UnavailableError
+from bmx_grid.core.identity import runtime
+from bmx_grid.core.stopping import uninterrupted, without_interrupts
 from bmx_grid.sweep.executors.base import KEPT, Lane, Pool, Pooled, Worker, WorkerLost
 
 DEVICE, PROCESSOR = "device", "processor"  # what Dask workers declare as a resource: that they hold a device, or none

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from multiprocessing.resource_tracker import ensure_running
 from typing import Any
 
-from bmx_grid.devices import ASSIGNED, assigned_here, present
-from bmx_grid.errors import BmxError, ConfigError
-from bmx_grid.identity import runtime
-from bmx_grid.stopping import end_with_parent, uninterrupted, without_interrupts
+from bmx_grid.core.devices import ASSIGNED, assigned_here, present
+from bmx_grid.core.errors import BmxError, ConfigError
+from bmx_grid.core.identity import runtime
+from bmx_grid.core.stopping import end_with_parent, uninterrupted, without_interrupts
 from bmx_grid.sweep.executors.base import KEPT, Executor, Job, Lane, Pool, Pooled, Worker, WorkerLost
 
 MAX_PROCESSES = 1_024  # each takes hundreds of megabytes; larger numbers are slips of the hand

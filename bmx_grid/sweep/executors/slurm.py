@@ -20,14 +20,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bmx_grid.devices import ASSIGNED
-from bmx_grid.errors import BmxError, ConfigError, UnavailableError
-from bmx_grid.identity import runtime
-from bmx_grid.stopping import uninterrupted, without_interrupts
+from bmx_grid.core.devices import ASSIGNED
+from bmx_grid.core.errors import BmxError, ConfigError, UnavailableError
+from bmx_grid.core.identity import runtime
+from bmx_grid.core.stopping import uninterrupted, without_interrupts
+from bmx_grid.core.wording import counted
 from bmx_grid.sweep.executors.base import KEPT, Pool, Worker
 from bmx_grid.sweep.executors.dask import CLOSE_SECONDS, DEVICE, PROCESSOR, Cluster, OnDask, close_client, quiet
 from bmx_grid.sweep.executors.local import THREADS
-from bmx_grid.wording import counted
 
 COMMANDS = ("sbatch", "squeue", "scancel")
 MAX_JOBS = 1_000

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from bmx_grid.errors import ConfigError
+from bmx_grid.core.errors import ConfigError
 
 CORE = "tag:yaml.org,2002:"
 # The core schema of YAML 1.2: no octal 010, no base 60 as in 1:30, no 1_000, no yes and no, no dates.

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bmx_grid.errors import DataError
-from bmx_grid.judgements import Judgements
+from bmx_grid.core.errors import DataError
+from bmx_grid.datasets.judgements import Judgements
 
 NAN = float("nan")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from bmx_grid.errors import BmxError, ConfigError, StoreError
-from bmx_grid.storage import Address, check, listed, opened, place, remove, replacing
+from bmx_grid.core.errors import BmxError, ConfigError, StoreError
+from bmx_grid.core.storage import Address, check, listed, opened, place, remove, replacing
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_failed_upload_names_the_object(monkeypatch):
 def test_a_folder_needs_no_fsspec():
     """Importing it would take a worker longer than the packages that it needs."""
     program = (
-        "import sys; from bmx_grid.storage import check, listed, place, replacing; "
+        "import sys; from bmx_grid.core.storage import check, listed, place, replacing; "
         "check(place('x'), writes=True); listed(place('x'), '.y'); sys.exit('fsspec' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.errors import DataError
+from bmx_grid.core.errors import DataError
 from bmx_grid.words.tags import Side, WordTags
 
 LARGEST = 1e150  # of a score: float64 has no room for the square of one that is farther from 0

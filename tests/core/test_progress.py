@@ -8,9 +8,9 @@ import warnings
 
 import pytest
 
-from bmx_grid import progress as module
-from bmx_grid.progress import BYTES, LINE_EVERY_S, Progress, working
-from bmx_grid.terminal import plain_warnings
+from bmx_grid.core import progress as module
+from bmx_grid.core.progress import BYTES, LINE_EVERY_S, Progress, working
+from bmx_grid.core.terminal import plain_warnings
 
 
 class Terminal(io.StringIO):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmx_grid.ragged import Ragged, row_minimum
+from bmx_grid.core.ragged import Ragged, row_minimum
 
 INF, NAN = np.inf, np.nan
 

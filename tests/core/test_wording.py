@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from bmx_grid.wording import (
+from bmx_grid.core.wording import (
     LONGEST_STEM,
     counted,
     file_stem,

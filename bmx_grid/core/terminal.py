@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from bmx_grid.errors import BmxError
-from bmx_grid.masking import masked_address
-from bmx_grid.stopping import answer, exit_status, listening, signalled
+from bmx_grid.core.errors import BmxError
+from bmx_grid.core.masking import masked_address
+from bmx_grid.core.stopping import answer, exit_status, listening, signalled
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})  # of what is written to
 CLEAR = "\r\x1b[K"  # to the left, and clear the line

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bmx_grid.identity import Component, canonical_json, digest, identity, runtime
+from bmx_grid.core.identity import Component, canonical_json, digest, identity, runtime
 
 
 @dataclass(frozen=True)

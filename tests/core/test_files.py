@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bmx_grid.errors import StoreError
-from bmx_grid.storage import replacing
+from bmx_grid.core.errors import StoreError
+from bmx_grid.core.storage import replacing
 
 
 def test_the_folder_of_a_file_under_way_is_never_empty(tmp_path):

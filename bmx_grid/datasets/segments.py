@@ -11,9 +11,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.errors import DataError
-from bmx_grid.identity import digest
-from bmx_grid.judgements import LARGEST, Judgements
+from bmx_grid.core.errors import DataError
+from bmx_grid.core.identity import digest
+from bmx_grid.datasets.judgements import LARGEST, Judgements
 from bmx_grid.words.perturbation import Item, Role
 
 NAME = re.compile(r"\w[\w+.,() -]*")  # of data sets and language pairs, which name files

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from bmx_grid.configure import (
+from bmx_grid.core.configure import (
     ALLOWED_PACKAGES,
     CONFIGS,
     build,
@@ -16,8 +16,8 @@ from bmx_grid.configure import (
     load_option,
     options,
 )
-from bmx_grid.errors import ConfigError
-from bmx_grid.identity import Component, identity, runtime
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import Component, identity, runtime
 from bmx_grid.metrics.base import Metric
 
 
@@ -96,8 +96,8 @@ def test_values_that_do_not_fit_name_key_value_and_way_out(values, message):
         pytest.param("os.system", "outside the packages that may be built", id="other package"),
         pytest.param("subprocess.Popen", "outside the packages that may be built", id="subprocess"),
         pytest.param("bmx_grid.metrics.nothing.X", "there is no module", id="no module"),
-        pytest.param("bmx_grid.identity.digest", "there is no class", id="a function is no class"),
-        pytest.param("bmx_grid.errors.BmxError", "is not a Component", id="wrong kind"),
+        pytest.param("bmx_grid.core.identity.digest", "there is no class", id="a function is no class"),
+        pytest.param("bmx_grid.core.errors.BmxError", "is not a Component", id="wrong kind"),
         pytest.param("bmx_grid.metrics.base.Metric", "is abstract.*implements reads, score, signature", id="abstract"),
         pytest.param("bmx_grid..metrics.X", "there is no module", id="an empty part"),
     ],

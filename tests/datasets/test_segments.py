@@ -5,11 +5,11 @@ import hashlib
 import numpy as np
 import pytest
 
-from bmx_grid.configure import build, load_option
+from bmx_grid.core.configure import build, load_option
+from bmx_grid.core.errors import DataError
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.errors import DataError
-from bmx_grid.judgements import Judgements
-from bmx_grid.segments import NAME_BYTES, Segment, SegmentSet, clusters
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import NAME_BYTES, Segment, SegmentSet, clusters
 
 
 def segments_of(*segments, pair="de-en", scores=None):
@@ -104,7 +104,7 @@ def test_names_that_cannot_name_files(name, message):
 
 
 def test_the_longest_names_fit_into_file_names(tmp_path):
-    from bmx_grid.storage import write_text
+    from bmx_grid.core.storage import write_text
 
     name = "語" * (NAME_BYTES // 3) + "x" * (NAME_BYTES % 3)
     assert SegmentSet(name, name, (), Judgements({"da": np.empty(0)})).dataset == name

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bmx_grid.errors import BmxError, ConfigError, StoreError
-from bmx_grid.masking import masked_address
+from bmx_grid.core.errors import BmxError, ConfigError, StoreError
+from bmx_grid.core.masking import masked_address
 
 CONNECTS_WITHIN, READS_WITHIN = 10, 60  # seconds per request of S3
 _S3 = ("s3", "s3a")

@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from bmx_grid.terminal import command, say
+from bmx_grid.core.terminal import command, say
 
 
 def test_too_little_memory_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,10 +18,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bmx_grid.errors import ComponentError, ConfigError, component_errors, exception_line, unknown
-from bmx_grid.identity import IDENTITY, Component
+from bmx_grid.core.errors import ComponentError, ConfigError, component_errors, exception_line, unknown
+from bmx_grid.core.identity import IDENTITY, Component
 
-_HERE = Path(__file__).resolve().parent
+_HERE = Path(__file__).resolve().parents[1]
 CONFIGS = next(
     (path for path in (_HERE / "configs", _HERE.parent / "configs") if (path / "config.yaml").is_file()),
     _HERE.parent / "configs",

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from bmx_grid.terminal import CLEAR, say
+from bmx_grid.core.terminal import CLEAR, say
 
 LINE_EVERY_S = 30.0  # between progress lines where standard error is no terminal
 NOTEBOOK_DELAY_S = 1.0  # shorter work shows no bar, which would leave an empty line

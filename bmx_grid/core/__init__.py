@@ -1,0 +1,1 @@
+"""What every room stands on: errors, identity, building parts from configurations, files, text and terminal."""
