@@ -197,8 +197,8 @@ def test_a_metric_that_is_fitted_to_its_data_sets_has_no_recipe():
     made, refused = recipes_of({("m", "erasure"): ()}, settings, date="2026-01-01")
     assert made == []
     assert refused == [
-        "no recipe for m x erasure: the metric is fitted to each of its data sets, and would be another one for new "
-        "texts."
+        "no recipe for m x erasure: the metric is another one for each of its data sets and language pairs (it is "
+        "fitted to them, or its prompt names the languages), so that it would be another one for new texts."
     ]
 
 
