@@ -83,8 +83,8 @@ def _identities(settings: Sequence[Setting]) -> tuple[Identity, Identity, int | 
         raise ConfigError(f"it was chosen on words={first.words.name}, and `score` knows words between spaces only.")
     if any(one.metric.recipe_fingerprint() != first.metric.recipe_fingerprint() for one in settings):
         raise ConfigError(
-            "the metric is another one for each of its data sets and language pairs (it is fitted to them, or its prompt "
-            "names the languages), so that it would be another one for new texts."
+            "the metric is another one for each of its data sets and language pairs (it is fitted to them, or its "
+            "prompt names the languages), so that it would be another one for new texts."
         )
     metric = Identity.of("metric", first.metric_name, first.metric, first.metric.signature)
     explainer = Identity.of("explainer", first.explainer_name, first.explainer, first.explainer.signature)
