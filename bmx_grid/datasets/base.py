@@ -103,6 +103,7 @@ class DatasetReader(Component):
     """
 
     PAIRS: ClassVar[tuple[str, ...]] = ()  # what the data set has; empty: whatever its file holds
+    MADE_FROM: ClassVar[str] = ""  # how to make files that have no sources to be fetched from
 
     name: str = runtime()
     language_pairs: tuple[str, ...] = runtime(())
@@ -148,12 +149,14 @@ class DatasetReader(Component):
 
     def require(self, data_dir: Path, relative: Iterable[str]) -> list[Path]:
         """The paths of these files below `data_dir`. Raises DataMissingError naming those not there."""
+        relative = tuple(relative)
         paths = [Path(data_dir) / needed for needed in relative]
         missing = [str(path) for path in paths if not path.is_file()]
         if missing:
+            folders = " and ".join(sorted({needed.partition("/")[0] for needed in relative}))
+            fetch = f"python -m bmx_grid data download {self.name} data_dir={data_dir}"
             raise DataMissingError(
-                f"data set '{self.name}': not found: {named(missing)}. Set data_dir to the folder that holds "
-                f"{' and '.join(source.folder for source in self.sources)}, or fetch the files with: "
-                f"python -m bmx_grid data download {self.name} data_dir={data_dir}"
+                f"data set '{self.name}': not found: {named(missing)}. Set data_dir to the folder that holds {folders}"
+                f"{f'. {self.MADE_FROM}' if self.MADE_FROM else f', or fetch the files with: {fetch}'}"
             )
         return paths

@@ -31,6 +31,11 @@ class SummEval(DatasetReader):
     PAIRS: ClassVar[tuple[str, ...]] = ("en",)  # one language
     FILES: ClassVar[tuple[str, ...]] = ("summeval/documents.jsonl", "summeval/summaries.jsonl")
 
+    MADE_FROM: ClassVar[str] = (
+        "It is written from the annotations of github.com/Yale-LILY/SummEval: a JSON object per line, documents with "
+        "id, source and references, summaries with id, system, summary and expert_annotations."
+    )
+
     aspect: str = identity("all")
 
     def __post_init__(self) -> None:
@@ -40,13 +45,6 @@ class SummEval(DatasetReader):
 
     def needs(self, language_pair: str) -> list[str]:
         return list(self.FILES)
-
-    def missing_message(self, data_dir: Path, missing: Any) -> str:
-        return (
-            f"data set '{self.name}': {', '.join(map(str, missing))} is not there. It is written from the annotations "
-            "of github.com/Yale-LILY/SummEval: a JSON object per line, documents with id, source and references, "
-            "summaries with id, system, summary and expert_annotations. Set data_dir to the folder of summeval/."
-        )
 
     def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         self.check_pair(language_pair)

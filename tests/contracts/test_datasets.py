@@ -53,9 +53,12 @@ def test_reading_twice_gives_the_same(reader, data_dir):
     assert read(data_dir, reader.name, pair).fingerprint() == reader.read(data_dir, pair).fingerprint()
 
 
-def test_missing_files_are_named_with_the_command_that_fetches_them(reader, tmp_path):
+def test_missing_files_are_named_with_the_way_to_them(reader, tmp_path):
     pair = reader.language_pairs[0]
-    if not reader.sources:
-        pytest.skip("nothing to download")
-    with pytest.raises(DataMissingError, match=rf"python -m bmx_grid data download {reader.name}"):
-        reader.read(tmp_path / "nowhere", pair)
+    if not reader.needs(pair):
+        pytest.skip("its files are in the package")
+    folder = reader.needs(pair)[0].partition("/")[0]
+    fetched = rf"or fetch the files with: python -m bmx_grid data download {reader.name} "
+    way = fetched if reader.sources else "It is written from"
+    with pytest.raises(DataMissingError, match=rf"Set data_dir to the folder that holds .*{folder}.*{way}"):
+        reader.read(tmp_path, pair)
