@@ -1,4 +1,23 @@
-"""`python -m bmx_grid`, also installed as `bmx-grid`: one of the commands by its name, a run where there is none."""
+"""bmx-grid: does explaining a metric help it agree with human judgements?
+
+usage: bmx-grid COMMAND ...          (also python -m bmx_grid COMMAND ...)
+
+  run        a sweep: data sets x language pairs x metrics x explainers, scored
+             and boosted over a p x w grid; may be left out (bmx-grid +sweep=A)
+  score      translations in files: scores of segments and systems, with tests
+  compare    columns of scores in a table: which agrees best with human ones
+  analyse    finished sweeps: their conclusions, or several compared
+  data       list, download, verify and show data sets, and read tables of yours
+
+  bmx-grid COMMAND --help    what a command takes
+  bmx-grid --version
+
+exit status: 0 done; 1 something failed; 2 a mistake in the command; 130 Ctrl-C
+
+examples:
+  bmx-grid run +sweep=quickstart       part of the embedded sample: 30 seconds
+  bmx-grid data show my.tsv            what is recognised in a table of yours
+"""
 
 from __future__ import annotations
 
@@ -27,9 +46,7 @@ def _run(name: str) -> int:
         print(f"bmx-grid {__version__}")
         return 0
     if not name or sys.argv[1:] in (["--help"], ["-h"], ["help"]):
-        from bmx_grid.commands.help import OVERVIEW
-
-        print(OVERVIEW)
+        print(str(__doc__).rstrip())
         return 0 if name else 2
     if name in COMMANDS:
         status: int = import_module(COMMANDS[name]).main(sys.argv[2:])

@@ -25,7 +25,7 @@ from pathlib import Path
 from bmx_grid.api.comparison import GROUPINGS, LEVELS, compare
 from bmx_grid.core.configure import folder_path
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.core.terminal import command
+from bmx_grid.core.terminal import command, parser
 from bmx_grid.core.wording import counted, visible
 from bmx_grid.datasets.columns import ROLES, listed, named_roles
 from bmx_grid.datasets.tables import MAX_BYTES, open_table
@@ -37,35 +37,24 @@ from bmx_grid.report.terminal import fitted, terminal_width
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare the columns; the exit status (see above)."""
     parsed = _parser().parse_args(arguments)
-
-    def work() -> int:
-        print(_run(parsed))
-        return 0
-
-    return command(work)
+    return command(lambda: print(_run(parsed)))
 
 
 def _parser() -> argparse.ArgumentParser:
-    description, _, epilog = str(__doc__).partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="bmx-grid compare",
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("table", metavar="TABLE", help="the file")
-    parser.add_argument("--metrics", nargs="+", metavar="COLUMN", help="columns of scores")
-    parser.add_argument("--human", metavar="COLUMN", help="the column of human scores")
-    parser.add_argument("--by", choices=GROUPINGS, default="none", help="grouping of segments")
-    parser.add_argument("--level", choices=LEVELS, default="segment", help="default: segment")
-    parser.add_argument("--statistic", choices=KINDS, default="pearson", help="what tests compare")
-    parser.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=f"roles: {', '.join(ROLES)}")
-    parser.add_argument("--language-pair", metavar="LP", help="of a table without a column for it")
-    parser.add_argument("--resamples", type=int, default=1000, help="of intervals and tests (default: 1000)")
-    parser.add_argument("--seed", type=int, default=0, help="of intervals and tests (default: 0)")
-    parser.add_argument("--output", metavar="DIR", help="write the tables (CSV) and all numbers there")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    return parser
+    made = parser("compare", __doc__)
+    made.add_argument("table", metavar="TABLE", help="the file")
+    made.add_argument("--metrics", nargs="+", metavar="COLUMN", help="columns of scores")
+    made.add_argument("--human", metavar="COLUMN", help="the column of human scores")
+    made.add_argument("--by", choices=GROUPINGS, default="none", help="grouping of segments")
+    made.add_argument("--level", choices=LEVELS, default="segment", help="default: segment")
+    made.add_argument("--statistic", choices=KINDS, default="pearson", help="what tests compare")
+    made.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=f"roles: {', '.join(ROLES)}")
+    made.add_argument("--language-pair", metavar="LP", help="of a table without a column for it")
+    made.add_argument("--resamples", type=int, default=1000, help="of intervals and tests (default: 1000)")
+    made.add_argument("--seed", type=int, default=0, help="of intervals and tests (default: 0)")
+    made.add_argument("--output", metavar="DIR", help="write the tables (CSV) and all numbers there")
+    made.add_argument("--json", action="store_true", help="print JSON")
+    return made
 
 
 def _run(parsed: argparse.Namespace) -> str:

@@ -1,28 +1,4 @@
-"""python -m bmx_grid analyse: what a finished sweep, or a table of correlations, says; tables in every format."""
-
-from __future__ import annotations
-
-import math
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
-from typing import Literal
-
-from bmx_grid.analysis.base import Table
-from bmx_grid.analysis.load import basis_of, frames_beside, load_table
-from bmx_grid.analysis.questions import Analysis, analyse, with_others
-from bmx_grid.analysis.table import Options, Point, Tie
-from bmx_grid.core.configure import convert, folder_path
-from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.core.storage import write_text
-from bmx_grid.core.terminal import command
-from bmx_grid.core.wording import counted, visible
-from bmx_grid.report.table import FORMATS, as_text, write_table
-from bmx_grid.report.terminal import sentences, terminal_width
-
-HELP = """usage: bmx-grid analyse PATH [PATH ...] [KEY=VALUE ...]
+"""usage: bmx-grid analyse PATH [PATH ...] [KEY=VALUE ...]
 
 What a sweep found: the answer, and the main tables. Nothing is written unless
 output_dir or format says so.
@@ -55,7 +31,30 @@ exit status: 0 done; 2 a mistake in the command or in the table.
 examples:
   bmx-grid analyse outputs/quickstart
   bmx-grid analyse outputs/quickstart format=latex output_dir=paper
-  bmx-grid analyse outputs/a outputs/b"""
+  bmx-grid analyse outputs/a outputs/b
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from bmx_grid.analysis.base import Table
+from bmx_grid.analysis.load import basis_of, frames_beside, load_table
+from bmx_grid.analysis.questions import Analysis, analyse, with_others
+from bmx_grid.analysis.table import Options, Point, Tie
+from bmx_grid.core.configure import convert, folder_path
+from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.storage import write_text
+from bmx_grid.core.terminal import command
+from bmx_grid.core.wording import counted, visible
+from bmx_grid.report.table import FORMATS, as_text, write_table
+from bmx_grid.report.terminal import sentences, terminal_width
 
 Format = Literal["latex", "markdown", "csv", "text", "json"]
 OF_SEVERAL = ("format", "output_dir")
@@ -128,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(arguments: list[str]) -> int:
     if not arguments or {"-h", "--help"} & set(arguments):
-        print(HELP)
+        print(str(__doc__).rstrip())
         return 0 if arguments else 2
     paths, values = _split(arguments)
     form = convert(values.get("format"), Format | None, "format")

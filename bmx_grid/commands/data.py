@@ -1,4 +1,19 @@
-"""python -m bmx_grid data: list, download, verify and show data sets."""
+"""List, download, verify and show data sets.
+
+settings:
+  data_dir=DIR           the folder of the data sets (default: $BMX_DATA_DIR, or
+                         data)
+  language_pair=LP[,LP]  only these language pairs
+  limit=N                show: how many segments of each pair (default 3)
+  KEY=VALUE              any other key of the data set's YAML file: path=my.tsv
+
+exit status: 0 done; 1 something is missing, differs or could not be fetched;
+  2 a mistake in the command or its file.
+
+examples:
+  bmx-grid data download wmt17 data_dir=data
+  bmx-grid data show my.tsv
+"""
 
 from __future__ import annotations
 
@@ -16,7 +31,7 @@ from numpy.typing import NDArray
 from bmx_grid.commands.own_table import is_table, own_table
 from bmx_grid.core.configure import build, load_option, options
 from bmx_grid.core.errors import BmxError, ConfigError, unknown
-from bmx_grid.core.terminal import RESUMES, command
+from bmx_grid.core.terminal import RESUMES, command, parser
 from bmx_grid.core.user_yaml import parse_yaml
 from bmx_grid.core.wording import counted, visible
 from bmx_grid.datasets.base import DatasetReader
@@ -27,20 +42,6 @@ from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.datasets.tables import FORMATS
 from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.words.perturbation import ROLES
-
-EPILOG = """settings:
-  data_dir=DIR           the folder of the data sets (default: $BMX_DATA_DIR, or
-                         data)
-  language_pair=LP[,LP]  only these language pairs
-  limit=N                show: how many segments of each pair (default 3)
-  KEY=VALUE              any other key of the data set's YAML file: path=my.tsv
-
-exit status: 0 done; 1 something is missing, differs or could not be fetched;
-  2 a mistake in the command or its file.
-
-examples:
-  bmx-grid data download wmt17 data_dir=data
-  bmx-grid data show my.tsv"""
 
 AFTER_COLUMNS = ("data_dir=", "limit=")  # settings that are no role, and may follow `--columns ROLE=COLUMN`
 
@@ -244,24 +245,19 @@ COMMANDS: Mapping[str, tuple[Callable[[Sequence[DatasetReader], Path, int], int]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status (see EPILOG)."""
-    parser = argparse.ArgumentParser(
-        prog="bmx-grid data",
-        description="List, download, verify and show data sets.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
+    """Run one command; the exit status (see above)."""
+    made = parser("data", __doc__)
+    made.add_argument(
         "command", choices=COMMANDS, help="; ".join(f"{name}: {text}" for name, (_, text) in COMMANDS.items())
     )
-    parser.add_argument(
+    made.add_argument(
         "settings",
         nargs="*",
         metavar="NAME | KEY=VALUE",
         help="data sets, and settings (below); show: also a table, or the folder of a test set of mt-metrics-eval",
     )
-    parser.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help="what plays which role")
-    parsed = parser.parse_args(arguments)
+    made.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help="what plays which role")
+    parsed = made.parse_args(arguments)
     return command(lambda: COMMANDS[parsed.command][0](*_arguments(parsed)), RESUMES)
 
 

@@ -1,6 +1,21 @@
-"""bmx-grid run: a sweep is composed, planned, run and written; with -m one sweep per combination of values.
+"""usage: bmx-grid run [+sweep=NAME] [KEY=VALUE ...]      (run may be left out)
 
-Hydra is imported inside functions, so that Ctrl-C is handled before anything else.
+Each setting (data set x language pair x metric x explainer) is scored and
+boosted over a p x w grid; output_dir gets tables, figures and report.html.
+The same command again computes only what is missing.
+
+what to run: +sweep=NAME, dataset=[A,B], metric=[A,B], explainer=[A,B]
+
+flags:
+  --cfg job          print every key that can be set, and its value
+  --config-dir DIR   options of your own: DIR/metric/mine.yaml is metric=[mine]
+  --multirun, -m     one sweep per value (seed=1,2,3), and a table of them all
+
+exit status: 0 done; 1 something failed; 2 a mistake in the command; 130 Ctrl-C
+
+examples:
+  bmx-grid run +sweep=quickstart metric=[chrf] explainer=[erasure]
+  bmx-grid run dataset=[tabular] dataset.tabular.path=my.tsv metric=[chrf]
 """
 
 from __future__ import annotations
@@ -15,6 +30,7 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.masking import masked, masked_address
 from bmx_grid.core.terminal import RESUMES, command
 
+# Hydra is imported inside functions, so that Ctrl-C is handled before anything else.
 FLAGS = ("--help", "--cfg", "--config-dir", "--multirun")
 
 
@@ -35,7 +51,7 @@ def compose_and_run(arguments: Sequence[str]) -> int:
     if parsed.help:
         from bmx_grid.commands.help import help_text
 
-        print(help_text(folder))
+        print(help_text(str(__doc__), folder))
         return 0
     if parsed.multirun:
         from bmx_grid.commands.multirun import run_several

@@ -38,7 +38,7 @@ from bmx_grid.commands.scored_text import FORMATS, agreement, segments, system_k
 from bmx_grid.core.configure import load_option, options
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.progress import Progress
-from bmx_grid.core.terminal import command
+from bmx_grid.core.terminal import command, parser
 from bmx_grid.core.user_yaml import parse_yaml
 from bmx_grid.core.wording import counted, named, shortened, telling_apart, visible
 from bmx_grid.datasets.lines import GZIP, check_aligned, decode_lines, gunzip, read_bytes
@@ -53,54 +53,43 @@ MAX_BYTES = 200_000_000  # of one unpacked file: a few kilobytes of gzip may hol
 def main(arguments: Sequence[str] | None = None) -> int:
     """Score the files; the exit status (see above)."""
     parsed = _parser().parse_args(arguments)
-
-    def work() -> int:
-        print(_run(parsed))
-        return 0
-
-    return command(work)
+    return command(lambda: print(_run(parsed)))
 
 
 def _parser() -> argparse.ArgumentParser:
-    description, _, epilog = str(__doc__).partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="bmx-grid score",
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    made = parser("score", __doc__)
     metrics = ", ".join(name for name in options("metric") if name != READ_FROM_FILES)
-    parser.add_argument("--metric", metavar="NAME", help=f"{metrics}; needed without a recipe")
+    made.add_argument("--metric", metavar="NAME", help=f"{metrics}; needed without a recipe")
     explainers = ", ".join(name for name in options("explainer") if name != READ_FROM_FILES)
     default = f"default: {DEFAULT_EXPLAINER}, or the recipe's"
-    parser.add_argument("--explainer", metavar="NAME", help=f"{explainers} ({default}); none: no attributions")
+    made.add_argument("--explainer", metavar="NAME", help=f"{explainers} ({default}); none: no attributions")
     known = ", ".join(embedded()) or "none yet"
-    parser.add_argument(
+    made.add_argument(
         "--recipe", metavar="FILE|NAME", help=f"boost as a recipe says; embedded: {known}; {LIST} shows them"
     )
-    parser.add_argument(
+    made.add_argument(
         "-p",
         type=float,
         help="boost by the power mean with this power, -p=-inf for the smallest (default with -w: the paper's median)",
     )
-    parser.add_argument(
+    made.add_argument(
         "-w", type=float, help="share of the metric itself in that boost, 0 to 1 (default with -p: likewise)"
     )
     needed = "; needed where the metric reads it"
     several = f"one reference per line{needed}; several files are several references of each segment"
     files: dict[str, Any] = {"metavar": "FILE", "action": "extend", "default": []}
-    parser.add_argument("-s", "--source", nargs=1, help=f"one source per line{needed}", **files)
-    parser.add_argument("-r", "--reference", nargs="+", help=several, **files)
-    parser.add_argument("-t", "--hypothesis", nargs="+", help="one output per line; several files are systems", **files)
-    parser.add_argument("--format", choices=list(FORMATS), default="text", help="text (default), json or tsv")
-    parser.add_argument("--json", action="store_const", const="json", dest="format", help="as --format json")
-    parser.add_argument("--only-system", action="store_true", help="the systems' scores and tests, no segments")
+    made.add_argument("-s", "--source", nargs=1, help=f"one source per line{needed}", **files)
+    made.add_argument("-r", "--reference", nargs="+", help=several, **files)
+    made.add_argument("-t", "--hypothesis", nargs="+", help="one output per line; several files are systems", **files)
+    made.add_argument("--format", choices=list(FORMATS), default="text", help="text (default), json or tsv")
+    made.add_argument("--json", action="store_const", const="json", dest="format", help="as --format json")
+    made.add_argument("--only-system", action="store_true", help="the systems' scores and tests, no segments")
     of_thresholds = "of a sweep with evaluation=[levels]: how often people agree with a difference of two systems"
-    parser.add_argument("--thresholds", metavar="DIR", help=of_thresholds)
-    parser.add_argument("-q", "--quiet", action="store_true", help="no notes and no progress")
-    parser.add_argument("--words", action="store_true", help="add the attribution of each word")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (below)")
-    return parser
+    made.add_argument("--thresholds", metavar="DIR", help=of_thresholds)
+    made.add_argument("-q", "--quiet", action="store_true", help="no notes and no progress")
+    made.add_argument("--words", action="store_true", help="add the attribution of each word")
+    made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (below)")
+    return made
 
 
 def _run(parsed: argparse.Namespace) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import errno
 import io
 import os
@@ -20,9 +21,18 @@ CLEAR = "\r\x1b[K"  # to the left, and clear the line
 RESUMES = "Interrupted. Finished work is kept: run the same command again to continue."
 
 
-def command(work: Callable[[], int], interrupted: str = "Interrupted.") -> int:
-    """Run a command's work and return its exit status: 2 with one sentence for a mistake, 1 with one when the
-    memory does not suffice or the output cannot be written, 130 after Ctrl-C, 143 after SIGTERM.
+def parser(name: str, doc: str | None) -> argparse.ArgumentParser:
+    """The parser of a command, whose help is its module's docstring: before the first empty line, and after it."""
+    description, _, epilog = str(doc).partition("\n\n")
+    how = argparse.RawDescriptionHelpFormatter
+    return argparse.ArgumentParser(prog=f"bmx-grid {name}", description=description, epilog=epilog, formatter_class=how)
+
+
+def command(work: Callable[[], int | None], interrupted: str = "Interrupted.") -> int:
+    """Run a command's work and return its exit status: that of the work, 0 where it returns none.
+
+    2 with one sentence for a mistake, 1 with one when the memory does not suffice or the output cannot be written, 130
+    after Ctrl-C, 143 after SIGTERM.
 
     interrupted: what is said after a signal. Once one has arrived, this is how the command ends, whatever the work
     returned or raised: libraries swallow the interrupt or raise an error of their own in its place.
@@ -45,10 +55,10 @@ def command(work: Callable[[], int], interrupted: str = "Interrupted.") -> int:
         return status
 
 
-def _status(work: Callable[[], int]) -> int:
+def _status(work: Callable[[], int | None]) -> int:
     try:
         with plain_warnings():
-            status = work()
+            status = work() or 0
         sys.stdout.flush()
         return status
     except BmxError as error:
