@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import summarise
@@ -23,9 +23,6 @@ from bmx_grid.core.terminal import say
 from bmx_grid.core.wording import counted, setting_label, shortened
 from bmx_grid.report.table import as_text
 from bmx_grid.report.terminal import fitted, terminal_width
-
-if TYPE_CHECKING:
-    pass
 
 FILE = "multirun.csv"
 MAX_JOBS = 10_000  # of a multirun, all of which are composed before the first one starts
