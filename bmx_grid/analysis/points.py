@@ -14,6 +14,7 @@ import numpy as np
 
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.table import NOWHERE, Floats, Given, GridTable, Point, Setting, Tie
+from bmx_grid.core.configure import load_option
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.wording import counted, named, point_in_words
 from bmx_grid.measures.best import (
@@ -29,12 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Leiter, Nguyen, Eger 2022, section 4.2 and Figure 5: chosen on all settings of these data sets together.
-PUBLISHED: Mapping[str, Point] = {
-    "erasure": Point(p=-0.3, w=0.6),
-    "lime": Point(p=-1.4, w=0.4),
-    "shap": Point(p=-0.95, w=0.6),
-    "input_marginalization": Point(p=-13.1, w=0.8),
-}
+PUBLISHED = {name: Point(**point) for name, point in load_option("grid", "paper")["fixed"].items()}
 PAPERS_DATASETS = frozenset(("wmt17", "eval4nlp21", "mlqe_pe"))
 METRIC_ALONE = Point(p=float("nan"), w=1.0)  # to decline to boost
 DIGITS = 12  # of a median: the mean of 0.2 and 0.4 is 0.30000000000000004 in binary, and 0.3 to a reader
