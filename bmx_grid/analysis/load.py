@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -29,36 +29,6 @@ OF_WORDS = ("words", "word_tags", "word_boosts", "difficulty", "difficult_words"
 TABLES = (*OF_GRIDS, *OF_METRICS, *OF_TASKS, *OF_WORDS)
 MOST_ROWS = 200_000  # of a table that is read whole; more segments are for the user's own statistics
 EQUAL = 1e-12  # baselines of the same run: written twice from one number
-
-
-@dataclass(frozen=True)
-class Basis:
-    """What correlations rest on: "pearson", "spearman" or "kendall", None where it is not known; the name of the mean.
-
-    segments: by (data set, language pair) how many segments there are; used: on how many of them correlations rest,
-    those with a human score and an explanation. Both are the most of any setting, and empty where it is not known.
-    """
-
-    correlation: str | None = None
-    aggregation: str | None = None
-    segments: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    used: Mapping[tuple[str, str], int] = field(default_factory=dict)
-
-
-UNKNOWN = Basis()
-
-
-def basis_of(frames: Mapping[str, pd.DataFrame]) -> Basis:
-    """The basis of a sweep, from its frame `settings`; an empty one without it."""
-    if "settings" not in frames:
-        return UNKNOWN
-    settings = frames["settings"]
-    correlation, aggregation = (
-        str(settings[name].iloc[0]) if settings[name].nunique() == 1 else None
-        for name in ("correlation", "aggregation")
-    )
-    most: Any = settings.groupby(list(FACTORS[:2]))[["n_segments", "n_used"]].max()
-    return Basis(correlation, aggregation, most["n_segments"].to_dict(), most["n_used"].to_dict())
 
 
 def frames_of(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:

@@ -9,7 +9,6 @@ import numpy as np
 
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import MARKED, MEAN, at_points, declared, real_at_points, summaries
-from bmx_grid.analysis.load import basis_of
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.table import FACTORS, Given, GridTable
 from bmx_grid.analysis.transfer import moved_gains, transfer_factor
@@ -86,7 +85,7 @@ def _counts(given: Given) -> pd.DataFrame:
     """Of each data set, and of all, how much was run."""
     import pandas as pd
 
-    table, segments = given.table, basis_of(given.frames).segments
+    table, segments = given.table, given.basis.segments
     parts = {name: table.take(table.where(dataset=name)) for name in table.factor_levels("dataset")}
     rows = []
     for name, part in {**parts, "all": table}.items():

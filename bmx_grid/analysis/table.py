@@ -157,6 +157,20 @@ class Options:
     seed: int = 0
 
 
+@dataclass(frozen=True)
+class Basis:
+    """What correlations rest on: "pearson", "spearman" or "kendall", None where it is not known; the name of the mean.
+
+    segments: by (data set, language pair) how many segments there are; used: on how many of them correlations rest,
+    those with a human score and an explanation. Both are the most of any setting, and empty where it is not known.
+    """
+
+    correlation: str | None = None
+    aggregation: str | None = None
+    segments: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    used: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, eq=False)
 class Frames:
     """frames: the tables of a sweep, by name (see analysis.load): all that questions about metrics alone read."""
@@ -169,6 +183,19 @@ class Frames:
         if compute not in self._answers:
             self._answers[compute] = compute(self)
         return cast(Answer, self._answers[compute])
+
+    @cached_property
+    def basis(self) -> Basis:
+        """What the frame `settings` says of the correlations; nothing is known without it."""
+        if "settings" not in self.frames:
+            return Basis()
+        settings = self.frames["settings"]
+        correlation, aggregation = (
+            str(settings[name].iloc[0]) if settings[name].nunique() == 1 else None
+            for name in ("correlation", "aggregation")
+        )
+        most: Any = settings.groupby(list(FACTORS[:2]))[["n_segments", "n_used"]].max()
+        return Basis(correlation, aggregation, most["n_segments"].to_dict(), most["n_used"].to_dict())
 
 
 @dataclass(frozen=True, eq=False)

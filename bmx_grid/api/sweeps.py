@@ -206,7 +206,6 @@ class Run:
         A matplotlib figure, `.axes` and all; a notebook shows it. Names may be left out where they leave no choice.
         Raises ConfigError for an unknown name, and where several settings fit.
         """
-        from bmx_grid.analysis.load import basis_of
         from bmx_grid.api.notebook import in_notebook
         from bmx_grid.report.figures.canvas import style
         from bmx_grid.report.figures.grid import correlation_over_p, curves_of_row, heat_map
@@ -215,7 +214,7 @@ class Run:
             raise ConfigError("kind: " + unknown("kind", kind, PICTURES))
         names = (dataset, language_pair, metric, explainer)
         row = chosen_setting(self.analysis.table.settings, names, "plot")
-        curves = curves_of_row(self.analysis, row, basis_of(self.analysis.frames))
+        curves = curves_of_row(self.analysis, row)
         with style():
             return in_notebook(correlation_over_p(curves) if kind == "curves" else heat_map(curves))
 

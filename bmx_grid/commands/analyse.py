@@ -45,7 +45,7 @@ from pathlib import Path
 from typing import Literal
 
 from bmx_grid.analysis.base import Table
-from bmx_grid.analysis.load import basis_of, frames_beside, load_table
+from bmx_grid.analysis.load import frames_beside, load_table
 from bmx_grid.analysis.questions import Analysis, analyse, with_others
 from bmx_grid.analysis.table import Options, Point, Tie
 from bmx_grid.core.configure import convert, folder_path
@@ -157,7 +157,7 @@ def _analyse(path: Path, values: Mapping[str, str], form: Format | None, folder:
     if folder is not None:
         from bmx_grid.report.analysis_files import write_analysis
 
-        files = write_analysis(analysis, folder, basis=basis_of(analysis.frames))
+        files = write_analysis(analysis, folder)
         _say_written([file for file in files if file.parent == folder])
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bmx_grid.analysis import gains, regression, shared_task
 from bmx_grid.analysis.examples import Example, WordExample, choose_examples, choose_word_examples
-from bmx_grid.analysis.load import UNKNOWN, Basis, basis_of, frames_of, from_arrow
+from bmx_grid.analysis.load import frames_of, from_arrow
 from bmx_grid.analysis.questions import OF_METRICS, Analysis, analyse, with_others
 from bmx_grid.analysis.table import CONTROL, Frames, Options, Point
 from bmx_grid.core.errors import DataError
@@ -88,7 +88,6 @@ def analyse_sweep(
     files = write_analysis(
         analysis,
         output_dir,
-        basis=basis_of(frames),
         examples=choose_examples(results, plan, spec),
         word_examples=choose_word_examples(results, plan),
         facts=_facts(results, spec),
@@ -131,7 +130,6 @@ def write_analysis(
     analysis: Analysis,
     folder: Path,
     *,
-    basis: Basis = UNKNOWN,
     examples: Sequence[Example] = (),
     word_examples: Sequence[WordExample] = (),
     facts: Sequence[tuple[str, str]] = (),
@@ -139,12 +137,12 @@ def write_analysis(
 ) -> list[Path]:
     """Write folder/figures/ and report.html, dated today; the paths, in this order.
 
-    basis: which correlation, over how many segments. every_figure: also those that the page does not show. examples,
+    every_figure: also those that the page does not show. examples,
     word_examples, facts: as for `write_report`.
     Raises StoreError when a file cannot be written.
     """
-    shown = [(one, save(one, folder / "figures")) for one in page_figures(analysis, basis)]
-    further = [save(one, folder / "figures") for one in further_figures(analysis, basis)] if every_figure else []
+    shown = [(one, save(one, folder / "figures")) for one in page_figures(analysis)]
+    further = [save(one, folder / "figures") for one in further_figures(analysis)] if every_figure else []
     write_report(
         analysis,
         folder / REPORT,
@@ -154,7 +152,6 @@ def write_analysis(
         word_examples=word_examples,
         facts=facts,
         date=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
-        basis=basis,
     )
     return [*(file for _, file in shown), *further, folder / REPORT]
 
@@ -165,15 +162,15 @@ def _facts(results: Sequence[SettingResult], spec: GridSpec) -> list[tuple[str, 
     return [*facts, *sorted(signatures.items())]
 
 
-def page_figures(analysis: Analysis, basis: Basis = UNKNOWN) -> list[Drawing]:
-    """The figures that the page of an analysis shows, that of the boosts first. basis: which correlation is shown."""
+def page_figures(analysis: Analysis) -> list[Drawing]:
+    """The figures that the page of an analysis shows, that of the boosts first."""
     curves = agreement_curves(analysis.ask(shared_task.compute)["thresholds"])
-    return [*boosts(analysis, basis), *declared_gains(analysis, basis), *plausibility(analysis, basis), *curves]
+    return [*boosts(analysis), *declared_gains(analysis), *plausibility(analysis), *curves]
 
 
-def further_figures(analysis: Analysis, basis: Basis = UNKNOWN) -> list[Drawing]:
+def further_figures(analysis: Analysis) -> list[Drawing]:
     """The figures of the BMX paper: of distributions, selected points and the regression, then of every setting."""
-    drawings = [gains_of_all_points(analysis, basis)]
+    drawings = [gains_of_all_points(analysis)]
     if len(analysis.real):
         drawings += [best_boxes(analysis), better_and_worse(analysis), better_when_left_out(analysis)]
         if len(analysis.ask(regression.coefficients)) > MANY:
@@ -181,7 +178,7 @@ def further_figures(analysis: Analysis, basis: Basis = UNKNOWN) -> list[Drawing]
         drawings.append(ridge_bars(analysis))
     best = analysis.ask(gains.compute)["best_explainer"]
     if best is not None:
-        drawings += [gains_by(analysis, basis, best, factor) for factor in ("dataset", "language_pair", "metric")]
+        drawings += [gains_by(analysis, best, factor) for factor in ("dataset", "language_pair", "metric")]
         if len(analysis.real.factor_levels("language_pair")) > TOGETHER:
-            drawings.append(gains_by(analysis, basis, best, "language_pair", suffix="_all"))
-    return [*drawings, *(setting_drawing(analysis, row, basis) for row in range(len(analysis.table)))]
+            drawings.append(gains_by(analysis, best, "language_pair", suffix="_all"))
+    return [*drawings, *(setting_drawing(analysis, row) for row in range(len(analysis.table)))]

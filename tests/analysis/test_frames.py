@@ -6,7 +6,8 @@ import pytest
 from some_frames import NAMES, frames, verdicts
 from some_tables import peaked, rows
 
-from bmx_grid.analysis.load import Basis, basis_of, frames_beside, frames_of, load_table
+from bmx_grid.analysis.load import frames_beside, frames_of, load_table
+from bmx_grid.analysis.table import Basis, Frames
 
 GAINS = {("d", pair, "m", "lime"): gain for pair, gain in zip("abcd", (0.1, 0.02, -0.03, 0.01), strict=True)}
 FRAMES = {**frames(GAINS), "verdicts": verdicts({}, {"boost": "spread"})}
@@ -70,7 +71,7 @@ def of_settings(**changes):
 
 def test_the_basis_counts_the_most_segments_of_any_setting_of_a_pair():
     cs, de = ("wmt17", "cs-en"), ("wmt17", "de-en")
-    assert basis_of(of_settings()) == Basis("pearson", "PowerMean", {cs: 120, de: 600}, {cs: 100, de: 560})
-    assert basis_of({}) == Basis()
-    found = basis_of(of_settings(correlation=["pearson", "kendall", "pearson"]))
+    assert Frames(of_settings()).basis == Basis("pearson", "PowerMean", {cs: 120, de: 600}, {cs: 100, de: 560})
+    assert Frames({}).basis == Basis()
+    found = Frames(of_settings(correlation=["pearson", "kendall", "pearson"])).basis
     assert (found.correlation, found.aggregation) == (None, "PowerMean"), "what settings do not share is not known"

@@ -180,13 +180,11 @@ def test_the_sentence_says_what_the_interval_allows(gains, said):
 def test_without_tags_there_is_no_answer_no_table_and_no_figure():
     without = analysis(auc=None)
     found = without.ask(words.compute)
-    assert (len(found["plausibility"]), list(words.tables(found)), list(drawn(without, None))) == (0, [], [])
+    assert (len(found["plausibility"]), list(words.tables(found)), list(drawn(without))) == (0, [], [])
 
 
 def test_the_figure_has_a_marker_and_both_intervals_for_each_setting():
-    from bmx_grid.analysis.load import UNKNOWN
-
-    (one,) = drawn(analysis(), UNKNOWN)
+    (one,) = drawn(analysis())
     (axes,) = one.draw().axes
     lines = [line for line in axes.lines if len(line.get_xdata()) == 2]
     crossing = [line for line in lines if line.get_linewidth() == 0.6]

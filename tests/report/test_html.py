@@ -13,13 +13,12 @@ import pytest
 from scipy.stats import rankdata
 from some_frames import frames, verdicts
 from some_results import GRID, make_result
-from some_tables import P, W, flat, peaked, random_surfaces, table
+from some_tables import P, W, flat, peaked, random_surfaces, settings_of, table
 
 from bmx_grid.analysis import headline
 from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.examples import Example, Side, WordExample, choose_examples, ranks, strengths
 from bmx_grid.analysis.gains import at_points
-from bmx_grid.analysis.load import Basis
 from bmx_grid.analysis.questions import analyse
 from bmx_grid.analysis.table import Options, Point, Setting
 from bmx_grid.datasets.tabular import Sample
@@ -38,7 +37,6 @@ from bmx_grid.sweep.settings import SweepPlan
 
 HOSTILE = "<script>alert(1)</script>\"'&</td>"
 VOID = {"meta", "link", "input", "img", "br", "hr"}
-KNOWN = Basis("spearman", "PowerMean", used={("d", pair): 500 + at for at, pair in enumerate("abc")})
 
 
 class Page(HTMLParser):
@@ -276,21 +274,21 @@ def test_only_gains_that_survive_are_bold(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("basis", "expected"),
+    ("known", "expected"),
     [
         pytest.param(
-            KNOWN,
+            {"correlation": "spearman"},
             ["Spearman's ρ with human scores", "500 to 502 segments per language pair, 1,503 in 3 language pairs"],
             id="known",
         ),
-        pytest.param(Basis("kendall"), ["Kendall's τ", "the table does not say how many"], id="no-segments"),
-        pytest.param(Basis(), ["is correlation with human scores"], id="nothing-known"),
-        pytest.param(Basis("pearson", "LehmerMean"), ["M is LehmerMean with the parameter p"], id="another-mean"),
+        pytest.param(None, ["is correlation with human scores", "the table does not say how many"], id="nothing-known"),
+        pytest.param({"aggregation": "LehmerMean"}, ["M is LehmerMean with the parameter p"], id="another-mean"),
     ],
 )
-def test_the_page_says_what_is_shown_and_on_what_it_rests(tmp_path, basis, expected):
-    surfaces = {("d", pair, "m", "lime"): peaked(0.5) for pair in "abc"}
-    page = written(tmp_path, analyse(table(surfaces)), basis=basis)
+def test_the_page_says_what_is_shown_and_on_what_it_rests(tmp_path, known, expected):
+    of_grid = table({("d", pair, "m", "lime"): peaked(0.5) for pair in "abc"})
+    beside = {} if known is None else {"settings": settings_of(of_grid, **known)}
+    page = written(tmp_path, analyse(of_grid, frames=beside))
     first = " ".join([text for tag, text in page.texts if tag == "p"])
     for words in ("w · s + (1 − w) · M", "w = 1 is the metric alone", "p runs from −2 to 1.9", *expected):
         assert words in first

@@ -11,9 +11,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from some_frames import frames, verdicts
-from some_tables import P, W, flat, peaked, random_surfaces, table
+from some_tables import P, W, flat, peaked, random_surfaces, settings_of, table
 
-from bmx_grid.analysis.load import Basis
 from bmx_grid.analysis.names import WRITTEN, label, written
 from bmx_grid.analysis.points import gains_at
 from bmx_grid.analysis.questions import analyse, signature
@@ -36,7 +35,6 @@ REAL = ALWAYS | {
     "better_and_worse_left_out",
     "ridge_all",
 }
-KNOWN = Basis("pearson", "PowerMean", {})
 
 
 def many_pairs():
@@ -160,7 +158,7 @@ def test_where_points_come_from_is_said_and_only_other_segments_are_held_out(opt
 
 def test_a_point_that_does_not_boost_is_called_the_metric_alone():
     analysis = analyse(table({("d", "a", "m", "lime"): peaked(0.5)}), Options(fixed={"lime": Point(p=0.5, w=1.0)}))
-    caption = setting_drawing(analysis, 0, KNOWN).caption.replace("\xa0", " ")
+    caption = setting_drawing(analysis, 0).caption.replace("\xa0", " ")
     assert "Fixed point: 0.5000 (metric alone), gain 0.0000." in caption
     assert "LIME metric alone" in better_and_worse(analysis).caption
 
@@ -171,7 +169,7 @@ def test_a_point_that_does_not_boost_is_called_the_metric_alone():
 )
 def test_few_gains_are_drawn_one_by_one(n, kind):
     surfaces = random_surfaces(3, datasets=("d1", "d2"), pairs=[f"p{at}" for at in range(n)], metrics=("m1",))
-    drawing = gains_by(analyse(table(surfaces)), KNOWN, "lime", "dataset")
+    drawing = gains_by(analyse(table(surfaces)), "lime", "dataset")
     assert kind in drawing.caption
     with style():
         (axes,) = drawing.draw().axes
@@ -184,7 +182,7 @@ def test_marks_of_equal_gains_do_not_hide_each_other():
     surfaces = {("d", f"p{at}", "m", "lime"): peaked(0.5, gain=gain) for at, gain in enumerate(gains)}
     analysis = analyse(table(surfaces), Options(fixed={"lime": Point(0.5, 0.5)}))
     with style():
-        (axes,) = gains_by(analysis, KNOWN, "lime", "dataset").draw().axes
+        (axes,) = gains_by(analysis, "lime", "dataset").draw().axes
     marks = axes.collections[0].get_offsets()
     assert len({tuple(mark) for mark in marks.tolist()}) == len(gains)
     assert marks[0][1] == marks[-1][1] == 0
@@ -221,22 +219,23 @@ def test_undefined_values_are_said():
     holed[P == 0.5, 1] = np.nan
     surfaces = {("d", "a", "m", "lime"): holed, ("d", "b", "m", "lime"): whole}
     analysis = analyse(table(surfaces), Options(fixed={"lime": Point(0.5, 0.5)}))
-    assert "1 point undefined" in words(setting_drawing(analysis, 0, KNOWN))
+    assert "1 point undefined" in words(setting_drawing(analysis, 0))
     assert "1 setting undefined" in words(better_and_worse(analysis))
-    assert "1 undefined gains left out" in words(gains_by(analysis, KNOWN, "lime", "dataset"))
+    assert "1 undefined gains left out" in words(gains_by(analysis, "lime", "dataset"))
 
 
 def test_a_setting_that_nothing_improves_has_no_best_point_but_the_metric_alone():
-    drawing = setting_drawing(analyse(table({("d", "a", "m", "lime"): flat()})), 0, KNOWN)
+    drawing = setting_drawing(analyse(table({("d", "a", "m", "lime"): flat()})), 0)
     assert "Best of all points: the metric alone." in drawing.caption
     assert "best (w, p)" not in words(drawing)
 
 
 def test_the_correlation_is_named_where_it_is_known():
-    analysis = analyse(table(SMALL))
+    of_grid = table(SMALL)
     with style():
         known, unknown = (
-            setting_drawing(analysis, 0, basis).draw().axes[0].get_ylabel() for basis in (Basis("kendall"), Basis())
+            setting_drawing(analyse(of_grid, frames=frames), 0).draw().axes[0].get_ylabel()
+            for frames in ({"settings": settings_of(of_grid, correlation="kendall")}, {})
         )
     assert (known, unknown) == ("Kendall's τ with human scores", "Correlation with human scores")
 
@@ -245,7 +244,7 @@ def test_lines_differ_without_colour():
     pairs = [f"p{at}" for at in range(FEWEST)]
     surfaces = random_surfaces(1, pairs=pairs, datasets=("d1",), metrics=("m1", "m2", "m3"))
     with style():
-        lines = gains_by(analyse(table(surfaces)), KNOWN, "lime", "metric").draw().axes[0].get_lines()
+        lines = gains_by(analyse(table(surfaces)), "lime", "metric").draw().axes[0].get_lines()
     drawn = [line for line in lines if not line.get_label().startswith("_")]
     assert len({line.get_marker() for line in drawn}) == len(drawn) == 3
 
@@ -275,7 +274,7 @@ def with_tests(n_metrics=2, **options):
 
 def test_a_forest_has_every_gain_with_its_interval():
     analysis, gains = with_tests(half=0.02)
-    (drawing,) = declared_gains(analysis, KNOWN)
+    (drawing,) = declared_gains(analysis)
     assert drawing.stem == "gains_with_intervals_lime"
     assert drawings(analysis)[0].stem == drawing.stem
     with style():
@@ -293,7 +292,7 @@ def test_only_gains_that_survive_are_filled():
     first = max(gains, key=gains.__getitem__)
     analysis, _ = with_tests(holm={names: 0.01 if names == first else 0.5 for names in gains})
     with style():
-        (axes,) = declared_gains(analysis, KNOWN)[0].draw().axes
+        (axes,) = declared_gains(analysis)[0].draw().axes
     filled = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() == "o"]
     assert [colour == BLUE for colour in filled] == [True] + [False] * (len(gains) - 1)
 
@@ -301,7 +300,7 @@ def test_only_gains_that_survive_are_filled():
 def test_many_settings_are_shown_as_means_with_intervals_by_language_pair():
     analysis, gains = with_tests(n_metrics=9)
     assert len(gains) > MOST_ROWS
-    (drawing,) = declared_gains(analysis, KNOWN)
+    (drawing,) = declared_gains(analysis)
     with style():
         (axes,) = drawing.draw().axes
     drawn = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
@@ -314,7 +313,7 @@ def test_many_settings_are_shown_as_means_with_intervals_by_language_pair():
 
 @pytest.mark.parametrize("figures", [declared_gains, boosts], ids=["no tests", "no verdicts"])
 def test_without_what_it_shows_there_is_no_figure(figures):
-    assert figures(analyse(table(SMALL)), KNOWN) == []
+    assert figures(analyse(table(SMALL))) == []
 
 
 def with_boosts(*rows):
@@ -328,7 +327,7 @@ def test_a_figure_of_boosts_has_their_gains_beside_length_alone_and_only_those_t
         {"gain": (0.02, math.nan, math.nan), "length_gain": 0.0, "metric": "m2", "pairs": 1, "language_pair": "de-en"},
         {"gain": math.nan, "explainer": "shap"},
     )
-    (drawing,) = boosts(analysis, KNOWN)
+    (drawing,) = boosts(analysis)
     assert drawing.stem == "boosts" == drawings(analysis)[0].stem
     with style():
         figure = drawing.draw()
@@ -344,14 +343,14 @@ def test_a_figure_of_boosts_has_their_gains_beside_length_alone_and_only_those_t
     assert [text.get_text() for text in axes.texts] == names
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["gain", LENGTH, REASSIGNED]
-    assert "Pearson's r" in drawing.caption
+    assert "correlation, boosted minus metric alone" in drawing.caption
     assert "it helps, 1 of 3" in drawing.caption
 
 
 def test_many_boosts_have_a_figure_per_metric():
     many = [{"metric": metric, "boost": f"b{at}"} for metric in ("m1", "m2") for at in range(MOST_BOOSTS // 2)]
-    assert [one.stem for one in boosts(with_boosts(*many), KNOWN)] == ["boosts"]
-    found = boosts(with_boosts(*many, {"boost": "one more"}), KNOWN)
+    assert [one.stem for one in boosts(with_boosts(*many))] == ["boosts"]
+    found = boosts(with_boosts(*many, {"boost": "one more"}))
     assert [one.stem for one in found] == ["boosts_m1", "boosts_m2"]
     assert "of m1 " in found[0].title
 
@@ -363,7 +362,7 @@ def test_the_interval_and_the_ceiling_are_in_the_figure_of_a_setting():
     names = analysis.table.settings[0]
     ceilings = [{"dataset": names[0], "language_pair": names[1], "human": "z", "raters": 3.0, "reliability": 0.81}]
     analysis.frames["ceilings"] = pd.DataFrame([{**one, "ceiling": 0.9} for one in ceilings])
-    drawing = setting_drawing(analysis, 0, KNOWN)
+    drawing = setting_drawing(analysis, 0)
     with style():
         whole, _ = drawing.draw().axes
     baseline, gain = float(analysis.table.baseline[0]), gains[names]
@@ -389,7 +388,7 @@ def test_the_interval_and_the_ceiling_are_in_the_figure_of_a_setting():
 )
 @pytest.mark.parametrize("draw", [correlation_over_p, heat_map])
 def test_any_setting_can_be_drawn(change, draw):
-    curves = curves_of_row(analyse(table({("d", "a", "m", "lime"): peaked(0.5)})), 0, KNOWN)
+    curves = curves_of_row(analyse(table({("d", "a", "m", "lime"): peaked(0.5)})), 0)
     with style():
         figure = draw(dataclasses.replace(curves, **change))
         figure.savefig(io.BytesIO(), format="png")
@@ -399,7 +398,7 @@ def test_any_setting_can_be_drawn(change, draw):
 def test_the_metric_alone_is_black_and_undefined_points_leave_a_gap():
     surface = peaked(0.5)
     surface[10:20, 0] = np.nan
-    curves = curves_of_row(analyse(table({("d", "a", "m", "lime"): surface})), 0, KNOWN)
+    curves = curves_of_row(analyse(table({("d", "a", "m", "lime"): surface})), 0)
     with style():
         lines = {line.get_label(): line for line in correlation_over_p(curves).axes[0].get_lines()}
     assert lines["metric alone"].get_color() == "#000000"

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis import words
 from bmx_grid.analysis.gains import declared, summaries
-from bmx_grid.analysis.load import Basis
 from bmx_grid.analysis.names import SHORT_LABEL, correlation_in_words, label
 from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.table import FACTORS
@@ -59,7 +58,7 @@ class Row:
     others: Mapping[str, float] = field(default_factory=dict)
 
 
-def boosts(analysis: Analysis, basis: Basis) -> list[Drawing]:
+def boosts(analysis: Analysis) -> list[Drawing]:
     """A figure of all boosts, or one per metric where they are more than 48; none without a table of boosts."""
     frame = analysis.ask(shown_verdicts)
     rows: list[Any] = frame[frame["question"] == "declared"].to_dict("records")
@@ -69,11 +68,10 @@ def boosts(analysis: Analysis, basis: Basis) -> list[Drawing]:
         largest[row["metric"]] = max(row["gain"], largest.get(row["metric"], -math.inf))
     verdicts.sort(key=lambda row: (-largest[row["metric"]], row["metric"], -row["gain"]))
     if len(verdicts) <= MOST_BOOSTS:
-        return [_boosts(analysis, basis, verdicts, "boosts", "What each boost gains")] if verdicts else []
+        return [_boosts(analysis, verdicts, "boosts", "What each boost gains")] if verdicts else []
     return [
         _boosts(
             analysis,
-            basis,
             [row for row in verdicts if row["metric"] == metric],
             f"boosts_{file_stem(metric)}",
             f"What each boost of {label(metric)} gains",
@@ -82,10 +80,10 @@ def boosts(analysis: Analysis, basis: Basis) -> list[Drawing]:
     ]
 
 
-def _boosts(analysis: Analysis, basis: Basis, verdicts: Sequence[Mapping[Any, Any]], stem: str, title: str) -> Drawing:
+def _boosts(analysis: Analysis, verdicts: Sequence[Mapping[Any, Any]], stem: str, title: str) -> Drawing:
     several = len({row["boost"] for row in verdicts}) > 1
     rows = [_row_of(row, several) for row in verdicts]
-    kind = correlation_in_words(basis.correlation)
+    kind = correlation_in_words(analysis.basis.correlation)
     caption = (
         f"{counted(len(rows), 'boost')}, each judged on segments it was not chosen on: {kind}, boosted minus metric "
         f"alone, with 95 % intervals. Filled: it helps, {sum(row.filled for row in rows)} of {len(rows)}. Length and "
@@ -103,7 +101,7 @@ def _row_of(row: Mapping[Any, Any], several: bool) -> Row:
     return Row(name, row["gain"], row["gain_low"], row["gain_high"], row["verdict"] == HELPS, others)
 
 
-def declared_gains(analysis: Analysis, basis: Basis) -> list[Drawing]:
+def declared_gains(analysis: Analysis) -> list[Drawing]:
     """A figure for each explainer whose gains at its declared point were tested, best first.
 
     More than 48 are shown as means over the language pairs of a data set and metric, with intervals by pair.
@@ -112,11 +110,11 @@ def declared_gains(analysis: Analysis, basis: Basis) -> list[Drawing]:
     if not frame["test"].notna().any():
         return []
     frame = frame[frame["gain"].notna()]
-    return [_declared(analysis, basis, str(name), gains) for name, gains in frame.groupby("explainer")]
+    return [_declared(analysis, str(name), gains) for name, gains in frame.groupby("explainer")]
 
 
-def _declared(analysis: Analysis, basis: Basis, explainer: str, gains: pd.DataFrame) -> Drawing:
-    kind = correlation_in_words(basis.correlation)
+def _declared(analysis: Analysis, explainer: str, gains: pd.DataFrame) -> Drawing:
+    kind = correlation_in_words(analysis.basis.correlation)
     each, filled, names = "setting", "Filled: gains that survive Holm's correction. ", list(FACTORS[:3])
     if len(gains) > MOST_ROWS:
         each, filled, names = "data set and metric, means over language pairs with intervals by pair", "", names[::2]
@@ -178,12 +176,12 @@ def _draw(rows: Sequence[Row], axis: str) -> Figure:
     return figure
 
 
-def plausibility(analysis: Analysis, basis: Basis) -> list[Drawing]:
+def plausibility(analysis: Analysis) -> list[Drawing]:
     """One figure of all settings with an AUC and a gain; none without word tags."""
     kept = analysis.ask(words.plausible_settings).dropna(subset=["auc", "gain"])
     if not len(kept):
         return []
-    kind, of = correlation_in_words(basis.correlation), analysis.ask(words.plausibility).to_dict("index")[ALL]
+    kind, of = correlation_in_words(analysis.basis.correlation), analysis.ask(words.plausibility).to_dict("index")[ALL]
     few = "(too few clusters for an interval)"
     rho = with_interval(of["rho"], of["low"], of["high"], RHO, without=few, minus=MINUS)
     left = f" {counted(of['undefined'], 'setting')} without an AUC or a gain left out." if of["undefined"] else ""

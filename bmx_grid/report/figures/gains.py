@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.analysis.gains import real_at_points, summaries
-from bmx_grid.analysis.load import Basis
 from bmx_grid.analysis.names import SHORT_LABEL, correlation_in_words, label
 from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.table import CONTROL, Floats
@@ -50,7 +49,7 @@ BINS, POINTS = 4096, 256
 REACH = 4.0  # bandwidths beyond the values: less than 1e-4 of a value's mass lies outside
 
 
-def gains_of_all_points(analysis: Analysis, basis: Basis) -> Drawing:
+def gains_of_all_points(analysis: Analysis) -> Drawing:
     """Gains of all (p, w) with w other than 1, one line per explainer."""
     table = analysis.table
     every = table.gains[:, :, table.boosted].reshape(len(table), -1)
@@ -64,7 +63,7 @@ def gains_of_all_points(analysis: Analysis, basis: Basis) -> Drawing:
         f"mean {typeset(one.mean, '+.3f')}"
         for name, one in by_explainer.items()
     )
-    kind = correlation_in_words(basis.correlation)
+    kind = correlation_in_words(analysis.basis.correlation)
     caption = (
         f"Gaussian kernel density (Scott's bandwidth) of the gain ({kind}, boosted minus metric alone) over every "
         "(p, w) with w other than 1 of every setting, those of the random metric included. Tails below 0.4 % of the "
@@ -74,7 +73,7 @@ def gains_of_all_points(analysis: Analysis, basis: Basis) -> Drawing:
     return signed(analysis, "gain_density_by_explainer", "Gain over all (p, w) by explainer", caption, draw)
 
 
-def gains_by(analysis: Analysis, basis: Basis, explainer: str, factor: str, suffix: str = "") -> Drawing:
+def gains_by(analysis: Analysis, explainer: str, factor: str, suffix: str = "") -> Drawing:
     """Gains of an explainer's settings at its fixed point, by data set, language pair or metric.
 
     Densities where every name has 30 settings or more, else one mark per setting, in rows. Of more than six language
@@ -97,7 +96,7 @@ def gains_by(analysis: Analysis, basis: Basis, explainer: str, factor: str, suff
         f"metric alone {typeset(one.mean_baseline, '.3f')} on average"
         for name, one in by_name.items()
     )
-    kind = correlation_in_words(basis.correlation)
+    kind = correlation_in_words(analysis.basis.correlation)
     caption = (
         f"Gain of {label(explainer)} ({kind}, boosted minus metric alone) by {factor_in_words(factor)}. {marks}; in "
         f"brackets and as lines 95 % intervals of means by clusters (data set x language pair; none with fewer than "

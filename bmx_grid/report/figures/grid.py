@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.analysis.gains import at_points
-from bmx_grid.analysis.load import Basis
 from bmx_grid.analysis.names import correlation_in_words, setting_in_words
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.questions import Analysis, signature
@@ -102,23 +101,23 @@ class Curves:
         return f"{typeset(correlation, '.4f')} ({where}), gain {typeset(correlation - self.baseline, '+.4f')}"
 
 
-def setting_drawing(analysis: Analysis, row: int, basis: Basis) -> Drawing:
+def setting_drawing(analysis: Analysis, row: int) -> Drawing:
     """The curves of one setting of an analysis."""
-    curves = curves_of_row(analysis, row, basis)
+    curves = curves_of_row(analysis, row)
     stem = f"correlation_over_p_{file_stem(*curves.names)}"
     title = f"{setting_in_words(curves.names)}: correlation over p"
     return Drawing(stem, title, curves.caption, lambda: correlation_over_p(curves))
 
 
-def curves_of_row(analysis: Analysis, row: int, basis: Basis) -> Curves:
+def curves_of_row(analysis: Analysis, row: int) -> Curves:
     """The curves of a setting of an analysis."""
     table = analysis.table
     numbers, names = analysis.ask(at_points).iloc[row], table.settings[row]
     best, known = float(numbers["best"]), math.isfinite(numbers["fixed"])
     boosted = math.isfinite(best) and numbers["best_w"] < 1
     notes = [f"Fixed point: {analysis.ask(chosen_points)['origin'][names.explainer]}."] if known else []
-    if (names.dataset, names.language_pair) in basis.used:
-        notes.append(f"{counted(basis.used[names.dataset, names.language_pair], 'segment')}.")
+    if (names.dataset, names.language_pair) in analysis.basis.used:
+        notes.append(f"{counted(analysis.basis.used[names.dataset, names.language_pair], 'segment')}.")
     return Curves(
         names=tuple(names),
         p=table.p,
@@ -129,8 +128,8 @@ def curves_of_row(analysis: Analysis, row: int, basis: Basis) -> Curves:
         best_correlation=best,
         fixed=Point(numbers["fixed_p"], numbers["fixed_w"]) if known else None,
         fixed_correlation=float(numbers["fixed"]),
-        kind=basis.correlation,
-        aggregation=basis.aggregation,
+        kind=analysis.basis.correlation,
+        aggregation=analysis.basis.aggregation,
         notes=" ".join([*notes, signature(analysis)]),
         interval=(numbers["fixed_gain_low"], numbers["fixed_gain_high"]),
         ceiling=_ceiling(analysis, names),

@@ -21,7 +21,6 @@ from bmx_grid.analysis import headline, results, verdicts
 from bmx_grid.analysis.base import Cell, Column, Table
 from bmx_grid.analysis.examples import RULE, WORD_RULE, Example, WordExample, strengths
 from bmx_grid.analysis.gains import at_points
-from bmx_grid.analysis.load import UNKNOWN, Basis
 from bmx_grid.analysis.names import correlation_in_words, label, setting_in_words, written
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.analysis.table import FACTORS, GridTable
@@ -62,14 +61,12 @@ def write_report(
     word_examples: Sequence[WordExample] = (),
     facts: Sequence[tuple[str, str]] = (),
     date: str | None = None,
-    basis: Basis = UNKNOWN,
 ) -> None:
     """Write the page of an analysis to `path` in one step.
 
     figures: drawings with their SVG files, that of the boosts shown beside the answer; tables: brief ones with the
     counts. examples: segments with attributions; word_examples: segments where they are right or wrong by word tags;
-    facts: further (name, words) on what was run; date: when, as it shall be shown. basis: which correlation and how
-    many segments.
+    facts: further (name, words) on what was run; date: when, as it shall be shown.
     Raises StoreError when the page cannot be written.
     """
     answers = analysis.ask(verdicts.compute)["answers"]
@@ -93,7 +90,7 @@ def write_report(
             ("right-and-wrong", "Words: right and wrong", WORD_RULE, [_word_example(one) for one in word_examples]),
         ],
         figures=[one for one in pictures if one is not first],
-        introduction=_introduction(analysis, basis),
+        introduction=_introduction(analysis),
         facts=[*_facts(analysis), *facts, *([("date", date)] if date is not None else [])],
         left_out=analysis.table.left_out,
         grids=heat_maps(analysis),
@@ -151,9 +148,9 @@ def _picture(drawing: Drawing, file: Path, signed: str) -> Mapping[str, str]:
     return {"name": drawing.stem, "title": drawing.title, "caption": caption, "source": source}
 
 
-def _introduction(analysis: Analysis, basis: Basis) -> list[str]:
+def _introduction(analysis: Analysis) -> list[str]:
     """What BMX, w and p are, which correlation is shown, and over how many segments."""
-    p, w = analysis.table.p.tolist(), analysis.table.w.tolist()
+    p, w, basis = analysis.table.p.tolist(), analysis.table.w.tolist(), analysis.basis
     mean = "the power mean with exponent p (1 arithmetic, 0 geometric, −1 harmonic)"
     if basis.aggregation not in (None, "PowerMean"):
         mean = f"{basis.aggregation} with the parameter p"
