@@ -34,11 +34,11 @@ from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.evaluations.base import Evaluation, Finished
-from bmx_grid.evaluations.grid import GridEvaluation, PublishedPoint
+from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.evaluations.significance import SignificanceEvaluation
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.measures.grid import PowerRange
+from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.metrics.chrf import Chrf
 
 WORDS, PER_DOUBLING, GIBIBYTES = 48, 2.4, 4.0
@@ -61,7 +61,7 @@ def setting_of(n: int) -> Finished:
 def evaluated(n: int, *, levels: bool) -> dict[str, float]:
     """CPU-seconds of each evaluation, and peak memory in GiB, of this process."""
     w = tuple(map(float, W))
-    grid = GridEvaluation(p=PowerRange(-30, 30, 0.1), w=w, fixed={"erasure": PublishedPoint(w=0.6, p=-0.3)})
+    grid = GridEvaluation(p=PowerRange(-30, 30, 0.1), w=w, fixed={"erasure": Point(w=0.6, p=-0.3)})
     evaluations: dict[str, Evaluation] = {
         "grid": grid,
         **({"levels": LevelsEvaluation()} if levels else {}),

@@ -25,7 +25,7 @@ from some_tables import flat, random_surfaces, table
 
 from bmx_grid.analysis.load import frames_of, from_arrow
 from bmx_grid.analysis.questions import analyse, plain
-from bmx_grid.analysis.table import Options, Point
+from bmx_grid.analysis.table import Options
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.learned import Learned
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
@@ -34,8 +34,9 @@ from bmx_grid.core.ragged import Ragged
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import Segment, SegmentSet, clusters
 from bmx_grid.evaluations.base import Evaluation, Finished
-from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
+from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
 from bmx_grid.explainers.erasure import Erasure
+from bmx_grid.measures.grid import Point
 from bmx_grid.report.table import MARK
 from bmx_grid.sweep.evaluation import in_turn
 from bmx_grid.sweep.results import SettingResult, ceilings_table, evaluation_tables, settings_table
@@ -46,7 +47,7 @@ PAIRS = (("one", "de-en"), ("one", "fi-en"), ("one", "lv-en"), ("two", "de-en"),
 OF_PAIRS = (("m1", "lime"), ("m1", "shap"), ("m2", "lime"), ("m1", "random"))
 ALONE = (("m1", "none"), ("m2", "none"))  # on the last pair, of whose systems people scored some as a whole
 GRID = GridEvaluation(
-    p=PowerRange(-3, 4, 1), w=(0.0, 0.4, 0.8, 1.0), fixed={"lime": PublishedPoint(w=0.4, p=-1.0)}, max_points=1000
+    p=PowerRange(-3, 4, 1), w=(0.0, 0.4, 0.8, 1.0), fixed={"lime": Point(w=0.4, p=-1.0)}, max_points=1000
 )
 BOOSTS = {"power_mean_grid": PowerMeanGrid(p=GRID.p, w=GRID.w), "learned": Learned(penalties=(0.1, 1.0), folds=2)}
 CHANGES = {

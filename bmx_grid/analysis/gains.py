@@ -17,10 +17,11 @@ from numpy.typing import ArrayLike
 
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.points import best_of_all, chosen_points, gains_at, points_in_words
-from bmx_grid.analysis.table import CONTROL, FACTORS, Flags, Floats, Given, GridTable, Point
+from bmx_grid.analysis.table import CONTROL, FACTORS, Flags, Floats, Given, GridTable
 from bmx_grid.measures.best import better, worse
 from bmx_grid.measures.cluster_means import BOOTSTRAPPED, MeanOfClusters, cluster_mean
 from bmx_grid.measures.correlation import pearson
+from bmx_grid.measures.grid import Point
 
 if TYPE_CHECKING:
     import pandas as pd

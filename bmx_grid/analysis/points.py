@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.analysis.base import Column, Table
-from bmx_grid.analysis.table import NOWHERE, Floats, Given, GridTable, Point, Setting, Tie
+from bmx_grid.analysis.table import NOWHERE, Floats, Given, GridTable, Setting, Tie
 from bmx_grid.core.configure import load_option
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.wording import counted, named, point_in_words
@@ -24,7 +24,7 @@ from bmx_grid.measures.best import (
     mildest_within_no_change,
     plateau_within_no_change,
 )
-from bmx_grid.measures.grid import nearest_point
+from bmx_grid.measures.grid import Point, nearest_point
 
 if TYPE_CHECKING:
     import pandas as pd

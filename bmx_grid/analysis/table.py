@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import setting_label
+from bmx_grid.measures.grid import Point
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,13 +131,6 @@ class GridTable:
 
 Tie = Literal["first", "mildest"]
 Answer = TypeVar("Answer")
-
-
-class Point(NamedTuple):
-    """A (p, w) to evaluate at. With w = 1, the metric alone, p means nothing and may be NaN."""
-
-    p: float
-    w: float
 
 
 NOWHERE = Point(float("nan"), float("nan"))

@@ -47,12 +47,13 @@ from typing import Literal
 from bmx_grid.analysis.base import Table
 from bmx_grid.analysis.load import frames_beside, load_table
 from bmx_grid.analysis.questions import Analysis, analyse, with_others
-from bmx_grid.analysis.table import Options, Point, Tie
+from bmx_grid.analysis.table import Options, Tie
 from bmx_grid.core.configure import convert, folder_path
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.storage import write_text
 from bmx_grid.core.terminal import command
 from bmx_grid.core.wording import counted, visible
+from bmx_grid.measures.grid import Point
 from bmx_grid.report.table import FORMATS, as_text, write_table
 from bmx_grid.report.terminal import sentences, terminal_width
 

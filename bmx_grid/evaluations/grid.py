@@ -24,6 +24,7 @@ from bmx_grid.measures.grid import (
     MAX_POINTS,
     GridResult,
     GridSpec,
+    Point,
     PowerRange,
     Words,
     boosted_scores,
@@ -35,14 +36,6 @@ from bmx_grid.measures.grid_resampling import cross_fit
 from bmx_grid.measures.weighted_grids import Sample, grids
 
 CELLS_PER_SECOND = 4e7  # segments x points on one core, Pearson, with the cross-fitted points
-
-
-@dataclass(frozen=True)
-class PublishedPoint:
-    """A (w, p) that a paper publishes for an explainer."""
-
-    w: float
-    p: float
 
 
 @dataclass(frozen=True)
@@ -125,7 +118,7 @@ class GridEvaluation(Evaluation):
     side: Words = identity("both")
     correlation: Correlation = identity("pearson")
     aggregation: Aggregation = identity(PowerMean())
-    fixed: Mapping[str, PublishedPoint] = identity()
+    fixed: Mapping[str, Point] = identity()
     seed: int = identity(0)
     max_points: int = runtime(MAX_POINTS)
 

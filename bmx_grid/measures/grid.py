@@ -87,6 +87,14 @@ PAPER_P = PowerRange(-30.0, 30.0, 0.1)
 
 
 @dataclass(frozen=True)
+class Point:
+    """A (p, w) to evaluate at. With w = 1, the metric alone, p means nothing and may be NaN."""
+
+    p: float
+    w: float
+
+
+@dataclass(frozen=True)
 class GridSpec:
     """What is computed for a setting.
 

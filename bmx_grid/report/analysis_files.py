@@ -12,7 +12,7 @@ from bmx_grid.analysis import gains, regression, shared_task
 from bmx_grid.analysis.examples import Example, WordExample, choose_examples, choose_word_examples
 from bmx_grid.analysis.load import frames_of, from_arrow
 from bmx_grid.analysis.questions import OF_METRICS, Analysis, analyse, with_others
-from bmx_grid.analysis.table import CONTROL, Frames, Options, Point
+from bmx_grid.analysis.table import CONTROL, Frames, Options
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted, setting_label
 from bmx_grid.evaluations.grid import GridEvaluation
@@ -82,7 +82,7 @@ def analyse_sweep(
     except DataError as error:
         return SweepAnalysis(None, (), f"no analysis: {error}")
     explainers = {result.explainer for result in real}
-    points = {name: Point(p=one.p, w=one.w) for name, one in grid.fixed.items() if name in explainers}
+    points = {name: point for name, point in grid.fixed.items() if name in explainers}
     frames = frames_of(tables)
     analysis = analyse(table, Options(fixed=points, seed=seed), with_others(questions), frames)
     files = write_analysis(

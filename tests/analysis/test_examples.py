@@ -10,9 +10,10 @@ import pytest
 from some_settings import finished
 
 from bmx_grid.analysis.examples import Side, choose_examples, ranks, strengths
-from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
+from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
+from bmx_grid.measures.grid import Point
 
-GRID = GridEvaluation(p=PowerRange(-2, 2, 0.5), w=(0.0, 0.5, 1.0), fixed={"erasure": PublishedPoint(w=0.5, p=1.0)})
+GRID = GridEvaluation(p=PowerRange(-2, 2, 0.5), w=(0.0, 0.5, 1.0), fixed={"erasure": Point(w=0.5, p=1.0)})
 
 
 def planned(name: str, made, gain: float, fixed_gain: float = float("nan"), explainer: str = "erasure"):

@@ -10,7 +10,8 @@ from some_tables import flat, peaked, random_surfaces, table
 from bmx_grid.analysis import gains as question
 from bmx_grid.analysis.gains import at_points, declared, declared_points, real_at_points, share, summarise
 from bmx_grid.analysis.questions import analyse, numbers, plain
-from bmx_grid.analysis.table import Options, Point
+from bmx_grid.analysis.table import Options
+from bmx_grid.measures.grid import Point
 
 AT = Options(fixed={"lime": Point(0.5, 0.5)})
 GAINS = {("d", pair, "m", "lime"): gain for pair, gain in zip("abcd", (0.1, 0.02, -0.03, 0.01), strict=True)}

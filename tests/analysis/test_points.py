@@ -22,8 +22,9 @@ from bmx_grid.analysis.points import (
     tables,
 )
 from bmx_grid.analysis.questions import analyse, signature
-from bmx_grid.analysis.table import Given, Options, Point
+from bmx_grid.analysis.table import Given, Options
 from bmx_grid.core.errors import ConfigError
+from bmx_grid.measures.grid import Point
 
 
 def one(dataset="d", pair="a", metric="m", explainer="lime", p=-1.4, gain=0.1):

@@ -10,7 +10,8 @@ from some_tables import flat, lime, peaked, random_surfaces, table
 from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.questions import analyse
 from bmx_grid.analysis.regression import cluster_errors, coefficients, compute
-from bmx_grid.analysis.table import FACTORS, Options, Point
+from bmx_grid.analysis.table import FACTORS, Options
+from bmx_grid.measures.grid import Point
 from bmx_grid.report.figures.gains import density_of
 
 SURFACES = random_surfaces(2, pairs=("a", "b", "c"), explainers=("lime", "shap"))

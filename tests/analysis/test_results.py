@@ -7,7 +7,8 @@ from some_frames import frames
 from some_tables import flat, peaked, table
 
 from bmx_grid.analysis.questions import analyse, plain
-from bmx_grid.analysis.table import Options, Point
+from bmx_grid.analysis.table import Options
+from bmx_grid.measures.grid import Point
 
 AT = Options(fixed={"lime": Point(0.5, 0.5), "shap": Point(0.5, 0.5)})
 GAINS = {("d", pair, "m", "lime"): gain for pair, gain in zip("abcd", (0.1, 0.02, -0.03, 0.01), strict=True)}

@@ -11,8 +11,9 @@ from some_tables import peaked, table
 
 from bmx_grid.analysis import headline, verdicts
 from bmx_grid.analysis.questions import analyse, numbers, plain
-from bmx_grid.analysis.table import Options, Point
+from bmx_grid.analysis.table import Options
 from bmx_grid.evaluations.verdicts import EXPLAINED, HELPS, HURTS, LEGEND, NO_GAIN, TOO_LITTLE
+from bmx_grid.measures.grid import Point
 
 SETTINGS = itertools.product(("d",), "ab", ("m", "n", "random"), ("lime", "shap", "random"))
 TABLE = table({names: peaked(0.5, gain=0.01) for names in SETTINGS})

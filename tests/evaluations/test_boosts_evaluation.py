@@ -20,7 +20,7 @@ from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.evaluations.base import Estimate, Evaluation
 from bmx_grid.evaluations.boost_evidence import ALL, Line, over_pairs
 from bmx_grid.evaluations.boosts import BoostEvaluation
-from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
+from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
 from bmx_grid.evaluations.held_out import folds_of
 from bmx_grid.evaluations.verdicts import (
     EXPLAINED,
@@ -32,11 +32,12 @@ from bmx_grid.evaluations.verdicts import (
     asked,
     judged,
 )
+from bmx_grid.measures.grid import Point
 from bmx_grid.measures.resampling import codes
 
 NAN = float("nan")
 W, P = (0.0, 0.4, 0.8, 1.0), PowerRange(-2, 2, 1)
-GRID = GridEvaluation(p=P, w=W, fixed={"erasure": PublishedPoint(w=0.4, p=-1.0)})
+GRID = GridEvaluation(p=P, w=W, fixed={"erasure": Point(w=0.4, p=-1.0)})
 MEAN, LEARNED, OWN_GRID = FeatureMix(feature="mean"), Learned(), PowerMeanGrid(p=P, w=W)
 BOOSTS = BoostEvaluation(grid=GRID, boosts={"grid": OWN_GRID}, draws=1, resamples=60)
 PAIRS = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en")

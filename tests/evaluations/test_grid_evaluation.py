@@ -9,11 +9,11 @@ from some_settings import finished
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint, metric_alone, not_evaluated
+from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, metric_alone, not_evaluated
 from bmx_grid.measures.correlation import pearson
-from bmx_grid.measures.grid import boosted_scores
+from bmx_grid.measures.grid import Point, boosted_scores
 
-GRID = GridEvaluation(p=PowerRange(-2, 2, 0.1), w=(0.0, 0.4, 1.0), fixed={"erasure": PublishedPoint(w=0.4, p=-0.95)})
+GRID = GridEvaluation(p=PowerRange(-2, 2, 0.1), w=(0.0, 0.4, 1.0), fixed={"erasure": Point(w=0.4, p=-0.95)})
 
 
 def test_a_published_point_is_evaluated_at_the_nearest_grid_point_the_lower_of_two():
@@ -24,7 +24,7 @@ def test_a_published_point_is_evaluated_at_the_nearest_grid_point_the_lower_of_t
 
 @pytest.mark.parametrize(
     "point",
-    [pytest.param(PublishedPoint(w=0.4, p=-9.0), id="p outside"), pytest.param(None, id="none for this explainer")],
+    [pytest.param(Point(w=0.4, p=-9.0), id="p outside"), pytest.param(None, id="none for this explainer")],
 )
 def test_without_a_point_on_the_grid_there_is_no_number(point):
     grid = dataclasses.replace(GRID, fixed={} if point is None else {"erasure": point})
@@ -67,11 +67,11 @@ def test_the_metric_alone_has_a_baseline_and_no_grid():
     ("change", "said"),
     [
         pytest.param(
-            {"fixed": {"lime": PublishedPoint(w=2.0, p=0.0)}},
+            {"fixed": {"lime": Point(w=2.0, p=0.0)}},
             r"grid\.fixed\.lime: weight w = 2.0 is outside",
             id="w = 2",
         ),
-        pytest.param({"fixed": {"lime": PublishedPoint(w=0.5, p=np.nan)}}, r"a p of the grid is NaN", id="p NaN"),
+        pytest.param({"fixed": {"lime": Point(w=0.5, p=np.nan)}}, r"a p of the grid is NaN", id="p NaN"),
         pytest.param({"w": (1.5,)}, "w = 1.5 is outside", id="weight"),
         pytest.param({"max_points": 0}, r"grid\.max_points must be at least 1, got 0\.", id="no points allowed"),
         pytest.param({"p": PowerRange(1, 0, 1)}, "is empty", id="empty"),

@@ -10,14 +10,15 @@ from some_settings import finished
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import SegmentSet
-from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
+from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
 from bmx_grid.evaluations.significance import SignificanceEvaluation, significance_ranks
 from bmx_grid.measures.agreement_tests import compare_agreement
 from bmx_grid.measures.correlation import correlate, pearson
+from bmx_grid.measures.grid import Point
 from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
 from bmx_grid.measures.resampling import codes
 
-GRID = GridEvaluation(p=PowerRange(-2, 2, 0.5), w=(0.0, 0.5, 1.0), fixed={"erasure": PublishedPoint(w=0.5, p=1.0)})
+GRID = GridEvaluation(p=PowerRange(-2, 2, 0.5), w=(0.0, 0.5, 1.0), fixed={"erasure": Point(w=0.5, p=1.0)})
 TESTS = ("williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap")
 ASKED = SignificanceEvaluation(grid=GRID, tests=TESTS, resamples=200, splits=40)
 

@@ -20,12 +20,12 @@ from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.examples import Example, Side, WordExample, choose_examples, ranks, strengths
 from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.questions import analyse
-from bmx_grid.analysis.table import Options, Point, Setting
+from bmx_grid.analysis.table import Options, Setting
 from bmx_grid.datasets.tabular import Sample
-from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, PublishedPoint
+from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.random import Random
-from bmx_grid.measures.grid import boosted_scores
+from bmx_grid.measures.grid import Point, boosted_scores
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.analysis_files import analyse_sweep, page_figures, write_analysis
 from bmx_grid.report.figures.canvas import Drawing, save
@@ -409,7 +409,7 @@ class TestSweep:
     """The analysis at the end of a sweep."""
 
     def go(self, results, folder, **fixed):
-        grid = replace(GRID, fixed={name: PublishedPoint(w=w, p=p) for name, (w, p) in fixed.items()})
+        grid = replace(GRID, fixed={name: Point(w=w, p=p) for name, (w, p) in fixed.items()})
         return analyse_sweep(results, SweepPlan((), (), (), {}), grid, folder)
 
     @pytest.mark.parametrize(
@@ -461,7 +461,7 @@ def sweep(tmp_path_factory):
         limit=15,
         seed=0,
     )
-    fixed = {"erasure": PublishedPoint(w=0.0, p=1.0)}
+    fixed = {"erasure": Point(w=0.0, p=1.0)}
     grid = GridEvaluation(p=PowerRange(-1, 2, 1), w=(0.0, 0.5, 1.0), fixed=fixed)
     options = {"executor": Sequential(), "stop_on_error": True, "progress": lambda *_: None}
     return [one.result for one in run_plan(plan, {"grid": grid}, **options)], plan, grid

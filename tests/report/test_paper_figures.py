@@ -16,8 +16,9 @@ from some_tables import P, W, flat, peaked, random_surfaces, settings_of, table
 from bmx_grid.analysis.names import WRITTEN, label, written
 from bmx_grid.analysis.points import gains_at
 from bmx_grid.analysis.questions import analyse, signature
-from bmx_grid.analysis.table import Options, Point, Setting
+from bmx_grid.analysis.table import Options, Setting
 from bmx_grid.core.errors import StoreError
+from bmx_grid.measures.grid import Point
 from bmx_grid.report.analysis_files import further_figures, page_figures
 from bmx_grid.report.figures.canvas import BLUE, COLUMN, PAGE, save, style
 from bmx_grid.report.figures.forest import LENGTH, MOST_BOOSTS, MOST_ROWS, REASSIGNED, boosts, declared_gains

@@ -13,8 +13,8 @@ from some_tables import P, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.questions import analyse, signature
-from bmx_grid.analysis.table import Options, Point
-from bmx_grid.evaluations.grid import PublishedPoint
+from bmx_grid.analysis.table import Options
+from bmx_grid.measures.grid import Point
 from bmx_grid.report.analysis_files import analyse_sweep
 from bmx_grid.report.table import (
     FORMATS,
@@ -311,7 +311,7 @@ def test_every_table_is_written_four_ways_and_signed(surfaces, expected, tmp_pat
 def test_a_sweep_at_the_papers_points_is_as_published_and_never_held_out(dataset, told, tmp_path, monkeypatch):
     monkeypatch.setattr("bmx_grid.report.analysis_files.page_figures", lambda *_: [])
     results = [make_result(seed, dataset=dataset, language_pair=pair) for seed, pair in enumerate(("cs-en", "de-en"))]
-    grid = dataclasses.replace(GRID, fixed={"lime": PublishedPoint(w=0.4, p=-1.4)})
+    grid = dataclasses.replace(GRID, fixed={"lime": Point(w=0.4, p=-1.4)})
     found = analyse_sweep(results, SweepPlan((), (), (), {}), grid, tmp_path)
     assert found.analysis is not None
     texts = {one.stem: as_text(one) for one in found.analysis.tables()}

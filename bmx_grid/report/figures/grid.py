@@ -13,9 +13,10 @@ from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.names import correlation_in_words, setting_in_words
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.questions import Analysis, signature
-from bmx_grid.analysis.table import Point, Setting
+from bmx_grid.analysis.table import Setting
 from bmx_grid.core.wording import MINUS, counted, file_stem, point_in_words, typeset
 from bmx_grid.measures.best import NO_CHANGE
+from bmx_grid.measures.grid import Point
 from bmx_grid.report.figures.canvas import (
     COLUMN,
     DASHES,
