@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 from fakes import HashMetric
@@ -17,6 +18,15 @@ from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.words.tags import Labels, WordScores, WordTags
 
 ERASURE = Erasure()
+
+
+def table_rows(evaluation, result, table):
+    """The rows of a table as it is written: a field per column."""
+    columns = evaluation.columns(result)[table]
+    rows = zip(*columns.values(), strict=True)
+    return [SimpleNamespace(**dict(zip(columns, row, strict=True))) for row in rows]
+
+
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "then", "it", "slept"]
 
 

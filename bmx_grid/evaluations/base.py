@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, get_type_hints
+from dataclasses import astuple, dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Annotated, Any, ClassVar, Literal, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from bmx_grid.core.wording import with_interval
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.grid import GridInputs, GridSpec, grid_inputs
+from bmx_grid.measures.resampling import codes
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import ROLES, Item, Role
 from bmx_grid.words.segmentation import WHITESPACE, PairWords
@@ -35,8 +36,8 @@ KEPT = 2**21  # means, segments x p, up to which they are kept: 16 MiB for each 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A gain, or a difference of gains, with its 95 % interval; NaN where undefined. A field of a row that is one makes
-    three columns, with _low and _high.
+    """A value with its 95 % interval, such as a gain; NaN where undefined. A field of a row that is one makes three
+    columns, with _low and _high, and one that is `Measured` the columns low and high.
 
     p: two-sided, of 0, by Student's t of the value over its standard error.
     """
@@ -56,6 +57,21 @@ class Estimate:
 
 
 NOTHING = Estimate()
+Measured = Annotated[Estimate, "what a row is about"]
+
+
+class SegmentCodes:
+    """In which item, system and cluster N segments are; int64[N] numbers from 0.
+
+    named: bool[N] whether a segment names its system; names: of the systems, in the order of their numbers.
+    """
+
+    def __init__(self, segments: SegmentSet, clusters: Sequence[str]) -> None:
+        systems = ["" if segment.system is None else segment.system for segment in segments.segments]
+        self.named = np.array([segment.system is not None for segment in segments.segments], dtype=np.bool_)
+        self.names: list[str] = sorted(set(systems))
+        self.items = codes([segment.id for segment in segments.segments])
+        self.systems, self.clusters = codes(systems), codes(list(clusters))
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +120,16 @@ class Finished:
     def pair(self) -> tuple[str, str]:
         """Data set and language pair."""
         return self.segments.dataset, self.segments.language_pair
+
+    @property
+    def direction(self) -> float:
+        """1 for a metric whose higher scores are better, else -1."""
+        return 1.0 if self.metric.higher_is_better else -1.0
+
+    @cached_property
+    def codes(self) -> SegmentCodes:
+        """In which item, system and cluster its segments are."""
+        return SegmentCodes(self.segments, self.clusters)
 
     @property
     def worded(self) -> tuple[Role, ...]:
@@ -157,12 +183,12 @@ class Finished:
         return replace(self, boosted={**self.boosted, **boosted})
 
 
-@functools.lru_cache(maxsize=8)  # for evaluations that follow each other, and the language pairs of a metric
+@lru_cache(maxsize=8)  # for evaluations that follow each other, and the language pairs of a metric
 def _inputs(spec: GridSpec, scores: AttributionSet, segments: SegmentSet) -> GridInputs:
     return grid_inputs(spec, scores.base_scores, scores.ground_truth, scores.hypothesis, segments.human_scores)
 
 
-@functools.lru_cache(maxsize=8)  # the same for every explainer
+@lru_cache(maxsize=8)  # the same for every explainer
 def _statistics(metric: Metric, items: tuple[Item, ...]) -> Floats:
     return statistics_of(metric, items)
 
@@ -271,13 +297,16 @@ def seconds(n_segments: int, of_thousand: float, resamples: int) -> float:
     return n_segments * of_thousand * max(resamples, 100) / 1000
 
 
+KINDS: dict[Any, Kind] = {str: "text", float: "number", int: "count", bool: "flag"}
+
+
 def columns_of(row: type) -> dict[str, Kind]:
     """The columns of a class of rows, in the order of its fields, and what they hold."""
-    kinds: dict[Any, Kind] = {str: "text", float: "number", int: "count", bool: "flag"}
     columns: dict[str, Kind] = {}
-    for name, of in get_type_hints(row).items():
-        names = [name] if of in kinds else [name, f"{name}_low", f"{name}_high"]
-        columns |= dict.fromkeys(names, kinds.get(of, "number"))
+    for name, of in get_type_hints(row, include_extras=True).items():
+        before = "" if of == Measured else f"{name}_"
+        names = [name] if of in KINDS else [name, f"{before}low", f"{before}high"]
+        columns |= dict.fromkeys(names, KINDS.get(of, "number"))
     return columns
 
 
@@ -285,7 +314,9 @@ def as_columns(row: type, rows: Sequence[Any] | Columns) -> Columns:
     """The columns of some rows. Raises ValueError where those that are given are not the fields of `row`, or uneven."""
     declared = columns_of(row)
     if not isinstance(rows, Mapping):
-        return {name: [_cell(of, name) for of in rows] for name in declared}
+        fields = get_type_hints(row)
+        cells = [[cell for name, of in fields.items() for cell in _cells(getattr(one, name), of)] for one in rows]
+        return {name: [of_row[place] for of_row in cells] for place, name in enumerate(declared)}
     if list(rows) != list(declared):
         raise ValueError(f"the columns of {row.__name__} are {', '.join(declared)}, not {', '.join(rows) or 'none'}.")
     if len({len(column) for column in rows.values()}) > 1:
@@ -293,10 +324,6 @@ def as_columns(row: type, rows: Sequence[Any] | Columns) -> Columns:
     return rows
 
 
-def _cell(row: Any, column: str) -> Any:
-    """The value of a column, which is a field, or an end of the interval of one."""
-    name, _, end = column.rpartition("_")
-    if hasattr(row, column):
-        value = getattr(row, column)
-        return value.value if isinstance(value, Estimate) else value
-    return getattr(getattr(row, name) or NOTHING, end)
+def _cells(value: Any, kind: Any) -> tuple[Any, ...]:
+    """The values of a field's columns; None is an estimate that is not known."""
+    return (value,) if kind in KINDS else astuple(value or NOTHING)[:3]

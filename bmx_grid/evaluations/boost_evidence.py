@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from bmx_grid.evaluations.base import NAMES, Estimate, Floats
+from bmx_grid.evaluations.base import NOTHING, Estimate, Floats, Measured
 from bmx_grid.evaluations.held_out import Held, Ints, Rated
 from bmx_grid.measures.cluster_means import cluster_mean
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
@@ -46,7 +45,7 @@ Key = tuple[str, str, str]  # boost, against, point
 Chosen = dict[tuple[str, str], list[Held]]  # by boost and point: as it is, then made of reassigned attributions
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class BoostRow:
     """One row of boosts.parquet: what a boost gains over something at a point, on a data set and language pair.
 
@@ -62,40 +61,20 @@ class BoostRow:
     boost: str
     against: str
     point: str
-    gain: float
-    low: float
-    high: float
+    gain: Measured
     pairs: int
     n: int
     clusters: int
     abstained: float
     chosen_on: str
-    constants: str = ""
+    constants: str
     resamples: int
     seed: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Line(BoostRow):
-    """A row, with the p value of its gain, which is not a column: verdicts have it, corrected."""
-
-    p: float
-
-    @classmethod
-    def of(cls, names: Sequence[str], key: Key, gain: Estimate, **columns: Any) -> Line:
-        """The row of a gain; names: as of NAMES."""
-        named: dict[str, Any] = dict(zip((*NAMES, "boost", "against", "point"), (*names, *key), strict=True))
-        return cls(**named, gain=gain.value, low=gain.low, high=gain.high, p=gain.p, **columns)
 
     @property
     def key(self) -> Key:
         """Boost, against, point."""
         return self.boost, self.against, self.point
-
-    @property
-    def estimate(self) -> Estimate:
-        """The gain with its interval."""
-        return Estimate(self.gain, self.low, self.high, self.p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,8 +180,8 @@ def _within_source(made: Contrasts, rated: Rated, held: Chosen) -> None:
 
 
 def lines_of(
-    names: Sequence[str], rated: Rated, made: Contrasts, held: Chosen, resamples: int, seed: int
-) -> list[Line]:
+    setting: tuple[str, str, str, str], rated: Rated, made: Contrasts, held: Chosen, resamples: int, seed: int
+) -> list[BoostRow]:
     """A row for each contrast of a language pair, with the interval of its clusters where there are three."""
     clusters = np.unique(rated.clusters, return_inverse=True)[1].ravel()
     count = number_of(clusters)
@@ -212,9 +191,9 @@ def lines_of(
     for key, value in made.values().items():
         gain = estimate(value, samples[key], count) if key in samples and math.isfinite(value) else Estimate(value)
         one = held[key[0], key[2]][0]
-        sizes = {"pairs": 1, "n": len(rated.human), "clusters": count, "resamples": resamples, "seed": seed}
-        choice = {"abstained": one.abstained, "chosen_on": one.chosen_on, "constants": one.constants}
-        lines.append(Line.of(names, key, gain, **sizes, **choice))
+        counts = 1, len(rated.human), count
+        choice = (one.abstained, one.chosen_on, one.constants)
+        lines.append(BoostRow(*setting, *key, gain, *counts, *choice, resamples, seed))
     return lines
 
 
@@ -239,33 +218,34 @@ def joint_samples(rated: Sequence[Rated], made: Sequence[Contrasts], resamples: 
     return {key: np.mean(found, axis=0) for key, found in sums.items()}
 
 
-def over_scope(scope: tuple[str, str], lines: Sequence[Line], joint: Mapping[Key, Floats], clusters: int) -> list[Line]:
+def over_scope(
+    scope: tuple[str, str], lines: Sequence[BoostRow], joint: Mapping[Key, Floats], clusters: int
+) -> list[BoostRow]:
     """The rows of several language pairs as one; lines: of the single pairs; clusters: how many there are in all.
 
     A boost is judged at the same point in all of them: one that a pair lacks has no row.
     """
-    groups: dict[Key, list[Line]] = {}
+    groups: dict[Key, list[BoostRow]] = {}
     for line in lines:
-        if math.isfinite(line.gain):
+        if math.isfinite(line.gain.value):
             groups.setdefault(line.key, []).append(line)
     made = []
     for key, own in groups.items():
         if len(own) < 2:
             continue
-        values = [line.gain for line in own]
-        drawn = estimate(float(np.mean(values)), joint[key], clusters) if key in joint else Estimate()
-        gain = over_pairs(values, drawn)
-        over = Line.of(
-            (*scope, own[0].metric, own[0].explainer),
-            key,
-            gain,
+        values = [line.gain.value for line in own]
+        drawn = estimate(float(np.mean(values)), joint[key], clusters) if key in joint else NOTHING
+        over = replace(
+            own[0],
+            dataset=scope[0],
+            language_pair=scope[1],
+            gain=over_pairs(values, drawn),
             pairs=len(own),
             n=sum(line.n for line in own),
             clusters=clusters,
             abstained=float(np.mean([line.abstained for line in own])),
             chosen_on=CHOSEN_FOR_SEVERAL.get(key[2], own[0].chosen_on),
-            resamples=own[0].resamples,
-            seed=own[0].seed,
+            constants="",
         )
         made.append(over)
     return made

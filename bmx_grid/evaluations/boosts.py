@@ -45,7 +45,6 @@ from bmx_grid.evaluations.boost_evidence import (
     Chosen,
     Contrasts,
     Key,
-    Line,
     contrasts,
     joint_samples,
     lines_of,
@@ -87,7 +86,7 @@ class BoostsOfSetting:
     """
 
     names: tuple[str, str, str, str]
-    boosts: list[Line] = field(default_factory=list)
+    boosts: list[BoostRow] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     scores: dict[str, Floats] = field(default_factory=dict)
     labels: set[str] = field(default_factory=set)
@@ -399,7 +398,7 @@ def _scopes(settings: Sequence[Finished]) -> Iterator[tuple[tuple[str, str], lis
             yield (ALL, ALL), places
 
 
-def _over(scope: tuple[str, str], results: Sequence[BoostsOfSetting]) -> list[Line]:
+def _over(scope: tuple[str, str], results: Sequence[BoostsOfSetting]) -> list[BoostRow]:
     """The gains over the language pairs of a scope; resamples of data sets count as often as they have pairs."""
     lines = [line for result in results for line in result.boosts if line.language_pair != ALL]
     sizes = Counter(result.names[0] for result in results)

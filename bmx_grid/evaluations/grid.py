@@ -211,8 +211,8 @@ class GridEvaluation(Evaluation):
 def sample_of(setting: Finished, spec: GridSpec, w: Sequence[float]) -> Sample:
     """The used segments of a setting as resamples read them."""
     inputs = setting.inputs(spec)
-    labels = np.asarray(setting.clusters, dtype=np.str_)[inputs.used]
-    return Sample.of(inputs.columns, inputs.base, inputs.human, w, labels, kind=spec.correlation)
+    clusters = setting.codes.clusters[inputs.used]
+    return Sample.of(inputs.columns, inputs.base, inputs.human, w, clusters, kind=spec.correlation)
 
 
 def scores_at(spec: GridSpec, setting: Finished, w: float, p: float) -> Floats:

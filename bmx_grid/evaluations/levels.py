@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +15,14 @@ from bmx_grid.core.identity import identity
 from bmx_grid.evaluations.base import (
     BASE,
     MOST_RESAMPLES,
+    NOTHING,
     OF_METRIC,
     Each,
+    Estimate,
     Evaluation,
     Finished,
     Floats,
+    Measured,
     check_bounds,
     here,
     in_groups,
@@ -29,7 +30,7 @@ from bmx_grid.evaluations.base import (
 )
 from bmx_grid.measures.agreement import spa, spa_interval
 from bmx_grid.measures.correlation import Kind as Correlation
-from bmx_grid.measures.levels import Grouped, acc_eq_of_halves, grouped_acc_eq, grouped_correlations
+from bmx_grid.measures.levels import acc_eq_of_halves, grouped_acc_eq, grouped_correlations
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, Ints, codes, interval, seeded_draws
 from bmx_grid.measures.systems import (
     FEWEST_SYSTEMS,
@@ -70,9 +71,7 @@ class Row:
     level: str
     grouping: str
     statistic: str
-    value: float
-    low: float
-    high: float
+    value: Measured
     n_segments: int
     n_systems: int
     n_groups: int
@@ -124,42 +123,13 @@ class ThresholdRow:
     point: str
     human_name: str
     probability: float
-    difference: float
-    low: float
-    high: float
+    difference: Measured
     probability_low: float
     probability_high: float
     observed: float
     n_pairs: int
     n_undefined: int
     system_score: str
-
-
-class SegmentCodes:
-    """In which item, system and cluster the N segments of a setting are; int64[N] numbers from 0.
-
-    named: bool[N] whether a segment names its system; names: of the systems, in the order of their numbers.
-    """
-
-    def __init__(self, setting: Finished) -> None:
-        segments = setting.segments.segments
-        systems = ["" if segment.system is None else segment.system for segment in segments]
-        self.named = np.array([segment.system is not None for segment in segments], dtype=np.bool_)
-        self.names: list[str] = sorted(set(systems))
-        self.items = codes([segment.id for segment in segments])
-        self.systems = codes(systems)
-        self.clusters = codes(list(setting.clusters))
-
-
-@functools.lru_cache(maxsize=8)  # of every point and judgement of a setting
-def codes_of(setting: Finished) -> SegmentCodes:
-    """The items, systems and clusters of a setting."""
-    return SegmentCodes(setting)
-
-
-def direction_of(setting: Finished) -> float:
-    """1 for a metric whose higher scores are better, else -1."""
-    return 1.0 if setting.metric.higher_is_better else -1.0
 
 
 def segment_rows(
@@ -172,7 +142,7 @@ def segment_rows(
     seed: int,
 ) -> list[list[Row]]:
     """The rows of each column of float64[n, K] scores of K points, of segments with and without grouping."""
-    of, human = codes_of(setting), setting.segments.judgements.scores[human_name]
+    of, human = setting.codes, setting.segments.judgements.scores[human_name]
     groupings: dict[str, Ints] = {"none": np.zeros(len(human), dtype=np.int64)}
     if of.named.any():
         groupings |= {"item": of.items, "system": of.systems}
@@ -184,29 +154,26 @@ def segment_rows(
 
         arrays = (human, groups, of.clusters, resamples, seed)
         correlations = grouped_correlations(CORRELATIONS, columns, *arrays)
-        agreements = grouped_acc_eq(direction_of(setting) * columns, *arrays)
-        halves = acc_eq_of_halves(direction_of(setting) * columns, human, groups, of.clusters, seed).tolist()
+        agreements = grouped_acc_eq(setting.direction * columns, *arrays)
+        halves = acc_eq_of_halves(setting.direction * columns, human, groups, of.clusters, seed).tolist()
         per_point = zip(points, made, correlations, agreements, halves, strict=True)
         for point, rows, by_kind, (agreement, ties), held_out in per_point:
-            names = (point, human_name, "segment", grouping)
-            rows += [_segment_row(*names, kind, found, n_systems) for kind, found in by_kind.items()]
             notes = []
             if ties.only_ties:
                 notes.append("no better than tying every pair: this is only the share of pairs that people tied")
             if ties.n_pairs < ties.n_pairs_of:
                 notes.append(f"on {ties.n_pairs:,} random pairs of {ties.n_pairs_of:,}")
-            accuracy, note = _segment_row(*names, "acc_eq", agreement, n_systems), "; ".join(notes)
             of_ties = {"epsilon": ties.epsilon, "calibrated_on": SAME_DATA, "held_out": held_out}
-            rows.append(dataclasses.replace(accuracy, **of_ties, note=note))
+            for statistic, found in [*by_kind.items(), ("acc_eq", agreement)]:
+                more: Any = {**of_ties, "note": "; ".join(notes)} if statistic == "acc_eq" else {}
+                value, n = Estimate(found.value, found.low, found.high), found.n_segments
+                counts = (
+                    (found.n_groups, found.n_undefined) if grouping != "none" else (1, int(math.isnan(value.value)))
+                )
+                rows.append(
+                    Row(point, human_name, "segment", grouping, statistic, value, n, n_systems, *counts, **more)
+                )
     return made
-
-
-def _segment_row(
-    point: str, human_name: str, level: str, grouping: str, statistic: str, found: Grouped, n_systems: int
-) -> Row:
-    groups = (found.n_groups, found.n_undefined) if grouping != "none" else (1, int(math.isnan(found.value)))
-    values = (found.value, found.low, found.high, found.n_segments, n_systems, *groups)
-    return Row(point, human_name, level, grouping, statistic, *values)
 
 
 class SystemLevel:
@@ -227,7 +194,7 @@ class SystemLevel:
         seed: int = 0,
         system_score: SystemScore = "auto",
     ) -> None:
-        of, judged = codes_of(setting), setting.segments.judgements
+        of, judged = setting.codes, setting.segments.judgements
         self.point, self.human_name, self.names, self._codes = point, human_name, of.names, of
         self._drawn = {"resamples": resamples, "seed": seed}
         self._of_segments = setting.points[point], judged.scores[human_name]
@@ -252,7 +219,7 @@ class SystemLevel:
             self._corpus = over(statistics, functools.partial(combined, setting.metric))
         as_corpus = systems_only or system_score == "corpus" or (system_score == "auto" and published is not None)
         self.kind = "corpus" if as_corpus and self._corpus is not None else "mean"
-        self.direction = direction_of(setting)
+        self.direction = setting.direction
         self._metric = self._corpus if as_corpus and self._corpus is not None else self._means
         self._human = over(by_mean(human), mean) if published is None else self._fixed(published)
         self.scores, self.human = self.direction * self._whole(self._metric), self._whole(self._human)
@@ -274,16 +241,16 @@ class SystemLevel:
         both = np.isfinite(self.scores) & np.isfinite(self.human)
         few = "" if both.sum() >= FEWEST_SYSTEMS else f"fewer than {FEWEST_SYSTEMS} systems"
 
-        def row(statistic: str, value: float, ends: tuple[float, float], kind: str, note: str) -> Row:
+        def row(statistic: str, value: Estimate, kind: str, note: str) -> Row:
             names = (self.point, self.human_name, "system", "none", statistic)
-            counts = (int(self.n_segments[both].sum()), int(both.sum()), 1, int(math.isnan(value)))
-            return Row(*names, value, *ends, *counts, system_score=kind, note=note)
+            counts = (int(self.n_segments[both].sum()), int(both.sum()), 1, int(math.isnan(value.value)))
+            return Row(*names, value, *counts, system_score=kind, note=note)
 
         for statistic in OF_SYSTEMS:
             sign = 1.0 if statistic == "pairwise_accuracy" else self.direction
+            ends = sorted(sign * end for end in self.interval(self.samples[statistic]))
             value = sign * self.values[statistic]
-            low, high = sorted(sign * end for end in self.interval(self.samples[statistic]))
-            yield row(statistic, value, (low, high) if math.isfinite(value) else (math.nan, math.nan), self.kind, few)
+            yield row(statistic, Estimate(value, *ends) if math.isfinite(value) else NOTHING, self.kind, few)
         yield row("spa", *self._soft(few))
 
     @functools.cached_property
@@ -305,14 +272,12 @@ class SystemLevel:
         return interval(samples, min(len(self.names), self.n_clusters))
 
     @property
-    def drawn_from(self) -> bytes:
+    def drawn_from(self) -> tuple[Any, ...]:
         """Equal for two metrics whose resamples are of the same systems and clusters: then their samples are paired."""
-        digest = hashlib.sha256(repr(self.names).encode())
-        for of_segments in (self._codes.clusters, self._codes.systems):
-            digest.update(of_segments[self._used].tobytes())
-        return digest.digest()
+        of_segments = (self._codes.clusters, self._codes.systems)
+        return repr(self.names), *(numbers[self._used].tobytes() for numbers in of_segments)
 
-    def _soft(self, few: str) -> tuple[float, tuple[float, float], str, str]:
+    def _soft(self, few: str) -> tuple[Estimate, str, str]:
         """Soft pairwise accuracy, from the segments that the systems share, with its interval and a note."""
         of = self._codes
         shape = (int(of.items.max()) + 1, len(self.names))
@@ -320,12 +285,12 @@ class SystemLevel:
         place = of.items[of.named], of.systems[of.named]
         metric[place], human[place] = (scores[of.named] for scores in self._of_segments)
         if not np.isfinite(human).any():
-            return math.nan, (math.nan, math.nan), self.kind, "needs human scores of segments"
+            return NOTHING, self.kind, "needs human scores of segments"
         found = spa(self.direction * metric, human, **{**self._drawn, "resamples": self._drawn["resamples"] or 1000})
         n_systems = int((np.isfinite(metric) & np.isfinite(human)).any(axis=0).sum())
         undefined = math.comb(n_systems, 2) - found.n_pairs
         note = f"{undefined} pairs of systems share no segment" if undefined else few
-        return found.value, spa_interval(found, **self._drawn), "mean", note
+        return Estimate(found.value, *spa_interval(found, **self._drawn)), "mean", note
 
     def thresholds(self) -> Iterator[ThresholdRow]:
         """Rows of thresholds.parquet; none with fewer than three systems."""
@@ -346,9 +311,8 @@ class SystemLevel:
             far = agree[apart >= difference]
             observed = float(far.mean()) if len(far) else math.nan
             least, most = expit(ends * difference).tolist()
-            of_difference = (probability, difference, low, high, least, most, observed)
-            counts = len(far), int((~known).sum())
-            yield ThresholdRow(self.point, self.human_name, *of_difference, *counts, self.kind)
+            shares = (least, most, observed, len(far), int((~known).sum()), self.kind)
+            yield ThresholdRow(self.point, self.human_name, probability, Estimate(difference, low, high), *shares)
 
     def table(self) -> Iterator[SystemRow]:
         """Rows of systems.parquet."""

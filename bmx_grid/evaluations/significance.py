@@ -14,26 +14,29 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.identity import identity
+from bmx_grid.core.wording import counted
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import (
     BASE,
     MOST_RESAMPLES,
+    OF_METRIC,
     Each,
+    Estimate,
     Evaluation,
     Finished,
     Floats,
+    Measured,
     check_bounds,
     grouped,
     here,
 )
 from bmx_grid.evaluations.grid import GridEvaluation, sample_of
-from bmx_grid.evaluations.levels import SystemLevel, codes_of, direction_of
+from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.measures.agreement_tests import AgreementStatistic, compare_agreement
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import check_kind, correlate
 from bmx_grid.measures.grid_resampling import selection_adjusted, split_gains
 from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
-from bmx_grid.measures.resampling import codes
 from bmx_grid.measures.significance import Alternative, Comparison, Unit, compare, williams
 
 Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]
@@ -58,14 +61,12 @@ class Row:
     level: str
     grouping: str
     statistic: str
-    difference: float
-    low: float
-    high: float
+    difference: Measured
     test: str
     alternative: str
     p: float
-    p_holm: float = float("nan")
-    p_bh: float = float("nan")
+    p_holm: float = math.nan
+    p_bh: float = math.nan
     family: str
     n: int
     clusters: int
@@ -86,9 +87,7 @@ class SelectionRow:
     best_p: float
     best_gain: float
     p_selection_adjusted: float
-    cross_fitted_gain: float
-    low: float
-    high: float
+    cross_fitted_gain: Measured
     share_unboosted: float
     splits: int
     clusters: int
@@ -195,9 +194,9 @@ class SignificanceEvaluation(Evaluation):
         """The tests of points and grids, those of metrics against each other, and p values by family."""
         results = each(self._of_setting, settings)
         rows = [(at, row) for at, result in enumerate(results) for row in result.pop("tests")]
-        first_of = {setting.names[:3]: at for at, setting in reversed(list(enumerate(settings)))}  # its first explainer
+        first = {of_metric[0] for of_metric in grouped(settings, OF_METRIC)}  # its first explainer
         for of_pair in grouped(settings, (0, 1)):
-            places = [at for at in of_pair if first_of[settings[at].names[:3]] == at]
+            places = [at for at in of_pair if at in first]
             for statistic in self.statistics if len(places) > 1 else ():
                 for level in _levels(settings[places[0]], statistic):
                     compared, ranks = self._compare_metrics(settings, places, level, statistic)
@@ -234,9 +233,7 @@ class SignificanceEvaluation(Evaluation):
         split = split_gains(whole, self.splits if pearson else min(self.splits, resamples), seed)
         of_best = Row(
             **_where(setting, "best", self.grid.correlation),
-            difference=best.gain,
-            low=math.nan,
-            high=math.nan,
+            difference=Estimate(best.gain),
             test="selection_adjusted",
             alternative="greater",
             p=best.p,
@@ -246,9 +243,9 @@ class SignificanceEvaluation(Evaluation):
             seed=seed,
             family="best point against base",
         )
-        point = best.w, spec.p[best.row] if best.row >= 0 else math.nan
-        crossed = split.mean, split.low, split.high, split.abstained
-        selection = SelectionRow(*point, best.gain, best.p, *crossed, len(split.gains), whole.clusters)
+        crossed, sizes = Estimate(split.mean, split.low, split.high), (len(split.gains), whole.clusters)
+        p = spec.p[best.row] if best.row >= 0 else math.nan
+        selection = SelectionRow(best.w, p, best.gain, best.p, crossed, split.abstained, *sizes)
         return {"tests": [*rows, of_best], "selection": [selection], "ranking": []}
 
     def _compare_metrics(
@@ -276,7 +273,7 @@ class SignificanceEvaluation(Evaluation):
             }
             both = replace(scores[left], y=scores[right].x)
             tests = list(self._tests(where, both, f"{level}: metric against {against}"))
-            if math.isfinite(tests[0].difference):
+            if math.isfinite(tests[0].difference.value):
                 rows += [(left, row) for row in tests]
                 shown = next((row for row in tests if row.test in UNITS), tests[0])
                 p = shown.p if shown.alternative == "two-sided" else min(1.0, 2 * min(shown.p, 1 - shown.p))
@@ -285,7 +282,7 @@ class SignificanceEvaluation(Evaluation):
         ranks = []
         for at, value, rank in zip(places, values, significance_ranks(values, p_of), strict=True):
             n = int(np.isfinite(scores[at].x + scores[at].human).sum())
-            sign = 1.0 if statistic in AGREEMENTS else direction_of(settings[at])
+            sign = 1.0 if statistic in AGREEMENTS else settings[at].direction
             ranks.append(Rank(ALONE, level, statistic, sign * value, rank, n))
         return rows, ranks if p_of else []
 
@@ -359,9 +356,7 @@ class SignificanceEvaluation(Evaluation):
                 p = found.p_bootstrap if test == "bootstrap" else found.p
             yield Row(
                 **where,
-                difference=found.difference,
-                low=math.nan if undefined else found.low,
-                high=math.nan if undefined else found.high,
+                difference=Estimate(found.difference, *(() if undefined else (found.low, found.high))),
                 test=test,
                 alternative=self.alternative,
                 p=math.nan if undefined else p,
@@ -398,18 +393,14 @@ def _where(setting: Finished, point: str, statistic: str, level: str = "segment"
 
 def _of_point(setting: Finished, point: str, statistic: str) -> Scores:
     """The scores of a point, and of the metric alone; for statistics of agreement higher is better."""
-    systems = None
-    if len(setting.segments.systems) > 1:
-        systems = codes([str(segment.system) for segment in setting.segments.segments])
-    clusters = codes(np.asarray(setting.clusters, dtype=np.str_))
-    scores, alone, human = setting.points[point], setting.scores.base_scores, setting.segments.human_scores
+    of, segments, published = setting.codes, setting.segments, None
+    scores, alone, human = setting.points[point], setting.scores.base_scores, segments.human_scores
     if statistic not in AGREEMENTS:
-        return Scores(scores, alone, human, clusters, systems)
-    of, sign, published = codes_of(setting), direction_of(setting), None
-    if statistic == "pairwise_accuracy" and setting.segments.human_name in setting.segments.judgements.systems:
-        published = SystemLevel(setting, BASE, setting.segments.human_name).human
-    scores, alone = (np.where(of.named, sign * values, np.nan) for values in (scores, alone))
-    return Scores(scores, alone, human, clusters, of.systems, of.items, published)
+        return Scores(scores, alone, human, of.clusters, of.systems if len(segments.systems) > 1 else None)
+    if statistic == "pairwise_accuracy" and segments.human_name in segments.judgements.systems:
+        published = SystemLevel(setting, BASE, segments.human_name).human
+    scores, alone = (np.where(of.named, setting.direction * values, np.nan) for values in (scores, alone))
+    return Scores(scores, alone, human, of.clusters, of.systems, of.items, published)
 
 
 def _against(setting: Finished, point: str, other: Finished, level: str, statistic: str) -> Scores:
@@ -421,7 +412,7 @@ def turned(setting: Finished, point: str, level: str, statistic: str) -> Scores:
     """The scores of a point, higher is better; a system is swapped and drawn as a whole."""
     if level == "segment" or statistic in AGREEMENTS:
         scores = _of_point(setting, point, statistic)
-        turned = scores.x if statistic in AGREEMENTS else direction_of(setting) * scores.x
+        turned = scores.x if statistic in AGREEMENTS else setting.direction * scores.x
         return replace(scores, x=turned, y=turned)
     systems = SystemLevel(setting, point, setting.segments.human_name)
     return Scores(systems.scores, systems.scores, systems.human, np.arange(len(systems.names)), None)
@@ -448,15 +439,13 @@ def significance_ranks(values: Sequence[float], p_of: Mapping[tuple[int, int], f
 
 def adjusted(rows: Sequence[Placed]) -> list[Placed]:
     """The rows with p values adjusted within their families, and how many comparisons there are in the name."""
-    families: dict[str, list[int]] = {}
-    for number, (_, row) in enumerate(rows):
-        families.setdefault(row.family, []).append(number)
-    found = list(rows)
-    for family, numbers in families.items():
-        p = np.array([rows[number][1].p for number in numbers])
-        size = int(np.isfinite(p).sum())
-        name = f"{family}: {size} comparison{'' if size == 1 else 's'}"
-        for number, first, second in zip(numbers, holm(p), benjamini_hochberg(p), strict=True):
-            at, row = rows[number]
-            found[number] = at, replace(row, family=name, p_holm=float(first), p_bh=float(second))
-    return found
+    import pandas as pd
+
+    if not rows:
+        return []
+    p = pd.Series([row.p for _, row in rows], dtype=np.float64).groupby([row.family for _, row in rows])
+    found = zip(rows, p.transform("count"), p.transform(holm), p.transform(benjamini_hochberg), strict=True)
+    return [
+        (at, replace(row, family=f"{row.family}: {counted(size, 'comparison')}", p_holm=first, p_bh=second))
+        for (at, row), size, first, second in found
+    ]

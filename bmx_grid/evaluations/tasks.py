@@ -20,6 +20,7 @@ from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import (
     BASE,
     MOST_RESAMPLES,
+    OF_METRIC,
     Each,
     Evaluation,
     Finished,
@@ -29,7 +30,7 @@ from bmx_grid.evaluations.base import (
     here,
     seconds,
 )
-from bmx_grid.evaluations.levels import SystemLevel, codes_of
+from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.evaluations.significance import ALONE, Scores, significance_ranks, turned
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Drawn, drawn_agreement
 from bmx_grid.measures.correlation import correlate
@@ -131,10 +132,10 @@ class TasksEvaluation(Evaluation):
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[dict[str, list[Any]]]:
         results: list[dict[str, list[Any]]] = [{table: [] for table in self.ROWS} for _ in settings]
-        first = {setting.names[:3]: at for at, setting in reversed(list(enumerate(settings)))}
+        first = {of_metric[0] for of_metric in grouped(settings, OF_METRIC)}
         tasks: dict[str, Task] = {}
         for places in grouped(settings, (0, 1)):
-            alone = {settings[at].metric_name: at for at in places if first[settings[at].names[:3]] == at}
+            alone = {settings[at].metric_name: at for at in places if at in first}
             if len(settings[places[0]].segments.systems) < 2:
                 continue
             results[places[0]]["human_ranking"].extend(_human_ranking(settings[places[0]]))
@@ -189,7 +190,7 @@ class TasksEvaluation(Evaluation):
 
 def _human_ranking(setting: Finished) -> Iterator[HumanRank]:
     """A row per system, by its segments' primary human scores."""
-    codes, human, name = codes_of(setting), setting.segments.human_scores, setting.segments.human_name
+    codes, human, name = setting.codes, setting.segments.human_scores, setting.segments.human_name
     scores = np.full((int(codes.items.max()) + 1, len(codes.names)), np.nan)
     scores[codes.items[codes.named], codes.systems[codes.named]] = human[codes.named]
     level = SystemLevel(setting, BASE, name)

@@ -20,9 +20,10 @@ from bmx_grid.evaluations.base import (
     BASE,
     MOST_RESAMPLES,
     Each,
+    Estimate,
     Evaluation,
     Finished,
-    Floats,
+    Measured,
     check_bounds,
     here,
     in_groups,
@@ -50,9 +51,7 @@ class TopRow:
     systems: int
     fitted: str
     statistic: str
-    value: float
-    low: float
-    high: float
+    value: Measured
     n_segments: int
     system_score: str
 
@@ -90,9 +89,7 @@ class DifferenceRow:
     fitted: str
     against_fitted: str
     statistic: str
-    difference: float
-    low: float
-    high: float
+    difference: Measured
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,15 +156,15 @@ class TopSystemsEvaluation(Evaluation):
 
 def _top_rows(size: int, fitted: str, level: SystemLevel) -> Iterator[TopRow]:
     for row in itertools.islice(level.rows(), len(OF_SYSTEMS)):  # soft accuracy, the last one, is not asked for
-        ends = (row.value, row.low, row.high, row.n_segments, row.system_score)
-        yield TopRow(level.human_name, size, fitted, row.statistic, *ends)
+        yield TopRow(level.human_name, size, fitted, row.statistic, row.value, row.n_segments, row.system_score)
 
 
 def _rank_rows(size: int, fitted: str, level: SystemLevel) -> Iterator[RankRow]:
     # Ranks from 1, the highest; equal scores share the mean of theirs.
-    columns = (level.direction * level.scores, _ranks(level.scores), level.human, _ranks(level.human))
-    for place, name in enumerate(level.names):
-        yield RankRow(level.human_name, size, fitted, name, *(float(column[place]) for column in columns))
+    ranks = (average_ranks(-scores) for scores in (level.scores, level.human))
+    columns = np.stack([level.direction * level.scores, next(ranks), level.human, next(ranks)], axis=1).tolist()
+    for name, values in zip(level.names, columns, strict=True):
+        yield RankRow(level.human_name, size, fitted, name, *values)
 
 
 def _differences(
@@ -178,10 +175,10 @@ def _differences(
         fits = [ON_THESE if (size, ON_THESE) in levels else AS_SCORED for levels in (one, other)]
         x, y = one[size, fits[0]], other[size, fits[1]]
         for statistic in OF_SYSTEMS:
-            difference, ends = x.values[statistic] - y.values[statistic], (math.nan, math.nan)
-            if x.drawn_from == y.drawn_from and math.isfinite(difference):
-                ends = x.interval(x.samples[statistic] - y.samples[statistic])
-            yield DifferenceRow(against, x.human_name, size, fits[0], fits[1], statistic, difference, *ends)
+            difference = Estimate(x.values[statistic] - y.values[statistic])
+            if x.drawn_from == y.drawn_from and math.isfinite(difference.value):
+                difference = Estimate(difference.value, *x.interval(x.samples[statistic] - y.samples[statistic]))
+            yield DifferenceRow(against, x.human_name, size, fits[0], fits[1], statistic, difference)
 
 
 def _best_first(setting: Finished) -> list[str]:
@@ -221,7 +218,3 @@ def _parts(setting: Finished, systems: list[str]) -> Iterator[tuple[str, Finishe
     if columns is not None and kept == {metric.outputs.systems[at] for at in metric.outputs.best_first[: len(systems)]}:
         again = metric.statistics_of(own, *columns)
         yield ON_THESE, part(AttributionSet(combined(metric, again), {}, again))
-
-
-def _ranks(scores: Floats) -> Floats:
-    return np.asarray(average_ranks(-scores))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bmx_grid.core.wording import counted, number
-from bmx_grid.evaluations.base import NAMES, NOTHING, Estimate, Floats
+from bmx_grid.evaluations.base import NOTHING, Estimate, Floats
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
     COMBINED,
@@ -28,8 +28,8 @@ from bmx_grid.evaluations.boost_evidence import (
     REASSIGNED,
     SCORE_AND_LENGTH,
     WITHIN,
+    BoostRow,
     Key,
-    Line,
     contrasts,
     lines_of,
 )
@@ -159,19 +159,20 @@ def judged(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAIN) ->
     smallest_gain as such and beyond, helps; an established gain of at least smallest_gain is explained by length or
     score; of the others an interval of more than +-WIDE is too little data, and no gain is shown otherwise.
     """
-    questions: dict[tuple[str, str], list[int]] = {}
-    for place, row in enumerate(evidence):
-        questions.setdefault(row.question, []).append(place)
-    verdicts = list(evidence)
-    for places in questions.values():
-        p_helps = holm([evidence[place].p_helps for place in places]).tolist()
-        p_gain = holm([evidence[place].gain.p for place in places]).tolist()
-        for place, helps, gain in zip(places, p_helps, p_gain, strict=True):
-            row = replace(evidence[place], p_helps_holm=helps, p_gain_holm=gain, tried=len(places))
-            label, because = _labelled(row, smallest_gain)
-            if FEWEST <= row.units[0] < FEW:
-                because += f"; it rests on {counted(*row.units)} only"
-            verdicts[place] = replace(row, verdict=label, because=because)
+    import pandas as pd
+
+    if not evidence:
+        return []
+    p = pd.DataFrame({"helps": [row.p_helps for row in evidence], "gain": [row.gain.p for row in evidence]})
+    families = p.groupby([" ".join(row.question) for row in evidence])
+    corrected, sizes = families.transform(holm), families["gain"].transform("size")
+    verdicts = []
+    for row, helps, gain, size in zip(evidence, corrected["helps"], corrected["gain"], sizes, strict=True):
+        row = replace(row, p_helps_holm=helps, p_gain_holm=gain, tried=int(size))
+        label, because = _labelled(row, smallest_gain)
+        if FEWEST <= row.units[0] < FEW:
+            because += f"; it rests on {counted(*row.units)} only"
+        verdicts.append(replace(row, verdict=label, because=because))
     return verdicts
 
 
@@ -211,13 +212,13 @@ def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
     return NO_GAIN, shown
 
 
-def asked(lines: Iterable[Line], boosts: Iterable[str]) -> Iterator[Verdict]:
+def asked(lines: Iterable[BoostRow], boosts: Iterable[str]) -> Iterator[Verdict]:
     """The evidence that verdicts are asked for, from the lines of one metric and explainer on one scope or several.
 
     The declared point of a boost is where other language pairs chose, if all pairs of the scope have it, else where
     other folds did, else a recipe. A mean over 2 or 3 language pairs has no verdict: each pair has its own.
     """
-    scopes: dict[tuple[str, str], dict[Key, Line]] = {}
+    scopes: dict[tuple[str, str], dict[Key, BoostRow]] = {}
     for line in lines:
         scopes.setdefault((line.dataset, line.language_pair), {})[line.key] = line
     for (dataset, language_pair), found in scopes.items():
@@ -235,7 +236,7 @@ def asked(lines: Iterable[Line], boosts: Iterable[str]) -> Iterator[Verdict]:
                 keys = {column: (boost, against, point) for column, against in MEASURED.items()}
                 keys |= {column: (*names, beside) for column, names in BESIDE.items()}
                 estimates: dict[str, Any] = {
-                    column: found[key].estimate if key in found else NOTHING for column, key in keys.items()
+                    column: found[key].gain if key in found else NOTHING for column, key in keys.items()
                 }
                 yield Verdict(
                     dataset=dataset,
@@ -261,6 +262,6 @@ def evidence_on(
     attributions are known.
     """
     held = {("", CROSS_FITTED): [Held(values, (), "") for values in (scores, *reassigned)]}
-    lines = lines_of(("",) * len(NAMES), rated, contrasts(kind, rated, held), held, resamples, seed)
+    lines = lines_of(("", "", "", ""), rated, contrasts(kind, rated, held), held, resamples, seed)
     (evidence,) = asked(lines, [""])
     return evidence if reassigned else replace(evidence, over_reassigned=None)

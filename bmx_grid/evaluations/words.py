@@ -22,6 +22,7 @@ from bmx_grid.evaluations.base import (
     Evaluation,
     Finished,
     Floats,
+    Measured,
     check_bounds,
     here,
     in_groups,
@@ -109,9 +110,8 @@ def tagged_sides(setting: Finished, eos: Eos) -> list[TaggedSide]:
 
 def _of_attributions(setting: Finished, tags: WordTags, role: Role, side: Side) -> TaggedSide:
     # What a metric gives a low score for the better is turned: a low attribution is a suspected error.
-    turn = 1.0 if setting.metric.higher_is_better else -1.0
     attributions = setting.scores.by_role[role]
-    turned = Ragged(turn * attributions.values, attributions.offsets)
+    turned = Ragged(setting.direction * attributions.values, attributions.offsets)
     own = _without_end(tags, [len(row) - _ends(row) for row in tags.words])
     carried = _carried(own.words, own.labels.bad.tobytes(), setting.words_of(role))
     gold, scores = carried.only_known(turned)
@@ -211,9 +211,7 @@ class Row:
 
     side: str
     measure: str
-    value: float
-    low: float
-    high: float
+    value: Measured
     n_segments: int
     n_left_out: int
 
@@ -234,9 +232,7 @@ class PartRow:
     right: str
     gain_right: Estimate
     gain_wrong: Estimate
-    difference: float
-    low: float
-    high: float
+    difference: Measured
     n_right: int
     n_wrong: int
     n_left_out: int
@@ -336,24 +332,24 @@ class WordsEvaluation(Evaluation):
 
     def _of_scores(self, setting: Finished, one: TaggedSide, ranking: Ranking | None) -> list[Row]:
         drawn = {"resamples": self.resamples, "seed": self.seed}
-        clusters = list(setting.clusters)
         measures = {} if ranking is None else ranking.measures()
         rows = [
-            _row(one.side, name, mean_over_segments(values, clusters, **drawn)) for name, values in measures.items()
+            _row(one.side, name, mean_over_segments(values, setting.codes.clusters, **drawn))
+            for name, values in measures.items()
         ]
         human = setting.segments.human_scores
         used = np.isfinite(human) & np.isfinite(one.sums)
-        sums, group = one.sums[used], codes(np.asarray(clusters, dtype=np.str_)[used])
+        sums, group = one.sums[used], codes(setting.codes.clusters[used])
         value = spearman(sums, human[used])
         resamples = self.resamples if math.isfinite(value) else 0
         (samples,) = resampled_correlations("spearman", sums[:, None], human[used], group, resamples, self.seed)
         n = int(used.sum())
-        return [*rows, Row(one.side, SUM, value, *interval(samples, number_of(group)), n, len(used) - n)]
+        return [*rows, Row(one.side, SUM, Estimate(value, *interval(samples, number_of(group))), n, len(used) - n)]
 
     def _of_parts(self, setting: Finished, side: str, ranking: Ranking) -> Iterator[PartRow]:
         """A row for each point and each way to decide what is right."""
         base, human = setting.scores.base_scores, setting.segments.human_scores
-        cluster = codes(np.asarray(setting.clusters, dtype=np.str_))
+        cluster = setting.codes.clusters
         above_chance = {"auc": ranking.auc - 0.5, "recall": ranking.recall_at_k - ranking.share_bad}
         for point, boosted in setting.boosted.items():
             known = np.isfinite(base) & np.isfinite(human) & np.isfinite(boosted)
@@ -366,9 +362,8 @@ class WordsEvaluation(Evaluation):
                     Estimate(gain, *interval(drawn if math.isfinite(gain) else drawn[:0], number_of(cluster)))
                     for gain, drawn in zip(gains, samples, strict=True)
                 )
-                difference = between.value, between.low, between.high
                 counts = (int(rows.sum()) for rows in (right, wrong, ~right & ~wrong))
-                yield PartRow(side, point, name, of_right, of_wrong, *difference, *counts)
+                yield PartRow(side, point, name, of_right, of_wrong, between, *counts)
 
     def _gain(self, base: Floats, boosted: Floats, human: Floats) -> float:
         return correlate(self.correlation, boosted, human) - correlate(self.correlation, base, human)
@@ -389,4 +384,4 @@ class WordsEvaluation(Evaluation):
 
 
 def _row(side: str, measure: str, found: WordMeasure) -> Row:
-    return Row(side, measure, found.value, found.low, found.high, found.n_segments, found.n_left_out)
+    return Row(side, measure, Estimate(found.value, found.low, found.high), found.n_segments, found.n_left_out)

@@ -18,7 +18,7 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.evaluations.base import Estimate, Evaluation
-from bmx_grid.evaluations.boost_evidence import ALL, Line, over_pairs
+from bmx_grid.evaluations.boost_evidence import ALL, BoostRow, over_pairs
 from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
 from bmx_grid.evaluations.held_out import folds_of
@@ -191,9 +191,9 @@ def test_pairs_that_are_copies_of_each_other_do_not_narrow_the_interval():
     ],
 )
 def test_a_boost_has_one_verdict_at_its_declared_point_and_further_questions(pairs_at, points):
-    more = {"n": 9, "clusters": 9, "abstained": 0.0, "chosen_on": "", "resamples": 9, "seed": 0}
     lines = [
-        Line.of(("toy", ALL, "m", "e"), ("b", "metric", at), UP, pairs=pairs, **more) for at, pairs in pairs_at.items()
+        BoostRow("toy", ALL, "m", "e", "b", "metric", point, UP, pairs, 9, 9, 0.0, "", "", resamples=9, seed=0)
+        for point, pairs in pairs_at.items()
     ]
     assert [one.point for one in asked(lines, ["b", "other"])] == points
 

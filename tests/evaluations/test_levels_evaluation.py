@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy import stats
-from some_settings import finished
+from some_settings import finished, table_rows
 
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.errors import ConfigError
@@ -43,7 +43,9 @@ def rows_of(setting, evaluation=LEVELS):
     """Rows of correlations by (point, human, level, grouping, statistic), and those of systems."""
     result = evaluation.evaluate([setting])[0]
     keys = ("point", "human", "level", "grouping", "statistic")
-    return {tuple(getattr(row, key) for key in keys): row for row in result["correlations"]}, result["systems"]
+    return {
+        tuple(getattr(row, key) for key in keys): row for row in table_rows(evaluation, result, "correlations")
+    }, result["systems"]
 
 
 @pytest.mark.parametrize(
@@ -307,7 +309,7 @@ def test_without_resamples_there_are_ranks_and_no_ranges(settings, evaluation):
 
 def test_thresholds_say_how_far_apart_systems_are_when_people_agree():
     (result,) = LEVELS.evaluate([translated(Ter(), systems="abcdefgh")])
-    rows = {row.probability: row for row in result["thresholds"]}
+    rows = {row.probability: row for row in table_rows(LEVELS, result, "thresholds")}
     slope = np.log(4) / rows[0.8].difference
     for probability, row in rows.items():
         assert 1 / (1 + np.exp(-slope * row.difference)) == pytest.approx(probability)
@@ -326,5 +328,5 @@ def test_thresholds_say_how_far_apart_systems_are_when_people_agree():
 def test_where_people_disagree_with_a_metric_no_difference_is_large_enough():
     disliked = -translated(Chrf()).segments.human_scores
     (result,) = LEVELS.evaluate([translated(Chrf(), human=disliked)])
-    assert np.isnan([row.difference for row in result["thresholds"]]).all()
+    assert np.isnan([row.difference for row in table_rows(LEVELS, result, "thresholds")]).all()
     assert not LEVELS.evaluate([translated(Chrf(), systems=[""], n_items=20)])[0]["thresholds"]

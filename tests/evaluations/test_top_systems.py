@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from some_settings import table_rows
 
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.errors import UnavailableError
@@ -47,7 +48,10 @@ def finished(metric: Metric) -> Finished:
 
 
 def by_cell(result):
-    return {(row.systems, row.fitted, row.statistic): row for row in result["top_systems"]}
+    return {
+        (row.systems, row.fitted, row.statistic): row
+        for row in table_rows(TopSystemsEvaluation(), result, "top_systems")
+    }
 
 
 def test_the_best_systems_by_hand():
@@ -197,7 +201,7 @@ def noisy(
 def compared(*settings: Finished, resamples: int = 100) -> list:
     evaluation = TopSystemsEvaluation(resamples=resamples, system_score="mean")
     found = evaluation.evaluate(settings)
-    return [list(one["top_differences"]) for one in found]
+    return [table_rows(evaluation, one, "top_differences") for one in found]
 
 
 def test_metrics_are_compared_among_the_best_systems():

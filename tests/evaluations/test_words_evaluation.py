@@ -7,7 +7,7 @@ import pytest
 from fakes import composed
 from scipy import stats
 from sklearn.metrics import average_precision_score, matthews_corrcoef, roc_auc_score
-from some_settings import finished, made_elsewhere, tagged
+from some_settings import finished, made_elsewhere, table_rows, tagged
 
 from bmx_grid.core.configure import build
 from bmx_grid.core.errors import ConfigError
@@ -24,7 +24,8 @@ MEASURES = [*OF_SCORES, "spearman_sum", *OF_LABELS, "seqcor_max"]
 
 
 def found(setting, evaluation=WORDS, side="target"):
-    return {row.measure: row for row in evaluation.evaluate([setting])[0]["words"] if row.side == side}
+    (result,) = evaluation.evaluate([setting])
+    return {row.measure: row for row in table_rows(evaluation, result, "words") if row.side == side}
 
 
 def with_tags(setting, words, bad, role="hypothesis"):
@@ -41,7 +42,7 @@ def gold_of(setting, role="hypothesis"):
 
 
 def test_each_side_with_tags_has_each_measure_once_with_its_interval():
-    rows = WORDS.evaluate([tagged(60)])[0]["words"]
+    rows = table_rows(WORDS, WORDS.evaluate([tagged(60)])[0], "words")
     assert [(row.side, row.measure) for row in rows] == [(s, m) for s in ("target", "source") for m in MEASURES]
     for row in rows:
         assert row.low <= row.value <= row.high, row
@@ -127,9 +128,9 @@ def test_a_threshold_of_other_pairs_is_that_of_the_other_pairs():
     here = dataclasses.replace(here, scores=shifted)
     evaluation = WordsEvaluation(resamples=0, threshold="elsewhere")
     of_here, of_there = evaluation.evaluate([here, there])
-    rows = {row.measure: row for row in of_here["words"] if row.side == "target"}
+    rows = {row.measure: row for row in table_rows(WORDS, of_here, "words") if row.side == "target"}
     assert rows["f1_bad"].value == 0  # all scores here lie above any threshold chosen there
-    rows = {row.measure: row for row in of_there["words"] if row.side == "target"}
+    rows = {row.measure: row for row in table_rows(WORDS, of_there, "words") if row.side == "target"}
     assert rows["f1_ok"].value == 0  # and all scores there below one chosen here
     assert rows["mcc"].n_segments == 60
 
@@ -253,7 +254,8 @@ def test_segments_of_a_cluster_are_drawn_together():
 
 
 def parts_of(setting, evaluation=WORDS):
-    return {(one.point, one.right, one.side): one for one in evaluation.evaluate([setting])[0]["word_boosts"]}
+    (result,) = evaluation.evaluate([setting])
+    return {(one.point, one.right, one.side): one for one in table_rows(evaluation, result, "word_boosts")}
 
 
 def test_gains_are_told_apart_by_whether_the_explanation_is_right():
@@ -266,9 +268,9 @@ def test_gains_are_told_apart_by_whether_the_explanation_is_right():
     one = parts["published", "auc", "target"]
     right, wrong = auc > 0.5, auc < 0.5
     base = setting.scores.base_scores
-    assert one.gain_right.value == pytest.approx(1 - stats.pearsonr(base[right], human[right]).statistic)
-    assert one.gain_wrong.value == pytest.approx(-1 - stats.pearsonr(base[wrong], human[wrong]).statistic)
-    assert one.difference == one.gain_right.value - one.gain_wrong.value
+    assert one.gain_right == pytest.approx(1 - stats.pearsonr(base[right], human[right]).statistic)
+    assert one.gain_wrong == pytest.approx(-1 - stats.pearsonr(base[wrong], human[wrong]).statistic)
+    assert one.difference == one.gain_right - one.gain_wrong
     assert 0 < one.low <= one.difference <= one.high
     assert (one.n_right, one.n_wrong) == (right.sum(), wrong.sum())
     assert one.n_left_out == 200 - right.sum() - wrong.sum()
@@ -279,13 +281,13 @@ def test_without_resamples_gains_have_no_intervals():
     parts = parts_of(tagged(60), dataclasses.replace(WORDS, resamples=0)).values()
     assert parts
     for one in parts:
-        assert np.isfinite([one.gain_right.value, one.gain_wrong.value, one.difference]).all()
-        assert np.isnan([one.gain_right.low, one.gain_wrong.high, one.low]).all()
+        assert np.isfinite([one.gain_right, one.gain_wrong, one.difference]).all()
+        assert np.isnan([one.gain_right_low, one.gain_wrong_high, one.low]).all()
 
 
 def test_undefined_gains_are_nan():
     parts = parts_of(tagged(30, human=np.ones(30)))
-    assert all(np.isnan([one.gain_right.value, one.difference, one.low]).all() for one in parts.values())
+    assert all(np.isnan([one.gain_right, one.difference, one.low]).all() for one in parts.values())
     alone = parts_of(tagged(30, human=np.full(30, np.nan)))
     assert all((one.n_right, one.n_wrong, one.n_left_out) == (0, 0, 30) for one in alone.values())
 

@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 from real_data import read
+from some_settings import table_rows
 
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.configure import build, load_option
@@ -42,8 +43,9 @@ def levels(segments, metric, statistics, resamples=0):
     scores = AttributionSet(metric.combine(statistics), {}, statistics)
     labels = clusters([segments])[0].tolist()
     made = Finished(segments, "m", "none", metric, None, segments.items(metric.reads), scores, labels)
-    found = LevelsEvaluation(resamples=resamples).evaluate([made])[0]
-    return {(row.level, row.grouping, row.statistic): row for row in found["correlations"]}
+    evaluation = LevelsEvaluation(resamples=resamples)
+    rows = table_rows(evaluation, evaluation.evaluate([made])[0], "correlations")
+    return {(row.level, row.grouping, row.statistic): row for row in rows}
 
 
 @pytest.fixture(scope="module")
