@@ -73,24 +73,24 @@ class Candidate(ABC):
     """Something that is chosen on rated segments."""
 
     @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """The names of the k features."""
-
-    @abstractmethod
     def fit(self, kind: Kind, parts: Sequence[Part]) -> Fitted:
         """What is best on these parts, which count the same however many segments they have; deterministic.
 
         "No boost" is among the choices: without a gain in the mean correlation of the parts the result abstains.
         """
 
-    @abstractmethod
-    def restored(self, constants: Mapping[str, Any]) -> Fitted:
-        """The inverse of `Fitted.constants`, bit for bit. Raises ConfigError for constants that are not of this."""
-
 
 @dataclass(frozen=True)
 class Boost(Component, Candidate):
     """A candidate whose features are made of attributions: an option of the group `boost`."""
+
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The names of the k features."""
+
+    @abstractmethod
+    def restored(self, constants: Mapping[str, Any]) -> Fitted:
+        """The inverse of `Fitted.constants`, bit for bit. Raises ConfigError for constants that are not of this."""
 
     @abstractmethod
     def features(self, truth: Ragged, hypothesis: Ragged) -> Floats:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from bmx_grid.boosts.base import Candidate, Fitted, Floats, Part
 from bmx_grid.boosts.feature_mix import within_sd
-from bmx_grid.boosts.learned import Linear, read_linear
-from bmx_grid.core.errors import ConfigError
+from bmx_grid.boosts.learned import Linear
 from bmx_grid.measures.best import beats, first_within_rounding
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.nuisance import CurveTerms, Selected, WithTerm, fit_term
@@ -27,18 +26,12 @@ class Length(Candidate):
 
     roles: tuple[str, ...]
 
-    def names(self) -> tuple[str, ...]:
-        return tuple(f"log_words {role}" for role in self.roles)
-
     def fit(self, kind: Kind, parts: Sequence[Part]) -> Fitted:
+        alone = Linear.alone([f"log_words {role}" for role in self.roles])
         if not parts:
-            return Linear.alone(self.names())
+            return alone
         found = fit_term(kind, [Selected(part.base, part.features, part.human) for part in parts])
-        weights, k = tuple(map(float, found.weights)), len(self.roles)
-        return Linear(self.names(), float(found.own), 0.0, weights, (0.0,) * k, (1.0,) * k)
-
-    def restored(self, constants: Mapping[str, Any]) -> Fitted:
-        return read_linear(constants, self.names())
+        return replace(alone, own=float(found.own), weights=tuple(map(float, found.weights)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +70,6 @@ class Curve(Length):
         found = fit_term(kind, terms)
         return OnCurve(curve, found) if found.weights.any() else alone
 
-    def restored(self, constants: Mapping[str, Any]) -> OnCurve:
-        raise ConfigError("the curve is a placebo, of which there are no recipes.")
-
 
 @dataclass(frozen=True)
 class MetricAverage(Candidate):
@@ -92,9 +82,6 @@ class MetricAverage(Candidate):
 
     metrics: tuple[str, ...]
 
-    def names(self) -> tuple[str, ...]:
-        return self.metrics
-
     def fit(self, kind: Kind, parts: Sequence[Part]) -> Linear:
         used = [one for one in parts if one.decides]
         alone = Linear.alone(self.metrics)
@@ -103,14 +90,17 @@ class MetricAverage(Candidate):
         columns = [np.column_stack([one.base, one.features]) for one in used]
         means = np.mean([one.mean(axis=0) for one in columns], axis=0)
         sds = np.array([within_sd([one[:, metric] for one in columns]) for metric in range(columns[0].shape[1])])
-        subsets = [some for some in _subsets(len(sds)) if (sds[list(some)] > 0).all() and some != (0,)]
+        sizes = range(1, min(MOST, len(sds)) + 1)
+        every = itertools.chain.from_iterable(itertools.combinations(range(len(sds)), size) for size in sizes)
+        subsets = [some for some in every if (sds[list(some)] > 0).all() and some != (0,)]
         if not (sds[0] > 0 and subsets):
             return alone
         gains = np.zeros(len(subsets))
         for one, raw in zip(used, columns, strict=True):
             standard = np.divide(raw - means, sds, out=np.zeros_like(raw), where=sds > 0)
-            averages = np.column_stack([standard[:, list(some)].mean(axis=1) for some in subsets])
-            gains += _correlations(kind, averages, one.human) - correlate(kind, one.base, one.human)
+            averages = (standard[:, list(some)].mean(axis=1) for some in subsets)
+            gains += [correlate(kind, average, one.human) for average in averages]
+            gains -= correlate(kind, one.base, one.human)
         gains /= len(used)
         best = int(first_within_rounding(gains[None, :, None])[0])
         if best < 0 or not beats(gains[best]):
@@ -121,15 +111,3 @@ class MetricAverage(Candidate):
         own = 1 / len(chosen) if 0 in chosen else 0.0
         spreads = tuple(float(sd) if sd > 0 else 1.0 for sd in sds[1:])
         return Linear(self.metrics, own, float(means[0]), weights, tuple(means[1:].tolist()), spreads)
-
-    def restored(self, constants: Mapping[str, Any]) -> Linear:
-        return read_linear(constants, self.metrics)
-
-
-def _subsets(count: int) -> list[tuple[int, ...]]:
-    sizes = range(1, min(MOST, count) + 1)
-    return [some for size in sizes for some in itertools.combinations(range(count), size)]
-
-
-def _correlations(kind: Kind, columns: Floats, human: Floats) -> Floats:
-    return np.array([correlate(kind, column, human) for column in columns.T])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -119,67 +118,41 @@ def fit_ridge(spec: Learned, kind: Kind, parts: Sequence[Part], names: Sequence[
     used = [one for one in parts if one.decides]
     if not used:
         return alone
-    moments = _Moments.of(kind, used)
-    penalty = _chosen_penalty(spec, moments)
+    columns, means, sds = _standard(kind, used)
+    clusters = codes(np.concatenate([one.clusters for one in used]))
+    fold_of = np.split(clusters % spec.folds, np.cumsum([len(one) for one in columns])[:-1])
+    penalty = _chosen_penalty(spec, columns, fold_of, min(spec.folds, number_of(clusters)))
     if penalty == np.inf:
         return alone
-    weights = _solved(moments.whole[None], np.array([penalty]))[0]
-    fitted = _on_the_scale_of_the_base(weights, moments, names)
-    return (fitted, penalty) if fitted is not None and gains(kind, used, fitted) else alone
+    gram = _covariances([(one.T @ one)[None] for one in columns])
+    weights, gram = _solved(gram, np.array([penalty]))[0], gram[0, :-1, :-1]
+    spread, own = float(np.sqrt(weights @ gram @ weights)), float(np.sqrt(gram[0, 0]))
+    if not (spread > 0 and own > 0):
+        return alone
+    # with the spread of the base on the parts
+    scaled, base_sd = np.asarray(weights * (own / spread)), float(sds[0])
+    points = tuple((scaled[1:] * base_sd).tolist())
+    constants = points, tuple(means[1:].tolist()), tuple(sds[1:].tolist())
+    fitted = Linear(tuple(names), float(scaled[0]), float(means[0]), *constants)
+    return (fitted, penalty) if gains(kind, used, fitted) else alone
 
 
-@dataclass(frozen=True, eq=False)
-class _Moments:
-    """What covariances of any fold of whole clusters are computed from.
+def _standard(kind: Kind, parts: Sequence[Part]) -> tuple[list[Floats], Floats, Floats]:
+    """What covariances are computed from, and the means and standard deviations float64[1 + k] of base and features.
 
-    columns: for each part float64[n, 1 + m]: ones, then base, features and human score with mean 0 and, within parts,
-    standard deviation 1 (a constant column is 0). clusters_of: for each part int64[n] codes.
-    means, sds: float64[1 + k] of base and features; sd is 1 for a constant column. clusters: how many there are.
+    For each part float64[n, 1 + m]: ones, then base, features and human score with mean 0 and, within parts, standard
+    deviation 1. A constant column is 0, and its standard deviation 1.
     """
-
-    columns: tuple[Floats, ...]
-    clusters_of: tuple[Ints, ...]
-    means: Floats
-    sds: Floats
-    clusters: int
-
-    @classmethod
-    def of(cls, kind: Kind, parts: Sequence[Part]) -> _Moments:
-        code = codes(np.concatenate([one.clusters for one in parts]))
-        ends = np.cumsum([len(one.clusters) for one in parts])[:-1]
-        raw = [np.column_stack([one.base, one.features]) for one in parts]
-        centres = [one.mean(axis=0) for one in raw]
-        varies = np.array([np.ptp(one, axis=0) > 0 for one in raw])
-        variance = np.mean(
-            [np.where(some, one.var(axis=0), 0.0) for one, some in zip(raw, varies, strict=True)], axis=0
-        )
-        sds = np.sqrt(np.where(variance > 0, variance, 1.0))
-        found = []
-        for one, own, centre, some in zip(parts, raw, centres, varies, strict=True):
-            target = one.human if kind == "pearson" else average_ranks(one.human)
-            standard = np.where(some, (own - centre) / sds, 0.0)
-            found.append(np.column_stack([np.ones(len(own)), standard, (target - target.mean()) / target.std()]))
-        return cls(tuple(found), tuple(np.split(code, ends)), np.mean(centres, axis=0), sds, number_of(code))
-
-    def in_and_out(self, fold_of: Ints, folds: int) -> tuple[Floats, Floats]:
-        """float64[F, m, m] twice: the covariances without each fold of clusters, and of that fold alone.
-
-        fold_of: int64[C]. The sums of a fold are made once.
-        """
-        inside, outside = [], []
-        others = 1.0 - np.eye(folds)
-        for columns, own in zip(self.columns, self.clusters_of, strict=True):
-            rows = fold_of[own]
-            sums = np.array([columns[rows == fold].T @ columns[rows == fold] for fold in range(folds)])
-            outside.append(sums)
-            inside.append(np.tensordot(others, sums, axes=1))
-        return _covariances(inside), _covariances(outside)
-
-    @cached_property
-    def whole(self) -> Floats:
-        """float64[m, m] covariances of all segments, of base, features and human score."""
-        found: Floats = _covariances([(columns.T @ columns)[None] for columns in self.columns])[0]
-        return found
+    raw = [np.column_stack([one.base, one.features]) for one in parts]
+    centres, varies = [one.mean(axis=0) for one in raw], [np.ptp(one, axis=0) > 0 for one in raw]
+    variance = np.mean([np.where(some, one.var(axis=0), 0.0) for one, some in zip(raw, varies, strict=True)], axis=0)
+    sds = np.sqrt(np.where(variance > 0, variance, 1.0))
+    columns = []
+    for one, own, centre, some in zip(parts, raw, centres, varies, strict=True):
+        target = one.human if kind == "pearson" else average_ranks(one.human)
+        standard = np.where(some, (own - centre) / sds, 0.0)
+        columns.append(np.column_stack([np.ones(len(own)), standard, (target - target.mean()) / target.std()]))
+    return columns, np.mean(centres, axis=0), sds
 
 
 def _covariances(sums: Sequence[Floats]) -> Floats:
@@ -199,16 +172,19 @@ def _covariances(sums: Sequence[Floats]) -> Floats:
     return found
 
 
-def _chosen_penalty(spec: Learned, moments: _Moments) -> float:
+def _chosen_penalty(spec: Learned, columns: Sequence[Floats], fold_of: Sequence[Ints], folds: int) -> float:
     """The penalty with the lowest squared error on left-out folds; infinity, the base alone, where none beats that."""
-    fold_of: Ints = np.arange(moments.clusters) % spec.folds
-    folds = min(spec.folds, moments.clusters)
     if folds < 2:
         return np.inf
-    inside, left = moments.in_and_out(fold_of, folds)
+    of_folds = [
+        np.array([one[rows == fold].T @ one[rows == fold] for fold in range(folds)])
+        for one, rows in zip(columns, fold_of, strict=True)
+    ]
+    left, others = _covariances(of_folds), 1.0 - np.eye(folds)
+    inside = _covariances([np.tensordot(others, sums, axes=1) for sums in of_folds])
     ladder = [*spec.penalties, np.inf]
     finite = np.repeat(spec.penalties, folds)
-    solved = [*_solved(np.tile(inside, (len(spec.penalties), 1, 1)), finite), *_solved(inside, np.full(folds, np.inf))]
+    solved = np.concatenate([_solved(np.tile(inside, (len(spec.penalties), 1, 1)), finite), _base_alone(inside)])
     whole = np.column_stack([solved, np.full(len(solved), -1.0)])
     left_of_each = np.tile(left, (len(ladder), 1, 1))
     residuals = np.einsum("ri,ri->r", np.matmul(left_of_each, whole[:, :, None])[:, :, 0], whole)
@@ -216,41 +192,30 @@ def _chosen_penalty(spec: Learned, moments: _Moments) -> float:
     return ladder[len(ladder) - 1 - int(np.argmin(errors[::-1]))]
 
 
+def _base_alone(grams: Floats) -> Floats:
+    """float64[R, 1 + k] weights: of the base at least 0, and 0 of the features."""
+    size, weights = grams[:, 0, 0], np.zeros(grams[:, 0, :-1].shape)
+    weights[:, 0] = np.maximum(np.divide(grams[:, 0, -1], size, out=np.zeros_like(size), where=size > 0), 0.0)
+    return weights
+
+
 def _solved(grams: Floats, penalties: Floats) -> Floats:
     """float64[R, 1 + k] weights of base and features; the base is not penalised, and its weight is at least 0.
 
-    penalties: float64[R], all finite, or all infinite.
+    penalties: float64[R], all finite.
     """
     columns = grams[:, :-1, :-1]
     k = columns.shape[1]
-    free = np.zeros((len(grams), k))
-    if len(penalties) and penalties[0] == np.inf:
-        size = columns[:, 0, 0]
-        raw = np.divide(grams[:, 0, -1], size, out=np.zeros_like(size), where=size > 0)
-        free[:, 0] = np.maximum(raw, 0.0)
-        return free
+    weights = np.zeros((len(grams), k))
     ridge = penalties[:, None, None] * np.diag(np.append(0.0, np.ones(k - 1)))
     with_base = columns[:, 0, 0] > 0
-    free[with_base] = _solve(columns[with_base] + ridge[with_base], grams[with_base, :-1, -1])
-    without = ~with_base | (free[:, 0] < 0)
+    weights[with_base] = _solve(columns[with_base] + ridge[with_base], grams[with_base, :-1, -1])
+    without = ~with_base | (weights[:, 0] < 0)
     if without.any():
-        free[without, 0] = 0.0
-        free[without, 1:] = _solve(columns[without, 1:, 1:] + ridge[without, 1:, 1:], grams[without, 1:-1, -1])
-    return free
+        weights[without, 0] = 0.0
+        weights[without, 1:] = _solve(columns[without, 1:, 1:] + ridge[without, 1:, 1:], grams[without, 1:-1, -1])
+    return weights
 
 
 def _solve(matrices: Floats, wanted: Floats) -> Floats:
     return np.asarray(np.linalg.solve(matrices, wanted[:, :, None])[:, :, 0], dtype=np.float64)
-
-
-def _on_the_scale_of_the_base(weights: Floats, moments: _Moments, names: Sequence[str]) -> Linear | None:
-    """With the spread of the base on the parts; None where there is no spread to speak of."""
-    gram = moments.whole[:-1, :-1]
-    spread, own = float(np.sqrt(weights @ gram @ weights)), float(np.sqrt(gram[0, 0]))
-    if not (spread > 0 and own > 0):
-        return None
-    scaled = np.asarray(weights * (own / spread), dtype=np.float64)
-    base_sd = float(moments.sds[0])
-    means, sds = moments.means[1:].tolist(), moments.sds[1:].tolist()
-    points = (scaled[1:] * base_sd).tolist()
-    return Linear(tuple(names), float(scaled[0]), float(moments.means[0]), tuple(points), tuple(means), tuple(sds))

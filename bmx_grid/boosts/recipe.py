@@ -17,7 +17,7 @@ from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, Store
 from bmx_grid.core.identity import Component, canonical_json, digest, identity
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.core.storage import write_text
-from bmx_grid.core.wording import number, shortened
+from bmx_grid.core.wording import shortened, with_interval
 from bmx_grid.measures.correlation import Kind
 
 TARGET = "_target_"
@@ -281,10 +281,8 @@ def recipes_in_words() -> str:
 
 def interval(found: HeldOut) -> str:
     """A gain with its interval; n/a where undefined."""
-    value, low, high = (
-        number(math.nan if one is None else one, "+.4f") for one in (found.value, found.low, found.high)
-    )
-    return value if found.low is None and found.high is None else f"{value} [{low}, {high}]"
+    value, low, high = (math.nan if one is None else one for one in (found.value, found.low, found.high))
+    return with_interval(value, low, high)
 
 
 @dataclass(frozen=True, kw_only=True)
