@@ -47,12 +47,12 @@ bench: $(READY)
 
 # Generated mistakes by the hundred; FUZZ="--count 2000 --seed 3 --seconds 3600" tries others.
 fuzz: $(READY)
-	$(BIN)/python tests/fuzz/run.py $(FUZZ)
+	$(BIN)/python tests/tools/fuzz/run.py $(FUZZ)
 
 # Small faults put into the code, which the tests must notice; MUTATION="--count 40 --seed 3" draws others.
 mutation: $(READY)
 	$(INSTALL) "cosmic-ray==8.7.0"
-	$(BIN)/python tests/mutation/mutate.py $(MUTATION)
+	$(BIN)/python tests/tools/mutate.py $(MUTATION)
 
 wheel: $(RUNS)
 	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .

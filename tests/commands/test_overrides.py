@@ -1,16 +1,10 @@
 """A sample of the mistakes that `make fuzz` tries by the hundred: a plan or one sentence, and no foreign code."""
 
-import sys
-
 import pytest
-from fakes import ROOT
+from tools.fuzz.overrides import FLAGS, inputs, write_options
 
 from bmx_grid.commands.run import compose_and_run
 from bmx_grid.core.terminal import command
-
-sys.path.insert(0, str(ROOT / "tests" / "fuzz"))
-
-from overrides import FLAGS, inputs, write_options
 
 SHOWS = "--cfg"
 

@@ -1,7 +1,7 @@
 """A metric or an explainer that breaks its contract fails its own settings, with a reason, and no other setting."""
 
 import pytest
-from fuzz import components
+from tools.fuzz import components
 
 # group, hook, what the hook does, and what the reason says
 BROKEN = [

@@ -1,9 +1,9 @@
-"""Some of the bad files of tests/fuzz: read, or answered with one sentence that names the file."""
+"""Some of the bad files of tests/tools/fuzz: read, or answered with one sentence that names the file."""
 
 from pathlib import Path
 
 import pytest
-from fuzz import archives, scores, tables, trees
+from tools.fuzz import archives, scores, tables, trees
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import os
 
 import numpy as np
 import pytest
-import texts
 from pairs import explain
+from tools.fuzz import texts
 
 from bmx_grid.core.configure import build, load_option, options
 from bmx_grid.core.errors import ExplainError

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fuzz.tables import (
+from tools.fuzz.tables import (
     MAX_BYTES,
     SCORES,
     TEXTS,

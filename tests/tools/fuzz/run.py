@@ -26,14 +26,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "fuzz")]
+ROOT = Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 os.environ |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
 
-import arguments  # noqa: E402
-import overrides  # noqa: E402
-import texts  # noqa: E402
-from fuzz import archives, components, scores, tables, trees  # noqa: E402
+from tools.fuzz import archives, arguments, components, overrides, scores, tables, texts, trees  # noqa: E402
 
 LONGEST = 60
 LENGTH = 1_200

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fuzz.tables import (
+from score_trees import TREE
+from tools.fuzz.tables import (
     SCORES,
     TEXTS,
     encoded,
@@ -28,7 +29,6 @@ from fuzz.tables import (
     without_a_piece,
     zipped,
 )
-from score_trees import TREE
 
 from bmx_grid.core.errors import BmxError, DataMissingError
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from fuzz.tables import bomb, encoded, flipped, inserted, pick, piece_twice, same, truncated, without_a_piece
+from tools.fuzz.tables import bomb, encoded, flipped, inserted, pick, piece_twice, same, truncated, without_a_piece
 
 from bmx_grid.core.errors import BmxError
 from bmx_grid.datasets.mlqe_pe import MlqePe
