@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.boosts.base import Boost, Candidate
 from bmx_grid.boosts.controls import Curve, Length, MetricAverage
@@ -18,7 +17,7 @@ from bmx_grid.boosts.recipe import Chosen as ChosenBoost
 from bmx_grid.boosts.recipe import ChosenOn, Fixed, HeldOut
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
-from bmx_grid.datasets.segments import SegmentSet, clusters
+from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import (
     NAMES,
     OF_PAIRS,
@@ -54,12 +53,10 @@ from bmx_grid.evaluations.boost_evidence import (
 from bmx_grid.evaluations.grid import CELLS_PER_SECOND, GridEvaluation
 from bmx_grid.evaluations.held_out import (
     FOLDS,
-    Flags,
     Held,
     Member,
     chosen,
     cross_fitted,
-    free_of_each,
     members_of,
     on_others,
 )
@@ -183,13 +180,9 @@ class BoostEvaluation(Evaluation):
     def _kind(self) -> Kind:
         return self.grid.correlation
 
-    def _members(
-        self, settings: Sequence[Finished], labels: Sequence[Sequence[str] | NDArray[np.str_]]
-    ) -> list[Member]:
-        grid = self.grid
-        return members_of(
-            settings, labels, self.boosts, grid.spec, fold_seed=grid.seed, draws=self.draws, seed=self.seed
-        )
+    def _members(self, settings: Sequence[Finished], *, by_dataset: bool) -> list[Member]:
+        drawn = {"fold_seed": self.grid.seed, "draws": self.draws, "seed": self.seed}
+        return members_of(settings, self.boosts, self.grid.spec, **drawn, by_dataset=by_dataset)
 
     def _of_pairs(self, work: tuple[Sequence[Finished], Sequence[Mapping[str, Floats]]]) -> list[BoostsOfSetting]:
         """What boosts, and the average of metrics, reach where other folds and other language pairs choose.
@@ -200,14 +193,12 @@ class BoostEvaluation(Evaluation):
         results = [BoostsOfSetting(setting.names) for setting in settings]
         if settings[0].explainer is None and not any(others):
             return results
-        members = self._members(settings, [setting.clusters for setting in settings])
-        free = free_of_each([setting.clusters for setting in settings])
-        names = [setting.names[1] for setting in settings]
+        members = self._members(settings, by_dataset=False)
         held: list[Chosen] = [{} for _ in settings]
         if settings[0].explainer is not None:
             choices = list(self._choices(members))
             for choice in choices:
-                self._choose(choice, names, members, free, ELSEWHERE, held)
+                self._choose(choice, members, ELSEWHERE, held)
             for setting, member, of_boosts, result in zip(settings, members, held, results, strict=True):
                 of_boosts.update(self._without_choice(setting, member))
                 result.lacking.update(member.lacking)
@@ -226,7 +217,7 @@ class BoostEvaluation(Evaluation):
             average: list[Chosen] = [{} for _ in settings]
             choice = COMBINED, MetricAverage(tuple(shared)), [[of] for of in columns]
             self._cross_fit(choice, members, average)
-            self._choose(choice, names, members, free, ELSEWHERE, average)
+            self._choose(choice, members, ELSEWHERE, average)
             self._add_lines(results, members, average, contrasts)
             self._add_lines(results, members, held, over_metrics, columns)
         return results
@@ -263,19 +254,11 @@ class BoostEvaluation(Evaluation):
             if columns:
                 own[name, CROSS_FITTED] = [cross_fitted(self._kind, candidate, member, of) for of in columns]
 
-    def _choose(
-        self,
-        choice: Choice,
-        names: Sequence[str],
-        members: Sequence[Member],
-        free: Sequence[Mapping[int, Flags]],
-        point: str,
-        held: Sequence[Chosen],
-    ) -> None:
-        """Add for each member what is best on those that are free of it, at `point`."""
+    def _choose(self, choice: Choice, members: Sequence[Member], point: str, held: Sequence[Chosen]) -> None:
+        """Add for each member what is best on those that choose for it, at `point`."""
         name, candidate, features = choice
         for drawn in zip(*features, strict=False):  # none where a member lacks the boost
-            for own, found in zip(held, on_others(self._kind, candidate, names, members, drawn, free), strict=True):
+            for own, found in zip(held, on_others(self._kind, candidate, members, drawn), strict=True):
                 if found is not None:
                     own.setdefault((name, point), []).append(found)
 
@@ -301,19 +284,12 @@ class BoostEvaluation(Evaluation):
 
     def _from_other_datasets(self, settings: Sequence[Finished], results: Sequence[BoostsOfSetting]) -> None:
         """Add what is chosen on the other data sets, where there are several."""
-        datasets = [setting.names[0] for setting in settings]
-        if len(set(datasets)) < 2 or settings[0].explainer is None:
+        if len({setting.names[0] for setting in settings}) < 2 or settings[0].explainer is None:
             return
-        labels = clusters([setting.segments for setting in settings])
-        members = self._members(settings, labels)
-        free = [
-            {other: rows for other, rows in of.items() if datasets[other] != datasets[at]}
-            for at, of in enumerate(free_of_each([of.tolist() for of in labels]))
-        ]
-        names = [" ".join(setting.pair) for setting in settings]
+        members = self._members(settings, by_dataset=True)
         held: list[Chosen] = [{} for _ in settings]
         for choice in self._choices(members):
-            self._choose(choice, names, members, free, OTHER_DATASETS, held)
+            self._choose(choice, members, OTHER_DATASETS, held)
         self._add_lines(results, members, held, contrasts)
 
     def _judge(self, results: Sequence[BoostsOfSetting]) -> None:
@@ -348,7 +324,7 @@ class BoostEvaluation(Evaluation):
 
         That is the one on the most language pairs, chosen furthest away.
         """
-        members = self._members(settings, clusters([setting.segments for setting in settings]))
+        members = self._members(settings, by_dataset=True)
         chosen_on = tuple(
             ChosenOn(*setting.pair, len(of.labels), len(set(of.labels)), setting.segments.judgements.primary)
             for setting, of in zip(settings, members, strict=True)

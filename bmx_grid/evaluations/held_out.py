@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bmx_grid.boosts.base import Boost, Candidate, Fitted, Part
 from bmx_grid.boosts.recipe import Fixed, Identity
 from bmx_grid.core.errors import ConfigError
+from bmx_grid.datasets.segments import clusters
 from bmx_grid.evaluations.base import Finished, Floats
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import GridSpec
@@ -130,36 +131,6 @@ def cross_fitted(kind: Kind, candidate: Candidate, rated: Rated, features: Float
     return Held(scores, tuple(fitted), other_folds(count))
 
 
-def on_others(
-    kind: Kind,
-    candidate: Candidate,
-    names: Sequence[str],
-    rated: Sequence[Rated],
-    features: Sequence[Floats],
-    free: Sequence[Mapping[int, Flags]],
-) -> list[Held | None]:
-    """Each of L language pairs with what is best on others, without its clusters.
-
-    names, rated, features: of the pairs; free: for each pair, by the number of those that choose for it, bool[N] which
-    of their segments do. None where no other pair has a defined correlation.
-    """
-    made: list[Held | None] = []
-    for judged, own, choosing in zip(rated, features, free, strict=True):
-        others = {at: rows[rated[at].used] for at, rows in choosing.items()}
-        known = [
-            at
-            for at, rows in others.items()
-            if math.isfinite(correlate(kind, rated[at].base[rows], rated[at].human[rows]))
-        ]
-        if not known:
-            made.append(None)
-            continue
-        fitted = chosen(kind, candidate, [(rated[at], features[at], others[at]) for at in known])
-        words = f"{', '.join(names[at] for at in known)} without shared clusters"
-        made.append(Held(fitted.scores(judged.base, own), (fitted,), words))
-    return made
-
-
 def to_scale(scores: Floats, like: Floats) -> Floats:
     """Scores with the mean and spread of `like`; unchanged where either has no spread."""
     spread, wanted = float(scores.std()), float(like.std())
@@ -178,7 +149,8 @@ class Member(Rated):
 
     labels: n clusters; features: float64[n, k] of each boost that can be made; lacking: why others cannot, by name;
     donors: int64[n] for each draw, which segment each gets its attributions from; roles: of the texts that
-    `log_words` counts.
+    `log_words` counts. free: for each member that chooses for this one, by its number, bool[N] which of its segments
+    do: those without a cluster of this one; name: as members that it chooses for name it.
     """
 
     labels: NDArray[np.str_]
@@ -186,6 +158,8 @@ class Member(Rated):
     lacking: Mapping[str, str]
     donors: tuple[Ints, ...]
     roles: tuple[str, ...]
+    free: Mapping[int, Flags] = field(default_factory=dict)
+    name: str = ""
 
     def features_of(self, name: str, boost: Boost) -> list[Floats]:
         """The features of a boost as they are, then with attributions of other segments, one for each draw.
@@ -205,27 +179,59 @@ class Member(Rated):
         return found
 
 
+def on_others(
+    kind: Kind, candidate: Candidate, members: Sequence[Member], features: Sequence[Floats]
+) -> list[Held | None]:
+    """Each of L members with what is best on those that choose for it, without its clusters.
+
+    features: float64[n, k] of each. None where no other one has a defined correlation.
+    """
+    made: list[Held | None] = []
+    for judged, own in zip(members, features, strict=True):
+        others = {at: rows[members[at].used] for at, rows in judged.free.items()}
+        known = [
+            at
+            for at, rows in others.items()
+            if math.isfinite(correlate(kind, members[at].base[rows], members[at].human[rows]))
+        ]
+        if not known:
+            made.append(None)
+            continue
+        fitted = chosen(kind, candidate, [(members[at], features[at], others[at]) for at in known])
+        words = f"{', '.join(members[at].name for at in known)} without shared clusters"
+        made.append(Held(fitted.scores(judged.base, own), (fitted,), words))
+    return made
+
+
 def members_of(
     settings: Sequence[Finished],
-    labels: Sequence[Sequence[str] | NDArray[np.str_]],
     boosts: Mapping[str, Boost],
     spec: GridSpec,
     *,
     fold_seed: int,
     draws: int,
     seed: int,
+    by_dataset: bool,
 ) -> list[Member]:
-    """Members whose codes of clusters are the same in all of them; labels: N of each setting.
+    """Settings of one metric and explainer, whose codes of clusters are the same in all of them.
 
     spec, fold_seed: the grid whose segments, correlation and folds are used; draws, seed: of reassigned attributions.
+    by_dataset: whether those of other data sets choose, with clusters over all of them, else those of other pairs.
     Raises DataError where a boost cannot be made of the attributions at all.
     """
     members = [_member(setting, boosts, spec, fold_seed, draws, seed) for setting in settings]
+    labels: list[Any] = [setting.clusters for setting in settings]
+    if by_dataset:
+        labels = clusters([setting.segments for setting in settings])
     own = [np.asarray(of, dtype=np.str_)[member.used] for member, of in zip(members, labels, strict=True)]
     parts = np.split(codes(np.concatenate(own)), np.cumsum([len(of) for of in own])[:-1])
-    return [
-        replace(member, labels=names, clusters=part) for member, names, part in zip(members, own, parts, strict=True)
-    ]
+    made = []
+    for at, (setting, free) in enumerate(zip(settings, free_of_each(labels), strict=True)):
+        if by_dataset:
+            free = {other: rows for other, rows in free.items() if settings[other].names[0] != setting.names[0]}
+        name = " ".join(setting.pair) if by_dataset else setting.names[1]
+        made.append(replace(members[at], labels=own[at], clusters=parts[at], free=free, name=name))
+    return made
 
 
 def _member(
