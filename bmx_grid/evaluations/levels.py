@@ -26,7 +26,6 @@ from bmx_grid.evaluations.base import (
     check_bounds,
     here,
     in_groups,
-    seconds,
 )
 from bmx_grid.measures.agreement import spa, spa_interval
 from bmx_grid.measures.correlation import Kind as Correlation
@@ -44,7 +43,6 @@ from bmx_grid.measures.systems import (
     system_statistic,
 )
 
-SECONDS_PER_SEGMENT = 6e-4  # with 1,000 resamples
 CORRELATIONS: tuple[Correlation, ...] = ("pearson", "spearman", "kendall")
 OF_SYSTEMS: tuple[Statistic, ...] = (*CORRELATIONS, "pairwise_accuracy")
 PROBABILITIES = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
@@ -355,6 +353,7 @@ class LevelsEvaluation(Evaluation):
     """
 
     VERSION: ClassVar[int] = 3  # acc_eq has a threshold of other data beside its own; thresholds were added
+    SECONDS: ClassVar[float] = 6e-4
     ROWS: ClassVar[Mapping[str, type]] = {"correlations": Row, "systems": SystemRow, "thresholds": ThresholdRow}
 
     resamples: int = identity(1000)
@@ -363,9 +362,6 @@ class LevelsEvaluation(Evaluation):
 
     def __post_init__(self) -> None:
         check_bounds(self, "evaluation.levels", resamples=(0, MOST_RESAMPLES))
-
-    def cost(self, n_segments: int) -> float:
-        return seconds(n_segments, SECONDS_PER_SEGMENT, self.resamples)
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Mapping[str, Sequence[Any]]]:
         """The rows of the metric alone and of every declared point."""

@@ -28,7 +28,6 @@ from bmx_grid.evaluations.base import (
     check_bounds,
     grouped,
     here,
-    seconds,
 )
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.evaluations.significance import ALONE, Scores, significance_ranks, turned
@@ -38,7 +37,6 @@ from bmx_grid.measures.significance import comparison_of
 from bmx_grid.measures.systems import outliers, ranges_by_wins
 
 ALL = "all"
-SECONDS_PER_SEGMENT = 4e-4  # with 1,000 resamples, where a language pair has a dozen metrics
 STATISTICS = get_args(AgreementStatistic)
 
 
@@ -104,6 +102,7 @@ class TasksEvaluation(Evaluation):
     all tasks of a language pair. Raises ConfigError.
     """
 
+    SECONDS: ClassVar[float] = 4e-4  # where a language pair has a dozen metrics
     ROWS: ClassVar[Mapping[str, type]] = {
         "task_ranking": TaskRank,
         "human_ranking": HumanRank,
@@ -126,9 +125,6 @@ class TasksEvaluation(Evaluation):
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         return "" if any(len(of.systems) > 1 for of in sets) else "ranks systems, and no data set names several"
-
-    def cost(self, n_segments: int) -> float:
-        return seconds(n_segments, SECONDS_PER_SEGMENT, self.resamples)
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[dict[str, list[Any]]]:
         results: list[dict[str, list[Any]]] = [{table: [] for table in self.ROWS} for _ in settings]

@@ -27,14 +27,12 @@ from bmx_grid.evaluations.base import (
     check_bounds,
     here,
     in_groups,
-    seconds,
 )
 from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel, SystemScore
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.systems import FEWEST_SYSTEMS
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 
-SECONDS_PER_SEGMENT = 2e-3  # with 1,000 resamples
 AS_SCORED, ON_THESE = "as scored", "on these systems"
 
 
@@ -103,6 +101,7 @@ class TopSystemsEvaluation(Evaluation):
     """
 
     VERSION: ClassVar[int] = 2  # differences of metrics were added
+    SECONDS: ClassVar[float] = 2e-3
     ROWS: ClassVar[Mapping[str, type]] = {
         "top_systems": TopRow,
         "ranks": RankRow,
@@ -115,9 +114,6 @@ class TopSystemsEvaluation(Evaluation):
 
     def __post_init__(self) -> None:
         check_bounds(self, "evaluation.top_systems", resamples=(0, MOST_RESAMPLES))
-
-    def cost(self, n_segments: int) -> float:
-        return seconds(n_segments, SECONDS_PER_SEGMENT, self.resamples)
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Mapping[str, Sequence[Any]]]:
         """The rows of each setting, with the differences between metrics, each taken from its first explainer."""

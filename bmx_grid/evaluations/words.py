@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -26,7 +26,6 @@ from bmx_grid.evaluations.base import (
     check_bounds,
     here,
     in_groups,
-    seconds,
 )
 from bmx_grid.evaluations.held_out import free_of_each
 from bmx_grid.measures.correlation import Kind as Correlation
@@ -112,19 +111,18 @@ def _of_attributions(setting: Finished, tags: WordTags, role: Role, side: Side) 
     # What a metric gives a low score for the better is turned: a low attribution is a suspected error.
     attributions = setting.scores.by_role[role]
     turned = Ragged(setting.direction * attributions.values, attributions.offsets)
-    own = _without_end(tags, [len(row) - _ends(row) for row in tags.words])
+    own = _without_end(tags, [True] * len(tags.words))
     carried = _carried(own.words, own.labels.bad.tobytes(), setting.words_of(role))
     gold, scores = carried.only_known(turned)
-    fit = TagsRow(
-        side=side,
-        n_tags=len(own.labels.bad),
-        n_compared=len(gold.bad),
-        n_lost=len(carried.lost),
-        n_untagged=len(carried.untagged),
-        n_differing=len(carried.differing),
-        differing=_names(setting, carried.differing),
-    )
+    fit = _fit(setting, side, own, gold, len(carried.lost), len(carried.untagged), carried.differing)
     return TaggedSide(side, gold, scores, None, _sums(turned), fit)
+
+
+def _fit(
+    setting: Finished, side: str, tags: WordTags, gold: Labels, lost: int, untagged: int, differing: Sequence[int]
+) -> TagsRow:
+    names = ", ".join(setting.segments.segments[row].name for row in differing[:3])
+    return TagsRow(side, len(tags.labels.bad), len(gold.bad), lost, untagged, len(differing), names)
 
 
 @functools.lru_cache(maxsize=4)  # the same for every metric and explainer
@@ -134,14 +132,9 @@ def _carried(words: Rows, bad: bytes, scored: Rows) -> Carried:
 
 
 def _of_words(setting: Finished, tags: WordTags, given: WordScores, side: Side, eos: Eos) -> TaggedSide:
-    theirs, ours = list(map(_ends, given.words)), list(map(_ends, tags.words))
-    kept = [eos == "keep" and one and other for one, other in zip(theirs, ours, strict=True)]
-    own = _without_end(
-        tags, [len(row) - (end and not keep) for row, end, keep in zip(tags.words, ours, kept, strict=True)]
-    )
-    said = _first_of(
-        given, [len(row) - (end and not keep) for row, end, keep in zip(given.words, theirs, kept, strict=True)]
-    )
+    ends = zip(map(_ends, given.words), map(_ends, tags.words), strict=True)
+    dropped = [not (eos == "keep" and one and other) for one, other in ends]
+    own, said = _without_end(tags, dropped), _without_end_of_scores(given, dropped)
     alignments = [None if one == other else align(one, other) for one, other in zip(said.words, own.words, strict=True)]
     gold, scores, predicted = [], [], []
     for row, alignment in enumerate(alignments):
@@ -151,15 +144,8 @@ def _of_words(setting: Finished, tags: WordTags, given: WordScores, side: Side, 
         predicted.append(bad[known])
     differing = [row for row, one in enumerate(alignments) if one is not None and not one.exact]
     compared = Labels.from_rows(gold)
-    fit = TagsRow(
-        side=side,
-        n_tags=len(own.labels.bad),
-        n_compared=len(compared.bad),
-        n_lost=len(own.labels.bad) - len(compared.bad),
-        n_untagged=sum(len(one.tokens_without) for one in alignments if one is not None),
-        n_differing=len(differing),
-        differing=_names(setting, differing),
-    )
+    untagged = sum(len(one.tokens_without) for one in alignments if one is not None)
+    fit = _fit(setting, side, own, compared, len(own.labels.bad) - len(compared.bad), untagged, differing)
     if given.are_labels:
         return TaggedSide(side, compared, None, Labels.from_rows(predicted), _sums(given.values), fit)
     return TaggedSide(side, compared, Ragged.from_rows(scores), None, _sums(given.values), fit)
@@ -174,16 +160,23 @@ def _on_tagged(given: WordScores, row: int, alignment: Alignment | None) -> tupl
     return known, carry_scores(alignment, values), bad
 
 
-def _without_end(tags: WordTags, lengths: Sequence[int]) -> WordTags:
-    """The tags of the first words of each text."""
-    words = tuple(row[:n] for row, n in zip(tags.words, lengths, strict=True))
-    return WordTags(words, Labels.from_rows(row[:n] for row, n in zip(tags.labels.rows(), lengths, strict=True)))
+def _without_end(tags: WordTags, dropped: Sequence[bool]) -> WordTags:
+    """The tags without those of `<EOS>`, of the texts where it is dropped."""
+    words, bad = _cut(tags.words, tags.labels.rows(), dropped)
+    return WordTags(words, Labels.from_rows(bad))
 
 
-def _first_of(given: WordScores, lengths: Sequence[int]) -> WordScores:
-    words = tuple(row[:n] for row, n in zip(given.words, lengths, strict=True))
-    values = Ragged.from_rows(row[:n] for row, n in zip(given.values.rows(), lengths, strict=True))
-    return WordScores(words, values, given.are_labels)
+def _without_end_of_scores(given: WordScores, dropped: Sequence[bool]) -> WordScores:
+    words, values = _cut(given.words, given.values.rows(), dropped)
+    return WordScores(words, Ragged.from_rows(values), given.are_labels)
+
+
+def _cut(words: Rows, values: Iterable[Any], dropped: Sequence[bool]) -> tuple[Rows, list[Any]]:
+    """The words and their values, those of a text that ends with `<EOS>` without it where it is dropped."""
+    ends = [len(row) - (drop and _ends(row)) for row, drop in zip(words, dropped, strict=True)]
+    cut = zip(words, values, ends, strict=True)
+    both = [(row[:end], of_words[:end]) for row, of_words, end in cut]
+    return tuple(row for row, _ in both), [of_words for _, of_words in both]
 
 
 def _ends(words: Sequence[str]) -> bool:
@@ -196,12 +189,7 @@ def _sums(scores: Ragged) -> Floats:
     return np.where(scores.lengths > 0, sums_by_text(scores.values, text, len(scores)), np.nan)
 
 
-def _names(setting: Finished, rows: Sequence[int], most: int = 3) -> str:
-    return ", ".join(setting.segments.segments[row].name for row in rows[:most])
-
-
 SUM = "spearman_sum"  # the measure that asks people's scores instead of their tags
-SECONDS_PER_SEGMENT = 3e-4  # with 1,000 resamples
 Threshold = Literal["cross_fitted", "elsewhere"]
 
 
@@ -255,6 +243,7 @@ class WordsEvaluation(Evaluation):
     draws. Raises ConfigError for a negative number of resamples, or fewer than 2 folds.
     """
 
+    SECONDS: ClassVar[float] = 3e-4
     ROWS: ClassVar[Mapping[str, type]] = {"words": Row, "word_tags": TagsRow, "word_boosts": PartRow}
 
     ties: Ties = identity("expected")
@@ -272,9 +261,6 @@ class WordsEvaluation(Evaluation):
         if not n_explainers:
             return "compares explanations with word tags, and there is no explainer"
         return "" if any(one.judgements.tags for one in sets) else "no data set of this sweep has word tags"
-
-    def cost(self, n_segments: int) -> float:
-        return seconds(n_segments, SECONDS_PER_SEGMENT, self.resamples)
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[dict[str, Any]]:
         """The measures of each side with tags, and the gains where the explanation is right or wrong.
