@@ -20,7 +20,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,7 +32,7 @@ from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.columns import listed, setting
 from bmx_grid.datasets.error_spans import KEYS as SPANS
-from bmx_grid.datasets.lines import finite_or_nan, parse_number, read_crlf_lines, refuse_cr_alone, split_rows
+from bmx_grid.datasets.lines import finite_or_nan, parse_number, read_crlf_lines, refuse, refuse_cr_alone, split_rows
 from bmx_grid.datasets.mlqe_pe import pair_of, read_model_scores
 from bmx_grid.datasets.tables import FORMATS, Table, open_table
 from bmx_grid.datasets.word_tags import LISTED, listed_tags
@@ -55,6 +55,15 @@ SIDES: dict[str, Role] = {
 }
 BAD = -1.0  # a label as a value: low for an error, as attributions are; OK is 0
 LABELS: Mapping[str, float] = {"OK": 0.0, "BAD": BAD, "0": 0.0, "1": BAD}
+# Kind of word values -> what one is called, its number (NaN for another text), and the way out.
+NUMBERS: Mapping[str, tuple[str, Callable[[str], float], str]] = {
+    "scores": ("score", finite_or_nan, ", not a finite number; write one number per word."),
+    "labels": (
+        "label",
+        lambda text: LABELS.get(text, math.nan),
+        "; write OK or BAD, or 0 for OK and 1 for BAD, one per word.",
+    ),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +83,6 @@ class ImportedFile:
     of_systems: bool = False
     are_labels: bool = False
     low_is_error: bool = True
-
-    def where(self, row: int) -> str:
-        """File and place of a row, for messages."""
-        return f"{self.path}, {self.rows.place[row]}"
 
 
 class Reading(NamedTuple):
@@ -106,24 +111,26 @@ def read_score_file(path: Path, metric: str, reading: Reading) -> ImportedFile:
             scores = read_model_scores(path, pair)
         except (ValueError, LookupError, AttributeError) as error:
             raise DataError(f"{path}: holds no model_scores as published ({error}); download it again.") from error
-        return ImportedFile(path, _rows(scores, language_pair=pair))
+        return ImportedFile(path, _rows(scores).assign(language_pair=pair))
     if _is_table(name):
         return _score_table(path, metric, reading)
     if name.endswith(".score") and not name.endswith((".seg.score", ".sys.score")):
         raise ConfigError(f"{path}: scores of documents or domains are not read; name a .seg.score or .sys.score.")
     lines = _filled_lines(path)
     if name.endswith(".score") or len(lines[0].split("\t")) == 2:
-        return read_blocks(path)
+        return ImportedFile(path, _blocks(path, lines), of_systems=name.endswith(".sys.score"))
     if any("\t" in line for line in lines):
-        return _score_submission(path, lines)
-    return ImportedFile(path, _rows(_written_scores(lines, path)))
+        return ImportedFile(path, _score_submission(path, lines))
+    return ImportedFile(path, _listed_scores(path, lines, ["value"]))
 
 
-def read_blocks(path: Path) -> ImportedFile:
-    """mt-metrics-eval: rows `SYSTEM SCORE`, separated by whitespace; of systems if the name says .sys.score."""
-    systems, scores = zip(*split_rows(_filled_lines(path), 2, str(path), separator=None), strict=True)
-    rows = _rows(_written_scores(scores, path), system=systems)
-    return ImportedFile(path, rows, of_systems=path.name.lower().endswith(".sys.score"))
+def read_blocks(path: Path) -> pd.DataFrame:
+    """mt-metrics-eval: the rows `SYSTEM SCORE` of a file, separated by whitespace."""
+    return _blocks(path, _filled_lines(path))
+
+
+def _blocks(path: Path, lines: Sequence[str]) -> pd.DataFrame:
+    return _listed_scores(path, lines, ["system", "value"], separator=None)
 
 
 def read_word_file(path: Path, reading: Reading) -> ImportedFile:
@@ -135,19 +142,19 @@ def read_word_file(path: Path, reading: Reading) -> ImportedFile:
         return _word_table(path, reading)
     lines = read_crlf_lines(path)
     if _lists_tags(lines):
-        return _word_submission(path, lines)
+        return ImportedFile(path, _word_submission(path, lines), are_labels=True)
     if not any(line.strip() for line in lines):
         raise DataError(f"{path}: the file is empty; write one line per text, with one score per word.")
-    values = [_word_scores(line.split(), f"{path}, line {row}") for row, line in enumerate(lines, start=1)]
-    return ImportedFile(path, _rows(values), low_is_error=not name.endswith(".submission"))
+    rows = _rows([line.split() for line in lines])
+    return ImportedFile(path, _with_numbers(path, rows, "scores"), low_is_error=not name.endswith(".submission"))
 
 
-def _rows(values: Any, first: int = 1, **columns: Any) -> pd.DataFrame:
+def _rows(values: Any, first: int = 1) -> pd.DataFrame:
     """Rows of values on lines of their own, from the number `first`."""
     import pandas as pd
 
     places = [f"line {number}" for number in range(first, first + len(values))]
-    return pd.DataFrame({"value": pd.Series(values), "place": places, **columns})
+    return pd.DataFrame({"value": pd.Series(values, dtype=object), "place": places})
 
 
 def _is_table(name: str) -> bool:
@@ -169,17 +176,25 @@ def _filled_lines(path: Path) -> list[str]:
     return lines
 
 
-def _written_scores(texts: Sequence[str], path: Path, first: int = 1) -> list[float]:
-    """Scores that must not be left empty: the file could have been cut there."""
-    scores = []
-    for row, text in enumerate(texts, start=first):
-        if not text.strip():
-            raise DataError(f"{path}, line {row}: no score; {MISSING}.")
-        scores.append(parse_number(text.strip(), f"{path}, line {row}", "the score", MISSING))
-    return scores
+def _listed_scores(
+    path: Path, lines: Sequence[str], columns: Sequence[str], first: int = 1, separator: str | None = "\t"
+) -> pd.DataFrame:
+    """The rows of lines without column names. A score must not be left empty: the file could have been cut there."""
+    fields = split_rows(lines, len(columns), str(path), first, separator)
+    rows = _rows(fields, first)
+    for column, texts in zip(columns, zip(*fields, strict=True), strict=True):
+        rows[column] = texts
+    refuse(rows, rows.value.str.strip() == "", lambda row: f"{path}, {row.place}: no score; {MISSING}.")
+    return _with_scores(path, rows, "the score")
 
 
-def _score_submission(path: Path, lines: Sequence[str]) -> ImportedFile:
+def _with_scores(path: Path, rows: pd.DataFrame, what: str) -> pd.DataFrame:
+    """The rows with numbers in place of what the file has. what: their name in a sentence."""
+    pairs = zip(rows.value, rows.place, strict=True)
+    return rows.assign(value=[parse_number(value, f"{path}, {place}", what, MISSING) for value, place in pairs])
+
+
+def _score_submission(path: Path, lines: Sequence[str]) -> pd.DataFrame:
     for row, line in enumerate(lines[:HEADER], start=1):
         if "\t" in line:
             raise DataError(
@@ -187,40 +202,32 @@ def _score_submission(path: Path, lines: Sequence[str]) -> ImportedFile:
                 "is a table with column names, let its name end in .tsv."
             )
     if _lists_tags(lines):
-        words = _word_submission(path, lines).rows
+        words = _word_submission(path, lines)
         words = words[words.side == "hypothesis"].drop(columns="side").reset_index(drop=True)
-        return ImportedFile(path, words.assign(value=[float(labels.mean()) for labels in words.value]))  # <EOS> counts
-    first = HEADER + 1
-    rows = split_rows(lines[HEADER:], 4, str(path), first)
-    if not rows:
+        return words.assign(value=[float(labels.mean()) for labels in words.value])  # <EOS> counts
+    if len(lines) <= HEADER:
         raise DataError(f"{path}: holds no scores after its {HEADER} header lines.")
-    pairs, _, ids, values = zip(*rows, strict=True)
-    return ImportedFile(path, _rows(_written_scores(values, path, first), first, id=ids, language_pair=pairs))
+    return _listed_scores(path, lines[HEADER:], ["language_pair", "method", "id", "value"], HEADER + 1)
 
 
-def _word_submission(path: Path, lines: Sequence[str]) -> ImportedFile:
+def _word_submission(path: Path, lines: Sequence[str]) -> pd.DataFrame:
     """A predictions.txt of the word-level task, a row per sentence and side in order of appearance.
 
     Raises DataError naming file, line and value as `listed_tags`, and for an unknown side.
     """
-    import pandas as pd
-
     texts = listed_tags(lines[HEADER:], str(path), HEADER + 1)
-    rows = texts[["language_pair", "words"]].assign(
-        id=texts.sentence.astype(str),
-        side=[_side(side, f"{path}, line {line}") for side, line in zip(texts.side, texts.line, strict=True)],
-        place=[f"line {line}" for line in texts.line],
-        value=pd.Series([np.where(bad, BAD, 0.0) for bad in texts.bad], texts.index),
-    )
-    return ImportedFile(path, rows, are_labels=True)
+    texts["place"] = [f"line {line}" for line in texts.line]
+    texts["id"] = texts.sentence.astype(str)
+    texts["value"] = [np.where(bad, BAD, 0.0) for bad in texts.bad]
+    return _with_sides(path, texts[["value", "place", "id", "language_pair", "side", "words"]])
 
 
-def _side(name: str, where: str) -> Role:
-    """The role that a file's name for a side stands for. Raises DataError for another name."""
-    side = SIDES.get(name.strip().lower())
-    if side is None:
-        raise DataError(f"{where}: " + unknown("side", name[:40], ("target", "source", "reference")))
-    return side
+def _with_sides(path: Path, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with roles in place of the file's names of sides. Raises DataError for another name."""
+    roles = rows.side.str.strip().str.lower().map(SIDES)
+    known = ("target", "source", "reference")
+    refuse(rows, roles.isna(), lambda row: f"{path}, {row.place}: " + unknown("side", row.side[:40], known))
+    return rows.assign(side=roles)
 
 
 def _score_table(path: Path, metric: str, reading: Reading) -> ImportedFile:
@@ -235,19 +242,14 @@ def _score_table(path: Path, metric: str, reading: Reading) -> ImportedFile:
             f"{path}: no column for the score. The file has the columns {listed(table.names)}; name it 'score' or "
             f"'{metric}', or write {proposed}"
         )
-    rows = _named_rows(table, columns, "score")
-    what = f"the score in column '{columns['score']}'"
-    rows["value"] = [parse_number(value, table.where(row), what, MISSING) for row, value in enumerate(rows.value)]
+    rows = _with_scores(path, _named_rows(table, columns, "score"), f"the score in column '{columns['score']}'")
     # Without ids, a table that names each system once (in each language pair) is of systems.
     named = [name for name in ("system", "language_pair") if name in rows]
-    return ImportedFile(
-        path, rows, of_systems="id" not in rows and "system" in rows and not any(rows.duplicated(named))
-    )
+    of_systems = "id" not in rows and "system" in rows and not any(rows.duplicated(named))
+    return ImportedFile(path, rows, of_systems)
 
 
 def _word_table(path: Path, reading: Reading) -> ImportedFile:
-    import pandas as pd
-
     named = {role: dict(reading.columns).get(role, role) for role in WORD_ROLES}
     lists = [*(named[role] for role in (*WORD_VALUES, "words")), *SPANS]
     table = open_table(path, reading.max_bytes, reading.separator, reading.key, lists)
@@ -261,34 +263,27 @@ def _word_table(path: Path, reading: Reading) -> ImportedFile:
             f"{path}: {problem}. The file has the columns {listed(table.names)}; name one, as "
             f"{reading.key}.columns.scores=NAME or {reading.key}.columns.labels=NAME."
         )
-    kind = kinds[0]
-    rows = _named_rows(table, columns, kind)
-    wheres = [table.where(row) for row in range(len(rows))]
-    values: list[Any] = [_list(value, where, columns[kind]) for value, where in zip(rows.value, wheres, strict=True)]
-    if kind != "error_spans":
-        parse = _word_labels if kind == "labels" else _word_scores
-        values = [value if value is None else parse(value, where) for value, where in zip(values, wheres, strict=True)]
-    rows["value"] = pd.Series(values, dtype=object)
-    if "words" in rows:
-        rows["words"] = [_words(*row) for row in zip(rows.words, values, wheres, strict=True)]
-    if kind == "error_spans":
+    rows = _named_rows(table, columns, kinds[0])
+    rows["value"] = _lists(path, rows, "value", columns[kinds[0]])
+    if kinds[0] == "error_spans":  # of the scored words, whatever words are named
         rows = rows.drop(columns="words", errors="ignore")
-    if "side" in rows:
-        rows["side"] = [_side(side, where) for side, where in zip(rows.side, wheres, strict=True)]
-    return ImportedFile(path, rows, are_labels=kind == "labels")
+    else:
+        rows = _with_numbers(path, rows, kinds[0])
+    if "words" in rows:
+        rows["words"] = [tuple(words or ()) for words in _lists(path, rows, "words", columns["words"])]
+        _check_words(path, rows)
+    return ImportedFile(path, _with_sides(path, rows) if "side" in rows else rows, are_labels=kinds[0] == "labels")
 
 
 def _columns(table: Table, roles: Sequence[str], reading: Reading) -> dict[str, str]:
     """role -> its column, of the roles that have one. Raises DataError for a named column that is not there."""
-    columns = {role: role for role in roles if role in table.names}
     for role, name in reading.columns:
         if name not in table.names:
             raise DataError(
                 f"{table.path}: no column '{name}' for the {role}. The file has the columns {listed(table.names)}; "
                 f"correct {reading.key}.columns.{role}."
             )
-        columns[role] = name
-    return columns
+    return {role: role for role in roles if role in table.names} | dict(reading.columns)
 
 
 def _named_rows(table: Table, columns: Mapping[str, str], kind: str) -> pd.DataFrame:
@@ -296,16 +291,13 @@ def _named_rows(table: Table, columns: Mapping[str, str], kind: str) -> pd.DataF
     import pandas as pd
 
     taken = table.take(dict.fromkeys(columns.values()))
-    rows = pd.DataFrame({"value": pd.Series(taken[columns[kind]], dtype=object)})
+    rows = _rows(taken[columns[kind]])
     rows["place"] = [table.place(row) for row in range(len(rows))]
     for role in ("side", *NAMES):
         if role in columns:
-            rows[role] = [
-                _name(value, table.where(row), columns[role]) for row, value in enumerate(taken[columns[role]])
-            ]
-    if "words" in columns:
-        rows["words"] = pd.Series(taken[columns["words"]], dtype=object)
-    return rows
+            names = zip(taken[columns[role]], rows.place, strict=True)
+            rows[role] = [_name(name, f"{table.path}, {place}", columns[role]) for name, place in names]
+    return rows.assign(words=pd.Series(taken[columns["words"]], dtype=object)) if "words" in columns else rows
 
 
 def _name(value: Any, where: str, column: str) -> str:
@@ -320,48 +312,43 @@ def _name(value: Any, where: str, column: str) -> str:
     return str(value)
 
 
-def _list(value: Any, where: str, column: str) -> list[Any] | None:
-    """A list, as JSON and Parquet hold it or written with blanks between; None for a text that is not explained."""
-    if value is None or isinstance(value, list):
-        return value
-    if isinstance(value, str):
-        return value.split()
-    raise DataError(
-        f"{where}: the column '{column}' holds {str(value)[:40]!r}; write a list with one value per word, or null for "
-        "a text that is not explained."
+def _lists(path: Path, rows: pd.DataFrame, role: str, column: str) -> pd.Series[Any]:
+    """Lists, as JSON and Parquet hold them or written with blanks between; None for a text that is not explained."""
+    lists = rows[role].map(lambda value: value.split() if isinstance(value, str) else value)
+    refuse(
+        rows,
+        lists.map(lambda value: value is not None and not isinstance(value, list)),
+        lambda row: (
+            f"{path}, {row.place}: the column '{column}' holds {str(row[role])[:40]!r}; write a list with one value "
+            "per word, or null for a text that is not explained."
+        ),
     )
+    return lists
 
 
-def _word_scores(values: Sequence[Any], where: str) -> NDArray[np.float64]:
-    """Finite numbers. Raises DataError naming the place of another value."""
-    scores = [
-        math.nan if isinstance(value, bool) or "_" in str(value) else finite_or_nan(str(value)) for value in values
-    ]
-    for place, (value, score) in enumerate(zip(values, scores, strict=True), start=1):
-        if math.isnan(score):
+def _with_numbers(path: Path, rows: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """The rows with an array in place of each list. Raises DataError for a value that is no finite score, or label."""
+    import pandas as pd
+
+    noun, parse, advice = NUMBERS[kind]
+    arrays: list[NDArray[np.float64] | None] = []
+    for values, place in zip(rows.value, rows.place, strict=True):
+        numbers = np.array([parse(str(value)) for value in values or ()], dtype=np.float64)
+        if np.isnan(numbers).any():
+            first = int(np.argmax(np.isnan(numbers)))
+            raise DataError(f"{path}, {place}: {noun} {first + 1} is {str(values[first])[:40]!r}{advice}")
+        arrays.append(None if values is None else numbers)
+    return rows.assign(value=pd.Series(arrays, dtype=object))
+
+
+def _check_words(path: Path, rows: pd.DataFrame) -> None:
+    """Raise DataError for words that are not texts, or more or fewer of them than values."""
+    for words, values, place in zip(rows.words, rows.value, rows.place, strict=True):
+        for number, word in enumerate(words, start=1):
+            if not isinstance(word, str):
+                raise DataError(f"{path}, {place}: word {number} is {str(word)[:40]!r}; write texts.")
+        if values is not None and len(words) != len(values):
             raise DataError(
-                f"{where}: score {place} is {str(value)[:40]!r}, not a finite number; write one number per word."
+                f"{path}, {place}: {counted(len(values), 'value')} for {counted(len(words), 'word')}; give one value "
+                "per word."
             )
-    return np.array(scores, dtype=np.float64)
-
-
-def _word_labels(values: Sequence[Any], where: str) -> NDArray[np.float64]:
-    for place, value in enumerate(values, start=1):
-        if isinstance(value, bool) or str(value) not in LABELS:
-            raise DataError(
-                f"{where}: label {place} is {str(value)[:40]!r}; write OK or BAD, or 0 for OK and 1 for BAD, one per "
-                "word."
-            )
-    return np.array([LABELS[str(value)] for value in values], dtype=np.float64)
-
-
-def _words(value: Any, numbers: Sequence[Any] | None, where: str) -> tuple[str, ...]:
-    words = _list(value, where, "words") or []
-    for place, word in enumerate(words, start=1):
-        if not isinstance(word, str):
-            raise DataError(f"{where}: word {place} is {str(word)[:40]!r}; write texts.")
-    if numbers is not None and len(words) != len(numbers):
-        raise DataError(
-            f"{where}: {counted(len(numbers), 'value')} for {counted(len(words), 'word')}; give one value per word."
-        )
-    return tuple(words)

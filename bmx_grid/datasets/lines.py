@@ -205,9 +205,9 @@ def refuse(rows: pd.DataFrame, wrong: pd.Series[bool], sentence: Callable[[Any],
 
 
 def finite_or_nan(text: str) -> float:
-    """The number that a text is; NaN where it is none, or not finite."""
+    """The number that a text is; NaN where it is none, as 1_000, or not finite."""
     try:
-        value = float(text)
+        value = math.nan if "_" in text else float(text)
     except ValueError:
         return math.nan
     return value if math.isfinite(value) else math.nan

@@ -252,7 +252,7 @@ def _files(folder: Path, pattern: str) -> list[Path]:
 
 def _blocks(path: Path, outputs: list[str], size: int) -> pd.DataFrame:
     """The rows of a file of scores. Raises DataError for a system without outputs, or with another number of scores."""
-    rows = read_blocks(path).rows
+    rows = read_blocks(path)
     refuse(
         rows,
         ~rows.system.isin(outputs),
