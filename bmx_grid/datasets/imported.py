@@ -135,21 +135,38 @@ class FromFile(Component):
         columns = tuple((role, name) for role, name in sorted(self.columns.items()) if name is not None)
         return Reading(self.KEY, columns, self.separator, self.max_bytes)
 
-    def matching(self, file: ImportedFile, pair: str) -> Matching:
-        """How the rows of a file are matched: it is of this pair by its path or by `language_pairs`, or by its rows.
+    def rows(self, file: ImportedFile, pair: str) -> pd.DataFrame:
+        """The rows of the language pair: all where the file names none, and is of this pair by its path or by
+        `language_pairs`.
 
-        Raises ConfigError when nothing says of which pair it is, DataMissingError when it is of another.
+        Raises ConfigError when nothing says of which pair the file is, DataMissingError when it has no row of this one,
+        DataError for a row of another one in a file of one pair.
         """
         if self.language_pairs and pair not in self.language_pairs:
             raise DataMissingError(f"{file.path} is of {self.language_pairs[0]}")
-        known = bool(self.language_pairs) or self.pattern().has("language_pair")
-        if "language_pair" not in file.rows and not known:
+        one_pair = bool(self.language_pairs) or self.pattern().has("language_pair")
+        if "language_pair" not in file.rows:
+            if one_pair:
+                return file.rows
             raise ConfigError(
                 f"{file.path} does not say of which language pair it is: write {self.KEY}.language_pairs=[{pair}], "
                 "{language_pair} in its path, or name its column of language pairs, as "
                 f"{self.KEY}.columns.language_pair=NAME."
             )
-        return Matching(self.KEY, known, self.extra == "ignore")
+        others = file.rows.language_pair != pair
+        if one_pair:
+            refuse(
+                file.rows,
+                others,
+                lambda row: (
+                    f"{file.path}, {row.place}: a score of {row.language_pair[:60]!r}, but the file was given for "
+                    f"{pair}; correct the row, or name the right file."
+                ),
+            )
+        if others.all():
+            names = listed(file.rows.language_pair.unique().tolist())
+            raise DataMissingError(f"{file.path} has no row of {pair}, only of {names}")
+        return file.rows[~others]
 
 
 class PathPattern:
@@ -195,25 +212,12 @@ class PathPattern:
         return [(Path(path), fit.groupdict()) for path in paths if (fit := fits.fullmatch(path))]
 
 
-@dataclass(frozen=True)
-class Matching:
-    """How rows are matched. key: the configuration key of the metric or explainer, for the advice in messages.
-
-    one_pair: whether the file is known to be of the language pair asked for, so that rows of another are mistakes.
-    ignore_extra: whether rows of ids or systems that the test set does not have are passed over.
-    """
-
-    key: str
-    one_pair: bool
-    ignore_extra: bool
-
-
-def segment_scores(file: ImportedFile, segments: SegmentSet, how: Matching) -> Floats:
+def segment_scores(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Floats:
     """float64[N] scores of the N segments, NaN where the file says that there is none.
 
     Raises as `segment_rows`, and DataError where all scores are missing.
     """
-    scores = segment_rows(file, segments, how).value.to_numpy(dtype=np.float64)
+    scores = segment_rows(file, segments, option).value.to_numpy(dtype=np.float64)
     if not np.isfinite(scores).any():
         raise DataError(
             f"{file.path}: no segment of {_set(segments)} has a score, all are missing; name the right file or column."
@@ -221,34 +225,34 @@ def segment_scores(file: ImportedFile, segments: SegmentSet, how: Matching) -> F
     return scores
 
 
-def segment_rows(file: ImportedFile, segments: SegmentSet, how: Matching) -> pd.DataFrame:
+def segment_rows(file: ImportedFile, segments: SegmentSet, option: FromFile) -> pd.DataFrame:
     """The file's row of each of the N segments.
 
     Raises DataError naming the file and a row, or a segment without one: for a score that is missing or there twice,
     another number of scores than the test set has segments, and rows of unknown ids or systems. Raises
     DataMissingError when the file has no row of the language pair.
     """
-    rows = _rows_of_pair(file, segments, how)
+    rows = option.rows(file, segments.language_pair)
     if "id" not in rows:
         rows = _with_ids(file, segments, rows)
     if "system" in rows and segments.systems:
         wanted = [f"{segment.id}{BETWEEN}{segment.system}" for segment in segments.segments]
-        return _matched(file, rows, rows.id + BETWEEN + rows.system, wanted, segments, how)
+        return _matched(file, rows, rows.id + BETWEEN + rows.system, wanted, segments, option)
     wanted = [segment.id for segment in segments.segments]
     if len(set(wanted)) < len(wanted):
         raise DataError(
             f"{file.path}: names no systems, but segments of {_set(segments)} have outputs of several "
             f"({listed(segments.systems)}); add a column system."
         )
-    return _matched(file, rows, rows.id, wanted, segments, how)
+    return _matched(file, rows, rows.id, wanted, segments, option)
 
 
-def system_scores(file: ImportedFile, segments: SegmentSet, how: Matching) -> dict[str, float]:
+def system_scores(file: ImportedFile, segments: SegmentSet, option: FromFile) -> dict[str, float]:
     """The score of each system of the segments, NaN where the file says that there is none. Raises as above."""
-    rows = _rows_of_pair(file, segments, how)
+    rows = option.rows(file, segments.language_pair)
     if not segments.systems:
         raise DataError(_no_systems(file, segments, "scores of systems"))
-    scores = _matched(file, rows, rows.system, segments.systems, segments, how).value
+    scores = _matched(file, rows, rows.system, segments.systems, segments, option).value
     return dict(zip(segments.systems, scores.tolist(), strict=True))
 
 
@@ -258,7 +262,7 @@ def _matched(
     key: pd.Series[str],
     wanted: Sequence[str],
     segments: SegmentSet,
-    how: Matching,
+    option: FromFile,
 ) -> pd.DataFrame:
     """The row of each wanted key. Raises DataError for one that is there twice or missing, and for unknown names."""
     import pandas as pd
@@ -283,40 +287,19 @@ def _matched(
             "add it, or write None for what has no score."
         )
     for role, known in (("id", segments.all_ids), ("system", segments.all_systems)):
-        if role in rows and known and not how.ignore_extra:  # where the data set names no systems, ids are enough
+        if role in rows and known and option.extra == "refuse":  # where the data set names no systems, ids are enough
             strange = rows[~rows[role].isin(known)]
             if len(strange):
                 name, more = strange[role].iloc[0], f" (and {len(strange) - 1:,} more rows)" if len(strange) > 1 else ""
                 raise DataError(
                     f"{file.path}, {strange.place.iloc[0]}: the {role} {name[:60]!r}{more} is none of {_set(segments)}"
-                    f"{close_match(name, known)}; correct it, take the rows out, or set {how.key}.extra=ignore."
+                    f"{close_match(name, known)}; correct it, take the rows out, or set {option.KEY}.extra=ignore."
                 )
     return rows.iloc[places]
 
 
 def _shown(key: pd.Series[str], value: str) -> str:
     return f"{'system' if key.name == 'system' else 'segment'} {value.replace(BETWEEN, ':')[:60]!r}"
-
-
-def _rows_of_pair(file: ImportedFile, segments: SegmentSet, how: Matching) -> pd.DataFrame:
-    """The rows of the language pair; all where the file names none."""
-    if "language_pair" not in file.rows:
-        return file.rows
-    pair = segments.language_pair
-    others = file.rows.language_pair != pair
-    if how.one_pair:
-        refuse(
-            file.rows,
-            others,
-            lambda row: (
-                f"{file.path}, {row.place}: a score of {row.language_pair[:60]!r}, but the file was given for "
-                f"{pair}; correct the row, or name the right file."
-            ),
-        )
-    if others.all():
-        names = listed(file.rows.language_pair.unique().tolist())
-        raise DataMissingError(f"{file.path} has no row of {pair}, only of {names}")
-    return file.rows[~others]
 
 
 def _with_ids(file: ImportedFile, segments: SegmentSet, rows: pd.DataFrame) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.error_spans import parse_span, tags_of_spans
-from bmx_grid.datasets.imported import Matching, segment_rows
+from bmx_grid.datasets.imported import FromFile, segment_rows
 from bmx_grid.datasets.imported_files import ImportedFile
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.words.alignment import How, align, carry_scores
@@ -44,7 +44,7 @@ class Matched:
 
 
 def own_words(
-    file: ImportedFile, role: Role, segments: SegmentSet, scored: Rows, how: Matching, low_is_error: bool
+    file: ImportedFile, role: Role, segments: SegmentSet, scored: Rows, option: FromFile, low_is_error: bool
 ) -> tuple[WordScores, dict[int, str]]:
     """What the file says of N texts on its own words, and the positions of those that are not explained.
 
@@ -57,7 +57,7 @@ def own_words(
         if of_side.empty:
             raise DataMissingError(f"{file.path} has no row of the {role}")
         file = ImportedFile(file.path, of_side, are_labels=file.are_labels)
-    rows = segment_rows(file, segments, how)
+    rows = segment_rows(file, segments, option)
     values: list[Any] = rows.value.tolist()
     tags = segments.judgements.tags.get(role)
     published = [] if tags is None else [tags.words, tuple(map(_without_blanks, tags.words))]

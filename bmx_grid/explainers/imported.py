@@ -125,14 +125,13 @@ class Imported(FromFile, Explainer):
         if path.name.lower().endswith(".tar.gz"):
             return {"hypothesis": self._of_sub_words(path, segments, words)}
         file = read_word_file(path, self.reading())
-        how = self.matching(file, segments.language_pair)
         roles = [one for one in TEXTS if one in set(file.rows.side)] if "side" in file.rows else [role]
         low = file.low_is_error if self.errors_are == "auto" or file.are_labels else self.errors_are == "low"
         names = [one.name for one in segments.segments]
         found = {}
         for one in roles:
             scored = scored_words(segments, one, words)
-            own, refused = own_words(file, one, segments, scored, how, low)
+            own, refused = own_words(file, one, segments, scored, self, low)
             found[one] = carried(own, scored, refused, self.tokens, names, str(path))
         return found
 

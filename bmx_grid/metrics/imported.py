@@ -66,11 +66,10 @@ class Imported(FromFile, Metric):
         by_system: Mapping[str, float] = {}
         for path in self.paths(segments).values():
             file = _read(path, self.name, self.reading())
-            how = self.matching(file, segments.language_pair)
             if file.of_systems:
-                by_system = system_scores(file, segments, how)
+                by_system = system_scores(file, segments, self)
             else:
-                by_segment = segment_scores(file, segments, how)
+                by_segment = segment_scores(file, segments, self)
                 _warn_of_missing(file, by_segment)
         return GivenScores(by_segment, by_system)
 

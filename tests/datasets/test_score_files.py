@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
-from bmx_grid.datasets.imported import Matching, segment_scores, system_scores
-from bmx_grid.datasets.imported_files import Reading, read_score_file
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.metrics.imported import Imported
 
-READING = Reading("metric.imported", (), None, 1_000_000)
-STRICT = Matching("metric.imported", one_pair=False, ignore_extra=False)
+pytestmark = pytest.mark.filterwarnings("ignore:.*segments have no score")
 
 
 def a_set(*names, pair="en-de", **settings):
@@ -27,8 +25,12 @@ PLAIN = a_set("0", "1", "2")
 SYSTEMS = a_set("1:A", "2:A", "1:B", "2:B")
 
 
-def matched(path, segments=PLAIN, how=STRICT, metric="mine", reading=READING):
-    return segment_scores(read_score_file(path, metric, reading), segments, how).tolist()
+def given(path, segments=PLAIN, pairs=("en-de",), **settings):
+    return Imported(name="mine", file=str(path), language_pairs=pairs, **settings).given(segments)
+
+
+def matched(path, segments=PLAIN, **settings):
+    return given(path, segments, **settings).segments.tolist()
 
 
 def jsonl(*rows):
@@ -60,13 +62,6 @@ SUBMISSION = "22\n5\n1\n" + "".join(f"en-de\tTeam X\t{row}\t0.{row}\n" for row i
             SYSTEMS,
             [1, 2, 3, 4],
             id="ids-and-systems",
-        ),
-        pytest.param(
-            "x.tsv",
-            "language_pair\tid\tscore\nen-zh\t0\t9\nen-de\t0\t0\nen-de\t1\t1\nen-de\t2\t2\n",
-            PLAIN,
-            [0, 1, 2],
-            id="several-pairs",
         ),
         pytest.param(
             "x.tsv", "id\tsystem\tscore\n0\tA\t1\n1\tA\t2\n2\tA\t3\n", PLAIN, [1, 2, 3], id="system-not-needed"
@@ -103,8 +98,8 @@ def test_parquet(tmp_path):
 
 def test_columns_of_other_names(write):
     path = write("x.csv", "seg;lp;COMET\n0;en-de;1\n1;en-de;2\n2;en-de;3\n")
-    reading = Reading("metric.imported", (("id", "seg"), ("score", "COMET"), ("language_pair", "lp")), ";", 1_000)
-    assert matched(path, reading=reading) == [1, 2, 3]
+    columns = {"id": "seg", "score": "COMET", "language_pair": "lp"}
+    assert matched(path, columns=columns, separator=";") == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -210,21 +205,22 @@ def test_mistakes_name_file_and_row(write, name, content, segments, words):
 
 def test_a_folder_and_scores_of_documents_are_refused(write, tmp_path):
     with pytest.raises(DataError, match="is a folder"):
-        read_score_file(tmp_path, "mine", READING)
+        given(tmp_path)
     with pytest.raises(ConfigError, match=r"x\.doc\.score: scores of documents"):
-        read_score_file(write("x.doc.score", "A 1\n"), "mine", READING)
+        given(write("x.doc.score", "A 1\n"))
 
 
 def test_rows_of_another_language_pair(write):
     path = write("predictions.txt", SUBMISSION.replace("en-de", "en-zh", 1))
     with pytest.raises(DataError, match=r"no score for segment '0'"):
-        matched(path)
+        matched(path, pairs=())
     with pytest.raises(
         DataError, match=r"predictions\.txt, line 4: a score of 'en-zh', but the file was given for en-de"
     ):
-        matched(path, how=Matching("metric.imported", one_pair=True, ignore_extra=False))
+        matched(path)
     with pytest.raises(DataMissingError, match=r"predictions\.txt has no row of .*, only of en-zh, en-de"):
-        matched(path, a_set("0", pair="cs-uk"))
+        matched(path, a_set("0", pair="cs-uk"), pairs=())
+    assert matched(path, a_set("1", "2"), pairs=()) == [0.1, 0.2]
 
 
 def test_rows_of_what_was_left_out_of_the_set_are_no_mistake(write):
@@ -239,7 +235,7 @@ def test_rows_of_what_was_left_out_of_the_set_are_no_mistake(write):
 
 def test_extra_rows_can_be_ignored(write):
     path = write("x.tsv", "id\tscore\n0\t1\n1\t2\n2\t3\n7\t4\n")
-    assert matched(path, how=Matching("metric.imported", one_pair=False, ignore_extra=True)) == [1, 2, 3]
+    assert matched(path, extra="ignore") == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -253,9 +249,9 @@ def test_extra_rows_can_be_ignored(write):
     ],
 )
 def test_scores_of_systems(write, name, content):
-    file = read_score_file(write(name, content), "mine", READING)
-    assert file.of_systems
-    np.testing.assert_equal(system_scores(file, SYSTEMS, STRICT), {"A": 1.0, "B": math.nan})
+    found = given(write(name, content), SYSTEMS, () if "en-zh" in content else ("en-de",))
+    np.testing.assert_equal(dict(found.systems), {"A": 1.0, "B": math.nan})
+    assert np.isnan(found.segments).all()
 
 
 @pytest.mark.parametrize(
@@ -268,7 +264,6 @@ def test_scores_of_systems(write, name, content):
     ],
 )
 def test_mistakes_in_scores_of_systems(write, content, segments, words):
-    file = read_score_file(write("x.sys.score", content), "mine", READING)
     with pytest.raises(DataError) as raised:
-        system_scores(file, segments, STRICT)
+        given(write("x.sys.score", content), segments)
     assert all(word in str(raised.value) for word in ["x.sys.score", *words]), raised.value
