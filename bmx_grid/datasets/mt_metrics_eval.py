@@ -11,7 +11,7 @@ Metric scores are read by the metric `imported`. Levels doc and domain, and rati
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,34 +95,25 @@ class MtMetricsEval(DatasetReader):
         if not outputs:
             raise DataMissingError(f"{root / 'system-outputs' / language_pair}: there are no outputs, as SYSTEM.txt.")
         lines = {path: read_crlf_lines(path) for path in (source, *references, *outputs, *documents)}
-        check_aligned({str(path): texts for path, texts in lines.items()})
-        of_references = {path.stem.removeprefix(f"{language_pair}."): lines[path] for path in references}
-        of_outputs = {path.stem: lines[path] for path in outputs}
+        count = check_aligned({str(path): texts for path, texts in lines.items()})
+        of_references = {path.stem.removeprefix(f"{language_pair}."): _supplied(lines[path]) for path in references}
+        of_outputs = {path.stem: _supplied(lines[path]) for path in outputs}
         standard = self._reference(language_pair, list(of_references))
         systems = self._systems(root, list(of_outputs), of_references, standard)
-        document_of = [
-            fields[1] for path in documents for fields in split_rows(lines[path], 2, str(path), separator=None)
-        ]
-        places = [
-            (system, line)
-            for system in systems
-            for line, text in enumerate(of_outputs[system])
-            if text != NO_TRANSLATION
-        ]
+        first = of_references.pop(standard) if standard else [None] * count
+        document_of: list[str | None] = [None] * count
+        for path in documents:
+            document_of = [name for _, name in split_rows(lines[path], 2, str(path), separator=None)]
+        ids = tuple(str(line) for line in range(1, count + 1))
         segments = []
-        for system, line in places:
-            texts = {
-                name: texts[line]
-                for name, texts in of_references.items()
-                if texts[line] != NO_TRANSLATION and (name != system or name == standard)
-            }
-            reference = texts.pop(str(standard), None)
-            document = document_of[line] if document_of else None
-            text = of_outputs[system][line], lines[source][line]
-            segments.append(Segment(str(line + 1), *text, reference, system, document, tuple(texts.values())))
-        count = len(lines[source])
-        judgements = self._judgements(root / "human-scores", language_pair, count, systems, places, list(of_outputs))
-        ids = tuple(str(line + 1) for line in range(count))
+        for system in systems:
+            others = [texts for name, texts in of_references.items() if name != system]
+            columns = zip(ids, of_outputs[system], lines[source], first, document_of, *others, strict=True)
+            for name, text, source_text, reference, document, *further in columns:
+                kept = tuple(text for text in further if text is not None)
+                if text is not None:
+                    segments.append(Segment(name, text, source_text, reference, system, document, kept))
+        judgements = self._judgements(root / "human-scores", language_pair, segments, systems, ids, list(of_outputs))
         return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(root), ids, tuple(of_outputs))
 
     def _root(self, data_dir: Path) -> Path:
@@ -204,14 +195,12 @@ class MtMetricsEval(DatasetReader):
         self,
         folder: Path,
         language_pair: str,
-        count: int,
-        systems: list[str],
-        places: list[tuple[str, int]],
-        outputs: list[str],
+        segments: Sequence[Segment],
+        systems: Sequence[str],
+        ids: Sequence[str],
+        outputs: Sequence[str],
     ) -> Judgements:
         """The human scores of segments and systems by name, the primary one first."""
-        import pandas as pd
-
         by_segment: dict[str, Floats] = {}
         by_system: dict[str, dict[str, float]] = {}
         for path in _files(folder, f"{language_pair}.*.score"):
@@ -219,14 +208,12 @@ class MtMetricsEval(DatasetReader):
             if not name:
                 raise DataError(f"{path}: the name is not of the form {language_pair}.NAME.LEVEL.score; rename it.")
             if level == "seg":
-                rows = _blocks(path, outputs, count)
-                rows["line"] = rows.groupby("system").cumcount()
-                scores = rows.set_index(["system", "line"]).value
-                by_segment[name] = scores.reindex(pd.MultiIndex.from_tuples(places)).to_numpy(dtype=np.float64)
+                scores = _blocks(path, outputs, ids)
+                places = [(segment.system, segment.id) for segment in segments]
+                by_segment[name] = scores.reindex(places).to_numpy(dtype=np.float64)
             elif level == "sys":
-                rows = _blocks(path, outputs, 1).dropna()
-                rated = dict(zip(rows.system, rows.value.tolist(), strict=True))
-                by_system[name] = {system: rated[system] for system in systems if system in rated}
+                scores = _blocks(path, outputs, [""]).droplevel("id")
+                by_system[name] = scores.reindex(systems).dropna().to_dict()
         names = {*by_segment, *by_system}
         if not names:
             raise DataMissingError(
@@ -241,7 +228,7 @@ class MtMetricsEval(DatasetReader):
         ordered = sorted(
             names, key=lambda name: (name != self.human, name not in by_segment, rank.get(name, len(rank)), name)
         )
-        unrated = np.full(len(places), np.nan)
+        unrated = np.full(len(segments), np.nan)
         return Judgements({name: by_segment.get(name, unrated) for name in ordered}, systems=by_system)
 
 
@@ -250,8 +237,12 @@ def _files(folder: Path, pattern: str) -> list[Path]:
     return sorted(path for path in folder.glob(pattern) if path.is_file() and not path.name.startswith("."))
 
 
-def _blocks(path: Path, outputs: list[str], size: int) -> pd.DataFrame:
-    """The rows of a file of scores. Raises DataError for a system without outputs, or with another number of scores."""
+def _supplied(texts: Sequence[str]) -> list[str | None]:
+    return [None if text == NO_TRANSLATION else text for text in texts]
+
+
+def _blocks(path: Path, outputs: Sequence[str], ids: Sequence[str]) -> pd.Series[float]:
+    """The scores of a file by system and id. Raises DataError for a system without outputs, or with more or fewer."""
     rows = read_blocks(path)
     refuse(
         rows,
@@ -262,9 +253,10 @@ def _blocks(path: Path, outputs: list[str], size: int) -> pd.DataFrame:
         ),
     )
     counts = rows.groupby("system").size()
-    for system, count in counts[counts != size].items():
+    for system, count in counts[counts != len(ids)].items():
         raise DataError(
-            f"{path}: {counted(count, 'score')} of the system {str(system)[:60]!r}, expected {size:,}: one per source, "
-            "None for what has no score."
+            f"{path}: {counted(count, 'score')} of the system {str(system)[:60]!r}, expected {len(ids):,}: one per "
+            "source, None for what has no score."
         )
-    return rows
+    rows["id"] = np.asarray(ids, dtype=object)[rows.groupby("system").cumcount()]
+    return rows.set_index(["system", "id"]).value
