@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from bmx_grid.boosts.base import Boost, Part
 from bmx_grid.boosts.recipe import Chosen, ChosenOn, HeldOut
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.identity import identity
-from bmx_grid.evaluations.base import Each, Evaluation, Finished, here
+from bmx_grid.evaluations.base import OF_SETS, Evaluation, Finished
 
 
 @dataclass(frozen=True)
@@ -33,20 +33,14 @@ class Choosing(Evaluation):
     """Fits boosts on all segments of a metric and an explainer. gain, verdict: what it claims."""
 
     ROWS: ClassVar[Mapping[str, type]] = {"choosing": Row}
+    SCOPE: ClassVar[tuple[str, ...]] = OF_SETS
 
     boosts: tuple[str, ...] = identity(("share_negative",))
     gain: float = identity(0.03)
     verdict: str = identity("helps")
 
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Found]:
-        first: dict[tuple[str, str], int] = {}
-        for at, one in enumerate(settings):
-            first.setdefault((one.metric_name, one.explainer_name), at)
-        found = [Found() for _ in settings]
-        for names, at in first.items():
-            own = [one for one in settings if (one.metric_name, one.explainer_name) == names]
-            found[at] = replace(found[at], chosen=tuple(self._chosen(name, own) for name in self.boosts))
-        return found
+    def of_scope(self, settings: Sequence[Finished]) -> list[Found]:
+        return [Found(tuple(self._chosen(name, settings) for name in self.boosts)), *(Found() for _ in settings[1:])]
 
     def _chosen(self, name: str, settings: Sequence[Finished]) -> Chosen:
         boost = build(load_option("boost", name), Boost, name)

@@ -64,15 +64,13 @@ class PerSystem(Evaluation):
     ROWS: ClassVar[dict] = {"per_system": SystemMean}
     least: int = identity(1)
 
-    def evaluate(self, settings, each):
-        return each(self.of_setting, settings)
-
-    def of_setting(self, setting):
+    def of_scope(self, settings):
+        (setting,) = settings
         names = np.array([segment.system for segment in setting.segments.segments])
         base, human = setting.scores.base_scores, setting.segments.human_scores
         rows = [SystemMean(name, base[names == name].mean(), human[names == name].mean(), int((names == name).sum()))
                 for name in sorted(set(names.tolist()))]
-        return {"per_system": [row for row in rows if row.n >= self.least]}
+        return [{"per_system": [row for row in rows if row.n >= self.least]}]
 ''',
     "boost": '''
 from dataclasses import dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, ClassVar, Literal, get_type_hints
@@ -30,6 +30,8 @@ Floats = NDArray[np.float64]
 Kind = Literal["text", "number", "count", "flag"]
 Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
 NAMES = ("dataset", "language_pair", "metric", "explainer")  # the first columns of every table of settings
+OF_PAIR, OF_METRIC = NAMES[:2], NAMES[:3]  # metrics of one language pair; explainers of one metric and pair
+OF_PAIRS, OF_SETS = ("dataset", *NAMES[2:]), NAMES[2:]  # of one metric and explainer: pairs of a data set, or all
 BASE = "base"  # the point of the metric alone
 KEPT = 2**21  # means, segments x p, up to which they are kept: 16 MiB for each setting; more are computed again
 
@@ -87,6 +89,7 @@ class Finished:
     words: by role, what an explanation made elsewhere says of words of its own; mostly none. The attributions in
     `scores` are of the words that were scored (`words_of`): those in `attributed` for such an explanation, else all
     words of the texts, as they are segmented.
+    others: float64[N] scores of other metrics of the sweep on the same segments, by name, for those that average them.
     boosted: float64[N] boosted scores by the name of their point, as the evaluations before this one declared them
     (`Evaluation.points`); NaN for a segment without one.
     """
@@ -105,6 +108,7 @@ class Finished:
     words: Mapping[Role, WordScores] = field(default_factory=dict)
     attributed: Mapping[Role, Rows] = field(default_factory=dict)
     segmented: PairWords = WHITESPACE
+    others: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def points(self) -> Mapping[str, Floats]:
@@ -141,16 +145,16 @@ class Finished:
 
         Words that an explanation made elsewhere says nothing of are not among them.
         """
-        if role in self.attributed:
-            return self.attributed[role]
-        return tuple(self.segmented.words(role, item.text(role)) for item in self.items)
+        return tuple(self._rows(role))
 
     def word_counts(self, role: Role) -> NDArray[np.int64]:
         """int64[N] the number of words of each row of `words_of`, without holding the words."""
+        return np.fromiter(map(len, self._rows(role)), dtype=np.int64, count=len(self.items))
+
+    def _rows(self, role: Role) -> Iterable[tuple[str, ...]]:
         if role in self.attributed:
-            return np.array([len(row) for row in self.attributed[role]], dtype=np.int64)
-        counts = (len(self.segmented.words(role, item.text(role))) for item in self.items)
-        return np.fromiter(counts, dtype=np.int64, count=len(self.items))
+            return self.attributed[role]
+        return (self.segmented.words(role, item.text(role)) for item in self.items)
 
     @property
     def statistics(self) -> Floats | None:
@@ -201,30 +205,13 @@ def here(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     return [function(item) for item in items]
 
 
-def grouped(settings: Sequence[Finished], names: Sequence[int]) -> list[list[int]]:
-    """The places of settings that share some of their four names, by the numbers of these names."""
+def grouped(settings: Sequence[Finished], names: Sequence[str]) -> list[list[int]]:
+    """The places of settings that share these of NAMES."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for place, setting in enumerate(settings):
-        groups.setdefault(tuple(setting.names[name] for name in names), []).append(place)
+        known = dict(zip(NAMES, setting.names, strict=True))
+        groups.setdefault(tuple(known[name] for name in names), []).append(place)
     return list(groups.values())
-
-
-OF_METRIC, OF_PAIRS = (0, 1, 2), (0, 2, 3)  # explainers of one metric and pair; pairs of one metric and explainer
-
-
-def in_groups(
-    function: Callable[[Sequence[Finished]], Sequence[Any]],
-    settings: Sequence[Finished],
-    names: Sequence[int],
-    each: Each,
-) -> list[Any]:
-    """A result for each setting, of a function of all settings that share some names."""
-    groups = grouped(settings, names)
-    results: list[Any] = [None] * len(settings)
-    for places, found in zip(groups, each(function, [[settings[at] for at in own] for own in groups]), strict=True):
-        for place, result in zip(places, found, strict=True):
-            results[place] = result
-    return results
 
 
 @dataclass(frozen=True)
@@ -236,10 +223,12 @@ class Evaluation(Component):
 
     ROWS: the tables, each with the class of its rows, whose fields are the columns after NAMES. A field named as one
     of NAMES is in its place, for rows that speak of something else than their setting.
+    SCOPE: the names that settings share which are evaluated together; by default each setting alone.
     SECONDS: estimated, per segment on one core, with 1,000 resamples where it has a field `resamples`.
     """
 
     ROWS: ClassVar[Mapping[str, type]]
+    SCOPE: ClassVar[tuple[str, ...]] = NAMES
     SECONDS: ClassVar[float] = 0.0
 
     @property
@@ -248,12 +237,22 @@ class Evaluation(Component):
         return next(iter(self.ROWS))
 
     @abstractmethod
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> Sequence[Any]:
-        """A result for each setting of a sweep, once all have ended: of any type, for `rows` and the report.
+    def of_scope(self, settings: Sequence[Finished]) -> Sequence[Any]:
+        """A result for each of the settings of one scope: of any type, for `rows` and the report.
+
+        Undefined numbers are NaN, and counted. It may run in another process.
+        """
+
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Any]:
+        """A result for each setting of a sweep, once all have ended; what concerns several scopes is added here.
 
         settings: without those that failed. each: applies a function to every item of a list, in worker processes
-        where that is quicker; what it is given must be picklable. Undefined numbers are NaN, and counted.
+        where that is quicker; what it is given must be picklable.
         """
+        groups = grouped(settings, self.SCOPE)
+        found = each(self.of_scope, [[settings[place] for place in group] for group in groups])
+        by_place = {at: one for group, of in zip(groups, found, strict=True) for at, one in zip(group, of, strict=True)}
+        return [by_place[place] for place in range(len(settings))]
 
     def rows(self, result: Any) -> Mapping[str, Sequence[Any] | Columns]:
         """The rows of a result by table, or columns where there are thousands; its fields, or keys, of these names."""
@@ -292,8 +291,6 @@ def check_bounds(evaluation: Evaluation, name: str, **bounds: tuple[int, int]) -
 
 
 MOST_RESAMPLES = 1_000_000
-
-
 KINDS: dict[Any, Kind] = {str: "text", float: "number", int: "count", bool: "flag"}
 
 

@@ -21,6 +21,7 @@ from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import (
     NAMES,
     OF_PAIRS,
+    OF_SETS,
     Columns,
     Each,
     Evaluation,
@@ -119,6 +120,7 @@ class BoostEvaluation(Evaluation):
     """
 
     VERSION: ClassVar[int] = 3
+    SCOPE: ClassVar[tuple[str, ...]] = OF_PAIRS
     ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 
     grid: GridEvaluation = identity()
@@ -152,14 +154,9 @@ class BoostEvaluation(Evaluation):
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[BoostsOfSetting]:
         """What boosts reach where others choose: folds, pairs, data sets; gains over several pairs, and verdicts."""
-        work = [
-            ([settings[at] for at in places], [_other_metrics(settings[at], settings) for at in places])
-            for places in grouped(settings, OF_PAIRS)
-        ]
-        of_group = zip(grouped(settings, OF_PAIRS), each(self._of_pairs, work), strict=True)
-        by_place = {at: result for places, found in of_group for at, result in zip(places, found, strict=True)}
-        results = [by_place[at] for at in range(len(settings))]
-        alike = grouped(settings, (2, 3))  # of one metric and explainer
+        others = [replace(setting, others=_other_metrics(setting, settings)) for setting in settings]
+        results = super().evaluate(others, each)
+        alike = grouped(settings, OF_SETS)
         for places in alike:
             self._from_other_datasets([settings[at] for at in places], [results[at] for at in places])
         for scope, places in _scopes(settings):
@@ -184,14 +181,13 @@ class BoostEvaluation(Evaluation):
         drawn = {"fold_seed": self.grid.seed, "draws": self.draws, "seed": self.seed}
         return members_of(settings, self.boosts, self.grid.spec, **drawn, by_dataset=by_dataset)
 
-    def _of_pairs(self, work: tuple[Sequence[Finished], Sequence[Mapping[str, Floats]]]) -> list[BoostsOfSetting]:
+    def of_scope(self, settings: Sequence[Finished]) -> list[BoostsOfSetting]:
         """What boosts, and the average of metrics, reach where other folds and other language pairs choose.
 
-        work: settings, and of each float64[N] the scores of other metrics by name. Metrics alone have no boosts.
+        Metrics alone have no boosts.
         """
-        settings, others = work
         results = [BoostsOfSetting(setting.names) for setting in settings]
-        if settings[0].explainer is None and not any(others):
+        if settings[0].explainer is None and not any(setting.others for setting in settings):
             return results
         members = self._members(settings, by_dataset=False)
         held: list[Chosen] = [{} for _ in settings]
@@ -208,8 +204,8 @@ class BoostEvaluation(Evaluation):
                 self._cross_fit(choice, members, held)
             self._add_lines(results, members, held, contrasts)
         metrics = [
-            {name: scores[member.used] for name, scores in sorted(known.items())}
-            for member, known in zip(members, others, strict=True)
+            {name: scores[member.used] for name, scores in sorted(setting.others.items())}
+            for member, setting in zip(members, settings, strict=True)
         ]
         shared = [name for name in metrics[0] if all(name in of and np.isfinite(of[name]).all() for of in metrics)]
         if shared:
@@ -369,7 +365,7 @@ def _scopes(settings: Sequence[Finished]) -> Iterator[tuple[tuple[str, str], lis
     """Data set and language pair in the rows of a scope, and its settings: data sets, then all of them."""
     for places in grouped(settings, OF_PAIRS):
         yield (settings[places[0]].names[0], ALL), places
-    for places in grouped(settings, (2, 3)):
+    for places in grouped(settings, OF_SETS):
         if len({settings[at].names[0] for at in places}) > 1:
             yield (ALL, ALL), places
 

@@ -12,7 +12,7 @@ import numpy as np
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity
 from bmx_grid.datasets.base import how_many
-from bmx_grid.evaluations.base import Each, Evaluation, Finished, Floats, check_bounds, here
+from bmx_grid.evaluations.base import Evaluation, Finished, Floats, check_bounds
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 
 SECONDS_PER_TEXT = 3e-3  # MiniLM on one core, of so many outputs per reference:
@@ -75,12 +75,10 @@ class DifficultyEvaluation(Evaluation):
     def cost(self, n_segments: int) -> float:
         return min(n_segments, self.references * SYSTEMS) * SECONDS_PER_TEXT
 
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Mapping[str, Sequence[Any]]]:
+    def of_scope(self, settings: Sequence[Finished]) -> Sequence[Mapping[str, Sequence[Any]]]:
         """The rows; none for another metric than a fitted `DifficultyBertScore`."""
-        return each(self._of_setting, settings)
-
-    def _of_setting(self, setting: Finished) -> Mapping[str, Sequence[Any]]:
-        metric, nothing = setting.metric, dict[str, Sequence[Any]](difficulty=(), difficult_words=())
+        (setting,) = settings
+        metric, nothing = setting.metric, [dict[str, Sequence[Any]](difficulty=(), difficult_words=())]
         if not isinstance(metric, DifficultyBertScore) or metric.outputs is None:
             return nothing
         ids = {segment.reference or "": segment.id for segment in reversed(setting.segments.segments)}
@@ -102,7 +100,7 @@ class DifficultyEvaluation(Evaluation):
             for size, at in fits.items()
             for place, token in enumerate(found[row][0])
         ]
-        return {"difficulty": bins, "difficult_words": words}
+        return [{"difficulty": bins, "difficult_words": words}]
 
     def _fits(self, metric: DifficultyBertScore) -> dict[int, int]:
         """Numbers of systems, and which row of the difficulties is of so many."""

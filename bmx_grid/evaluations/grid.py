@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import row_minimum
-from bmx_grid.evaluations.base import OF_PAIRS, Columns, Each, Evaluation, Finished, Floats, here, in_groups
+from bmx_grid.evaluations.base import OF_PAIRS, Columns, Evaluation, Finished, Floats
 from bmx_grid.evaluations.held_out import FOLDS, Flags, free_of_each, other_folds
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.best import point_that_gains
@@ -111,6 +110,7 @@ class GridEvaluation(Evaluation):
     for points outside what p and w can be.
     """
 
+    SCOPE: ClassVar[tuple[str, ...]] = OF_PAIRS
     ROWS: ClassVar[Mapping[str, type]] = {"grid": GridRow, "points": PointRow}
 
     p: PowerRange = identity()
@@ -154,31 +154,29 @@ class GridEvaluation(Evaluation):
         if setting.explainer is None:
             nothing = np.zeros(n, dtype=np.bool_)
             return GridOfSetting(spec, metric_alone(spec, base, human), {}, nothing)
-        truth, hypothesis = setting.scores.ground_truth, setting.scores.hypothesis
         grid = grid_of(spec, setting.inputs(spec))
         asked = self.fixed.get(setting.explainer_name)
         place = None if asked is None else nearest_point(np.array(spec.p), np.array(spec.w), asked.p, asked.w)
         declared: dict[str, Declared] = {}
         if place is not None:
-            w, p, reached = spec.w[place[1]], spec.p[place[0]], float(grid.correlation[place])
-            boosted = boosted_scores(spec.aggregation, spec.side, p, w, base, truth, hypothesis)
-            gain = reached - grid.baseline
-            judged = PointRow("published", w, p, grid.baseline, reached, gain, grid.n_used, "as published")
-            declared["published"] = Declared(boosted, (judged,))
+            w, p, value = spec.w[place[1]], spec.p[place[0]], float(grid.correlation[place])
+            numbers = grid.baseline, value, value - grid.baseline, grid.n_used
+            judged = PointRow("published", w, p, *numbers, "as published")
+            declared["published"] = Declared(scores_at(spec, setting, w, p), (judged,))
         declared["cross_fitted"] = cross_fitted(spec, setting, self.seed)
+        truth, hypothesis = setting.scores.ground_truth, setting.scores.hypothesis
         sides = (hypothesis,) if spec.side == "hypothesis" else (truth, hypothesis)
         shifted = np.zeros(n, dtype=np.bool_)
         for words in sides:
             shifted |= row_minimum(words) <= 0
         return GridOfSetting(spec, grid, declared, shifted)
 
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[GridOfSetting]:
+    def of_scope(self, settings: Sequence[Finished]) -> list[GridOfSetting]:
         """The grids, with the points that were chosen on the other language pairs."""
         results = [self.of_setting(one) if one.of_grid is None else one.of_grid for one in settings]
-        elsewhere = in_groups(partial(chosen_elsewhere, self.spec), settings, OF_PAIRS, each)
         return [
             result if found is None else replace(result, declared={**result.declared, "elsewhere": found})
-            for result, found in zip(results, elsewhere, strict=True)
+            for result, found in zip(results, chosen_elsewhere(self.spec, settings), strict=True)
         ]
 
     def points(self, result: GridOfSetting) -> Mapping[str, Floats]:
@@ -224,20 +222,12 @@ def scores_at(spec: GridSpec, setting: Finished, w: float, p: float) -> Floats:
     return boosted_scores(spec.aggregation, spec.side, p, w, *rows)
 
 
-def judge(
-    spec: GridSpec,
-    setting: Finished,
-    name: str,
-    boosted: Floats,
-    rows: NDArray[np.bool_],
-    point: tuple[float, float],
-    chosen_on: str,
-) -> PointRow:
-    """What (w, p) reaches on these rows: of the segments that are rated and have a boosted score."""
+def reached(spec: GridSpec, setting: Finished, boosted: Floats, rows: Flags) -> tuple[float, float, float, int]:
+    """On these rows: correlation of the metric alone, of boosted scores, their difference, and the number of rows."""
     human, base = setting.segments.human_scores, setting.scores.base_scores
     used = rows & np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
     alone, at = (correlate(spec.correlation, scores[used], human[used]) for scores in (base, boosted))
-    return PointRow(name, *point, alone, at, at - alone, int(used.sum()), chosen_on)
+    return alone, at, at - alone, int(used.sum())
 
 
 def cross_fitted(spec: GridSpec, setting: Finished, seed: int) -> Declared:
@@ -249,19 +239,10 @@ def cross_fitted(spec: GridSpec, setting: Finished, seed: int) -> Declared:
     found, used = cross_fit(sample_of(setting, spec, spec.w), FOLDS, seed), setting.inputs(spec).used
     boosted, fold_of = np.full(len(used), np.nan), np.full(len(used), -1)
     boosted[used], fold_of[used] = found.scores, found.fold
-    chosen_on = other_folds(len(found.rows))
-    judged = [
-        judge(
-            spec,
-            setting,
-            "cross_fitted",
-            boosted,
-            fold_of == fold,
-            (w, spec.p[row] if row >= 0 else math.nan),
-            chosen_on,
-        )
-        for fold, (row, w) in enumerate(zip(found.rows.tolist(), found.w.tolist(), strict=True))
-    ]
+    chosen_on, judged = other_folds(len(found.rows)), []
+    for fold, (row, w) in enumerate(zip(found.rows.tolist(), found.w.tolist(), strict=True)):
+        p = spec.p[row] if row >= 0 else math.nan
+        judged.append(PointRow("cross_fitted", w, p, *reached(spec, setting, boosted, fold_of == fold), chosen_on))
     return Declared(boosted, tuple(judged))
 
 
@@ -289,8 +270,9 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> list[Decla
             best = point_that_gains(total / len(names), spec.w)
             w, p = (1.0, math.nan) if best is None else (spec.w[best[1]], spec.p[best[0]])
             boosted = scores_at(spec, setting, w, p)
-            everyone, on = np.ones(len(boosted), dtype=np.bool_), f"{', '.join(names)} without shared clusters"
-            found[at] = Declared(boosted, (judge(spec, setting, "elsewhere", boosted, everyone, (w, p), on),))
+            numbers = reached(spec, setting, boosted, np.ones(len(boosted), dtype=np.bool_))
+            judged_here = PointRow("elsewhere", w, p, *numbers, f"{', '.join(names)} without shared clusters")
+            found[at] = Declared(boosted, (judged_here,))
     return found
 
 

@@ -17,15 +17,12 @@ from bmx_grid.evaluations.base import (
     MOST_RESAMPLES,
     NOTHING,
     OF_METRIC,
-    Each,
     Estimate,
     Evaluation,
     Finished,
     Floats,
     Measured,
     check_bounds,
-    here,
-    in_groups,
 )
 from bmx_grid.measures.agreement import spa, spa_interval
 from bmx_grid.measures.correlation import Kind as Correlation
@@ -354,6 +351,7 @@ class LevelsEvaluation(Evaluation):
 
     VERSION: ClassVar[int] = 3  # acc_eq has a threshold of other data beside its own; thresholds were added
     SECONDS: ClassVar[float] = 6e-4
+    SCOPE: ClassVar[tuple[str, ...]] = OF_METRIC
     ROWS: ClassVar[Mapping[str, type]] = {"correlations": Row, "systems": SystemRow, "thresholds": ThresholdRow}
 
     resamples: int = identity(1000)
@@ -363,12 +361,8 @@ class LevelsEvaluation(Evaluation):
     def __post_init__(self) -> None:
         check_bounds(self, "evaluation.levels", resamples=(0, MOST_RESAMPLES))
 
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Mapping[str, Sequence[Any]]]:
-        """The rows of the metric alone and of every declared point."""
-        return in_groups(self._of_metric, settings, OF_METRIC, each)
-
-    def _of_metric(self, settings: Sequence[Finished]) -> list[Mapping[str, Sequence[Any]]]:
-        """Of one metric with each explainer: the metric alone is the same for all of them, and computed once."""
+    def of_scope(self, settings: Sequence[Finished]) -> list[Mapping[str, Sequence[Any]]]:
+        """The rows of the metric alone and of every declared point; the metric alone is the same for all explainers."""
         alone: dict[tuple[str, bytes], list[Row]] = {}
         return [self._of_setting(setting, alone) for setting in settings]
 

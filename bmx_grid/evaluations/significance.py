@@ -20,6 +20,7 @@ from bmx_grid.evaluations.base import (
     BASE,
     MOST_RESAMPLES,
     OF_METRIC,
+    OF_PAIR,
     Each,
     Estimate,
     Evaluation,
@@ -192,10 +193,10 @@ class SignificanceEvaluation(Evaluation):
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Result]:
         """The tests of points and grids, those of metrics against each other, and p values by family."""
-        results = each(self._of_setting, settings)
+        results = super().evaluate(settings, each)
         rows = [(at, row) for at, result in enumerate(results) for row in result.pop("tests")]
         first = {of_metric[0] for of_metric in grouped(settings, OF_METRIC)}  # its first explainer
-        for of_pair in grouped(settings, (0, 1)):
+        for of_pair in grouped(settings, OF_PAIR):
             places = [at for at in of_pair if at in first]
             for statistic in self.statistics if len(places) > 1 else ():
                 for level in _levels(settings[places[0]], statistic):
@@ -210,8 +211,9 @@ class SignificanceEvaluation(Evaluation):
             results[at].setdefault("tests", []).append(row)
         return [{table: result.get(table, []) for table in self.ROWS} for result in results]
 
-    def _of_setting(self, setting: Finished) -> Result:
+    def of_scope(self, settings: Sequence[Finished]) -> list[Result]:
         """The tests of the points of a setting, and of its grid."""
+        (setting,) = settings
         rows = [
             row
             for point in setting.boosted
@@ -226,7 +228,7 @@ class SignificanceEvaluation(Evaluation):
         pearson = self.grid.correlation == "pearson"
         resamples = self.resamples if pearson else self.rank_resamples
         if setting.explainer is None or not resamples:
-            return {"tests": rows, "selection": [], "ranking": []}
+            return [{"tests": rows, "selection": [], "ranking": []}]
         spec, seed = self.grid.spec, self.seed
         whole = sample_of(setting, spec, spec.w)
         best = selection_adjusted(whole, resamples, seed)
@@ -246,7 +248,7 @@ class SignificanceEvaluation(Evaluation):
         crossed, sizes = Estimate(split.mean, split.low, split.high), (len(split.gains), whole.clusters)
         p = spec.p[best.row] if best.row >= 0 else math.nan
         selection = SelectionRow(best.w, p, best.gain, best.p, crossed, split.abstained, *sizes)
-        return {"tests": [*rows, of_best], "selection": [selection], "ranking": []}
+        return [{"tests": [*rows, of_best], "selection": [selection], "ranking": []}]
 
     def _compare_metrics(
         self,

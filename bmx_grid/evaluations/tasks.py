@@ -21,6 +21,7 @@ from bmx_grid.evaluations.base import (
     BASE,
     MOST_RESAMPLES,
     OF_METRIC,
+    OF_PAIR,
     Each,
     Evaluation,
     Finished,
@@ -103,6 +104,7 @@ class TasksEvaluation(Evaluation):
     """
 
     SECONDS: ClassVar[float] = 4e-4  # where a language pair has a dozen metrics
+    SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
     ROWS: ClassVar[Mapping[str, type]] = {
         "task_ranking": TaskRank,
         "human_ranking": HumanRank,
@@ -126,22 +128,26 @@ class TasksEvaluation(Evaluation):
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         return "" if any(len(of.systems) > 1 for of in sets) else "ranks systems, and no data set names several"
 
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[dict[str, list[Any]]]:
-        results: list[dict[str, list[Any]]] = [{table: [] for table in self.ROWS} for _ in settings]
-        first = {of_metric[0] for of_metric in grouped(settings, OF_METRIC)}
-        tasks: dict[str, Task] = {}
-        for places in grouped(settings, (0, 1)):
-            alone = {settings[at].metric_name: at for at in places if at in first}
-            if len(settings[places[0]].segments.systems) < 2:
-                continue
-            results[places[0]]["human_ranking"].extend(_human_ranking(settings[places[0]]))
-            for at in alone.values():
-                results[at]["outliers"].append(_without_outliers(settings[at]))
-            for statistic in self.statistics:
-                names = (*settings[places[0]].pair, statistic)
-                weight = math.prod(self.weights.get(name, 1.0) for name in names)
-                scores = {name: turned(settings[at], BASE, "system", statistic) for name, at in alone.items()}
-                tasks[" ".join(names)] = statistic, weight, scores
+    def of_scope(self, settings: Sequence[Finished]) -> list[dict[str, Any]]:
+        """Systems as people rank them and outliers, and of the first setting `tasks`, by their names."""
+        results: list[dict[str, Any]] = [{**{table: [] for table in self.ROWS}, "tasks": {}} for _ in settings]
+        if len(settings[0].segments.systems) < 2:
+            return results
+        alone = [of_metric[0] for of_metric in grouped(settings, OF_METRIC)]
+        results[0]["human_ranking"] = list(_human_ranking(settings[0]))
+        for at in alone:
+            results[at]["outliers"] = [_without_outliers(settings[at])]
+        for statistic in self.statistics:
+            names = (*settings[0].pair, statistic)
+            weight = math.prod(self.weights.get(name, 1.0) for name in names)
+            scores = {settings[at].metric_name: turned(settings[at], BASE, "system", statistic) for at in alone}
+            results[0]["tasks"][" ".join(names)] = statistic, weight, scores
+        return results
+
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[dict[str, Any]]:
+        """With one ranking over the tasks of all language pairs."""
+        results = super().evaluate(settings, each)
+        tasks = {name: task for result in results for name, task in result.pop("tasks").items()}
         first_of = {setting.metric_name: at for at, setting in reversed(list(enumerate(settings)))}
         for metric, row in self._ranking(tasks, list(first_of), each):
             results[first_of[metric]]["task_ranking"].append(row)

@@ -19,14 +19,12 @@ from bmx_grid.core.identity import identity
 from bmx_grid.evaluations.base import (
     BASE,
     MOST_RESAMPLES,
-    Each,
+    OF_PAIR,
     Estimate,
     Evaluation,
     Finished,
     Measured,
     check_bounds,
-    here,
-    in_groups,
 )
 from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel, SystemScore
 from bmx_grid.measures.correlation import average_ranks
@@ -102,6 +100,7 @@ class TopSystemsEvaluation(Evaluation):
 
     VERSION: ClassVar[int] = 2  # differences of metrics were added
     SECONDS: ClassVar[float] = 2e-3
+    SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
     ROWS: ClassVar[Mapping[str, type]] = {
         "top_systems": TopRow,
         "ranks": RankRow,
@@ -115,11 +114,8 @@ class TopSystemsEvaluation(Evaluation):
     def __post_init__(self) -> None:
         check_bounds(self, "evaluation.top_systems", resamples=(0, MOST_RESAMPLES))
 
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Mapping[str, Sequence[Any]]]:
+    def of_scope(self, settings: Sequence[Finished]) -> list[Mapping[str, Sequence[Any]]]:
         """The rows of each setting, with the differences between metrics, each taken from its first explainer."""
-        return in_groups(self._of_pair, settings, (0, 1), each)
-
-    def _of_pair(self, settings: Sequence[Finished]) -> list[Mapping[str, Sequence[Any]]]:
         levels = [dict(self._levels(setting)) for setting in settings]
         differences: list[list[DifferenceRow]] = [[] for _ in settings]
         first_of = {setting.metric_name: place for place, setting in reversed(list(enumerate(settings)))}

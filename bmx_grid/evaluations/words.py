@@ -17,15 +17,12 @@ from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import (
     MOST_RESAMPLES,
     OF_PAIRS,
-    Each,
     Estimate,
     Evaluation,
     Finished,
     Floats,
     Measured,
     check_bounds,
-    here,
-    in_groups,
 )
 from bmx_grid.evaluations.held_out import free_of_each
 from bmx_grid.measures.correlation import Kind as Correlation
@@ -244,6 +241,7 @@ class WordsEvaluation(Evaluation):
     """
 
     SECONDS: ClassVar[float] = 3e-4
+    SCOPE: ClassVar[tuple[str, ...]] = OF_PAIRS
     ROWS: ClassVar[Mapping[str, type]] = {"words": Row, "word_tags": TagsRow, "word_boosts": PartRow}
 
     ties: Ties = identity("expected")
@@ -262,14 +260,11 @@ class WordsEvaluation(Evaluation):
             return "compares explanations with word tags, and there is no explainer"
         return "" if any(one.judgements.tags for one in sets) else "no data set of this sweep has word tags"
 
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[dict[str, Any]]:
+    def of_scope(self, settings: Sequence[Finished]) -> list[dict[str, Any]]:
         """The measures of each side with tags, and the gains where the explanation is right or wrong.
 
         Beside the tables `rankings`: by side the measures of single segments, of scores.
         """
-        return in_groups(self._of_pairs, settings, OF_PAIRS, each)
-
-    def _of_pairs(self, settings: Sequence[Finished]) -> list[dict[str, Any]]:
         sides = [tagged_sides(setting, self.eos) for setting in settings]
         free: Sequence[Mapping[int, Flags]] = [{}] * len(settings)
         if self.threshold == "elsewhere":
