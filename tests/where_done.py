@@ -56,9 +56,9 @@ class NotingEvaluation(LevelsEvaluation):
     def cost(self, n_segments: int) -> float:
         return 1_000.0  # worth workers
 
-    def _of_metric(self, settings: Sequence[Finished]) -> Any:
+    def of_scope(self, settings: Sequence[Finished]) -> Any:
         noted(self.folder, "evaluate", str(assigned()))
-        return super()._of_metric(settings)
+        return super().of_scope(settings)
 
 
 def noted(folder: str, what: str, device: str) -> None:
