@@ -32,7 +32,7 @@ from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.columns import listed, setting
 from bmx_grid.datasets.error_spans import KEYS as SPANS
-from bmx_grid.datasets.lines import finite_or_nan, parse_number, read_crlf_lines, refuse, refuse_cr_alone, split_rows
+from bmx_grid.datasets.lines import finite_or_nan, parse_number, read_crlf_lines, refuse, refuse_cr_alone, text_rows
 from bmx_grid.datasets.mlqe_pe import pair_of, read_model_scores
 from bmx_grid.datasets.tables import FORMATS, Table, open_table
 from bmx_grid.datasets.word_tags import LISTED, listed_tags
@@ -149,11 +149,11 @@ def read_word_file(path: Path, reading: Reading) -> ImportedFile:
     return ImportedFile(path, _with_numbers(path, rows, "scores"), low_is_error=not name.endswith(".submission"))
 
 
-def _rows(values: Any, first: int = 1) -> pd.DataFrame:
-    """Rows of values on lines of their own, from the number `first`."""
+def _rows(values: Any) -> pd.DataFrame:
+    """Rows of values on lines of their own."""
     import pandas as pd
 
-    places = [f"line {number}" for number in range(first, first + len(values))]
+    places = [f"line {number}" for number in range(1, len(values) + 1)]
     return pd.DataFrame({"value": pd.Series(values, dtype=object), "place": places})
 
 
@@ -180,10 +180,8 @@ def _listed_scores(
     path: Path, lines: Sequence[str], columns: Sequence[str], first: int = 1, separator: str | None = "\t"
 ) -> pd.DataFrame:
     """The rows of lines without column names. A score must not be left empty: the file could have been cut there."""
-    fields = split_rows(lines, len(columns), str(path), first, separator)
-    rows = _rows(fields, first)
-    for column, texts in zip(columns, zip(*fields, strict=True), strict=True):
-        rows[column] = texts
+    rows = text_rows(lines, columns, str(path), first, separator)
+    rows["place"] = [f"line {line}" for line in rows.line]
     refuse(rows, rows.value.str.strip() == "", lambda row: f"{path}, {row.place}: no score; {MISSING}.")
     return _with_scores(path, rows, "the score")
 

@@ -186,16 +186,22 @@ def read_archive(path: Path, names: Sequence[str], optional: Sequence[str] = ())
     return files
 
 
-def split_rows(
-    lines: Sequence[str], count: int, where: str, first: int = 1, separator: str | None = "\t"
-) -> list[list[str]]:
-    """The `count` fields of each line, numbered from `first`. Raises DataError with a line that has more or fewer."""
+def text_rows(
+    lines: Sequence[str], columns: Sequence[str], where: str, first: int = 1, separator: str | None = "\t"
+) -> pd.DataFrame:
+    """The fields of each line as columns of texts, and its number as `line`, from `first`.
+
+    Raises DataError with a line that has more or fewer fields.
+    """
+    import pandas as pd
+
     rows = [line.split(separator) for line in lines]
     for number, fields in enumerate(rows, start=first):
-        if len(fields) != count:
+        if len(fields) != len(columns):
             line = lines[number - first]
-            raise DataError(f"{where}, line {number}: {len(fields)} fields, expected {count}: {line[:80]!r}")
-    return rows
+            raise DataError(f"{where}, line {number}: {len(fields)} fields, expected {len(columns)}: {line[:80]!r}")
+    frame = pd.DataFrame(rows, columns=list(columns), dtype=object)
+    return frame.assign(line=range(first, first + len(rows)))
 
 
 def refuse(rows: pd.DataFrame, wrong: pd.Series[bool], sentence: Callable[[Any], str]) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from bmx_grid.core.identity import identity
 from bmx_grid.datasets.error_spans import ErrorSpan, tags_of_spans
 from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.lines import read_archive, read_lines, split_rows
+from bmx_grid.datasets.lines import read_archive, read_lines, text_rows
 from bmx_grid.datasets.published import Published
 from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.words.alignment import align
@@ -107,14 +107,10 @@ def _tags(rows: Any) -> dict[Role, WordTags]:
 
 def _published(path: Path) -> pd.Series[float]:
     """Averages by system and number (NaN where they are `None`), of rows `system TAB score BLANK number`."""
-    rows = [line.replace("\t", " ") for line in read_lines(path)[1:]]
-    averages = {
-        (system, int(number)): float("nan") if score == "None" else float(score) + 0.0  # the published -0.000000 is 0
-        for system, score, number in split_rows(rows, 3, str(path), 2, " ")
-    }
-    import pandas as pd
-
-    return pd.Series(averages, name="score").rename_axis(["system", "number"])
+    lines = [line.replace("\t", " ") for line in read_lines(path)[1:]]
+    rows = text_rows(lines, ["system", "score", "number"], str(path), 2, " ")
+    scores = rows.score.replace("None", "nan").astype(float) + 0.0  # the published -0.000000 is 0
+    return rows.assign(score=scores, number=rows.number.astype(int)).set_index(["system", "number"]).score
 
 
 def _numbered(texts: Sequence[Annotated], published: pd.Series[float]) -> Any:

@@ -26,7 +26,7 @@ from bmx_grid.datasets.base import PART, DatasetReader
 from bmx_grid.datasets.columns import listed
 from bmx_grid.datasets.imported_files import read_blocks
 from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.lines import check_aligned, read_crlf_lines, refuse, split_rows
+from bmx_grid.datasets.lines import check_aligned, read_crlf_lines, refuse, text_rows
 from bmx_grid.datasets.segments import Segment, SegmentSet
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class MtMetricsEval(DatasetReader):
         first = of_references.pop(standard) if standard else [None] * count
         document_of: list[str | None] = [None] * count
         for path in documents:
-            document_of = [name for _, name in split_rows(lines[path], 2, str(path), separator=None)]
+            document_of = text_rows(lines[path], ["domain", "name"], str(path), separator=None).name.tolist()
         ids = tuple(str(line) for line in range(1, count + 1))
         segments = []
         for system in systems:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import first_line, named, visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.lines import split_rows
+from bmx_grid.datasets.lines import text_rows
 from bmx_grid.datasets.segments import SegmentSet
 
 if TYPE_CHECKING:
@@ -81,10 +81,7 @@ class Published(DatasetReader):
 
 def published_table(lines: Sequence[str], where: str, separator: str = "\t") -> pd.DataFrame:
     """The texts of a publisher's table whose first line has the column names."""
-    import pandas as pd
-
-    header, *rows = split_rows(lines, len(lines[0].split(separator)), where, separator=separator)
-    return pd.DataFrame(rows, columns=header, dtype=object)
+    return text_rows(lines[1:], lines[0].split(separator), where, 2, separator)
 
 
 def finite(texts: Iterable[str]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bmx_grid.core.errors import DataError
-from bmx_grid.datasets.lines import refuse, split_rows
+from bmx_grid.datasets.lines import refuse, text_rows
 from bmx_grid.words.tags import Labels, Rows, WordTags
 
 if TYPE_CHECKING:
@@ -41,10 +41,7 @@ def listed_tags(lines: Sequence[str], where: str, first: int) -> pd.DataFrame:
     first: the number of the first of `lines` in its file. Raises DataError naming file, line and value for another
     number of fields, a sentence or token that is no number, another tag, and tokens that are missing or there twice.
     """
-    import pandas as pd
-
-    rows = pd.DataFrame(split_rows(lines, len(LISTED), where, first), columns=LISTED, dtype=object)
-    rows["line"] = range(first, first + len(rows))
+    rows = text_rows(lines, LISTED, where, first)
     for column, pattern, problem in (
         ("sentence", r"[0-9]{1,9}", "is not a number from 0; correct the line"),
         ("token", r"[0-9]{1,9}", "is not a number from 0; correct the line"),
