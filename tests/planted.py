@@ -57,7 +57,7 @@ class World:
 
     score, human: float64[n]; level, width: float64[n] mean and standard deviation of a segment's word attributions.
     words: int64[n, 2] of source and hypothesis. groups: int64[n] clusters; items: int64[n] sources that several
-    systems translate; every segment its own where None.
+    systems translate; every segment its own where None. systems: int64[n] which system, one of its own where None.
     """
 
     score: Floats
@@ -67,6 +67,7 @@ class World:
     words: Ints
     groups: Ints | None = None
     items: Ints | None = None
+    systems: Ints | None = None
 
 
 def words_of(rng: Rng, n: int) -> Ints:
@@ -148,7 +149,7 @@ def by_system(rng: Rng, n: int = N, each: int = 6) -> World:
     human, level = rng.normal(size=(2, each))[:, system]
     score = rng.normal(size=n)
     human = score + 0.7 * human + rng.normal(size=n)
-    return World(score, human, level, np.ones(n), words_of(rng, n), items, items)
+    return World(score, human, level, np.ones(n), words_of(rng, n), items, items, system)
 
 
 def signal(rng: Rng, size: float, sign: float = 1.0, n: int = N) -> World:
@@ -163,12 +164,13 @@ def setting(world: World, rng: Rng, pair: str, dataset: str = "planted", prefix:
     n, prefix = len(world.score), prefix or f"{dataset} {pair} "
     groups = np.arange(n) if world.groups is None else world.groups
     items = np.arange(n) if world.items is None else world.items
+    systems = np.arange(n) if world.systems is None else world.systems
     segments = tuple(
         Segment(
             str(items[row]),
             " ".join([f"{dataset}{pair}{row}"] + ["h"] * int(world.words[row, 1] - 1)),
             source=" ".join([f"{prefix.replace(' ', '')}{groups[row]}"] + ["s"] * int(world.words[row, 0] - 1)),
-            system=str(row),
+            system=str(systems[row]),
         )
         for row in range(n)
     )

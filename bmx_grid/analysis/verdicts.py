@@ -55,10 +55,10 @@ NOTES = (
     "pair all: the mean over language pairs. In brackets 95 % intervals: of one pair by a bootstrap of clusters of "
     "segments; of several the wider of Student's t over the pairs and the bootstrap of all their clusters.",
     "Gain: over the metric alone. Beyond score and length: with a smooth curve of the score and the numbers of words "
-    "fitted to the judged segments, for metric and boost alike. Over reassigned: the gain minus that of the same boost "
-    "made of attributions of other segments. Within source: among the outputs for one source. Length, curve alone, "
-    "average of metrics: what these gain without an explanation, chosen in the same way; over the metrics: what the "
-    "boost adds to a fit of all metrics at hand.",
+    "and the level of each system fitted to the judged segments, for metric and boost alike. Over reassigned: the gain "
+    "minus that of the same boost made of attributions of other segments. Within source: among the outputs for one "
+    "source. Length, curve alone, average of metrics: what these gain without an explanation, chosen in the same way; "
+    "over the metrics: what the boost adds to a fit of all metrics at hand.",
     "p (Holm): of gain, beyond score and length, and over reassigned together, corrected for so many verdicts of one "
     "question. Best point looks better by: its gain on the segments that it is chosen on, minus its gain on others.",
     *(f"{label[0].upper()}{label[1:]}: {meaning}." for label, meaning in LEGEND.items()),

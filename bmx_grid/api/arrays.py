@@ -82,7 +82,7 @@ class Boosted:
         used = np.isfinite(scores) & np.isfinite(self.base) & np.isfinite(human)
         rows = np.arange(len(self.base))
         words = log_words(self.ground_truth, self.hypothesis)
-        rated = rated_of(kind, self.base, human, words, self._clusters, rows, used, seed)
+        rated = rated_of(kind, self.base, human, words, self._clusters, rows, np.zeros_like(rows), used, seed)
         n_words = (self.ground_truth.lengths + self.hypothesis.lengths)[used]
         reassigned = []
         for draw in range(DRAWS):

@@ -369,7 +369,8 @@ def _better(
         both, names = both[::-1], names[::-1]
     counts = left.filter(regex="^words_").dropna(axis=1).to_numpy(np.float64)
     clusters, items = (left[name].to_numpy(str) for name in ("cluster", "id"))
-    rated = rated_of(kind, both[1], human, np.log(np.maximum(counts, 1)), clusters, items, used, seed)
+    words, systems = np.log(np.maximum(counts, 1)), np.zeros(len(human))  # to rank systems is what metrics are for
+    rated = rated_of(kind, both[1], human, words, clusters, items, systems, used, seed)
     return (names[0], names[1]), evidence_on(kind, rated, both[0][used], (), resamples, seed)
 
 

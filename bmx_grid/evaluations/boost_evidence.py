@@ -12,7 +12,7 @@ from bmx_grid.evaluations.base import NOTHING, Estimate, Floats, Measured
 from bmx_grid.evaluations.held_out import Held, Ints, Rated
 from bmx_grid.measures.cluster_means import cluster_mean
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
-from bmx_grid.measures.nuisance import CurveTerms, predictions
+from bmx_grid.measures.nuisance import CurveTerms, levels, predictions
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
     bounds,
@@ -144,12 +144,12 @@ def over_metrics(kind: Kind, rated: Rated, held: Chosen, metrics: Floats) -> Con
 
 
 def _fitted(made: Contrasts, rated: Rated, held: Chosen, against: str, *more: Floats) -> None:
-    """The contrasts of boosts over a curve of score and lengths, and further scores, fitted to the judged segments."""
+    """Contrasts of boosts over a curve of score and lengths, levels of systems, and more, fitted to judged segments."""
     keys = [key for key, (own, *_) in held.items() if key[0] not in PLACEBOS and np.isfinite(own.scores).all()]
     if not (keys and len(rated.human)):
         return
     curve = CurveTerms.of(rated.base, rated.log_words, len(np.unique(rated.clusters)))
-    terms = np.column_stack([curve.columns(rated.base, rated.log_words), *more])
+    terms = np.column_stack([curve.columns(rated.base, rated.log_words), levels(rated.systems), *more])
     breaks = curve.breaks(rated.base, rated.log_words)
     scores = np.column_stack([held[key][0].scores for key in keys])
     alone, boosted = predictions(made.kind, terms, rated.human, rated.fold_of, scores, breaks, curve.most_breaks)

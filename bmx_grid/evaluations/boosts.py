@@ -102,8 +102,9 @@ class BoostEvaluation(Evaluation):
     cross_fitted: each segment with what is best on the other folds, those of the grid. other_datasets: what is best on
     all other data sets of the sweep. published: the point of a paper, of the power mean. fixed: a recipe.
     Against. metric: the metric alone. score and length: the metric, where a smooth curve of its score and of the
-    lengths is fitted to the judged segments, for it and for the boost (`measures.nuisance`). reassigned: the same boost
-    made of the attributions of another segment with as many words. metrics: a fit of all metrics at hand and the curve.
+    lengths, and the level of each system, are fitted to the judged segments, for it and for the boost
+    (`measures.nuisance`). reassigned: the same boost made of the attributions of another segment with as many words.
+    metrics: a fit of all metrics at hand and the curve.
     metric within source: among the outputs for one source, where several systems are rated.
     Placebos stand beside the boosts: `length`, a linear term in log words, and `curve`, that of score and lengths,
     chosen like a boost; and `combined`, the average of up to three metrics. All are judged on the segments that every
@@ -119,7 +120,7 @@ class BoostEvaluation(Evaluation):
     Raises ConfigError for numbers out of range, and a boost that has the name of something it stands beside.
     """
 
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4  # beyond score and length takes off the level of each system
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIRS
     ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 

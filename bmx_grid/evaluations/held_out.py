@@ -34,7 +34,8 @@ class Rated:
 
     base, human: float64[n], finite; log_words: float64[n, k] of the texts that are read; clusters: int64[n] codes,
     the same for a cluster in every language pair that chooses together with this one; items: int64[n] codes of the
-    segment ids, which translations of one source share; fold_of: int64[n]; used: bool[N] which segments these are.
+    segment ids, which translations of one source share; systems: int64[n] codes of the systems that translated, 0 where
+    none is named; fold_of: int64[n]; used: bool[N] which segments these are.
     """
 
     base: Floats
@@ -42,6 +43,7 @@ class Rated:
     log_words: Floats
     clusters: Ints
     items: Ints
+    systems: Ints
     fold_of: Ints
     used: Flags
 
@@ -53,12 +55,14 @@ def rated_of(
     log_words: Floats,
     clusters: NDArray[Any],
     items: NDArray[Any],
+    systems: NDArray[Any],
     used: Flags,
     seed: int,
 ) -> Rated:
-    """The segments where bool[N] `used` is true, of arrays of N; clusters, items: labels. seed: of ten folds."""
+    """The segments where bool[N] `used` is true, of arrays of N; labels of clusters, items, systems. seed: of folds."""
     base, human, unit = base[used], human[used], codes(clusters[used])
-    return Rated(base, human, log_words[used], unit, codes(items[used]), folds_of(kind, base, human, unit, seed), used)
+    labels = codes(items[used]), codes(systems[used])
+    return Rated(base, human, log_words[used], unit, *labels, folds_of(kind, base, human, unit, seed), used)
 
 
 def folds_of(kind: Kind, base: Floats, human: Floats, unit: Ints, seed: int) -> Ints:
@@ -248,8 +252,10 @@ def _member(
         # one set of segments for all boosts that can be made here
         used = np.logical_and.reduce([used, *(np.isfinite(columns).all(axis=1) for columns in features.values())])
     words = np.column_stack([setting.word_counts(role) for role in setting.worded])
-    items = np.array([segment.id for segment in setting.segments.segments], dtype=np.str_)
-    rated = rated_of(kind, base, human, np.log(np.maximum(words, 1).astype(np.float64)), labels, items, used, fold_seed)
+    segments = setting.segments.segments
+    items, systems = (np.array([str(getattr(one, name)) for one in segments]) for name in ("id", "system"))
+    log_words = np.log(np.maximum(words, 1).astype(np.float64))
+    rated = rated_of(kind, base, human, log_words, labels, items, systems, used, fold_seed)
     own, donors_of = labels[used], []
     if setting.explainer is not None:  # the folds of the grid's points, also where boosts need fewer segments
         inputs = setting.inputs(spec)

@@ -82,10 +82,11 @@ class Verdict:
     """One row of verdicts.parquet: a verdict, and what it rests on, on segments that the boost was not chosen on.
 
     dataset, language_pair: "all" for several. because: the numbers behind it in a sentence. gain: of the boost over the
-    metric alone. beyond: of the boost over the metric, both with a smooth curve of score and lengths fitted to the
-    judged segments (`measures.nuisance`). over_reassigned: the gain minus that of the same boost made of attributions
-    of other segments, `reassigned_gain`; None where no attributions are known. within_source: the gain among the
-    translations of one source, where there are several systems. over_metrics: what it adds to a fit of all metrics.
+    metric alone. beyond: of the boost over the metric, both with a smooth curve of score and lengths, and a level of
+    each system, fitted to the judged segments (`measures.nuisance`). over_reassigned: the gain minus that of the same
+    boost made of attributions of other segments, `reassigned_gain`; None where no attributions are known.
+    within_source: the gain among the translations of one source, where there are several systems. over_metrics: what it
+    adds to a fit of all metrics.
     length_gain, curve_gain, combined_gain: of what stands beside the boosts. best_gain: of what is chosen on the
     segments it is judged on. p_gain_holm (two-sided: of a gain, or of a loss), p_helps_holm: corrected for the `tried`
     verdicts of a family. Estimates are NaN where not known.

@@ -10,6 +10,9 @@ a metric that counts on long segments only: a boost that knows no more than a st
 Breaks are therefore added where they are needed: those that tell human scores, or the boosted score, beyond the curve
 (double selection: Belloni, Chernozhukov and Hansen 2014, Review of Economic Studies 81(2)). What only a boost knows has
 no break in score or lengths, so that nothing is taken from it.
+
+The level of each system is taken off as well (`levels`): attributions that are higher for some systems than for others
+correlate with human scores by chance, as often as a handful of systems happen to be ordered alike.
 """
 
 from __future__ import annotations
@@ -109,6 +112,16 @@ class CurveTerms:
             for knot in self.knots[:-1]
         ]
         return [bend - bends[-1] for bend in bends[:-1]]
+
+
+def levels(systems: Ints) -> Floats:
+    """float64[n, k] a column for each of several systems that has PER_TERM segments or more: 1 where it translated.
+
+    Fitted as further terms, they take off how good each system is: a handful of systems may be ordered alike by chance.
+    """
+    names, counts = np.unique(systems, return_counts=True)
+    own = names[counts >= PER_TERM] if len(names) > 1 else names[:0]
+    return np.asarray(systems[:, None] == own, dtype=np.float64)
 
 
 def predictions(

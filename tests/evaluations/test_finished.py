@@ -55,7 +55,7 @@ def test_rows_become_columns_in_the_order_of_their_fields():
 
 def test_a_pair_that_no_other_chooses_for_leaves_the_others_their_choices():
     rng, everyone, at = np.random.default_rng(3), np.ones(9, dtype=bool), np.arange(9)
-    rated = [(*rng.normal(size=(2, 9)), np.ones((9, 2)), at, at, at, everyone) for _ in range(3)]
+    rated = [(*rng.normal(size=(2, 9)), np.ones((9, 2)), at, at, at, at, everyone) for _ in range(3)]
     features = [rng.normal(size=(9, 2)) for _ in rated]
     free = [{1: everyone, 2: everyone}, {}, {0: everyone, 1: ~everyone}]
     members = [Member(*one, at, {}, {}, (), (), *who) for one, *who in zip(rated, free, "abc", strict=True)]

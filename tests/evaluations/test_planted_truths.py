@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from planted import (
     DECLARED,
+    by_system,
     clustered,
     curve,
     heavy,
@@ -40,17 +41,18 @@ def verdicts_in(sweep, sets, point=DECLARED):
 @pytest.mark.parametrize(
     ("sweep", "sets", "point"),
     [
-        pytest.param(pairs_of(noise, 1), 4, DECLARED, id="attributions say nothing"),
-        pytest.param(pairs_of(length, 1), 4, DECLARED, id="they say how long a segment is"),
-        pytest.param(opposite_lengths, 1, OTHER_DATASETS, id="which means the opposite in the data that chose"),
-        pytest.param(pairs_of(curve, 1), 4, DECLARED, id="they are a curve of the score"),
-        pytest.param(pairs_of(STEP), 1, DECLARED, id="a step of the score"),
-        pytest.param(pairs_of(zeros, 1), 4, DECLARED, id="whether the score is 0"),
-        pytest.param(pairs_of(STEP_OF_WORDS, 1), 4, DECLARED, id="a step of the words"),
-        pytest.param(pairs_of(IF_LONG), 1, DECLARED, id="the score of long segments"),
-        pytest.param(pairs_of(heavy, 1), 4, DECLARED, id="heavy tails"),
-        pytest.param(pairs_of(partial(clustered, clusters=6), 1), 4, DECLARED, id="six clusters"),
-        pytest.param(shared, 1, DECLARED, id="the same segments in six pairs"),
+        pytest.param(pairs_of(noise, 1), 8, DECLARED, id="attributions say nothing"),
+        pytest.param(pairs_of(length, 1), 8, DECLARED, id="they say how long a segment is"),
+        pytest.param(opposite_lengths, 2, OTHER_DATASETS, id="which means the opposite in the data that chose"),
+        pytest.param(pairs_of(curve, 1), 8, DECLARED, id="they are a curve of the score"),
+        pytest.param(pairs_of(STEP), 3, DECLARED, id="a step of the score"),
+        pytest.param(pairs_of(zeros, 1), 8, DECLARED, id="whether the score is 0"),
+        pytest.param(pairs_of(STEP_OF_WORDS, 1), 8, DECLARED, id="a step of the words"),
+        pytest.param(pairs_of(IF_LONG), 3, DECLARED, id="the score of long segments"),
+        pytest.param(pairs_of(heavy, 1), 8, DECLARED, id="heavy tails"),
+        pytest.param(pairs_of(partial(clustered, clusters=6), 1), 8, DECLARED, id="six clusters"),
+        pytest.param(shared, 3, DECLARED, id="the same segments in six pairs"),
+        pytest.param(pairs_of(by_system, 1), 9, DECLARED, id="the level of each system"),
     ],
 )
 def test_no_boost_helps_that_knows_score_and_length_only(sweep, sets, point):
