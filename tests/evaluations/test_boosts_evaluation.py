@@ -221,7 +221,7 @@ def test_questions_are_families_of_their_own():
 )
 def test_the_verdict_on_each_boost_is_the_truth_behind_the_data(truth, allowed):
     evaluation = dataclasses.replace(BOOSTS, boosts={"mean": MEAN, "learned": LEARNED, "grid": OWN_GRID})
-    results = together([simulated(truth, pair) for pair in PAIRS], evaluation)
+    results = together([simulated(truth, pair, n=250) for pair in PAIRS], evaluation)
     found = rows(results, "verdicts", language_pair=ALL, point="elsewhere")
     assert {row["boost"] for row in found} == set(evaluation.boosts)
     assert {row["verdict"] for row in found} <= allowed
