@@ -23,15 +23,16 @@ TESTS = ("williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap")
 ASKED = SignificanceEvaluation(grid=GRID, tests=TESTS, resamples=200, splits=40)
 
 
-def renamed(setting, **names):
-    return dataclasses.replace(setting, **names)
+def without_systems(setting):
+    numbered = enumerate(setting.segments.segments)
+    segments = tuple(dataclasses.replace(one, id=str(row), system=None) for row, one in numbered)
+    return dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, segments=segments))
 
 
 def with_scores(setting, scores, name):
     known = dataclasses.replace(setting.scores, base_scores=np.asarray(scores, dtype=float), by_role={})
-    return dataclasses.replace(
-        setting, metric_name=name, scores=known, explainer=None, explainer_name="none", boosted={}
-    )
+    alone = {"explainer": None, "explainer_name": "none", "boosted": {}}
+    return dataclasses.replace(setting, metric_name=name, scores=known, **alone)
 
 
 def evaluated(settings, asked=ASKED):
@@ -70,7 +71,7 @@ def test_the_best_point_is_tested_once_against_the_maximum_over_the_grid():
 
 def test_p_values_are_adjusted_within_their_families():
     settings = [finished(40, rng=np.random.default_rng(seed)) for seed in range(5)]
-    settings = [renamed(one, explainer_name=f"e{at}") for at, one in enumerate(settings)]
+    settings = [dataclasses.replace(one, explainer_name=f"e{at}") for at, one in enumerate(settings)]
     rows = [row for result in evaluated(settings) for row in result["tests"]]
     for family in {row.family for row in rows}:
         own = [row for row in rows if row.family == family]
@@ -107,32 +108,24 @@ def test_metrics_are_compared_once_per_pair_and_ranked():
     segment = [(row.compared, row.against) for row in rows if row.level == "segment" and row.test == "perm_both"]
     assert segment == [("good", "copy"), ("good", "noise"), ("copy", "noise")]
     assert {row.explainer for row in rows} == {"none"}
-    ranks = {
-        one.metric_name: next(r.rank for r in result["ranking"] if r.level == "segment")
-        for one, result in zip(settings, results, strict=True)
-    }
-    assert ranks == {"good": 1, "copy": 1, "noise": 2}
-    for setting, result in zip(settings, results, strict=True):
-        (own,) = [one for one in result["ranking"] if one.level == "segment"]
+    for setting, own in zip(settings, ranking(results), strict=True):
         assert own.value == correlate("pearson", setting.scores.base_scores, setting.segments.human_scores)
 
 
-def test_ranks_do_not_depend_on_the_alternative_or_on_the_order_of_metrics():
-    greater = dataclasses.replace(ASKED, alternative="greater")
-    for settings in (metrics(), metrics()[::-1]):
-        found = {
-            one.metric_name: next(rank.rank for rank in result["ranking"] if rank.level == "segment")
-            for one, result in zip(settings, evaluated(settings, greater), strict=True)
-        }
-        assert found == {"good": 1, "copy": 1, "noise": 2}
+def ranking(results):
+    """The ranks of metrics at segment level."""
+    return [rank for result in results for rank in result["ranking"] if rank.level == "segment"]
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater"])
+@pytest.mark.parametrize("turn", [1, -1], ids=["in order", "backwards"])
+def test_ranks_do_not_depend_on_the_alternative_or_on_the_order_of_metrics(alternative, turn):
+    results = evaluated(metrics()[::turn], dataclasses.replace(ASKED, alternative=alternative))
+    assert [one.rank for one in ranking(results)] == [1, 1, 2][::turn]
 
 
 def test_a_test_that_swaps_systems_is_undefined_where_there_is_one_system():
-    setting = finished(40)
-    numbered = enumerate(setting.segments.segments)
-    segments = tuple(dataclasses.replace(one, id=str(row), system=None) for row, one in numbered)
-    alone = dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, segments=segments))
-    rows = {row.test: row for row in evaluated([alone])[0]["tests"] if row.point == "published"}
+    rows = {row.test: row for row in evaluated([without_systems(finished(40))])[0]["tests"] if row.point == "published"}
     assert np.isfinite(rows["perm_inputs"].p)
     for test in ("perm_systems", "perm_both"):
         assert np.isnan([rows[test].p, rows[test].low, rows[test].high]).all()
@@ -151,7 +144,7 @@ def test_at_system_level_whole_systems_are_swapped_and_the_test_is_named_so():
 
 def test_several_explainers_of_a_metric_do_not_compare_it_with_itself():
     setting = finished(40)
-    other = renamed(setting, explainer_name="lime")
+    other = dataclasses.replace(setting, explainer_name="lime")
     rows = [row for result in evaluated([setting, other]) for row in result["tests"]]
     assert not [row for row in rows if row.point == "base"]
 
@@ -165,7 +158,7 @@ def test_a_metric_that_is_better_when_lower_is_turned_before_it_is_compared():
     results = evaluated([good, turned, noise])
     (row,) = [r for r in results[0]["tests"] if (r.against, r.level, r.test) == ("lower", "segment", "perm_inputs")]
     assert row.difference == pytest.approx(0, abs=1e-12)
-    ranks = [r for result in results for r in result["ranking"] if r.level == "segment"]
+    ranks = ranking(results)
     assert [r.rank for r in ranks] == [1, 1, 2]
     assert ranks[1].value == -ranks[0].value < 0, "signed, as in correlations.parquet"
 
@@ -243,17 +236,5 @@ def test_statistics_of_agreement_are_compared_by_item_and_by_system():
 
 def test_without_systems_there_is_no_agreement_to_compare():
     asked = dataclasses.replace(ASKED, statistics=("spa",))
-    settings = [
-        dataclasses.replace(
-            setting,
-            segments=dataclasses.replace(
-                setting.segments,
-                segments=tuple(
-                    dataclasses.replace(segment, id=str(row), system=None)
-                    for row, segment in enumerate(setting.segments.segments)
-                ),
-            ),
-        )
-        for setting in metrics()
-    ]
+    settings = [without_systems(setting) for setting in metrics()]
     assert [len(result["tests"]) for result in evaluated(settings, asked)] == [0, 0, 0]

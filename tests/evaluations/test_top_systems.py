@@ -47,6 +47,11 @@ def finished(metric: Metric) -> Finished:
     return Finished(segments, "m", "none", metric, None, items, scores, clusters)
 
 
+def judged_by(setting: Finished, human: dict[str, float]) -> Finished:
+    judged = Judgements({"da": np.full(len(setting.items), np.nan)}, systems={"da": human})
+    return dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, judgements=judged))
+
+
 def by_cell(result):
     return {
         (row.systems, row.fitted, row.statistic): row
@@ -66,11 +71,8 @@ def test_the_best_systems_by_hand():
         assert cells[size, AS_SCORED, "pearson"].system_score == "corpus"
         assert cells[size, AS_SCORED, "pearson"].n_segments == size * len(REFERENCES)
     ranks = {row.system: row for row in found["ranks"] if row.systems == 3}
-    assert {name: (row.rank, row.human_rank) for name, row in ranks.items()} == {
-        "A": (1, 1),
-        "C": (2, 2),
-        "B": (3, 3),
-    }
+    of_both = {name: (row.rank, row.human_rank) for name, row in ranks.items()}
+    assert of_both == {"A": (1, 1), "C": (2, 2), "B": (3, 3)}
     assert ranks["C"].score == pytest.approx(wrong[1])
 
 
@@ -81,11 +83,8 @@ def test_a_fitted_metric_is_fitted_again_on_the_best_systems(tiny_model):
     for size in (3, 4):
         alone = DifficultyBertScore(**settings, systems=f"top:{size}").fitted(setting.segments)
         for name in BEST[:size]:
-            items = [
-                item
-                for item, segment in zip(setting.items, setting.segments.segments, strict=True)
-                if segment.system == name
-            ]
+            both = zip(setting.items, setting.segments.segments, strict=True)
+            items = [item for item, segment in both if segment.system == name]
             expected = float(alone.combine(alone.statistics(items).sum(axis=0)))
             (row,) = [r for r in found["ranks"] if (r.systems, r.fitted, r.system) == (size, ON_THESE, name)]
             assert row.score == pytest.approx(expected, abs=1e-9)
@@ -100,22 +99,14 @@ def test_a_metric_that_is_fitted_once_or_on_systems_that_others_find_best_is_not
     settings = {"model": tiny_model("bert"), "layer": 2, "device": "cpu"}
     once = TopSystemsEvaluation(resamples=0).evaluate([finished(DifficultyBertScore(**settings))])[0]
     assert {row.fitted for row in once["top_systems"]} == {AS_SCORED}
-    setting = finished(DifficultyBertScore(**settings, best=True))
     turned = {name: -score for name, score in HUMAN.items()}
-    human = Judgements({"da": np.full(len(setting.items), np.nan)}, systems={"da": turned})
-    setting = dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, judgements=human))
-    found = TopSystemsEvaluation(resamples=0).evaluate([setting])[0]
-    assert {(row.systems, row.fitted) for row in found["top_systems"]} == {
-        (3, AS_SCORED),
-        (4, AS_SCORED),
-        (4, ON_THESE),
-    }
+    setting = judged_by(finished(DifficultyBertScore(**settings, best=True)), turned)
+    found = TopSystemsEvaluation(resamples=0).evaluate([setting])[0]["top_systems"]
+    assert {(row.systems, row.fitted) for row in found} == {(3, AS_SCORED), (4, AS_SCORED), (4, ON_THESE)}
 
 
 def test_a_system_without_a_human_score_is_none_of_the_best():
-    setting = finished(Ter())
-    human = Judgements({"da": np.full(len(setting.items), np.nan)}, systems={"da": {n: HUMAN[n] for n in "ABC"}})
-    setting = dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, judgements=human))
+    setting = judged_by(finished(Ter()), {name: HUMAN[name] for name in "ABC"})
     found = TopSystemsEvaluation(resamples=0).evaluate([setting])[0]
     assert {(row.systems, row.system) for row in found["ranks"]} == {(3, "A"), (3, "B"), (3, "C")}
 
@@ -131,9 +122,8 @@ def test_difficulties_and_the_hardest_words(tiny_model):
         assert {row.references for row in own} == {4} and {row.zero for row in own} == {0}
     known = setting.metric.difficulty(REFERENCES)
     weights = np.concatenate([one[0] for _, one in known])
-    assert found["difficulty"][0].tokens == len(weights) and found["difficulty"][0].mean == pytest.approx(
-        weights.mean()
-    )
+    assert found["difficulty"][0].tokens == len(weights)
+    assert found["difficulty"][0].mean == pytest.approx(weights.mean())
     assert found["difficulty"][1].share == pytest.approx(((weights >= 0.05) & (weights < 0.1)).mean())
     hardest = max(range(4), key=lambda at: known[at][1][0].mean())
     for fit, systems in enumerate((4, 2)):
@@ -176,8 +166,7 @@ def test_without_the_model_there_are_no_difficulties_and_it_is_said(tiny_model, 
 def test_undefined_where_all_scores_are_equal(tiny_model):
     setting = finished(Ter())
     same = np.tile([1.0, 6.0], (len(setting.items), 1))
-    scores = AttributionSet(np.full(len(setting.items), 1 / 6), {}, same)
-    made = Finished(setting.segments, "m", "none", setting.metric, None, setting.items, scores, setting.clusters)
+    made = dataclasses.replace(setting, scores=AttributionSet(np.full(len(setting.items), 1 / 6), {}, same))
     found = by_cell(TopSystemsEvaluation(resamples=0).evaluate([made])[0])
     assert math.isnan(found[4, AS_SCORED, "pearson"].value)
 

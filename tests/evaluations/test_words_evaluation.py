@@ -24,8 +24,11 @@ MEASURES = [*OF_SCORES, "spearman_sum", *OF_LABELS, "seqcor_max"]
 
 
 def found(setting, evaluation=WORDS, side="target"):
-    (result,) = evaluation.evaluate([setting])
-    return {row.measure: row for row in table_rows(evaluation, result, "words") if row.side == side}
+    return by_measure(evaluation.evaluate([setting])[0], side)
+
+
+def by_measure(result, side="target"):
+    return {row.measure: row for row in table_rows(WORDS, result, "words") if row.side == side}
 
 
 def with_tags(setting, words, bad, role="hypothesis"):
@@ -119,20 +122,13 @@ def test_thresholds_are_not_chosen_where_they_are_judged():
 
 def test_a_threshold_of_other_pairs_is_that_of_the_other_pairs():
     here, there = tagged(60), tagged(60, pair="fr-en")
-    shifted = dataclasses.replace(
-        here.scores,
-        by_role={
-            role: dataclasses.replace(rows, values=rows.values + 100) for role, rows in here.scores.by_role.items()
-        },
-    )
-    here = dataclasses.replace(here, scores=shifted)
+    above = {role: dataclasses.replace(rows, values=rows.values + 100) for role, rows in here.scores.by_role.items()}
+    here = dataclasses.replace(here, scores=dataclasses.replace(here.scores, by_role=above))
     evaluation = WordsEvaluation(resamples=0, threshold="elsewhere")
     of_here, of_there = evaluation.evaluate([here, there])
-    rows = {row.measure: row for row in table_rows(WORDS, of_here, "words") if row.side == "target"}
-    assert rows["f1_bad"].value == 0  # all scores here lie above any threshold chosen there
-    rows = {row.measure: row for row in table_rows(WORDS, of_there, "words") if row.side == "target"}
-    assert rows["f1_ok"].value == 0  # and all scores there below one chosen here
-    assert rows["mcc"].n_segments == 60
+    assert by_measure(of_here)["f1_bad"].value == 0  # all scores here lie above any threshold chosen there
+    assert by_measure(of_there)["f1_ok"].value == 0  # and all scores there below one chosen here
+    assert by_measure(of_there)["mcc"].n_segments == 60
 
 
 def test_pairs_without_scores_of_a_side_choose_no_threshold():
@@ -141,10 +137,8 @@ def test_pairs_without_scores_of_a_side_choose_no_threshold():
     untagged = with_tags(there, gold_of(there, "source").words, gold_of(there, "source").labels.rows(), "source")
     labelled = made_elsewhere(third, values=[-1.0 * row for row in gold_of(third).labels.rows()], labels=True)
     evaluation = WordsEvaluation(resamples=0, threshold="elsewhere")
-    settings = [here, untagged, labelled]
-    result, _, _ = evaluation.evaluate(settings)
-    rows = {row.measure: row for row in result["words"] if row.side == "target"}
-    assert (rows["mcc"].n_segments, rows["mcc"].n_left_out) == (0, 60)
+    mcc = by_measure(evaluation.evaluate([here, untagged, labelled])[0])["mcc"]
+    assert (mcc.n_segments, mcc.n_left_out) == (0, 60)
 
 
 def test_a_segment_without_attributions_is_left_out_and_counted():
@@ -301,8 +295,6 @@ def test_what_it_lacks_is_said():
 @pytest.mark.parametrize(
     ("override", "said"),
     [
-        ("resamples=-1", "must lie between 0"),
-        ("folds=1", "must lie between 2"),
         ("ties=middle", "'middle'"),
         ("eos=maybe", "'maybe'"),
         ("threshold=best", "'best'"),
