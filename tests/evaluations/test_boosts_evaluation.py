@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 from fakes import HashMetric, composed
 from some_recipe import recipe
-from some_settings import simulated
+from some_settings import simulated, table_rows
 
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.learned import Learned
@@ -50,10 +50,7 @@ def together(settings, evaluation=BOOSTS):
 
 def rows(results, table="boosts", **wanted):
     """Rows as dictionaries, those with these values."""
-    found = []
-    for result in results:
-        columns = BOOSTS.columns(result)[table]
-        found += [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    found = [vars(row) for result in results for row in table_rows(BOOSTS, result, table)]
     return [row for row in found if all(row[key] == value for key, value in wanted.items())]
 
 
@@ -461,9 +458,8 @@ def test_the_order_of_settings_and_of_boosts_changes_nothing(shared):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("resamples", value) for value in (39, 100_001)),
-        *(("draws", value) for value in (0, 101)),
-        *(("smallest_gain", value) for value in (-0.001, 1.0, NAN)),
+        *(("resamples", 100_001), ("draws", 101), ("smallest_gain", -0.001), ("smallest_gain", 1.0)),
+        ("smallest_gain", NAN),
         *(("boosts", {name: MEAN}) for name in ("length", "curve", "combined")),
     ],
     ids=str,

@@ -24,26 +24,21 @@ def with_human(setting, human):
     return dataclasses.replace(setting, segments=segments)
 
 
-def of_pair(setting, pair):
-    own = setting.segments
-    return dataclasses.replace(setting, segments=SegmentSet(own.dataset, pair, own.segments, own.judgements))
-
-
 def pairs(count=3, n=60, shared=False):
     """Settings of several language pairs; with `shared` all have the same sources."""
     made = []
     for number in range(count):
-        one = of_pair(finished(n, rng=np.random.default_rng(number)), f"x{number}-en")
-        texts = [
-            dataclasses.replace(segment, source=segment.source if shared else f"{number} {segment.source}")
-            for segment in one.segments.segments
-        ]
-        own = one.segments
-        made.append(
-            dataclasses.replace(one, segments=SegmentSet(own.dataset, own.language_pair, tuple(texts), own.judgements))
-        )
+        one = finished(n, rng=np.random.default_rng(number))
+        before = "" if shared else f"{number} "
+        texts = [dataclasses.replace(of, source=f"{before}{of.source}") for of in one.segments.segments]
+        segments = SegmentSet("toy", f"x{number}-en", tuple(texts), one.segments.judgements)
+        made.append(dataclasses.replace(one, segments=segments))
     labels = clusters([one.segments for one in made])
     return [dataclasses.replace(one, clusters=own.tolist()) for one, own in zip(made, labels, strict=True)]
+
+
+def point_of(row):
+    return row.w, row.p
 
 
 def fold_of(setting):
@@ -60,9 +55,7 @@ def test_the_point_of_a_fold_is_chosen_without_its_human_scores():
     human = setting.segments.human_scores.copy()
     human[own] = np.random.default_rng(9).normal(size=own.sum()) * 100
     after = cross_fitted(SPEC, with_human(setting, human), seed=0)
-    assert (before.judged[3].w, before.judged[3].p) == pytest.approx(
-        (after.judged[3].w, after.judged[3].p), nan_ok=True
-    )
+    assert point_of(before.judged[3]) == pytest.approx(point_of(after.judged[3]), nan_ok=True)
     np.testing.assert_array_equal(before.boosted[own], after.boosted[own])
     assert before.judged[3].correlation != after.judged[3].correlation
 
@@ -116,11 +109,9 @@ def test_clusters_of_the_judged_pair_do_not_take_part():
     before = chosen_elsewhere(SPEC, [settings[0], with_shared])[0]
     human[:30] = 1000 * np.random.default_rng(5).normal(size=30)
     after = chosen_elsewhere(SPEC, [settings[0], with_human(with_shared, human)])[0]
-    assert (before.judged[0].w, before.judged[0].p) == pytest.approx(
-        (after.judged[0].w, after.judged[0].p), nan_ok=True
-    )
+    assert point_of(before.judged[0]) == pytest.approx(point_of(after.judged[0]), nan_ok=True)
     wild = chosen_elsewhere(SPEC, [settings[0], with_human(chooser, human)])[0]
-    assert (known.judged[0].w, known.judged[0].p) != (wild.judged[0].w, wild.judged[0].p)  # the case can tell
+    assert point_of(known.judged[0]) != point_of(wild.judged[0]), "the case can tell"
 
 
 @pytest.mark.parametrize("w", [(0.5,), (0.5, 1.0)], ids=["without the metric alone", "with it"])
