@@ -1,6 +1,5 @@
 """Files of scores made elsewhere: what they may look like, and how their rows find their segments."""
 
-import gzip
 import json
 import math
 
@@ -44,7 +43,6 @@ SUBMISSION = "22\n5\n1\n" + "".join(f"en-de\tTeam X\t{row}\t0.{row}\n" for row i
     ("name", "content", "segments", "expected"),
     [
         pytest.param("x.tsv", "id\tscore\n2\t.2\n0\t.0\n1\t.1\n", PLAIN, [0, 0.1, 0.2], id="tsv-in-any-order"),
-        pytest.param("x.csv", 'id,score\n"0",0\n1,.1\n2,.2\n', PLAIN, [0, 0.1, 0.2], id="csv"),
         pytest.param(
             "x.jsonl",
             jsonl({"id": 0, "score": 0}, {"id": "1", "score": "0.1"}, {"id": 2, "score": None}),
@@ -66,9 +64,6 @@ SUBMISSION = "22\n5\n1\n" + "".join(f"en-de\tTeam X\t{row}\t0.{row}\n" for row i
         pytest.param(
             "x.tsv", "id\tsystem\tscore\n0\tA\t1\n1\tA\t2\n2\tA\t3\n", PLAIN, [1, 2, 3], id="system-not-needed"
         ),
-        pytest.param("x.tsv", "id\tscore\r\n0\t1\r\n1\tNaN\r\n2\t3\r\n", PLAIN, [1, math.nan, 3], id="crlf-and-nan"),
-        pytest.param("x.tsv", "\ufeffid\tscore\n0\t1\n1\t2\n2\t3\n", PLAIN, [1, 2, 3], id="byte-order-mark"),
-        pytest.param("x.tsv.gz", gzip.compress(b"id\tscore\n0\t1\n1\t2\n2\t3\n"), PLAIN, [1, 2, 3], id="gzip"),
         pytest.param(
             "x.seg.score", "B 3\nB None\nA\t1\nA\t2\n", SYSTEMS, [1, 2, 3, math.nan], id="mt-metrics-eval-and-none"
         ),
@@ -105,8 +100,6 @@ def test_columns_of_other_names(write):
 @pytest.mark.parametrize(
     ("name", "content", "segments", "words"),
     [
-        pytest.param("x.tsv", "", PLAIN, ["empty"], id="empty-table"),
-        pytest.param("x.tsv", "id\tscore\n", PLAIN, ["holds no rows"], id="header-only"),
         pytest.param("x.seg.score", "", PLAIN, ["empty"], id="empty-scores"),
         pytest.param("x.submission", "\n\n", PLAIN, ["empty"], id="empty-lines"),
         pytest.param("x.tsv", "0\t.1\n1\t.2\n2\t.3\n", PLAIN, ["no column for the score", "0, .1"], id="no-header"),
@@ -160,11 +153,6 @@ def test_columns_of_other_names(write):
         ),
         pytest.param("x.tsv", "id\tscore\n0\t\n1\t\n2\tNA\n", PLAIN, ["all are missing"], id="no-score-at-all"),
         pytest.param("x.jsonl", jsonl({"id": None, "score": 1}), PLAIN, ["line 1", "'id'", "'None'"], id="no-id"),
-        pytest.param(
-            "x.tsv", "id\tscore\tscore\n0\t1\t1\n", PLAIN, ["'score'", "2 times"], id="two-columns-of-one-name"
-        ),
-        pytest.param("x.tsv", "id\tscore\n0\n", PLAIN, ["line 2", "1 fields"], id="broken-row"),
-        pytest.param("x.tsv", "id\tscore\n0\t1\n".encode("utf-16"), PLAIN, ["UTF-16"], id="utf-16"),
         pytest.param("x.txt", b"1\n\xff\n", PLAIN, ["line 2", "not UTF-8"], id="latin-1"),
         pytest.param("x.txt", "1\n2\n", PLAIN, ["2 scores", "3 segments"], id="too-few-lines"),
         pytest.param("x.txt", "1\n2\n3\n4\n", PLAIN, ["4 scores", "3 segments"], id="too-many-lines"),
@@ -200,6 +188,7 @@ def test_columns_of_other_names(write):
 def test_mistakes_name_file_and_row(write, name, content, segments, words):
     with pytest.raises(DataError) as raised:
         matched(write(name, content), segments)
+    assert not isinstance(raised.value, DataMissingError), "that would be left out, not failed"
     assert all(word in str(raised.value) for word in [name, *words]), raised.value
 
 

@@ -126,7 +126,6 @@ def test_wmt22_tags_that_do_not_fit(wmt22, reader, tmp_path):
 
 # words and errors of source and target
 PUBLISHED = {
-    ("eval4nlp21", "ru-de"): ((25383, 5444), (28802, 5916)),
     ("mlqe_pe", "en-zh"): ((16765, 4254), (17230, 4999)),
     ("wmt22_words", "en-de"): ((0, 0), (13857, 535)),
     ("wmt22_words", "en-yo"): ((0, 0), (25403, 2397)),
