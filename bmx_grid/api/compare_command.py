@@ -28,7 +28,7 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.terminal import command, parser
 from bmx_grid.core.wording import counted, visible
 from bmx_grid.datasets.columns import ROLES, listed, named_roles
-from bmx_grid.datasets.tables import MAX_BYTES, open_table
+from bmx_grid.datasets.tables import open_table
 from bmx_grid.measures.correlation import KINDS
 from bmx_grid.report.table import write_table
 from bmx_grid.report.terminal import fitted, terminal_width
@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(parsed: argparse.Namespace) -> str:
     """The output. Raises BmxError for every mistake that the user can fix."""
-    table, columns = open_table(Path(parsed.table).expanduser(), MAX_BYTES, None, ""), named_roles(parsed.columns)
+    table, columns = open_table(Path(parsed.table).expanduser()), named_roles(parsed.columns)
     if not parsed.metrics:
         raise ConfigError(f"--metrics is missing: which of the columns are metrics? {listed(table.names)}.")
     folder = None if parsed.output is None else folder_path(parsed.output, "--output")

@@ -31,7 +31,7 @@ def own_table(reader: Tabular) -> tuple[Tabular, list[str], str]:
     if not reader.path:
         raise ConfigError(f"{KEY}.path is not set: name your file: bmx-grid data show my.tsv")
     path = Path(reader.path).expanduser()
-    table = open_table(path, reader.max_bytes, reader.separator, KEY)
+    table = open_table(path)
     given = {role: (names,) if isinstance(names, str) else names for role, names in reader.columns.items() if names}
     way_out = f"bmx-grid data show {shlex.quote(reader.path)} --columns {{}}=NAME"
     roles = recognised(table.names, given, REQUIRED, str(path), way_out)

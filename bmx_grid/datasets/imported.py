@@ -23,7 +23,6 @@ from bmx_grid.datasets.columns import listed
 from bmx_grid.datasets.imported_files import ImportedFile, Reading
 from bmx_grid.datasets.lines import refuse
 from bmx_grid.datasets.segments import SegmentSet
-from bmx_grid.datasets.tables import MAX_BYTES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +48,6 @@ class FromFile(Component):
     columns: of a table, role -> column. A role that is null takes the column of its own name.
     language_pairs: the one pair that the file is of, where neither it nor its path says so and there are several.
     extra: "refuse" or "ignore" rows of ids or systems that the test set does not have.
-    separator, max_bytes: as for a data set (`tabular`).
     """
 
     KEY: ClassVar[str]
@@ -62,8 +60,6 @@ class FromFile(Component):
     columns: Mapping[str, str | None] = field(default_factory=dict, metadata={"role": RUNTIME})
     language_pairs: tuple[str, ...] = runtime(())
     extra: Literal["refuse", "ignore"] = runtime("refuse")
-    separator: str | None = runtime(None)
-    max_bytes: int = runtime(MAX_BYTES)
 
     def __post_init__(self) -> None:
         for role in self.columns:
@@ -133,7 +129,7 @@ class FromFile(Component):
     def reading(self) -> Reading:
         """How tables are read."""
         columns = tuple((role, name) for role, name in sorted(self.columns.items()) if name is not None)
-        return Reading(self.KEY, columns, self.separator, self.max_bytes)
+        return Reading(self.KEY, columns)
 
     def rows(self, file: ImportedFile, pair: str) -> pd.DataFrame:
         """The rows of the language pair: all where the file names none, and is of this pair by its path or by

@@ -89,13 +89,10 @@ class Reading(NamedTuple):
     """How a table is read. key: the configuration key of these settings, for the advice in messages.
 
     columns: role and name of its column, of those that have another than the role's own.
-    separator, max_bytes: as for a data set (`tabular`).
     """
 
     key: str
     columns: tuple[tuple[str, str], ...]
-    separator: str | None
-    max_bytes: int
 
 
 def read_score_file(path: Path, metric: str, reading: Reading) -> ImportedFile:
@@ -229,7 +226,7 @@ def _with_sides(path: Path, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _score_table(path: Path, metric: str, reading: Reading) -> ImportedFile:
-    table = open_table(path, reading.max_bytes, reading.separator, reading.key)
+    table = open_table(path)
     columns = _columns(table, SCORE_ROLES, reading)
     if "score" not in columns and metric in table.names:
         columns["score"] = metric
@@ -250,7 +247,7 @@ def _score_table(path: Path, metric: str, reading: Reading) -> ImportedFile:
 def _word_table(path: Path, reading: Reading) -> ImportedFile:
     named = {role: dict(reading.columns).get(role, role) for role in WORD_ROLES}
     lists = [*(named[role] for role in (*WORD_VALUES, "words")), *SPANS]
-    table = open_table(path, reading.max_bytes, reading.separator, reading.key, lists)
+    table = open_table(path, lists)
     columns = _columns(table, WORD_ROLES, reading)
     if "error_spans" not in columns:
         columns |= dict([("error_spans", name) for name in SPANS if name in table.names][:1])

@@ -14,7 +14,7 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import parse_number
 from bmx_grid.datasets.segments import Segment, SegmentSet
-from bmx_grid.datasets.tables import MAX_BYTES, open_table
+from bmx_grid.datasets.tables import open_table
 
 DOCUMENT, SUMMARY = ("id", "source", "references"), ("id", "system", "summary", "expert_annotations")
 ASPECTS = ("coherence", "consistency", "fluency", "relevance")
@@ -48,8 +48,7 @@ class SummEval(DatasetReader):
 
     def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         self.check_pair(language_pair)
-        key, paths = f"dataset.{self.name}", self.require(data_dir, self.FILES)
-        documents, summaries = (open_table(path, MAX_BYTES, None, key) for path in paths)
+        documents, summaries = map(open_table, self.require(data_dir, self.FILES))
         articles = {str(name): texts for name, *texts in zip(*documents.take(DOCUMENT).values(), strict=True)}
         chosen = ASPECTS if self.aspect == "all" else (self.aspect,)
         segments, scores = [], []

@@ -6,6 +6,7 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from bmx_grid.words.text import INVISIBLE
 
 FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
 SEPARATORS = (",", ";", "\t", "|")  # of a CSV file; of as many, the first
-MAX_BYTES = 500_000_000  # how large a table, and what it unpacks to, may be unless a setting says otherwise
+MAX_BYTES = 2_000_000_000  # how large a table, and what it unpacks to, may be
+SPLIT = "split it, or leave out columns."
 PARQUET = b"PAR1"
 OTHER_FILES = {  # how files of other kinds begin
     PARQUET: "a Parquet file; give it a name that ends in .parquet",
@@ -29,27 +31,26 @@ BATCH = 256  # rows of Parquet decoded at once: one stored value may decode to a
 KEPT = 2  # tables that stay in memory, as every language pair asks for its file
 
 
+@dataclass(eq=False)
 class Table:
     """A file with named columns of n values each.
 
-    names: the columns in order, without blanks and invisible characters at their ends; a name that occurs several times
-    matters only when that column is read. place(index): where row `index` (from 0) stands, as messages show it:
-    "line 3". column(name): the values of a column by its name as it is in the file (`raw`).
+    raw: the columns in order, as they are in the file. column(name): the values of one of them. place(index): where row
+    `index` (from 0) stands, as messages show it: "line 3". names: `raw` without blanks and invisible characters at
+    their ends; a name that occurs several times matters only when that column is read.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        raw: Sequence[str],
-        rows: int,
-        column: Callable[[str], list[Any]],
-        place: Callable[[int], str],
-    ) -> None:
-        self.path, self.place, self._raw, self._rows, self._column = path, place, tuple(raw), rows, column
-        self.names = tuple(name.strip(INVISIBLE) for name in self._raw)
+    path: Path
+    raw: Sequence[str]
+    rows: int
+    column: Callable[[str], list[Any]]
+    place: Callable[[int], str]
+
+    def __post_init__(self) -> None:
+        self.names = tuple(name.strip(INVISIBLE) for name in self.raw)
 
     def __len__(self) -> int:
-        return self._rows
+        return self.rows
 
     def where(self, index: int) -> str:
         """File and place of a row, for messages."""
@@ -66,16 +67,14 @@ class Table:
             if (count := self.names.count(name)) != 1:
                 there = f"is there {count} times; give each another name" if count else "is needed, and is not there"
                 raise DataError(f"{self.path}: the column '{visible(name)}' {there}.")
-            found[name] = self._column(self._raw[self.names.index(name)])
+            found[name] = self.column(self.raw[self.names.index(name)])
         return found
 
 
-def open_table(path: Path, max_bytes: int, separator: str | None, key: str, lists: Sequence[str] = ()) -> Table:
+def open_table(path: Path, lists: Sequence[str] = ()) -> Table:
     """Open a table; the end of its name says which format. Parsed once, and again when the file has changed.
 
-    max_bytes: how large the file, and what it unpacks to, may be. separator: of a CSV file, None for the one that its
-    first line has most of. key: the configuration key of these settings, for the advice in messages. lists: columns
-    that may hold lists.
+    The separator of a CSV file is the one that its first line has most of. lists: columns that may hold lists.
 
     Raises ConfigError for another ending, DataMissingError for no such file; DataError naming file and row for a
     damaged or too large file, a row of the wrong length or a file without rows.
@@ -85,36 +84,32 @@ def open_table(path: Path, max_bytes: int, separator: str | None, key: str, list
     except (OSError, ValueError) as error:  # too long, a NUL
         name = shortened(visible(str(path)), 300)
         raise DataMissingError(f"there is no file {name} (looked in {Path.cwd()}); correct the path.") from error
-    return _opened(path, (state.st_mtime_ns, state.st_size, state.st_ino), max_bytes, separator, key, tuple(lists))
+    return _opened(path, (state.st_mtime_ns, state.st_size, state.st_ino), tuple(lists))
 
 
 @lru_cache(maxsize=KEPT)
-def _opened(
-    path: Path, version: tuple[int, ...], max_bytes: int, separator: str | None, key: str, lists: tuple[str, ...]
-) -> Table:
+def _opened(path: Path, version: tuple[int, ...], lists: tuple[str, ...]) -> Table:
     kind = path.name.lower().removesuffix(".gz")
     suffix = Path(kind).suffix
     if suffix not in FORMATS or (suffix == ".parquet" and path.name.lower().endswith(".gz")):
         raise ConfigError(f"{path}: the name must end in {', '.join(FORMATS)} (.gz may follow, except for .parquet).")
-    way_out = f"if the table is really that large, set {key}.max_bytes to more."
     if suffix == ".parquet":
-        table = _parquet(path, max_bytes, way_out, lists)
-    elif path.stat().st_size > max_bytes:
-        size = counted(path.stat().st_size, "byte")
-        raise DataError(f"{path}: has {size}, more than {max_bytes:,}; {way_out}")
+        table = _parquet(path, lists)
     else:
-        lines = _text_lines(path, max_bytes, way_out)
-        table = _jsonl(lines, path) if suffix == ".jsonl" else _rows(lines, path, suffix, separator)
+        lines = _text_lines(path)
+        table = _jsonl(lines, path) if suffix == ".jsonl" else _rows(lines, path, suffix)
     if len(table) == 0:
         raise DataError(f"{path}: holds no rows; write one line per segment below the column names.")
     return table
 
 
-def _text_lines(path: Path, max_bytes: int, way_out: str) -> list[str]:
+def _text_lines(path: Path) -> list[str]:
     """The lines of a text file, unpacked where it is gzip, without empty ones at the end."""
+    if (size := path.stat().st_size) > MAX_BYTES:
+        raise DataError(f"{path}: has {counted(size, 'byte')}, more than {MAX_BYTES:,}; {SPLIT}")
     raw = read_bytes(path)
     if raw.startswith(GZIP):
-        raw = gunzip(raw, str(path), max_bytes, way_out)
+        raw = gunzip(raw, str(path), MAX_BYTES, SPLIT)
     elif path.name.lower().endswith(".gz"):
         raise DataError(f"{path}: is not compressed with gzip, although its name ends in .gz; rename it.")
     for beginning, kind in OTHER_FILES.items():
@@ -129,7 +124,7 @@ def _text_lines(path: Path, max_bytes: int, way_out: str) -> list[str]:
     return lines
 
 
-def _rows(lines: list[str], path: Path, suffix: str, separator: str | None) -> Table:
+def _rows(lines: list[str], path: Path, suffix: str) -> Table:
     """A table of TSV or CSV lines, the first of which holds the column names."""
     if lines[0].startswith(("{", "[{")):
         raise DataError(
@@ -142,7 +137,7 @@ def _rows(lines: list[str], path: Path, suffix: str, separator: str | None) -> T
                 f"{path}, line 1: no tabs, but commas: {lines[0]!r:.80}; name the file .csv, or save it as TSV."
             )
     else:
-        rows, ends = _csv(lines, path, separator or max(SEPARATORS, key=lines[0].count))
+        rows, ends = _csv(lines, path, max(SEPARATORS, key=lines[0].count))
     if not any(rows[0]):
         raise DataError(f"{path}, line {ends[0]}: holds no column names.")
     for values, end in zip(rows, ends, strict=True):
@@ -212,8 +207,8 @@ def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def _parquet(path: Path, max_bytes: int, way_out: str, lists: Collection[str]) -> Table:
-    """Only the columns that are asked for are read: a few rows at a time, and at most `max_bytes` bytes."""
+def _parquet(path: Path, lists: Collection[str]) -> Table:
+    """Only the columns that are asked for are read: a few rows at a time, and at most MAX_BYTES."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -222,7 +217,7 @@ def _parquet(path: Path, max_bytes: int, way_out: str, lists: Collection[str]) -
         schema = file.schema_arrow
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path}: not a readable Parquet file ({_reason(error)}); save or copy it again.") from error
-    left = max_bytes
+    left = MAX_BYTES
 
     def column(name: str) -> list[Any]:
         nonlocal left
@@ -234,18 +229,19 @@ def _parquet(path: Path, max_bytes: int, way_out: str, lists: Collection[str]) -
             for batch in file.iter_batches(BATCH, columns=[name]):
                 left -= batch.nbytes
                 if left < 0:
-                    raise DataError(f"{path}: unpacks to more than {max_bytes:,} bytes; {way_out}")
+                    raise DataError(f"{path}: unpacks to more than {MAX_BYTES:,} bytes; {SPLIT}")
                 values += batch.column(batch.schema.names.index(name)).to_pylist()
         except (pa.ArrowException, OSError, ValueError) as error:
             raise DataError(
                 f"{path}: the column '{name}' cannot be read ({_reason(error)}); save or copy it again."
             ) from error
         if len(values) != file.metadata.num_rows:
-            raise DataError(f"{path}: the column '{name}' has {len(values)} values in {len(table)} rows; damaged?")
+            raise DataError(
+                f"{path}: the column '{name}' has {len(values)} values in {file.metadata.num_rows} rows; damaged?"
+            )
         return values
 
-    table = Table(path, schema.names, file.metadata.num_rows, column, lambda index: f"row {index + 1}")
-    return table
+    return Table(path, schema.names, file.metadata.num_rows, column, lambda index: f"row {index + 1}")
 
 
 def _readable(kind: Any, *, nested: bool) -> bool:

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError, DataError, unknown
-from bmx_grid.core.identity import IDENTITY, identity, runtime
+from bmx_grid.core.identity import IDENTITY, runtime
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.columns import REQUIRED, recognised, setting, usual_columns
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import parse_number
 from bmx_grid.datasets.segments import NO_PAIR, Segment, SegmentSet, check_name
-from bmx_grid.datasets.tables import MAX_BYTES, Table, open_table
+from bmx_grid.datasets.tables import Table, open_table
 from bmx_grid.words.text import INVISIBLE
 
 SAMPLE = Path(__file__).with_name("sample.tsv")
@@ -37,8 +37,6 @@ class Tabular(DatasetReader):
         from the second on.
     language_pairs: which pairs of the language_pair column to use, none meaning all; without such a
         column, the one pair that the whole file is of, NO_PAIR ("none") where nothing names it.
-    separator: of a CSV file; null is the one that its first line has most of.
-    max_bytes: how large the file, and what it unpacks to, may be.
 
     Scores are finite numbers, higher is better, named as their column; empty, NA, NaN, None or null is an
     unrated segment, which is kept and counted. Systems and documents may be left empty.
@@ -46,15 +44,9 @@ class Tabular(DatasetReader):
 
     path: str | None = runtime(None)
     columns: Columns = field(default_factory=dict, metadata={"role": IDENTITY})
-    separator: str | None = identity(None)
-    max_bytes: int = runtime(MAX_BYTES)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.separator is not None and (len(self.separator) != 1 or self.separator in '\r\n" '):
-            raise ConfigError(f"dataset.{self.name}.separator is {self.separator!r}; give one character, such as ';'.")
-        if self.max_bytes < 1:
-            raise ConfigError(f"dataset.{self.name}.max_bytes is {self.max_bytes}; give a number of bytes from 1.")
         object.__setattr__(self, "columns", dict(self.columns))
 
     def pairs(self, data_dir: Path) -> tuple[str, ...]:
@@ -82,7 +74,7 @@ class Tabular(DatasetReader):
                 f"{key}.path is not set: name your file, for example "
                 f"python -m bmx_grid dataset=[{self.name}] {key}.path=my.tsv"
             )
-        table = open_table(Path(self.path).expanduser(), self.max_bytes, self.separator, key)
+        table = open_table(Path(self.path).expanduser())
         columns = {
             role: tuple(name.strip(INVISIBLE) for name in ((names,) if isinstance(names, str) else names))
             for role, names in self.columns.items()

@@ -94,7 +94,7 @@ def test_parquet(tmp_path):
 def test_columns_of_other_names(write):
     path = write("x.csv", "seg;lp;COMET\n0;en-de;1\n1;en-de;2\n2;en-de;3\n")
     columns = {"id": "seg", "score": "COMET", "language_pair": "lp"}
-    assert matched(path, columns=columns, separator=";") == [1, 2, 3]
+    assert matched(path, columns=columns) == [1, 2, 3]
 
 
 @pytest.mark.parametrize(

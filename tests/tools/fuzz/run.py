@@ -215,6 +215,9 @@ def main() -> int:
     parser.add_argument("--number", type=int, help="this input of --kind alone, with the answer")
     given = parser.parse_args()
     kinds = given.kind or list(KINDS)
+    from bmx_grid.datasets import tables as read_tables
+
+    read_tables.MAX_BYTES = tables.MAX_BYTES
     if min(given.count, given.seed) < 0 or (given.number is not None and (given.number < 0 or len(kinds) != 1)):
         parser.error("--count and --seed are 0 or more, and --number is one of a single --kind")
     each = -(-given.count // len(kinds))

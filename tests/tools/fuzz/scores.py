@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from tools.fuzz.tables import (
-    MAX_BYTES,
     SCORES,
     TEXTS,
     as_csv,
@@ -219,7 +218,7 @@ def answer(path: Path) -> str:
     systems: tuple[str | None, ...] = SYSTEMS if rng.random() < 0.8 and "predictions" not in path.name else (None,)
     if path.name.endswith((".submission", ".scores")):
         systems = (None,)
-    settings: dict[str, Any] = {"extra": pick(rng, ["refuse", "refuse", "ignore"]), "max_bytes": MAX_BYTES}
+    settings: dict[str, Any] = {"extra": pick(rng, ["refuse", "refuse", "ignore"])}
     if rng.random() < 0.1:
         settings["columns"] = {pick(rng, ROLES): pick(rng, [*ROLES, "none"])}
     if not path.name.endswith((".tsv", ".csv", ".jsonl", ".parquet", ".txt", ".submission", ".gz")):
