@@ -213,7 +213,7 @@ def _word_submission(path: Path, lines: Sequence[str]) -> pd.DataFrame:
     texts = listed_tags(lines[HEADER:], str(path), HEADER + 1)
     texts["place"] = [f"line {line}" for line in texts.line]
     texts["id"] = texts.sentence.astype(str)
-    texts["value"] = [np.where(bad, BAD, 0.0) for bad in texts.bad]
+    texts["value"] = texts.bad.map(lambda bad: np.where(bad, BAD, 0.0))
     return _with_sides(path, texts[["value", "place", "id", "language_pair", "side", "words"]])
 
 

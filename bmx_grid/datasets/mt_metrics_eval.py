@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,6 @@ from bmx_grid.datasets.imported_files import read_blocks
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import check_aligned, read_crlf_lines, refuse, text_rows
 from bmx_grid.datasets.segments import Segment, SegmentSet
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Floats = NDArray[np.float64]
 NO_TRANSLATION = "[No translation supplied]"  # stands for a missing line, so that the others stay aligned
@@ -241,7 +238,7 @@ def _supplied(texts: Sequence[str]) -> list[str | None]:
     return [None if text == NO_TRANSLATION else text for text in texts]
 
 
-def _blocks(path: Path, outputs: Sequence[str], ids: Sequence[str]) -> pd.Series[float]:
+def _blocks(path: Path, outputs: Sequence[str], ids: Sequence[str]) -> Any:
     """The scores of a file by system and id. Raises DataError for a system without outputs, or with more or fewer."""
     rows = read_blocks(path)
     refuse(
