@@ -10,11 +10,11 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 
-from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import (
@@ -38,7 +38,6 @@ from bmx_grid.measures.significance import comparison_of
 from bmx_grid.measures.systems import outliers, ranges_by_wins
 
 ALL = "all"
-STATISTICS = get_args(AgreementStatistic)
 
 
 @dataclass(frozen=True)
@@ -117,9 +116,6 @@ class TasksEvaluation(Evaluation):
     seed: int = identity(0)
 
     def __post_init__(self) -> None:
-        for chosen in self.statistics:
-            if chosen not in STATISTICS:
-                raise ConfigError("tasks.statistics: " + unknown("statistic", chosen, STATISTICS))
         for name, weight in self.weights.items():
             if not 0 <= weight < math.inf:
                 raise ConfigError(f"tasks.weights.{name} is {weight}; write a number of 0 or more.")

@@ -4,12 +4,14 @@ import dataclasses
 
 import numpy as np
 import pytest
-from fakes import HashMetric
+from fakes import HashMetric, composed
 from some_settings import finished, table_rows
 
+from bmx_grid.core.configure import build
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import SegmentSet
+from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
 from bmx_grid.evaluations.significance import SignificanceEvaluation, significance_ranks
 from bmx_grid.measures.agreement_tests import compare_agreement
@@ -181,18 +183,19 @@ def test_ranks(values, p_of, ranks):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("override", "said"),
     [
-        pytest.param({"tests": ("wiliams",)}, "williams", id="unknown test"),
-        pytest.param({"alternative": "less"}, "two-sided", id="alternative"),
-        pytest.param({"statistics": ("person",)}, "pearson", id="statistic"),
-        pytest.param({"tests": ()}, "tests: choose at least one", id="no tests"),
-        pytest.param({"statistics": ()}, "statistics: choose at least one", id="no statistics"),
+        ("tests=[wiliams]", "Did you mean 'williams'"),
+        ("alternative=less", "two-sided"),
+        ("statistics=[person]", "Did you mean 'pearson'"),
+        ("tests=[]", "tests: choose at least one"),
+        ("statistics=[]", "statistics: choose at least one"),
     ],
 )
-def test_bad_options_are_refused(changes, said):
+def test_bad_options_are_refused(override, said):
+    node = composed("evaluation=[significance]", f"evaluation.significance.{override}")["evaluation"]["significance"]
     with pytest.raises(ConfigError, match=said):
-        dataclasses.replace(ASKED, **changes)
+        build(node, Evaluation, "evaluation.significance")
 
 
 def test_a_large_family_gets_the_resamples_it_needs():

@@ -4,10 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
+from fakes import composed
 from scipy import stats
 from test_levels_evaluation import translated
 
+from bmx_grid.core.configure import build
 from bmx_grid.core.errors import ConfigError
+from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.tasks import TasksEvaluation
 from bmx_grid.measures.agreement_tests import drawn_agreement
 from bmx_grid.measures.systems import outliers, ranges_by_wins
@@ -96,14 +99,14 @@ def test_metrics_are_correlated_without_outliers_as_well():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("override", "message"),
     [
-        ({"statistics": ("spaa",)}, "Did you mean 'spa'"),
-        ({"weights": {"spa": -1.0}}, "0 or more"),
-        ({"resamples": 10}, "between 40"),
+        ("statistics=[spaa]", "Did you mean 'spa'"),
+        ("weights={spa:-1.0}", "0 or more"),
+        ("resamples=10", "between 40"),
     ],
-    ids=["statistic", "weight", "resamples"],
 )
-def test_mistakes(given, message):
+def test_mistakes(override, message):
+    node = composed("evaluation=[tasks]", f"++evaluation.tasks.{override}")["evaluation"]["tasks"]
     with pytest.raises(ConfigError, match=message):
-        TasksEvaluation(**{"weights": {}, **given})
+        build(node, Evaluation, "evaluation.tasks")
