@@ -40,9 +40,10 @@ class Choosing(Evaluation):
     verdict: str = identity("helps")
 
     def of_scope(self, settings: Sequence[Finished]) -> list[Found]:
-        return [Found(tuple(self._chosen(name, settings) for name in self.boosts)), *(Found() for _ in settings[1:])]
+        chosen = filter(None, (self._chosen(name, settings) for name in self.boosts))
+        return [Found(tuple(chosen)), *(Found() for _ in settings[1:])]
 
-    def _chosen(self, name: str, settings: Sequence[Finished]) -> Chosen:
+    def _chosen(self, name: str, settings: Sequence[Finished]) -> Chosen | None:
         boost = build(load_option("boost", name), Boost, name)
         parts, on = [], []
         for one in settings:
@@ -54,10 +55,13 @@ class Choosing(Evaluation):
             on.append(ChosenOn(*one.names[:2], int(used.sum()), len(set(clusters)), one.segments.judgements.primary))
         how = "nowhere: this is a test"
         gain = HeldOut.of(self.gain, self.gain - 0.01, self.gain + 0.01, how)
+        fitted = boost.fit("pearson", parts)
+        if fitted.abstains:
+            return None
         return Chosen(
             boost_name=name,
             boost=boost,
-            fitted=boost.fit("pearson", parts),
+            constants=fitted.constants(),
             chosen_on=tuple(on),
             gain=gain,
             beyond=HeldOut(None, None, None, how),

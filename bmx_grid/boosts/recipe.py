@@ -134,12 +134,28 @@ class HeldOut:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class Chosen:
+    """A boost fitted on all segments of `chosen_on`, with what such a choice gains on segments that did not choose.
+
+    boost_name: the option of the group `boost`; boost: its settings; constants: those of its `Fitted`, which does not
+    abstain. correlation: what it was chosen and judged by. gain: over the metric alone; beyond: over a curve of score
+    and lengths. verdict: on such a choice.
+    """
+
+    boost_name: str
+    boost: Boost
+    constants: Mapping[str, Any]
+    correlation: Kind = "pearson"
+    chosen_on: tuple[ChosenOn, ...]
+    gain: HeldOut
+    beyond: HeldOut
+    verdict: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe(Chosen):
     """A chosen boost of a metric by an explainer.
 
-    boost_name: the option of the group `boost`; boost: its settings; constants: those of its `Fitted`.
-    correlation: what it was chosen by. gain: over the metric alone; beyond: over a curve of score
-    and lengths; verdict: that of the sweep that chose it.
     seed: of the draws of the explainer; None where nothing is random. date: of the choice, as YYYY-MM-DD.
     signature: names the parts, and has a digest of all else in the file.
     """
@@ -148,14 +164,6 @@ class Recipe:
     name: str
     metric: Identity
     explainer: Identity
-    boost_name: str
-    boost: Boost
-    constants: Mapping[str, Any]
-    correlation: Kind
-    chosen_on: tuple[ChosenOn, ...]
-    gain: HeldOut
-    beyond: HeldOut
-    verdict: str
     seed: int | None = None
     date: str
     signature: str = ""
@@ -283,24 +291,6 @@ def interval(found: HeldOut) -> str:
     """A gain with its interval; n/a where undefined."""
     value, low, high = (math.nan if one is None else one for one in (found.value, found.low, found.high))
     return with_interval(value, low, high)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chosen:
-    """A boost fitted on all segments of `chosen_on`, with what such a choice gains on segments that did not choose.
-
-    boost_name: the option of the group `boost`. gain: over the metric alone; beyond: over a curve of score and lengths.
-    verdict: on such a choice. correlation: what it was chosen and judged by.
-    """
-
-    boost_name: str
-    boost: Boost
-    fitted: Fitted
-    chosen_on: tuple[ChosenOn, ...]
-    gain: HeldOut
-    beyond: HeldOut
-    verdict: str
-    correlation: Kind = "pearson"
 
 
 @dataclass(frozen=True)

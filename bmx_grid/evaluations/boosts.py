@@ -333,7 +333,8 @@ class BoostEvaluation(Evaluation):
                 if name in of.features
             ]
             known = [one for one in verdicts if one.boost == name and one.point in DISTANCE]
-            if not parts or not known:
+            fitted = chosen(self._kind, self.boosts[name], parts)
+            if fitted.abstains or not known:
                 continue
             best = max(known, key=lambda one: (one.pairs, list(DISTANCE).index(one.point)))
             gain, beyond = (
@@ -343,7 +344,7 @@ class BoostEvaluation(Evaluation):
             yield ChosenBoost(
                 boost_name=name,
                 boost=self.boosts[name],
-                fitted=chosen(self._kind, self.boosts[name], parts),
+                constants=fitted.constants(),
                 chosen_on=chosen_on,
                 gain=gain,
                 beyond=beyond,

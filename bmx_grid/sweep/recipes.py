@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from bmx_grid.boosts.recipe import Chosen, Identity, Recipe, read_recipe, write_recipe
 from bmx_grid.core.errors import BmxError, ConfigError, DataError
@@ -18,13 +19,13 @@ FOLDER = "recipes"  # below the folder of the sweep
 def chosen_boosts(results: Iterable[SettingResult]) -> dict[tuple[str, str], list[Chosen]]:
     """By metric and explainer: what evaluations chose, those whose results have `chosen`, a sequence of `Chosen`.
 
-    Boosts that abstain are left out, and those that hurt: nobody needs such a recipe.
+    Boosts that hurt are left out: nobody needs such a recipe.
     """
     found: dict[tuple[str, str], list[Chosen]] = {}
     for result in results:
         for of_evaluation in result.evaluated.values():
             for one in getattr(of_evaluation, "chosen", ()):
-                if isinstance(one, Chosen) and not one.fitted.abstains and one.verdict != HURTS:
+                if isinstance(one, Chosen) and one.verdict != HURTS:
                     found.setdefault((result.metric, result.explainer), []).append(one)
     return found
 
@@ -53,24 +54,9 @@ def recipes_of(
         except BmxError as error:
             refused.append(f"no recipe for {names[0]} x {names[1]}: {error}")
             continue
-        made += [
-            Recipe(
-                name=recipe_name(*names, one.boost_name),
-                metric=metric,
-                explainer=explainer,
-                boost_name=one.boost_name,
-                boost=one.boost,
-                constants=one.fitted.constants(),
-                correlation=one.correlation,
-                chosen_on=one.chosen_on,
-                gain=one.gain,
-                beyond=one.beyond,
-                verdict=one.verdict,
-                seed=drawn_with,
-                date=date,
-            ).signed()
-            for one in boosts
-        ]
+        of_both: dict[str, Any] = {"metric": metric, "explainer": explainer, "seed": drawn_with, "date": date}
+        for one in boosts:
+            made.append(Recipe(**vars(one), name=recipe_name(*names, one.boost_name), **of_both).signed())
     return made, refused
 
 

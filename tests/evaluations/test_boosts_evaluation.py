@@ -429,7 +429,7 @@ def test_each_boost_is_chosen_on_everything_with_its_verdict_elsewhere():
     assert not any(one.chosen for one in others)
     (found,) = first.chosen
     w, column = best_point([data(one) for one in pairs])
-    assert found.fitted.constants() == {"w": w, "p": OWN_GRID.spec.p[column]}
+    assert found.constants == {"w": w, "p": OWN_GRID.spec.p[column]}
     assert [(one.language_pair, one.segments, one.clusters) for one in found.chosen_on] == [
         (pair, 60, 30) for pair in PAIRS[:4]
     ]
