@@ -265,7 +265,7 @@ def _replacing_path(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise StoreError(
             f"cannot write {path}: {error.strerror or error}. "
-            "Free some space, or choose a folder you may write to (output_dir=…, cache_dir=…)."
+            "Free some space, or choose a folder you may write to (output_dir=…, cache_dir=…, data_dir=…)."
         ) from error
     finally:
         with suppress(OSError):

@@ -4,37 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import os
 import sys
 import tarfile
+import tempfile
 import time
 import urllib.error
 import urllib.request
-import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
 from bmx_grid._version import __version__
 from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.core.progress import BYTES, Progress
+from bmx_grid.core.storage import replacing
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.base import DatasetReader, Source, check_address
 from bmx_grid.datasets.lines import CHUNK, archive_members
 from bmx_grid.datasets.published import Entry, State, manifest, verify
 
-ARCHIVES = ".archives"  # below data_dir; holds a download while it runs
+ARCHIVES = ".archives-"  # how the folder below data_dir begins that holds a download while it runs
 ARCHIVE_BYTES = 20_000_000_000  # of all files of a repository together
 FINAL = (400, 401, 403, 404, 405, 410)  # status codes for which retrying is useless
-
-
-class Retry(NamedTuple):
-    """attempts: how many may fail; the wait doubles after each, from wait_s seconds."""
-
-    attempts: int = 5
-    wait_s: float = 1.0
-    timeout_s: float = 30.0
+ATTEMPTS, WAIT_S, TIMEOUT_S = 5, 1.0, 30.0  # the wait doubles after each attempt
 
 
 def check(reader: DatasetReader, data_dir: Path) -> dict[Entry, State]:
@@ -50,9 +42,7 @@ def check(reader: DatasetReader, data_dir: Path) -> dict[Entry, State]:
     return states
 
 
-def download(
-    readers: Sequence[DatasetReader], data_dir: Path, *, retry: Retry | None = None, say: Callable[[str], None] = print
-) -> int:
+def download(readers: Sequence[DatasetReader], data_dir: Path) -> int:
     """Fetch what is missing or differs, each archive once; return the number of files written.
 
     Files that are there and verified are left alone, and their archives not fetched. A file that
@@ -65,40 +55,46 @@ def download(
             if state == "verified":
                 continue
             if state == "differs":
-                say(f"{data_dir / entry.path} differs from the published file and will be replaced")
+                print(f"{data_dir / entry.path} differs from the published file and will be replaced")
             homes = [source for source in reader.sources if entry.path.startswith(f"{source.folder}/")]
             if not homes:
                 raise DataError(f"dataset.{reader.name}.sources: none of them holds {entry.path}.")
             wanted.setdefault(homes[0], {})[entry.path] = entry
     for source, entries in wanted.items():
-        archive = data_dir / ARCHIVES / f"{source.folder}-{source.revision}.tar.gz"
-        say(f"{source.repository} at {source.revision[:12]}: {counted(len(entries), 'file')} from {source.address}")
-        fetch(source.address, archive, retry)
-        try:
-            unpack(archive, data_dir, source.folder, entries)
-        finally:
-            archive.unlink(missing_ok=True)
-            with suppress(OSError):  # another download is running
-                archive.parent.rmdir()
+        print(f"{source.repository} at {source.revision[:12]}: {counted(len(entries), 'file')} from {source.address}")
+        with _folder(data_dir) as folder:
+            fetch(source.address, folder / f"{source.folder}-{source.revision}.tar.gz")
+            unpack(folder / f"{source.folder}-{source.revision}.tar.gz", data_dir, source.folder, entries)
     return sum(map(len, wanted.values()))
 
 
-def fetch(address: str, target: Path, retry: Retry | None = None) -> None:
-    """Download `address` to `target`, which appears in one step when complete.
+@contextmanager
+def _folder(data_dir: Path) -> Iterator[Path]:
+    """A folder of this download alone. Raises DataError where there can be none."""
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        folder = tempfile.TemporaryDirectory(prefix=ARCHIVES, dir=data_dir)
+    except OSError as error:
+        raise DataError(f"cannot write to {data_dir}: {error.strerror}; choose another data_dir=DIR.") from error
+    with folder as name:
+        yield Path(name)
+
+
+def fetch(address: str, target: Path) -> None:
+    """Download `address` to `target`.
 
     Raises ConfigError for an address that is malformed or not http(s), DataMissingError when the server refuses, cannot
-    be reached or redirects to an invalid address, DataError when `target` cannot be written.
+    be reached or redirects to an invalid address.
     """
     check_address(address, "the archive")
-    retry = retry or Retry()
     problem = ""
-    for attempt in range(retry.attempts):
+    for attempt in range(ATTEMPTS):
         if attempt > 0:
-            wait = retry.wait_s * 2 ** (attempt - 1)
+            wait = WAIT_S * 2 ** (attempt - 1)
             print(f"  {problem}; trying again in {wait:g} s", file=sys.stderr, flush=True)
             time.sleep(wait)
         try:
-            return _fetch_whole(address, target, retry.timeout_s)
+            return _fetch_whole(address, target)
         except urllib.error.HTTPError as error:
             error.close()
             problem = f"the server answers {error.code} {error.reason}"
@@ -115,34 +111,17 @@ def fetch(address: str, target: Path, retry: Retry | None = None) -> None:
     )
 
 
-def _fetch_whole(address: str, target: Path, timeout_s: float) -> None:
+def _fetch_whole(address: str, target: Path) -> None:
     headers = {"User-Agent": f"bmx-grid/{__version__}", "Accept-Encoding": "identity"}
-    with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=timeout_s) as response:
+    with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=TIMEOUT_S) as response:
         length = response.headers.get("Content-Length", "")
         total = int(length) if length.isdecimal() else None
-        with _replacing(target) as part, Progress(total, f"  fetching {target.name}", BYTES) as progress:
-            with part.open("wb") as out:
-                while chunk := response.read1(CHUNK):
-                    out.write(chunk)
-                    progress.advance(len(chunk))
-            if total is not None and part.stat().st_size != total:
-                raise http.client.IncompleteRead(b"", total - part.stat().st_size)
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A file to write to, which becomes `path` in one step. Raises DataError where it cannot be written."""
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.touch()
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror or error}; choose another data_dir=DIR.") from error
-    try:
-        yield part
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+        with target.open("wb") as out, Progress(total, f"  fetching {target.name}", BYTES) as progress:
+            while chunk := response.read1(CHUNK):
+                out.write(chunk)
+                progress.advance(len(chunk))
+        if total is not None and target.stat().st_size != total:
+            raise http.client.IncompleteRead(b"", total - target.stat().st_size)
 
 
 def unpack(archive: Path, data_dir: Path, folder: str, wanted: Mapping[str, Entry]) -> None:
@@ -185,5 +164,5 @@ def _write_checked(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path
             f"'{entry.path}' in the archive has SHA-256 {sha256}, expected {entry.sha256}; the file is not the one "
             "that the readers were written for, and was not kept."
         )
-    with _replacing(path) as part:
+    with replacing(path) as part:
         part.write_bytes(raw)

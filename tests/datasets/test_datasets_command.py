@@ -6,7 +6,6 @@ import socket
 import pytest
 
 from bmx_grid.commands.data import main
-from bmx_grid.datasets.download import Retry
 
 FOLDER = "wmt-qe-2022-data/test_data-gold_labels/task1_da/km-en"
 FILES = {
@@ -21,7 +20,7 @@ def run(capsys, tmp_path, monkeypatch):
     """run(*arguments): (exit status, standard output, standard error), in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("BMX_DATA_DIR", raising=False)
-    monkeypatch.setattr("bmx_grid.datasets.download.Retry", lambda: Retry(attempts=2, wait_s=0.001, timeout_s=5))
+    monkeypatch.setattr("bmx_grid.datasets.download.WAIT_S", 0.001)
 
     def call(*arguments):
         status = main(arguments)

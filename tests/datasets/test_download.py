@@ -4,10 +4,9 @@ import tarfile
 
 import pytest
 
-from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
-from bmx_grid.datasets.download import Retry, check, download
+from bmx_grid.core.errors import BmxError, ConfigError, DataError, DataMissingError
+from bmx_grid.datasets.download import check, download
 
-QUICK = Retry(attempts=2, wait_s=0.001, timeout_s=5)
 TOP = "wmt-qe-2022-data-0123456789"
 FOLDER = "wmt-qe-2022-data/test_data-gold_labels/task1_da/km-en"
 FILES = {
@@ -30,8 +29,9 @@ def km_en(reader, publisher, checksums):
 
 
 @pytest.fixture
-def get(km_en, tmp_path):
-    return lambda: download([km_en], tmp_path / "data", retry=QUICK, say=lambda text: None)
+def get(km_en, tmp_path, monkeypatch):
+    monkeypatch.setattr("bmx_grid.datasets.download.WAIT_S", 0.001)
+    return lambda: download([km_en], tmp_path / "data")
 
 
 def files_below(folder):
@@ -56,7 +56,7 @@ def test_interrupted_and_tried_again(get, publisher, pack, tmp_path):
 
 def test_an_archive_that_two_data_sets_share_is_fetched_once(km_en, publisher, pack, tmp_path):
     publisher.content = pack(in_archive(FILES))
-    assert download([km_en, km_en], tmp_path / "data", retry=QUICK, say=lambda text: None) == 3
+    assert download([km_en, km_en], tmp_path / "data") == 3
     assert publisher.requests == 1
 
 
@@ -216,3 +216,12 @@ def test_a_file_that_no_source_holds(reader, checksums, tmp_path):
     other = reader("wmt22_qe", language_pairs=["km-en"], sources=[{"repository": "a/b", "revision": "1"}])
     with pytest.raises(DataError, match=r"dataset\.wmt22_qe\.sources"):
         download([other], tmp_path)
+
+
+@pytest.mark.parametrize("place", ["data", "data/wmt-qe-2022-data"])
+def test_a_place_that_cannot_be_written(get, publisher, pack, tmp_path, place):
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    (tmp_path / place).write_text("a file where a folder should be")
+    publisher.content = pack(in_archive(FILES))
+    with pytest.raises(BmxError, match="cannot write .*data_dir="):
+        get()
