@@ -98,7 +98,7 @@ INTERVALS = {
     "correlations under resamples": lambda count: first_sample(
         resampling.resampled_correlations("pearson", X[:, None], HUMAN, clusters(count), 40, 1)[0]
     ),
-    "a boost": lambda count: of_a_boost(count)[0][0].low,
+    "a boost": lambda count: of_a_boost(count)[0][0].gain.low,
     "a boost, over pairs": lambda count: first_sample([one[0] for one in of_a_boost(count)[1]]),
     "a mean of language pairs": lambda count: boost_evidence.over_pairs(X[:count].tolist(), Estimate(0, 0, 0, 0)).p,
     "explanations and gains, of pairs": lambda count: words.relation(X, Y, clusters(count), 1)["low"],
