@@ -12,7 +12,6 @@ from typing import Annotated, Any, ClassVar, Literal, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.attribution.contracts import statistics_of
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component
@@ -156,24 +155,6 @@ class Finished:
             return self.attributed[role]
         return (self.segmented.words(role, item.text(role)) for item in self.items)
 
-    @property
-    def statistics(self) -> Floats | None:
-        """float64[N, k] statistics of a metric that has its own; made up for where an older cache lacks them."""
-        if not self.metric.has_statistics:
-            return None
-        stored = self.scores.statistics
-        lacking: NDArray[np.bool_] = np.ones(len(self.items), dtype=np.bool_)
-        if stored is not None:
-            lacking = np.asarray(np.isnan(stored).all(axis=1))
-            if not lacking.any():
-                return stored
-        made = _statistics(self.metric, tuple(self.items[row] for row in np.flatnonzero(lacking)))
-        whole = np.empty((len(self.items), made.shape[1]))
-        whole[lacking] = made
-        if stored is not None:
-            whole[~lacking] = stored[~lacking]
-        return whole
-
     def inputs(self, spec: GridSpec) -> GridInputs:
         """The used segments and their means for every p; those of the last few settings are kept where they are small.
 
@@ -190,11 +171,6 @@ class Finished:
 @lru_cache(maxsize=8)  # for evaluations that follow each other, and the language pairs of a metric
 def _inputs(spec: GridSpec, scores: AttributionSet, segments: SegmentSet) -> GridInputs:
     return grid_inputs(spec, scores.base_scores, scores.ground_truth, scores.hypothesis, segments.human_scores)
-
-
-@lru_cache(maxsize=8)  # the same for every explainer
-def _statistics(metric: Metric, items: tuple[Item, ...]) -> Floats:
-    return statistics_of(metric, items)
 
 
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]

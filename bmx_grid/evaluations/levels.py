@@ -207,7 +207,7 @@ class SystemLevel:
             return SystemScores(terms[self._used], combine, *where)
 
         self._means, self._corpus = over(by_mean(scores), mean), None
-        statistics = setting.statistics if point == BASE else None
+        statistics = setting.scores.statistics if point == BASE else None
         if given:
             self._corpus = self._fixed(given)
         elif statistics is not None:

@@ -188,7 +188,7 @@ def _parts(setting: Finished, systems: list[str]) -> Iterator[tuple[str, Finishe
     """The setting with these systems alone, as it was scored, and as fitted on these where there are such scores."""
     kept = set(systems)
     rows = np.flatnonzero([segment.system in kept for segment in setting.segments.segments])
-    statistics = setting.statistics
+    statistics = setting.scores.statistics
 
     def part(scores: AttributionSet) -> Finished:
         return replace(

@@ -22,7 +22,7 @@ OF_SYSTEMS = Judgements({"mqm": np.full(120, np.nan)}, systems={"mqm": dict(zip(
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "then", "it", "slept"]
 
 
-def translated(metric, *, n_items=20, systems="abcdef", human=None, judged=None, statistics=True):
+def translated(metric, *, n_items=20, systems="abcdef", human=None, judged=None):
     """Systems that keep ever fewer words of the reference; people like them the better the more they keep."""
     rng = np.random.default_rng(1)
     references = [" ".join(rng.choice(WORDS, size=12)) for _ in range(n_items)]
@@ -35,7 +35,7 @@ def translated(metric, *, n_items=20, systems="abcdef", human=None, judged=None,
     human = np.array(liked) if human is None else human
     found = SegmentSet("toy", "de-en", tuple(segments), judged or Judgements({"mqm": human}))
     items = found.items(metric.reads)
-    scores = AttributionSet(metric.score(items), {}, metric.statistics(items) if statistics else None)
+    scores = AttributionSet(metric.score(items), {}, metric.statistics(items))
     return Finished(found, "m", "none", metric, None, items, scores, clusters([found])[0].tolist())
 
 
@@ -214,15 +214,6 @@ def test_unrated_segments_do_not_count_for_system_scores():
     assert systems[0].mean == pytest.approx(setting.scores.base_scores[10:20].mean())
     own = setting.scores.statistics[10:20].sum(axis=0)
     assert systems[0].corpus == pytest.approx(float(Chrf().combine(own)))
-
-
-def test_statistics_that_an_older_cache_lacks_are_made_up_for():
-    whole, without = translated(Chrf()), translated(Chrf(), statistics=False)
-    assert LEVELS.evaluate([whole])[0] == LEVELS.evaluate([without])[0]
-    half = whole.scores.statistics.copy()
-    half[::2] = np.nan
-    partly = dataclasses.replace(whole, scores=AttributionSet(whole.scores.base_scores, {}, half))
-    assert LEVELS.evaluate([whole])[0] == LEVELS.evaluate([partly])[0]
 
 
 def test_scores_of_systems_alone_are_judged_at_system_level():
