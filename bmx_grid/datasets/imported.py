@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Floats = NDArray[np.float64]
-BETWEEN = "\0"  # id and system, in a key
 TREE = "metric-scores"  # the folder of metrics in a test set of mt-metrics-eval
 # What a placeholder of a path can stand for, where that is known beforehand.
 VALUES = {"level": ("seg", "sys"), "side": ("target", "source", "reference")}
@@ -228,74 +227,77 @@ def segment_rows(file: ImportedFile, segments: SegmentSet, option: FromFile) -> 
     another number of scores than the test set has segments, and rows of unknown ids or systems. Raises
     DataMissingError when the file has no row of the language pair.
     """
+    import pandas as pd
+
     rows = option.rows(file, segments.language_pair)
     if "id" not in rows:
         rows = _with_ids(file, segments, rows)
-    if "system" in rows and segments.systems:
-        wanted = [f"{segment.id}{BETWEEN}{segment.system}" for segment in segments.segments]
-        return _matched(file, rows, rows.id + BETWEEN + rows.system, wanted, segments, option)
-    wanted = [segment.id for segment in segments.segments]
-    if len(set(wanted)) < len(wanted):
+    names = [(segment.id, segment.system) for segment in segments.segments]
+    wanted = pd.DataFrame(names, columns=["id", "system"], dtype=object)
+    if "system" not in rows or not segments.systems:
+        wanted = wanted[["id"]]
+    if wanted.duplicated().any():
         raise DataError(
             f"{file.path}: names no systems, but segments of {_set(segments)} have outputs of several "
             f"({listed(segments.systems)}); add a column system."
         )
-    return _matched(file, rows, rows.id, wanted, segments, option)
+    return _matched(file, rows, wanted, segments, option)
 
 
 def system_scores(file: ImportedFile, segments: SegmentSet, option: FromFile) -> dict[str, float]:
     """The score of each system of the segments, NaN where the file says that there is none. Raises as above."""
+    import pandas as pd
+
     rows = option.rows(file, segments.language_pair)
     if not segments.systems:
         raise DataError(_no_systems(file, segments, "scores of systems"))
-    scores = _matched(file, rows, rows.system, segments.systems, segments, option).value
+    wanted = pd.DataFrame({"system": segments.systems}, dtype=object)
+    scores = _matched(file, rows, wanted, segments, option).value
     return dict(zip(segments.systems, scores.tolist(), strict=True))
 
 
 def _matched(
-    file: ImportedFile,
-    rows: pd.DataFrame,
-    key: pd.Series[str],
-    wanted: Sequence[str],
-    segments: SegmentSet,
-    option: FromFile,
+    file: ImportedFile, rows: pd.DataFrame, wanted: pd.DataFrame, segments: SegmentSet, option: FromFile
 ) -> pd.DataFrame:
-    """The row of each wanted key. Raises DataError for one that is there twice or missing, and for unknown names."""
-    import pandas as pd
-
+    """The row of each wanted name. Raises DataError for one that is there twice or missing, and for unknown names."""
+    keys = [str(key) for key in wanted]
     hint = "" if "system" in rows else ", or name the column of the systems"
     refuse(
         rows,
-        key.duplicated(),
+        rows.duplicated(keys),
         lambda row: (
-            f"{file.path}, {row.place}: {_shown(key, key[row.name])} was already in "
-            f"{rows.place[key == key[row.name]].iloc[0]}; keep one{hint}."
+            f"{file.path}, {row.place}: {_named(row, keys)} was already in "
+            f"{rows.place[(rows[keys] == row[keys]).all(axis=1)].iloc[0]}; keep one{hint}."
         ),
     )
-    places = pd.Index(key).get_indexer(pd.Index(list(wanted)))
-    missing = [name for name, place in zip(wanted, places.tolist(), strict=True) if place < 0]
-    if missing:
-        more = f" (and {len(missing) - 1:,} more)" if len(missing) > 1 else ""
-        left = rows[~key.isin(wanted)]  # the first is perhaps meant for it
-        held = f"; {left.place.iloc[0]} has {_shown(key, key[left.index[0]])}" if len(left) else ""
+    found = wanted.merge(rows, how="left", on=keys)
+    missing = found[found.place.isna()]
+    if len(missing):
+        left = rows[~rows.place.isin(found.place)]  # the first is perhaps meant for it
+        held = f"; {left.place.iloc[0]} has {_named(left.iloc[0], keys)}" if len(left) else ""
         raise DataError(
-            f"{file.path}: no score for {_shown(key, missing[0])}{more} of {_set(segments)}{held}. Correct the name, "
-            "add it, or write None for what has no score."
+            f"{file.path}: no score for {_named(missing.iloc[0], keys)}{_more(missing)} of {_set(segments)}{held}. "
+            "Correct the name, add it, or write None for what has no score."
         )
     for role, known in (("id", segments.all_ids), ("system", segments.all_systems)):
         if role in rows and known and option.extra == "refuse":  # where the data set names no systems, ids are enough
             strange = rows[~rows[role].isin(known)]
             if len(strange):
-                name, more = strange[role].iloc[0], f" (and {len(strange) - 1:,} more rows)" if len(strange) > 1 else ""
+                name = strange[role].iloc[0]
                 raise DataError(
-                    f"{file.path}, {strange.place.iloc[0]}: the {role} {name[:60]!r}{more} is none of {_set(segments)}"
-                    f"{close_match(name, known)}; correct it, take the rows out, or set {option.KEY}.extra=ignore."
+                    f"{file.path}, {strange.place.iloc[0]}: the {role} {name[:60]!r}{_more(strange, ' rows')} is none "
+                    f"of {_set(segments)}{close_match(name, known)}; correct it, take the rows out, or set "
+                    f"{option.KEY}.extra=ignore."
                 )
-    return rows.iloc[places]
+    return found
 
 
-def _shown(key: pd.Series[str], value: str) -> str:
-    return f"{'system' if key.name == 'system' else 'segment'} {value.replace(BETWEEN, ':')[:60]!r}"
+def _named(row: Any, keys: Sequence[str]) -> str:
+    return f"{'system' if keys == ['system'] else 'segment'} {':'.join(str(row[key]) for key in keys)[:60]!r}"
+
+
+def _more(rows: pd.DataFrame, what: str = "") -> str:
+    return f" (and {len(rows) - 1:,} more{what})" if len(rows) > 1 else ""
 
 
 def _with_ids(file: ImportedFile, segments: SegmentSet, rows: pd.DataFrame) -> pd.DataFrame:
