@@ -20,10 +20,9 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
-from bmx_grid.datasets.base import how_many
+from bmx_grid.datasets.base import Published, finite, how_many, published_files, published_table
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import read_lines
-from bmx_grid.datasets.published import Published, finite, listed, published_table
 from bmx_grid.datasets.segments import Segment, SegmentSet
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ class _Acl20(Published):
 
     def needs(self, language_pair: str) -> list[str]:
         """The score table, source, reference and all system outputs of the pair."""
-        outputs = listed(f"{self._root}/system-outputs/{language_pair}/")
+        outputs = published_files(f"{self._root}/system-outputs/{language_pair}/")
         return [*self._shared(language_pair), *outputs]
 
     @property

@@ -19,9 +19,8 @@ from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.core.progress import BYTES, Progress
 from bmx_grid.core.storage import replacing
 from bmx_grid.core.wording import counted
-from bmx_grid.datasets.base import DatasetReader, Source, check_address
+from bmx_grid.datasets.base import DatasetReader, Entry, Source, State, check_address, manifest, verify
 from bmx_grid.datasets.lines import CHUNK, archive_members
-from bmx_grid.datasets.published import Entry, State, manifest, verify
 
 ARCHIVES = ".archives-"  # how the folder below data_dir begins that holds a download while it runs
 ARCHIVE_BYTES = 20_000_000_000  # of all files of a repository together

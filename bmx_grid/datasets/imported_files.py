@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.columns import listed, setting
-from bmx_grid.datasets.error_spans import KEYS as SPANS
 from bmx_grid.datasets.lines import finite_or_nan, parse_number, read_crlf_lines, refuse, refuse_cr_alone, text_rows
 from bmx_grid.datasets.mlqe_pe import pair_of, read_model_scores
 from bmx_grid.datasets.tables import FORMATS, Table, open_table
+from bmx_grid.datasets.word_tags import KEYS as SPANS
 from bmx_grid.datasets.word_tags import LISTED, listed_tags
 from bmx_grid.words.perturbation import Role
 

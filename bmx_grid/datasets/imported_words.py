@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.core.wording import counted
-from bmx_grid.datasets.error_spans import parse_span, tags_of_spans
 from bmx_grid.datasets.imported import FromFile, segment_rows
 from bmx_grid.datasets.imported_files import ImportedFile
 from bmx_grid.datasets.segments import SegmentSet
+from bmx_grid.datasets.word_tags import parse_span, tags_of_spans
 from bmx_grid.words.alignment import How, align, carry_scores
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.tags import EOS, Rows, WordScores

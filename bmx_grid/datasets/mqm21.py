@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from bmx_grid.core.identity import identity
-from bmx_grid.datasets.error_spans import ErrorSpan, tags_of_spans
+from bmx_grid.datasets.base import Published
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import read_archive, read_lines, text_rows
-from bmx_grid.datasets.published import Published
 from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.word_tags import ErrorSpan, tags_of_spans
 from bmx_grid.words.alignment import align
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.tags import WordTags

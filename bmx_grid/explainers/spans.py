@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.datasets.error_spans import WEIGHTS, ErrorSpan, tags_of_spans
+from bmx_grid.datasets.word_tags import WEIGHTS, ErrorSpan, tags_of_spans
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.models.prompts import Answer, first_object
 from bmx_grid.models.server import ServedModel

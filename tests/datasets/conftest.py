@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bmx_grid.core.configure import build, load_option
-from bmx_grid.datasets import published
+from bmx_grid.datasets import base
 from bmx_grid.datasets.base import DatasetReader
 
 
@@ -67,11 +67,11 @@ def checksums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
         rows = [f"{path}\t{len(raw)}\t{hashlib.sha256(raw).hexdigest()}" for path, raw in files.items()]
         path = tmp_path / "manifest.tsv"
         path.write_text("\n".join(["path\tbytes\tsha256", *rows, ""]))
-        monkeypatch.setattr(published, "MANIFEST", path)
-        published.manifest.cache_clear()
+        monkeypatch.setattr(base, "MANIFEST", path)
+        base.manifest.cache_clear()
 
     yield use
-    published.manifest.cache_clear()
+    base.manifest.cache_clear()
 
 
 class Publisher:

@@ -11,8 +11,8 @@ import pytest
 from real_data import read
 
 from bmx_grid.core.configure import options
+from bmx_grid.datasets.base import manifest
 from bmx_grid.datasets.download import check
-from bmx_grid.datasets.published import manifest
 
 PUBLISHED = ("wmt17", "eval4nlp21", "mlqe_pe", "wmt22_qe", "mqm21", "wmt19")
 

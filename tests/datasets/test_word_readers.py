@@ -12,9 +12,9 @@ from word_submissions import (
 
 from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.datasets.error_spans import ErrorSpan, parse_span, tags_of_spans
 from bmx_grid.datasets.mqm21 import COLUMNS, annotated
 from bmx_grid.datasets.sub_words import SubWords, word_probabilities
+from bmx_grid.datasets.word_tags import ErrorSpan, parse_span, tags_of_spans
 
 TOKENS = ["a b <EOS>", "c <EOS>"]
 ROWS = ["0\t0\ta\tOK", "0\t1\tb\tBAD", "0\t2\t<EOS>\tOK", "1\t0\tc\tBAD", "1\t1\t<EOS>\tOK"]
