@@ -20,9 +20,9 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
-from bmx_grid.datasets.base import Published, finite, how_many, published_files, published_table
+from bmx_grid.datasets.base import Published, how_many, published_files
 from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.lines import read_lines
+from bmx_grid.datasets.lines import finite, published_table, read_lines
 from bmx_grid.datasets.segments import Segment, SegmentSet
 
 if TYPE_CHECKING:

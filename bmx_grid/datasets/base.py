@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,17 +16,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.identity import Component, runtime
 from bmx_grid.core.wording import first_line, named, visible
-from bmx_grid.datasets.lines import text_rows
 from bmx_grid.datasets.segments import SegmentSet
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 MANIFEST = Path(__file__).with_name("manifest.tsv")
 State = Literal["verified", "missing", "differs"]
@@ -228,17 +224,3 @@ class Published(DatasetReader):
     @abstractmethod
     def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The segments. Raises ValueError, LookupError or the like where a file is not as published."""
-
-
-def published_table(lines: Sequence[str], where: str, separator: str = "\t") -> pd.DataFrame:
-    """The texts of a publisher's table whose first line has the column names."""
-    return text_rows(lines[1:], lines[0].split(separator), where, 2, separator)
-
-
-def finite(texts: Iterable[str]) -> NDArray[np.float64]:
-    """float64[N] of numbers as texts. Raises ValueError naming one that is not a finite number."""
-    texts = list(texts)
-    numbers = np.array(texts, dtype=np.float64)
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"{texts[int(np.argmin(np.isfinite(numbers)))]!r} is not a finite number")
-    return numbers

@@ -10,10 +10,13 @@ import io
 import math
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted, shortened, visible
@@ -202,6 +205,20 @@ def text_rows(
             raise DataError(f"{where}, line {number}: {len(fields)} fields, expected {len(columns)}: {line[:80]!r}")
     frame = pd.DataFrame(rows, columns=list(columns), dtype=object)
     return frame.assign(line=range(first, first + len(rows)))
+
+
+def published_table(lines: Sequence[str], where: str, separator: str = "\t") -> pd.DataFrame:
+    """The texts of a publisher's table whose first line has the column names."""
+    return text_rows(lines[1:], lines[0].split(separator), where, 2, separator)
+
+
+def finite(texts: Iterable[str]) -> NDArray[np.float64]:
+    """float64[N] of numbers as texts. Raises ValueError naming one that is not a finite number."""
+    texts = list(texts)
+    numbers = np.array(texts, dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{texts[int(np.argmin(np.isfinite(numbers)))]!r} is not a finite number")
+    return numbers
 
 
 def refuse(rows: pd.DataFrame, wrong: pd.Series[bool], sentence: Callable[[Any], str]) -> None:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.identity import identity
-from bmx_grid.datasets.base import Published, finite, published_table
+from bmx_grid.datasets.base import Published
 from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.lines import ARCHIVE_BYTES, archive_members, read_archive
+from bmx_grid.datasets.lines import ARCHIVE_BYTES, archive_members, finite, published_table, read_archive
 from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.datasets.word_tags import ZERO_ONE, listed_labels, rows_of_tags, rows_of_words, tags_of_lines
 from bmx_grid.words.perturbation import Role
