@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bmx_grid.core.errors import ComponentError, ConfigError, component_errors, exception_line, unknown
+from bmx_grid.core.errors import ComponentError, ConfigError, component_errors, exception_line, shown, unknown
 from bmx_grid.core.identity import IDENTITY, Component
 
 _HERE = Path(__file__).resolve().parents[1]
@@ -90,7 +90,7 @@ def build(node: Any, expected: type[Built], where: str) -> Built:
     if isinstance(node, expected):
         return node
     if not isinstance(node, Mapping) or "_target_" not in node:
-        raise ConfigError(f"{where}: expected an option with a `_target_`, got {_got(node)}.")
+        raise ConfigError(f"{where}: expected an option with a `_target_`, got {shown(node)}.")
     cls = _allowed_class(str(node["_target_"]), where)
     if not (issubclass(cls, expected) and dataclasses.is_dataclass(cls)):
         raise ConfigError(f"{where}._target_: {cls.__name__} is not a {expected.__name__}.")
@@ -115,7 +115,7 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
         if key == "seed" and isinstance(values[key], int):
             check_seed(values[key], f"{where}.{key}")
         elif fields[key].metadata.get("role") == IDENTITY and isinstance(values[key], int) and values[key] > MOST:
-            raise ConfigError(f"{where}.{key} must be at most {MOST:,}, got {_got(values[key])}; write a smaller one.")
+            raise ConfigError(f"{where}.{key} must be at most {MOST:,}, got {shown(values[key])}; write a smaller one.")
     required = [name for name, item in fields.items() if name not in values and _required(item)]
     if required:
         raise ConfigError(f"{where}: {', '.join(required)} must be given, as {where}.{required[0]}=VALUE.")
@@ -146,18 +146,17 @@ def field_types(node: Mapping[str, Any], where: str) -> dict[str, Any]:
 def folder_path(value: Any, where: str) -> Path:
     """`value` as the path of a folder, `~` expanded. Raises ConfigError for text that cannot be a path."""
     text = convert(value, str, where)
-    shown = text if len(text) <= 60 else f"{text[:57]}… ({len(text):,} characters)"
     if not text.strip() or "\0" in text:
-        raise ConfigError(f"{where}: {shown!r} is not a path; write {where}=FOLDER.")
+        raise ConfigError(f"{where}: {shown(text)} is not a path; write {where}=FOLDER.")
     path = Path(os.path.expanduser(text))
     try:
         raw = os.fsencode(path)
     except UnicodeEncodeError as error:
-        raise ConfigError(f"{where}: {shown!r} contains a character invalid in paths ({error.reason}).") from error
+        raise ConfigError(f"{where}: {shown(text)} contains a character invalid in paths ({error.reason}).") from error
     # The limits of Linux: 255 bytes per name, 4,096 per path, of which the files inside the folder need some.
     if len(raw) > 3_000 or any(len(part) > 255 for part in raw.split(b"/")):
         raise ConfigError(
-            f"{where}: the path {shown!r} is too long; use at most 3,000 bytes in all and 255 between two slashes."
+            f"{where}: the path {shown(text)} is too long; use at most 3,000 bytes in all and 255 between two slashes."
         )
     if os.path.isfile(path):  # False, not an error, where the folder above it cannot be read
         raise ConfigError(f"{where}: {text!r} is a file; name a folder.")
@@ -193,7 +192,7 @@ def _allowed_class(target: str, where: str) -> type:
     allowed = ["bmx_grid", *filter(None, os.environ.get(ALLOWED_PACKAGES, "").split(","))]
     if module_name.split(".")[0] not in allowed:
         raise ConfigError(
-            f"{where}._target_: {_got(target)} is outside the packages that may be built from a configuration "
+            f"{where}._target_: {shown(target)} is outside the packages that may be built from a configuration "
             f"({', '.join(allowed)}). Name its package in the environment variable {ALLOWED_PACKAGES} if you trust it."
         )
     try:
@@ -230,7 +229,8 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
         inner = arguments[0] if arguments else Any
         return tuple(convert(item, inner, f"{where}[{index}]") for index, item in enumerate(value))
     if isinstance(hint, type) and issubclass(hint, Component):
-        return build(_named(value, hint, seed), hint, where)
+        by_name = isinstance(value, str)  # of an option ("lime")
+        return build(load_option(hint.__name__.lower(), value, seed) if by_name else value, hint, where)
     if dataclasses.is_dataclass(hint) and isinstance(hint, type) and isinstance(value, Mapping):
         return _fill(hint, value, where)
     if origin in (dict, collections.abc.Mapping):
@@ -240,15 +240,10 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
         try:
             return float(value)
         except OverflowError as error:
-            raise ConfigError(f"{where}: {_got(value)} is beyond the largest number; write a smaller one.") from error
+            raise ConfigError(f"{where}: {shown(value)} is beyond the largest number; write a smaller one.") from error
     elif isinstance(hint, type) and isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
         return value
-    raise ConfigError(f"{where}: expected {_wanted(hint)}, got {_got(value)}.")
-
-
-def _named(value: Any, hint: type, seed: Any) -> Any:
-    """The settings of a part given by the name of an option ("lime"), or as they are."""
-    return load_option(hint.__name__.lower(), value, seed) if isinstance(value, str) else value
+    raise ConfigError(f"{where}: expected {_wanted(hint)}, got {shown(value)}.")
 
 
 def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:
@@ -263,14 +258,9 @@ def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:
     return convert(value, kinds[-1], where)
 
 
-def _got(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 200 else f"{text[:197]}…"
-
-
 def _wanted(hint: Any) -> str:
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return f"keys below it ({', '.join(item.name for item in dataclasses.fields(hint) if item.init)})"
     names: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
-    names |= {tuple: "a list", dict: "keys below it", collections.abc.Mapping: "keys below it"}
+    names |= {tuple: "a list, as [A,B]", dict: "keys below it", collections.abc.Mapping: "keys below it"}
     return names.get(typing.get_origin(hint) or hint, str(hint))

@@ -104,8 +104,6 @@ def check(where: Place, *, writes: bool) -> None:
 
 def listed(folder: Place, suffix: str) -> list[Place]:
     """The files of a folder whose names end so, sorted; none where there is no such folder. Raises StoreError."""
-    if isinstance(folder, Path):
-        return list[Place](sorted(folder.glob(f"*{suffix}")))
     return [folder / name for name in sorted(names_in(folder)) if name.endswith(suffix)]
 
 

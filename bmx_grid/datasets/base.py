@@ -77,15 +77,11 @@ class Source:
     archive: str = "https://codeload.github.com/{repository}/tar.gz/{revision}"
 
     def __post_init__(self) -> None:
-        if not REPOSITORY.fullmatch(self.repository):
+        if not (REPOSITORY.fullmatch(self.repository) and PART.fullmatch(self.revision)):
             raise ConfigError(
-                f"sources: the repository {self.repository[:80]!r} is not of the form owner/name, each of letters, "
-                "digits, '-', '_' and '.', with a letter, a digit or '_' first."
-            )
-        if not PART.fullmatch(self.revision):
-            raise ConfigError(
-                f"sources: the revision {self.revision[:80]!r} of {self.repository} names no file; write a commit, or "
-                "a tag or branch of at most 100 letters, digits, '-', '_' and '.', with a letter, a digit or '_' first."
+                f"sources: {self.repository[:80]!r} at {self.revision[:80]!r} names no file; write owner/name and a "
+                "commit, tag or branch, each part of at most 100 letters, digits, '-', '_' and '.', with a letter, a "
+                "digit or '_' first."
             )
         check_address(self.address, f"sources: the archive of {self.repository}")
 
@@ -121,12 +117,6 @@ class DatasetReader(Component):
     sources: tuple[Source, ...] = runtime(())
 
     def __post_init__(self) -> None:
-        given: object = self.language_pairs
-        if isinstance(given, str):
-            raise ConfigError(
-                f"dataset.{self.name}.language_pairs is '{given}', but a list is wanted: "
-                f"write dataset.{self.name}.language_pairs=[{given}]."
-            )
         pairs = tuple(str(pair) for pair in self.language_pairs)
         for pair in pairs:
             if self.PAIRS and pair not in self.PAIRS:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bmx_grid.core.errors import ConfigError, DataError, unknown
-from bmx_grid.core.wording import visible
+from bmx_grid.core.wording import named, visible
 from bmx_grid.words.text import INVISIBLE
 
 # Role -> other names that such columns often have, in small letters, with _ in place of blanks, dots and dashes.
@@ -132,5 +132,4 @@ def quoted(text: str, mark: str = '"') -> str:
 
 def listed(names: Sequence[str]) -> str:
     """Column names as a message lists them: the first ones, and how many more there are."""
-    shown = ", ".join(name[:60] if name.strip() and name.isprintable() else repr(name[:60]) for name in names[:SHOWN])
-    return shown + (f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else "")
+    return named([name[:60] if name.strip() and name.isprintable() else repr(name[:60]) for name in names], SHOWN)

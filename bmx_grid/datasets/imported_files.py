@@ -115,7 +115,7 @@ def read_score_file(path: Path, metric: str, reading: Reading) -> ImportedFile:
         raise ConfigError(f"{path}: scores of documents or domains are not read; name a .seg.score or .sys.score.")
     lines = _filled_lines(path)
     if name.endswith(".score") or len(lines[0].split("\t")) == 2:
-        return ImportedFile(path, _blocks(path, lines), of_systems=name.endswith(".sys.score"))
+        return ImportedFile(path, read_blocks(path), of_systems=name.endswith(".sys.score"))
     if any("\t" in line for line in lines):
         return ImportedFile(path, _score_submission(path, lines))
     return ImportedFile(path, _listed_scores(path, lines, ["value"]))
@@ -123,11 +123,7 @@ def read_score_file(path: Path, metric: str, reading: Reading) -> ImportedFile:
 
 def read_blocks(path: Path) -> pd.DataFrame:
     """mt-metrics-eval: the rows `SYSTEM SCORE` of a file, separated by whitespace."""
-    return _blocks(path, _filled_lines(path))
-
-
-def _blocks(path: Path, lines: Sequence[str]) -> pd.DataFrame:
-    return _listed_scores(path, lines, ["system", "value"], separator=None)
+    return _listed_scores(path, _filled_lines(path), ["system", "value"], separator=None)
 
 
 def read_word_file(path: Path, reading: Reading) -> ImportedFile:

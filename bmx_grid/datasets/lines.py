@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError
-from bmx_grid.core.wording import counted, shortened, visible
+from bmx_grid.core.wording import counted, named, shortened, visible
 from bmx_grid.datasets.judgements import LARGEST
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ ENCODINGS = {  # byte-order marks; the longer ones first, since others are prefi
     b"\xfe\xff": "UTF-16",
 }
 MEMBER_BYTES = 200_000_000  # of one text in a publisher's archive; the largest known has 7 million
-SHOWN = 3  # names of files, or different lengths, in one message
 MISSING = {"", "na", "n/a", "nan", "none", "null"}  # how a missing number is written, in any case
 ARCHIVE_BYTES = 2_000_000_000  # of all members of such an archive together
 
@@ -262,12 +261,10 @@ def check_aligned(files: Mapping[str, Sized]) -> int:
         by_length.setdefault(len(lines), []).append(name)
     if len(by_length) != 1:
         shown = [
-            f"{', '.join(names[:SHOWN])}{f' and {len(names) - SHOWN:,} more' if len(names) > SHOWN else ''} "
-            f"{'has' if len(names) == 1 else 'have'} {counted(length, 'line')}"
+            f"{named(names)} {'has' if len(names) == 1 else 'have'} {counted(length, 'line')}"
             for length, names in by_length.items()
         ]
-        counts = ", ".join(shown[:SHOWN]) + (f" and {len(shown) - SHOWN:,} other lengths" if len(shown) > SHOWN else "")
         raise DataError(
-            f"files that belong together have different lengths: {counts}; give one line per segment in each."
+            f"files that belong together have different lengths: {named(shown)}; give one line per segment in each."
         )
     return len(next(iter(files.values())))

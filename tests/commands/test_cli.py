@@ -54,7 +54,7 @@ def own(sweep, tmp_path):
         pytest.param(
             ["questions=[bmx.q]"], "questions are answered by the analysis, and analysis=false", id="question"
         ),
-        pytest.param(["questions=x"], "questions: expected a list, got 'x'", id="questions"),
+        pytest.param(["questions=x"], "questions: expected a list, as \\[A,B\\], got 'x'", id="questions"),
         pytest.param(["seed=x"], "seed: expected a whole number, got 'x'", id="text for a number"),
         pytest.param(["grid.w=[0,2]"], "w = 2.0 is outside \\[0, 1\\]", id="w"),
         pytest.param(["grid.w=[]"], "the grid has no w", id="no w"),

@@ -175,10 +175,10 @@ def test_a_file_without_a_known_checksum(reader, checksums, tmp_path):
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        pytest.param({"repository": "a/..", "revision": "1"}, "owner/name", id="repository-climbs"),
-        pytest.param({"repository": "../../a", "revision": "1"}, "owner/name", id="repository-of-three"),
-        pytest.param({"repository": "a", "revision": "1"}, "owner/name", id="no-owner"),
-        pytest.param({"repository": "a/.hidden", "revision": "1"}, "owner/name", id="hidden"),
+        pytest.param({"repository": "a/..", "revision": "1"}, "write owner/name", id="repository-climbs"),
+        pytest.param({"repository": "../../a", "revision": "1"}, "write owner/name", id="repository-of-three"),
+        pytest.param({"repository": "a", "revision": "1"}, "write owner/name", id="no-owner"),
+        pytest.param({"repository": "a/.hidden", "revision": "1"}, "write owner/name", id="hidden"),
         pytest.param({"repository": "a/b", "revision": "../../evil"}, "names no file", id="revision-climbs"),
         pytest.param({"repository": "a/b", "revision": "/etc/passwd"}, "names no file", id="absolute-revision"),
         pytest.param({"repository": "a/b", "revision": "x" * 300}, "names no file", id="long-revision"),
