@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -235,19 +235,11 @@ def over_scope(
             continue
         values = [line.gain.value for line in own]
         drawn = estimate(float(np.mean(values)), joint[key], clusters) if key in joint else NOTHING
-        over = replace(
-            own[0],
-            dataset=scope[0],
-            language_pair=scope[1],
-            gain=over_pairs(values, drawn),
-            pairs=len(own),
-            n=sum(line.n for line in own),
-            clusters=clusters,
-            abstained=float(np.mean([line.abstained for line in own])),
-            chosen_on=CHOSEN_FOR_SEVERAL.get(key[2], own[0].chosen_on),
-            constants="",
-        )
-        made.append(over)
+        counts = len(own), sum(line.n for line in own), clusters
+        abstained = float(np.mean([line.abstained for line in own]))
+        choice = (abstained, CHOSEN_FOR_SEVERAL.get(key[2], own[0].chosen_on), "")
+        names = (*scope, own[0].metric, own[0].explainer)
+        made.append(BoostRow(*names, *key, over_pairs(values, drawn), *counts, *choice, own[0].resamples, own[0].seed))
     return made
 
 

@@ -19,7 +19,6 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import (
-    NAMES,
     OF_PAIRS,
     OF_SETS,
     Columns,
@@ -306,9 +305,8 @@ class BoostEvaluation(Evaluation):
             result.verdicts.append(one)
         for result in results:
             for boost, reason in result.lacking.items():
-                scope: dict[str, Any] = dict(zip(NAMES, result.names, strict=True))
                 because = f"not judged: {reason}"
-                result.verdicts.append(Verdict(**scope, boost=boost, point=NOT_JUDGED, because=because))
+                result.verdicts.append(Verdict(*result.names, boost, NOT_JUDGED, because=because))
 
     def _best_gain(self, name: str, member: Member) -> float:
         """What a boost gains on the segments it is chosen on."""

@@ -256,7 +256,7 @@ def _member(
     items, systems = (np.array([str(getattr(one, name)) for one in segments]) for name in ("id", "system"))
     log_words = np.log(np.maximum(words, 1).astype(np.float64))
     rated = rated_of(kind, base, human, log_words, labels, items, systems, used, fold_seed)
-    own, donors_of = labels[used], []
+    own, drawn = labels[used], []
     if setting.explainer is not None:  # the folds of the grid's points, also where boosts need fewer segments
         inputs = setting.inputs(spec)
         folds = folds_of(kind, inputs.base, inputs.human, codes(labels[inputs.used]), fold_seed)
@@ -264,15 +264,10 @@ def _member(
         for draw in range(draws if features else 0):  # whatever settings a sweep has
             content = int(setting.segments.fingerprint()[:16], 16)
             rng = np.random.default_rng([seed, content, REASSIGNED_PLACE, draw])
-            donors_of.append(donors(inputs.lengths[used[inputs.used]], codes(own), rng))
+            drawn.append(donors(inputs.lengths[used[inputs.used]], codes(own), rng))
     features = {name: columns if used.all() else columns[used] for name, columns in features.items()}
     return Member(
-        **vars(rated),
-        labels=own,
-        features=features,
-        lacking=lacking,
-        donors=tuple(donors_of),
-        roles=tuple(setting.worded),
+        **vars(rated), labels=own, features=features, lacking=lacking, donors=tuple(drawn), roles=setting.worded
     )
 
 

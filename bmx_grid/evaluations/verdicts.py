@@ -77,7 +77,7 @@ DISTANCE = {CROSS_FITTED: "other folds", ELSEWHERE: "other language pairs", OTHE
 NOT_JUDGED = "none"  # in place of a point
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Verdict:
     """One row of verdicts.parquet: a verdict, and what it rests on, on segments that the boost was not chosen on.
 
@@ -239,19 +239,9 @@ def asked(lines: Iterable[BoostRow], boosts: Iterable[str]) -> Iterator[Verdict]
                 estimates: dict[str, Any] = {
                     column: found[key].gain if key in found else NOTHING for column, key in keys.items()
                 }
-                yield Verdict(
-                    dataset=dataset,
-                    language_pair=language_pair,
-                    metric=line.metric,
-                    explainer=line.explainer,
-                    boost=boost,
-                    point=point,
-                    reassigned_gain=estimates["gain"].value - estimates["over_reassigned"].value,
-                    pairs=line.pairs,
-                    n=line.n,
-                    clusters=line.clusters,
-                    **estimates,
-                )
+                names = (dataset, language_pair, line.metric, line.explainer, boost, point)
+                estimates["reassigned_gain"] = estimates["gain"].value - estimates["over_reassigned"].value
+                yield Verdict(*names, **estimates, pairs=line.pairs, n=line.n, clusters=line.clusters)
 
 
 def evidence_on(

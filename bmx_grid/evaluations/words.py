@@ -131,7 +131,8 @@ def _carried(words: Rows, bad: bytes, scored: Rows) -> Carried:
 def _of_words(setting: Finished, tags: WordTags, given: WordScores, side: Side, eos: Eos) -> TaggedSide:
     ends = zip(map(_ends, given.words), map(_ends, tags.words), strict=True)
     dropped = [not (eos == "keep" and one and other) for one, other in ends]
-    own, said = _without_end(tags, dropped), _without_end_of_scores(given, dropped)
+    words, scored = _cut(given.words, given.values.rows(), dropped)
+    own, said = _without_end(tags, dropped), WordScores(words, Ragged.from_rows(scored), given.are_labels)
     alignments = [None if one == other else align(one, other) for one, other in zip(said.words, own.words, strict=True)]
     gold, scores, predicted = [], [], []
     for row, alignment in enumerate(alignments):
@@ -161,11 +162,6 @@ def _without_end(tags: WordTags, dropped: Sequence[bool]) -> WordTags:
     """The tags without those of `<EOS>`, of the texts where it is dropped."""
     words, bad = _cut(tags.words, tags.labels.rows(), dropped)
     return WordTags(words, Labels.from_rows(bad))
-
-
-def _without_end_of_scores(given: WordScores, dropped: Sequence[bool]) -> WordScores:
-    words, values = _cut(given.words, given.values.rows(), dropped)
-    return WordScores(words, Ragged.from_rows(values), given.are_labels)
 
 
 def _cut(words: Rows, values: Iterable[Any], dropped: Sequence[bool]) -> tuple[Rows, list[Any]]:
