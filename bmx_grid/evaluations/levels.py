@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -128,15 +129,12 @@ class ThresholdRow:
 
 
 def segment_rows(
-    setting: Finished,
-    points: Sequence[str],
-    scores: Floats,
-    human_name: str,
-    *,
-    resamples: int,
-    seed: int,
+    setting: Finished, points: Sequence[str], scores: Floats, human_name: str, drawn: Mapping[str, Any]
 ) -> list[list[Row]]:
-    """The rows of each column of float64[n, K] scores of K points, of segments with and without grouping."""
+    """The rows of each column of float64[n, K] scores of K points, of segments with and without grouping.
+
+    drawn: `resamples` of intervals, and the `seed` of all draws.
+    """
     of, human = setting.codes, setting.segments.judgements.scores[human_name]
     groupings: dict[str, Ints] = {"none": np.zeros(len(human), dtype=np.int64)}
     if of.named.any():
@@ -146,11 +144,10 @@ def segment_rows(
         columns = scores if grouping == "none" else np.where(of.named[:, None], scores, np.nan)
         used = np.isfinite(columns).all(axis=1) & np.isfinite(human)
         n_systems = len(np.unique(of.systems[used & of.named]))
-
-        arrays = (human, groups, of.clusters, resamples, seed)
-        correlations = grouped_correlations(CORRELATIONS, columns, *arrays)
-        agreements = grouped_acc_eq(setting.direction * columns, *arrays)
-        halves = acc_eq_of_halves(setting.direction * columns, human, groups, of.clusters, seed).tolist()
+        turned, arrays = setting.direction * columns, (human, groups, of.clusters)
+        correlations = grouped_correlations(CORRELATIONS, columns, *arrays, **drawn)
+        agreements = grouped_acc_eq(turned, *arrays, **drawn)
+        halves = acc_eq_of_halves(turned, *arrays, drawn["seed"]).tolist()
         per_point = zip(points, made, correlations, agreements, halves, strict=True)
         for point, rows, by_kind, (agreement, ties), held_out in per_point:
             notes = []
@@ -161,13 +158,11 @@ def segment_rows(
             of_ties = {"epsilon": ties.epsilon, "calibrated_on": SAME_DATA, "held_out": held_out}
             for statistic, found in [*by_kind.items(), ("acc_eq", agreement)]:
                 more: Any = {**of_ties, "note": "; ".join(notes)} if statistic == "acc_eq" else {}
-                value, n = Estimate(found.value, found.low, found.high), found.n_segments
-                counts = (
-                    (found.n_groups, found.n_undefined) if grouping != "none" else (1, int(math.isnan(value.value)))
-                )
-                rows.append(
-                    Row(point, human_name, "segment", grouping, statistic, value, n, n_systems, *counts, **more)
-                )
+                where = (point, human_name, "segment", grouping, statistic)
+                value, counts = Estimate(found.value, found.low, found.high), (found.n_groups, found.n_undefined)
+                if grouping == "none":
+                    counts = 1, int(math.isnan(found.value))
+                rows.append(Row(*where, value, found.n_segments, n_systems, *counts, **more))
     return made
 
 
@@ -176,7 +171,8 @@ class SystemLevel:
 
     names: of S systems. scores, human: float64[S] by the metric, turned so that higher is better, and by people; the
     metric's as `kind` says, "corpus" or "mean". n_segments: int64[S] that system scores are made of: those with a
-    score, and rated where segments are rated; n_clusters: of these.
+    score, and rated where segments are rated; n_clusters: of these. drawn: as for `segment_rows`; without it there are
+    no intervals.
     """
 
     def __init__(
@@ -184,14 +180,12 @@ class SystemLevel:
         setting: Finished,
         point: str,
         human_name: str,
-        *,
-        resamples: int = 0,
-        seed: int = 0,
+        drawn: Mapping[str, Any] = MappingProxyType({"resamples": 0, "seed": 0}),
         system_score: SystemScore = "auto",
     ) -> None:
         of, judged = setting.codes, setting.segments.judgements
         self.point, self.human_name, self.names, self._codes = point, human_name, of.names, of
-        self._drawn = {"resamples": resamples, "seed": seed}
+        self._drawn = drawn
         self._of_segments = setting.points[point], judged.scores[human_name]
         scores, human = self._of_segments
         published, given = judged.systems.get(human_name), setting.systems if point == BASE else {}
@@ -376,7 +370,7 @@ class LevelsEvaluation(Evaluation):
         of_segments = {human: self._of_segments(setting, human, alone) for human in aspects}
         for point in setting.points:
             for human in aspects:
-                level = SystemLevel(setting, point, human, system_score=self.system_score, **drawn)
+                level = SystemLevel(setting, point, human, drawn, self.system_score)
                 correlations += [*of_segments[human].get(point, ()), *level.rows()]
                 systems += level.table()
                 thresholds += level.thresholds()
@@ -392,12 +386,12 @@ class LevelsEvaluation(Evaluation):
             return {}
         key = human_name, base.tobytes()
         if key not in alone:
-            (alone[key],) = segment_rows(setting, [BASE], base[:, None], human_name, **drawn)
+            (alone[key],) = segment_rows(setting, [BASE], base[:, None], human_name, drawn)
         alike: dict[bytes, list[str]] = {}
         for point, scores in setting.boosted.items():  # those with scores of the same segments share their resamples
             alike.setdefault(np.isfinite(scores).tobytes(), []).append(point)
         found = {BASE: alone[key]}
         for points in alike.values():
             columns = np.column_stack([setting.boosted[point] for point in points])
-            found |= zip(points, segment_rows(setting, points, columns, human_name, **drawn), strict=True)
+            found |= zip(points, segment_rows(setting, points, columns, human_name, drawn), strict=True)
         return found

@@ -142,7 +142,7 @@ class TopSystemsEvaluation(Evaluation):
         best_first = _best_first(setting) if setting.segments.systems else []
         for size in range(FEWEST_SYSTEMS, len(best_first) + 1):
             for fitted, part in _parts(setting, best_first[:size]):
-                level = SystemLevel(part, BASE, human, system_score=self.system_score, **drawn)
+                level = SystemLevel(part, BASE, human, drawn, self.system_score)
                 yield (size, fitted), level
 
 

@@ -1,4 +1,4 @@
-"""Versions of results, and defaults: one value for each name wherever it is a default."""
+"""Options are named, and defaults are one value for each name wherever it is a default."""
 
 import dataclasses
 import importlib
@@ -19,25 +19,6 @@ MODULES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "version"),
-    [
-        pytest.param("evaluations.boosts.BoostEvaluation", 3, id="boosts: verdicts beyond score and length"),
-        pytest.param("evaluations.levels.LevelsEvaluation", 3, id="levels: thresholds were added"),
-        pytest.param(
-            "evaluations.significance.SignificanceEvaluation", 3, id="significance: placebos are families of their own"
-        ),
-        pytest.param("evaluations.top_systems.TopSystemsEvaluation", 2, id="top systems: differences were added"),
-        pytest.param("evaluations.grid.GridEvaluation", 1, id="grid"),
-        pytest.param("evaluations.words.WordsEvaluation", 1, id="words"),
-    ],
-)
-def test_a_version_is_raised_by_hand_where_results_change(name, version):
-    """It is part of what results are kept under: another number computes every setting anew."""
-    module, _, record = name.rpartition(".")
-    assert version == getattr(MODULES[module], record).VERSION
-
-
 @pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("evaluations.")])
 def test_options_of_an_evaluation_are_named(module):
     for record in vars(MODULES[module]).values():
@@ -47,7 +28,6 @@ def test_options_of_an_evaluation_are_named(module):
 
 # One value for each name wherever it is a default, so that a call without it means the same everywhere; but for these.
 OTHERS = {
-    "evaluations.levels.__init__ resamples": 0,  # no draws unless an interval is asked for
     "measures.cluster_means.cluster_mean resamples": 10_000,  # of few numbers, each of them cheap
     "measures.levels.grouped_acc_eq resamples": 0,  # no interval unless it is asked for
     "measures.levels.grouped_correlations resamples": 0,
