@@ -10,13 +10,14 @@ import numpy as np
 
 from bmx_grid.evaluations.base import NOTHING, Estimate, Floats, Measured
 from bmx_grid.evaluations.held_out import Held, Ints, Rated
+from bmx_grid.measures.agreement import members_of
 from bmx_grid.measures.cluster_means import cluster_mean
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
 from bmx_grid.measures.nuisance import CurveTerms, levels, predictions
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
-    bounds,
-    interval_levels,
+    codes,
+    interval,
     number_of,
     seeded_draws,
     weighted_correlations,
@@ -160,11 +161,9 @@ def _fitted(made: Contrasts, rated: Rated, held: Chosen, against: str, *more: Fl
 
 def _within_source(made: Contrasts, rated: Rated, held: Chosen) -> None:
     """The gain among the translations of one source, the mean over sources with three rated translations or more."""
-    order = np.argsort(rated.items, kind="stable")
-    items = np.split(order, np.flatnonzero(np.diff(rated.items[order])) + 1) if len(order) else []
     items = [
         rows
-        for rows in items
+        for rows in members_of(rated.items)
         if len(rows) >= FEWEST and np.ptp(rated.human[rows]) > 0 and np.ptp(rated.base[rows]) > 0
         if (rated.clusters[rows] == rated.clusters[rows[0]]).all()
     ]
@@ -183,7 +182,7 @@ def lines_of(
     setting: tuple[str, str, str, str], rated: Rated, made: Contrasts, held: Chosen, resamples: int, seed: int
 ) -> list[BoostRow]:
     """A row for each contrast of a language pair, with the interval of its clusters where there are three."""
-    clusters = np.unique(rated.clusters, return_inverse=True)[1].ravel()
+    clusters = codes(rated.clusters)
     count = number_of(clusters)
     times = (drawn[clusters] for drawn in seeded_draws(count, resamples, seed, len(rated.human)))
     samples = made.under(times) if count >= FEWEST_CLUSTERS else {}
@@ -203,14 +202,14 @@ def joint_samples(rated: Sequence[Rated], made: Sequence[Contrasts], resamples: 
     The codes of clusters are the same in every pair, so that a reference that several translate counts as often in all
     of them. A pair without a defined contrast is left out of a mean, as a resample is in which a pair has none.
     """
-    labels, numbers = np.unique(np.concatenate([one.clusters for one in rated]), return_inverse=True)
-    parts = np.split(numbers.ravel(), np.cumsum([len(one.clusters) for one in rated])[:-1])
-    if len(labels) < FEWEST_CLUSTERS:
+    numbers = codes(np.concatenate([one.clusters for one in rated]))
+    parts, count = np.split(numbers, np.cumsum([len(one.clusters) for one in rated])[:-1]), number_of(numbers)
+    if count < FEWEST_CLUSTERS:
         return {}
     widest = max(len(one.human) for one in rated)
     sums: dict[Key, list[Floats]] = {}
     for own, of_pair in zip(parts, made, strict=True):
-        times: Iterator[Floats] = (drawn[own] for drawn in seeded_draws(len(labels), resamples, seed, widest))
+        times: Iterator[Floats] = (drawn[own] for drawn in seeded_draws(count, resamples, seed, widest))
         defined = of_pair.values()
         for key, samples in of_pair.under(times).items():
             if math.isfinite(defined[key]):
@@ -244,12 +243,8 @@ def over_scope(
 
 
 def estimate(value: float, samples: Floats, units: int) -> Estimate:
-    """A value with its interval and p from float64[R] resamples of so many units.
-
-    The interval is the expanded percentile interval (`resampling.interval_levels`).
-    """
-    low, high = bounds(samples, interval_levels(units))
-    return Estimate(value, float(low), float(high), _p_of(value, float(np.nanstd(samples)), units))
+    """A value with its interval (`resampling.interval`) and p from float64[R] resamples of so many units."""
+    return Estimate(value, *interval(samples, units), _p_of(value, float(np.nanstd(samples)), units))
 
 
 def over_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
@@ -261,11 +256,9 @@ def over_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
     """
     found = cluster_mean(list(values), list(range(len(values))))
     known = np.array([value for value in values if math.isfinite(value)])
-    if len(known) < FEWEST_CLUSTERS:
+    if len(known) < FEWEST_CLUSTERS or math.isnan(joint.low):
         return Estimate(found.mean)
     p = _p_of(found.mean, float(known.std(ddof=1)) / math.sqrt(len(known)), len(known))
-    if math.isnan(joint.low):
-        return Estimate(found.mean)
     return Estimate(found.mean, min(found.low, joint.low), max(found.high, joint.high), max(p, joint.p))
 
 
