@@ -49,26 +49,25 @@ def test_pairs_are_those_with_human_scores(reader, tree):
     assert found.human_name == "da-sqm"
 
 
-@pytest.mark.parametrize(
-    ("settings", "systems", "references"),
-    [
-        pytest.param({}, ("sysA", "sysB"), {"sysA": ("a1", ("b1",))}, id="machines-only"),
-        pytest.param(
-            {"human_systems": True},
-            ("refB", "sysA", "sysB"),
-            {"refB": ("a1", ()), "sysA": ("a1", ("b1",))},
-            id="a-person-is-not-its-own-reference",
-        ),
-        pytest.param({"reference": "refB"}, ("sysA", "sysB"), {"sysA": ("b1", ("a1",))}, id="another-reference"),
-        pytest.param(
-            {"reference": {"en-de": "refB"}, "human_systems": True},
-            ("refA", "sysA", "sysB"),
-            {"refA": ("b1", ())},
-            id="the-reference-is-no-system",
-        ),
-        pytest.param({"leave_out": ["sysA"]}, ("sysB",), {}, id="an-outlier"),
-    ],
-)
+SEG = "human-scores/en-de.mqm.seg.score"
+JUDGED = {
+    "machines-only": ({}, ("sysA", "sysB"), {"sysA": ("a1", ("b1",))}),
+    "a-person-is-not-its-own-reference": (
+        {"human_systems": True},
+        ("refB", "sysA", "sysB"),
+        {"refB": ("a1", ()), "sysA": ("a1", ("b1",))},
+    ),
+    "another-reference": ({"reference": "refB"}, ("sysA", "sysB"), {"sysA": ("b1", ("a1",))}),
+    "the-reference-is-no-system": (
+        {"reference": {"en-de": "refB"}, "human_systems": True},
+        ("refA", "sysA", "sysB"),
+        {"refA": ("b1", ())},
+    ),
+    "an-outlier": ({"leave_out": ["sysA"]}, ("sysB",), {}),
+}
+
+
+@pytest.mark.parametrize(("settings", "systems", "references"), JUDGED.values(), ids=JUDGED)
 def test_who_is_judged_against_what(read, settings, systems, references):
     found = read(**settings)
     assert found.systems == systems
@@ -96,90 +95,53 @@ def test_crlf_and_a_byte_order_mark_are_no_text(read, tree):
     assert read().texts("source")[:3] == ["s1", "s2", "s3"]
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "words"),
-    [
-        pytest.param(
-            {"human-scores/en-de.mqm.seg.score": "sysA -1\nsysA None\nsysB 0\nsysB -0.1\nsysB None\n"},
-            DataError,
-            ["mqm.seg.score", "2 scores of the system 'sysA'", "3"],
-            id="too-few-rows",
-        ),
-        pytest.param(
-            {"human-scores/en-de.mqm.seg.score": "sysC -1\n"},
-            DataError,
-            ["mqm.seg.score, line 1", "'sysC'", "did you mean 'sys"],
-            id="unknown-system",
-        ),
-        pytest.param(
-            {"human-scores/en-de.mqm.seg.score": "sysA inf\nsysA 1\nsysA 1\n"},
-            DataError,
-            ["line 1", "'inf'"],
-            id="infinite",
-        ),
-        pytest.param(
-            {"human-scores/en-de.mqm.seg.score": "sysA 1 2\n"}, DataError, ["line 1", "'sysA 1 2'"], id="three-fields"
-        ),
-        pytest.param({"human-scores/en-de.mqm.seg.score": ""}, DataError, ["mqm.seg.score", "empty"], id="empty"),
-        pytest.param(
-            {"human-scores/en-de.mqm.sys.score": "sysA 1\nsysA 2\n"},
-            DataError,
-            ["mqm.sys.score", "2 scores", "'sysA'"],
-            id="a-system-twice",
-        ),
-        pytest.param(
-            {"sources/en-de.txt": "s1\ns2\n"},
-            DataError,
-            ["sources/en-de.txt has 2 lines", "references/en-de.refA.txt", " and 4 more have 3 lines"],
-            id="another-number-of-lines",
-        ),
-        pytest.param({"documents/en-de.docs": "news\n"}, DataError, ["en-de.docs has 1 line"], id="no-domain"),
-        pytest.param(
-            {"human-scores/en-de.seg.score": "sysA 1\n"},
-            DataError,
-            ["en-de.seg.score", "NAME"],
-            id="score-without-a-name",
-        ),
-    ],
-)
-def test_damaged_trees(read, tree, change, error, words):
+DAMAGED = {
+    "too-few-rows": (
+        {SEG: "sysA -1\nsysA None\nsysB 0\nsysB -0.1\nsysB None\n"},
+        ["mqm.seg.score", "2 scores of the system 'sysA'", "3"],
+    ),
+    "unknown-system": ({SEG: "sysC -1\n"}, ["mqm.seg.score, line 1", "'sysC'", "did you mean 'sys"]),
+    "infinite": ({SEG: "sysA inf\nsysA 1\nsysA 1\n"}, ["line 1", "'inf'"]),
+    "three-fields": ({SEG: "sysA 1 2\n"}, ["line 1", "'sysA 1 2'"]),
+    "empty": ({SEG: ""}, ["mqm.seg.score", "empty"]),
+    "a-system-twice": (
+        {"human-scores/en-de.mqm.sys.score": "sysA 1\nsysA 2\n"},
+        ["mqm.sys.score", "2 scores", "'sysA'"],
+    ),
+    "another-number-of-lines": (
+        {"sources/en-de.txt": "s1\ns2\n"},
+        ["sources/en-de.txt has 2 lines", "references/en-de.refA.txt", " and 4 more have 3 lines"],
+    ),
+    "no-domain": ({"documents/en-de.docs": "news\n"}, ["en-de.docs has 1 line"]),
+    "score-without-a-name": ({"human-scores/en-de.seg.score": "sysA 1\n"}, ["en-de.seg.score", "NAME"]),
+}
+
+
+@pytest.mark.parametrize(("change", "words"), DAMAGED.values(), ids=DAMAGED)
+def test_damaged_trees(read, tree, change, words):
     plant(tree / "toy", change)
-    with pytest.raises(error) as raised:
+    with pytest.raises(DataError) as raised:
         read()
     assert all(word in str(raised.value) for word in words), raised.value
 
 
-@pytest.mark.parametrize(
-    ("settings", "pair", "words"),
-    [
-        pytest.param({"test_set": None}, "en-de", ["test_set is not set", "has toy"], id="no-test-set"),
-        pytest.param({"test_set": "../toy"}, "en-de", ["'../toy'", "name a folder"], id="leaves-the-folder"),
-        pytest.param({"test_set": "wmt23"}, "en-de", ["wmt23", "has toy", "--download"], id="not-fetched"),
-        pytest.param({}, "en-fr", ["unknown language pair 'en-fr'", "en-de"], id="unknown-pair"),
-        pytest.param({}, "en-zh", ["no human scores of en-zh"], id="no-human-scores"),
-        pytest.param(
-            {"reference": "refC"}, "en-de", ["unknown reference 'refC'", "refA, refB"], id="unknown-reference"
-        ),
-        pytest.param(
-            {"reference": "all"},
-            "en-de",
-            ["reference: en-de: unknown reference 'all'", "refA, refB"],
-            id="all-references",
-        ),
-        pytest.param(
-            {"reference": "refA"}, "cs-uk", ["cs-uk: unknown reference 'refA'", "{PAIR: NAME}"], id="nothing-to-name"
-        ),
-        pytest.param(
-            {"reference": {"en-dd": "refA"}},
-            "en-de",
-            ["unknown language pair 'en-dd'"],
-            id="a-pair-mistyped",
-        ),
-        pytest.param({"human": "mqn"}, "en-de", ["'mqn'", "Did you mean 'mqm'"], id="unknown-human-score"),
-        pytest.param({"leave_out": ["sysC"]}, "en-de", ["unknown system 'sysC'"], id="unknown-system"),
-        pytest.param({"leave_out": ["sysA", "sysB"]}, "en-de", ["none of the systems"], id="nobody-left"),
-    ],
-)
+REFUSED = {
+    "no-test-set": ({"test_set": None}, "en-de", ["test_set is not set", "has toy"]),
+    "leaves-the-folder": ({"test_set": "../toy"}, "en-de", ["'../toy'", "name a folder"]),
+    "not-fetched": ({"test_set": "wmt23"}, "en-de", ["wmt23", "has toy", "--download"]),
+    "unknown-pair": ({}, "en-fr", ["unknown language pair 'en-fr'", "en-de"]),
+    "no-human-scores": ({}, "en-zh", ["no human scores of en-zh"]),
+    "unknown-reference": ({"reference": "refC"}, "en-de", ["unknown reference 'refC'", "refA, refB"]),
+    "all-references": ({"reference": "all"}, "en-de", ["reference: en-de: unknown reference 'all'", "refA, refB"]),
+    "nothing-to-name": ({"reference": "refA"}, "cs-uk", ["cs-uk: unknown reference 'refA'", "{PAIR: NAME}"]),
+    "a-pair-mistyped": ({"reference": {"en-dd": "refA"}}, "en-de", ["unknown language pair 'en-dd'"]),
+    "unknown-human-score": ({"human": "mqn"}, "en-de", ["'mqn'", "Did you mean 'mqm'"]),
+    "unknown-system": ({"leave_out": ["sysC"]}, "en-de", ["unknown system 'sysC'"]),
+    "nobody-left": ({"leave_out": ["sysA", "sysB"]}, "en-de", ["none of the systems"]),
+}
+
+
+@pytest.mark.parametrize(("settings", "pair", "words"), REFUSED.values(), ids=REFUSED)
 def test_settings_that_cannot_be(read, settings, pair, words):
     with pytest.raises((ConfigError, DataMissingError)) as raised:
         read(pair, **settings)

@@ -32,6 +32,11 @@ def matched(path, segments=PLAIN, **settings):
     return given(path, segments, **settings).segments.tolist()
 
 
+def table(rows):
+    """A TSV of rows "1 A 0.5|2 A 0.6"."""
+    return rows.replace(" ", "\t").replace("|", "\n") + "\n"
+
+
 def jsonl(*rows):
     return "".join(f"{json.dumps(row)}\n" for row in rows)
 
@@ -39,45 +44,28 @@ def jsonl(*rows):
 SUBMISSION = "22\n5\n1\n" + "".join(f"en-de\tTeam X\t{row}\t0.{row}\n" for row in range(3))
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "segments", "expected"),
-    [
-        pytest.param("x.tsv", "id\tscore\n2\t.2\n0\t.0\n1\t.1\n", PLAIN, [0, 0.1, 0.2], id="tsv-in-any-order"),
-        pytest.param(
-            "x.jsonl",
-            jsonl({"id": 0, "score": 0}, {"id": "1", "score": "0.1"}, {"id": 2, "score": None}),
-            PLAIN,
-            [0, 0.1, math.nan],
-            id="jsonl-numbers-as-ids-and-null",
-        ),
-        pytest.param(
-            "x.tsv", "id\tmine\tother\n0\t1\t9\n1\t2\t9\n2\t3\t9\n", PLAIN, [1, 2, 3], id="column-of-the-metric"
-        ),
-        pytest.param("x.tsv", "score\n1\n2\n3\n", PLAIN, [1, 2, 3], id="no-ids-in-the-order-of-the-sources"),
-        pytest.param(
-            "x.tsv",
-            "system\tid\tscore\nB\t2\t4\nB\t1\t3\nA\t2\t2\nA\t1\t1\n",
-            SYSTEMS,
-            [1, 2, 3, 4],
-            id="ids-and-systems",
-        ),
-        pytest.param(
-            "x.tsv", "id\tsystem\tscore\n0\tA\t1\n1\tA\t2\n2\tA\t3\n", PLAIN, [1, 2, 3], id="system-not-needed"
-        ),
-        pytest.param(
-            "x.seg.score", "B 3\nB None\nA\t1\nA\t2\n", SYSTEMS, [1, 2, 3, math.nan], id="mt-metrics-eval-and-none"
-        ),
-        pytest.param("scores.txt", "A\t1\nA\t2\nB\t3\nB\t4\n", SYSTEMS, [1, 2, 3, 4], id="the-same-under-another-name"),
-        pytest.param(
-            "x.seg.score", "any 1\nany 2\nany 3\n", PLAIN, [1, 2, 3], id="one-system-that-the-data-do-not-name"
-        ),
-        pytest.param("predictions.txt", SUBMISSION, PLAIN, [0, 0.1, 0.2], id="submission"),
-        pytest.param(
-            "sentence.submission", "2.9e-06\r\n-1 \r\n3\r\n", PLAIN, [2.9e-06, -1, 3], id="one-score-per-line"
-        ),
-        pytest.param("x.txt", "1\n2\n3\n\n", PLAIN, [1, 2, 3], id="an-empty-line-at-the-end"),
-    ],
-)
+LAYOUTS = {
+    "tsv-in-any-order": ("x.tsv", table("id score|2 .2|0 .0|1 .1"), PLAIN, [0, 0.1, 0.2]),
+    "jsonl-numbers-as-ids-and-null": (
+        "x.jsonl",
+        jsonl({"id": 0, "score": 0}, {"id": "1", "score": "0.1"}, {"id": 2, "score": None}),
+        PLAIN,
+        [0, 0.1, math.nan],
+    ),
+    "column-of-the-metric": ("x.tsv", table("id mine other|0 1 9|1 2 9|2 3 9"), PLAIN, [1, 2, 3]),
+    "no-ids-in-the-order-of-the-sources": ("x.tsv", table("score|1|2|3"), PLAIN, [1, 2, 3]),
+    "ids-and-systems": ("x.tsv", table("system id score|B 2 4|B 1 3|A 2 2|A 1 1"), SYSTEMS, [1, 2, 3, 4]),
+    "system-not-needed": ("x.tsv", table("id system score|0 A 1|1 A 2|2 A 3"), PLAIN, [1, 2, 3]),
+    "mt-metrics-eval-and-none": ("x.seg.score", "B 3\nB None\nA\t1\nA\t2\n", SYSTEMS, [1, 2, 3, math.nan]),
+    "the-same-under-another-name": ("scores.txt", "A\t1\nA\t2\nB\t3\nB\t4\n", SYSTEMS, [1, 2, 3, 4]),
+    "one-system-that-the-data-do-not-name": ("x.seg.score", "any 1\nany 2\nany 3\n", PLAIN, [1, 2, 3]),
+    "submission": ("predictions.txt", SUBMISSION, PLAIN, [0, 0.1, 0.2]),
+    "one-score-per-line": ("sentence.submission", "2.9e-06\r\n-1 \r\n3\r\n", PLAIN, [2.9e-06, -1, 3]),
+    "an-empty-line-at-the-end": ("x.txt", "1\n2\n3\n\n", PLAIN, [1, 2, 3]),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "segments", "expected"), LAYOUTS.values(), ids=LAYOUTS)
 def test_layouts(write, name, content, segments, expected):
     np.testing.assert_array_equal(matched(write(name, content), segments), expected)
 
@@ -97,94 +85,72 @@ def test_columns_of_other_names(write):
     assert matched(path, columns=columns) == [1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "segments", "words"),
-    [
-        pytest.param("x.seg.score", "", PLAIN, ["empty"], id="empty-scores"),
-        pytest.param("x.submission", "\n\n", PLAIN, ["empty"], id="empty-lines"),
-        pytest.param("x.tsv", "0\t.1\n1\t.2\n2\t.3\n", PLAIN, ["no column for the score", "0, .1"], id="no-header"),
-        pytest.param("x.tsv", "id\tCOMET\n0\t1\n", PLAIN, ["metric.imported.columns.score=COMET"], id="proposed"),
-        pytest.param("x.tsv", "id\ta\tb\n0\t1\t2\n", PLAIN, ["columns.score=NAME", "id, a, b"], id="two-it-could-be"),
-        pytest.param("x.tsv", "id\tscore\n0\t1\n1\tinf\n2\t3\n", PLAIN, ["line 3", "'inf'"], id="infinite"),
-        pytest.param("x.tsv", "id\tscore\n0\t1\n1\t1,5\n2\t3\n", PLAIN, ["line 3", "'1,5'"], id="decimal-comma"),
-        pytest.param(
-            "x.tsv", "id\tscore\n0\t1\n1\t2\n", PLAIN, ["no score for segment '2'", "write None"], id="missing"
-        ),
-        pytest.param(
-            "x.tsv",
-            "id\tscore\n0\t1\n1\t2\n03\t3\n",
-            PLAIN,
-            ["no score for segment '2'", "line 4 has segment '03'"],
-            id="another-id-in-its-place",
-        ),
-        pytest.param(
-            "x.tsv", "id\tscore\n0\t1\n1\t2\n1\t3\n2\t3\n", PLAIN, ["line 4", "'1'", "in line 3"], id="an-id-twice"
-        ),
-        pytest.param(
-            "x.tsv",
-            "id\tsystem\tscore\n1\tA\t1\n1\tA\t2\n2\tA\t1\n1\tB\t1\n2\tB\t1\n",
-            SYSTEMS,
-            ["line 3", "'1:A'", "in line 2"],
-            id="id-and-system-twice",
-        ),
-        pytest.param(
-            "x.tsv",
-            "id\tscore\n0\t1\n1\t2\n2\t3\n7\t4\n8\t4\n",
-            PLAIN,
-            ["line 5", "id '7'", "1 more rows", "metric.imported.extra=ignore"],
-            id="unknown-id",
-        ),
-        pytest.param(
-            "x.tsv",
-            "id\tsystem\tscore\n1\tA\t1\n2\tA\t1\n1\tB\t1\n2\tB\t1\n1\tC\t1\n",
-            SYSTEMS,
-            ["line 6", "system 'C'"],
-            id="unknown-system",
-        ),
-        pytest.param(
-            "x.tsv",
-            "id\tsystem\tscore\n1\tA\t1\n2\tA\t1\n1\tb\t1\n2\tb\t1\n",
-            SYSTEMS,
-            ["no score for segment '1:B' (and 1 more)", "line 4 has segment '1:b'"],
-            id="a-system-written-otherwise",
-        ),
-        pytest.param(
-            "x.tsv", "id\tscore\n1\t1\n2\t2\n", SYSTEMS, ["names no systems", "(A, B)"], id="systems-not-named"
-        ),
-        pytest.param("x.tsv", "id\tscore\n0\t\n1\t\n2\tNA\n", PLAIN, ["all are missing"], id="no-score-at-all"),
-        pytest.param("x.jsonl", jsonl({"id": None, "score": 1}), PLAIN, ["line 1", "'id'", "'None'"], id="no-id"),
-        pytest.param("x.txt", b"1\n\xff\n", PLAIN, ["line 2", "not UTF-8"], id="latin-1"),
-        pytest.param("x.txt", "1\n2\n", PLAIN, ["2 scores", "3 segments"], id="too-few-lines"),
-        pytest.param("x.txt", "1\n2\n3\n4\n", PLAIN, ["4 scores", "3 segments"], id="too-many-lines"),
-        pytest.param("x.txt", "1\n\n3\n4\n", PLAIN, ["line 2", "no score"], id="an-empty-line-between"),
-        pytest.param("x.txt", "1\ntwo\n3\n", PLAIN, ["line 2", "'two'"], id="a-word"),
-        pytest.param("x.txt", "1\n2\n3\n4\n", SYSTEMS, ["4 scores", "2 segments"], id="one-per-line-of-two-systems"),
-        pytest.param(
-            "x.seg.score", "A 1\nA 2\nB 3\n", SYSTEMS, ["1 score for", "'B' (first in line 3)"], id="short-block"
-        ),
-        pytest.param(
-            "x.seg.score",
-            "A 1\nA 2\nb 1\nb 2\n",
-            SYSTEMS,
-            ["no score for segment '1:B'", "line 3 has segment '1:b'"],
-            id="no-block",
-        ),
-        pytest.param(
-            "x.seg.score", "A 1\nA 2\nB 1\nB 2\nC 1\nC 1\n", SYSTEMS, ["line 5", "system 'C'"], id="block-of-a-stranger"
-        ),
-        pytest.param("x.seg.score", "A 1\nA 2 3\n", SYSTEMS, ["line 2", "'A 2 3'"], id="three-fields"),
-        pytest.param("x.seg.score", "A 1\nA 1\nA 1\nB 1\nB 1\nB 1\n", PLAIN, ["2 systems"], id="systems-of-no-use"),
-        pytest.param("predictions.txt", SUBMISSION[5:], PLAIN, ["line 2", "tabs"], id="header-lines-missing"),
-        pytest.param("predictions.txt", SUBMISSION[:-4], PLAIN, ["line 6", "no score", "None"], id="cut-in-a-row"),
-        pytest.param(
-            "predictions.txt",
-            SUBMISSION.replace("\t2\t", "\t3\t"),
-            PLAIN,
-            ["'2'", "line 6 has segment '3'"],
-            id="another-id",
-        ),
-    ],
-)
+MISTAKES = {
+    "empty-scores": ("x.seg.score", "", PLAIN, ["empty"]),
+    "empty-lines": ("x.submission", "\n\n", PLAIN, ["empty"]),
+    "no-header": ("x.tsv", table("0 .1|1 .2|2 .3"), PLAIN, ["no column for the score", "0, .1"]),
+    "proposed": ("x.tsv", table("id COMET|0 1"), PLAIN, ["metric.imported.columns.score=COMET"]),
+    "two-it-could-be": ("x.tsv", table("id a b|0 1 2"), PLAIN, ["columns.score=NAME", "id, a, b"]),
+    "infinite": ("x.tsv", table("id score|0 1|1 inf|2 3"), PLAIN, ["line 3", "'inf'"]),
+    "decimal-comma": ("x.tsv", table("id score|0 1|1 1,5|2 3"), PLAIN, ["line 3", "'1,5'"]),
+    "missing": ("x.tsv", table("id score|0 1|1 2"), PLAIN, ["no score for segment '2'", "write None"]),
+    "another-id-in-its-place": (
+        "x.tsv",
+        table("id score|0 1|1 2|03 3"),
+        PLAIN,
+        ["no score for segment '2'", "line 4 has segment '03'"],
+    ),
+    "an-id-twice": ("x.tsv", table("id score|0 1|1 2|1 3|2 3"), PLAIN, ["line 4", "'1'", "in line 3"]),
+    "id-and-system-twice": (
+        "x.tsv",
+        table("id system score|1 A 1|1 A 2|2 A 1|1 B 1|2 B 1"),
+        SYSTEMS,
+        ["line 3", "'1:A'", "in line 2"],
+    ),
+    "unknown-id": (
+        "x.tsv",
+        table("id score|0 1|1 2|2 3|7 4|8 4"),
+        PLAIN,
+        ["line 5", "id '7'", "1 more rows", "metric.imported.extra=ignore"],
+    ),
+    "unknown-system": (
+        "x.tsv",
+        table("id system score|1 A 1|2 A 1|1 B 1|2 B 1|1 C 1"),
+        SYSTEMS,
+        ["line 6", "system 'C'"],
+    ),
+    "a-system-written-otherwise": (
+        "x.tsv",
+        table("id system score|1 A 1|2 A 1|1 b 1|2 b 1"),
+        SYSTEMS,
+        ["no score for segment '1:B' (and 1 more)", "line 4 has segment '1:b'"],
+    ),
+    "systems-not-named": ("x.tsv", table("id score|1 1|2 2"), SYSTEMS, ["names no systems", "(A, B)"]),
+    "no-score-at-all": ("x.tsv", "id\tscore\n0\t\n1\t\n2\tNA\n", PLAIN, ["all are missing"]),
+    "no-id": ("x.jsonl", jsonl({"id": None, "score": 1}), PLAIN, ["line 1", "'id'", "'None'"]),
+    "latin-1": ("x.txt", b"1\n\xff\n", PLAIN, ["line 2", "not UTF-8"]),
+    "too-few-lines": ("x.txt", "1\n2\n", PLAIN, ["2 scores", "3 segments"]),
+    "too-many-lines": ("x.txt", "1\n2\n3\n4\n", PLAIN, ["4 scores", "3 segments"]),
+    "an-empty-line-between": ("x.txt", "1\n\n3\n4\n", PLAIN, ["line 2", "no score"]),
+    "a-word": ("x.txt", "1\ntwo\n3\n", PLAIN, ["line 2", "'two'"]),
+    "one-per-line-of-two-systems": ("x.txt", "1\n2\n3\n4\n", SYSTEMS, ["4 scores", "2 segments"]),
+    "short-block": ("x.seg.score", "A 1\nA 2\nB 3\n", SYSTEMS, ["1 score for", "'B' (first in line 3)"]),
+    "no-block": (
+        "x.seg.score",
+        "A 1\nA 2\nb 1\nb 2\n",
+        SYSTEMS,
+        ["no score for segment '1:B'", "line 3 has segment '1:b'"],
+    ),
+    "block-of-a-stranger": ("x.seg.score", "A 1\nA 2\nB 1\nB 2\nC 1\nC 1\n", SYSTEMS, ["line 5", "system 'C'"]),
+    "three-fields": ("x.seg.score", "A 1\nA 2 3\n", SYSTEMS, ["line 2", "'A 2 3'"]),
+    "systems-of-no-use": ("x.seg.score", "A 1\nA 1\nA 1\nB 1\nB 1\nB 1\n", PLAIN, ["2 systems"]),
+    "header-lines-missing": ("predictions.txt", SUBMISSION[5:], PLAIN, ["line 2", "tabs"]),
+    "cut-in-a-row": ("predictions.txt", SUBMISSION[:-4], PLAIN, ["line 6", "no score", "None"]),
+    "another-id": ("predictions.txt", SUBMISSION.replace("\t2\t", "\t3\t"), PLAIN, ["'2'", "line 6 has segment '3'"]),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "segments", "words"), MISTAKES.values(), ids=MISTAKES)
 def test_mistakes_name_file_and_row(write, name, content, segments, words):
     with pytest.raises(DataError) as raised:
         matched(write(name, content), segments)
@@ -216,14 +182,12 @@ def test_rows_of_what_was_left_out_of_the_set_are_no_mistake(write):
     whole = a_set("1:A", "2:A", "1:B", "2:B", all_systems=("A", "B", "refA"))
     path = write("x.seg.score", "A 1\nA 2\nB 3\nB 4\nrefA 5\nrefA 6\n")
     assert matched(path, whole.head(1)) == [1, 3], "limit=1"
-    table = write(
-        "x.tsv", "id\tsystem\tscore\n" + "".join(f"{i}\t{s}\t{i}\n" for i in "12" for s in ("A", "B", "refA"))
-    )
-    assert matched(table, whole.head(1)) == [1, 1]
+    path = write("x.tsv", table("id system score|1 A 1|1 B 1|1 refA 1|2 A 2|2 B 2|2 refA 2"))
+    assert matched(path, whole.head(1)) == [1, 1]
 
 
 def test_extra_rows_can_be_ignored(write):
-    path = write("x.tsv", "id\tscore\n0\t1\n1\t2\n2\t3\n7\t4\n")
+    path = write("x.tsv", table("id score|0 1|1 2|2 3|7 4"))
     assert matched(path, extra="ignore") == [1, 2, 3]
 
 
