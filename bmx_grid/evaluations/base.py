@@ -231,9 +231,12 @@ class Evaluation(Component):
         return [by_place[place] for place in range(len(settings))]
 
     def rows(self, result: Any) -> Mapping[str, Sequence[Any] | Columns]:
-        """The rows of a result by table, or columns where there are thousands; its fields, or keys, of these names."""
+        """The rows of a result by table, or columns where there are thousands; its fields, or keys, of these names.
+
+        A table without a key has no rows.
+        """
         if isinstance(result, Mapping):
-            return result
+            return {table: result.get(table, ()) for table in self.ROWS}
         return {table: getattr(result, table) for table in self.ROWS}
 
     def columns(self, result: Any) -> dict[str, Columns]:

@@ -78,9 +78,9 @@ class DifficultyEvaluation(Evaluation):
     def of_scope(self, settings: Sequence[Finished]) -> Sequence[Mapping[str, Sequence[Any]]]:
         """The rows; none for another metric than a fitted `DifficultyBertScore`."""
         (setting,) = settings
-        metric, nothing = setting.metric, [dict[str, Sequence[Any]](difficulty=(), difficult_words=())]
+        metric = setting.metric
         if not isinstance(metric, DifficultyBertScore) or metric.outputs is None:
-            return nothing
+            return [{}]
         ids = {segment.reference or "": segment.id for segment in reversed(setting.segments.segments)}
         known = list(dict.fromkeys(metric.outputs.references))
         some = np.unique(np.linspace(0, len(known) - 1, min(self.references, len(known))).astype(np.int64))
@@ -90,7 +90,7 @@ class DifficultyEvaluation(Evaluation):
             found = metric.difficulty(references)
         except UnavailableError as error:
             warnings.warn(f"{' · '.join(setting.names[:3])}: no table of difficulty: {error}", stacklevel=2)
-            return nothing
+            return [{}]
         fits = self._fits(metric)
         bins = [row for size, at in fits.items() for row in bins_of(size, [weights[at] for _, weights in found])]
         hardest = sorted(range(len(found)), key=lambda at: -float(np.mean(found[at][1][0])) if found[at][0] else 0.0)

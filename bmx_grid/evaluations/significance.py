@@ -196,13 +196,13 @@ class SignificanceEvaluation(Evaluation):
                     compared, ranks = self._compare_metrics(settings, places, level, statistic)
                     rows += compared
                     for at, rank in zip(places, ranks, strict=False):
-                        results[at]["ranking"].append(rank)
+                        results[at].setdefault("ranking", []).append(rank)
             placebos = [settings[at] for at in places if settings[at].metric.is_placebo]
             for at in of_pair if placebos else ():
                 rows += [(at, row) for row in self._over_placebos(settings[at], placebos)]
         for at, row in adjusted(self._refined(settings, rows)):
             results[at].setdefault("tests", []).append(row)
-        return [{table: result.get(table, []) for table in self.ROWS} for result in results]
+        return results
 
     def of_scope(self, settings: Sequence[Finished]) -> list[Result]:
         """The tests of the points of a setting, and of its grid."""
@@ -221,7 +221,7 @@ class SignificanceEvaluation(Evaluation):
         pearson = self.grid.correlation == "pearson"
         resamples = self.resamples if pearson else self.rank_resamples
         if setting.explainer is None or not resamples:
-            return [{"tests": rows, "selection": [], "ranking": []}]
+            return [{"tests": rows}]
         spec, seed = self.grid.spec, self.seed
         whole = sample_of(setting, spec, spec.w)
         best = selection_adjusted(whole, resamples, seed)
@@ -241,7 +241,7 @@ class SignificanceEvaluation(Evaluation):
         crossed, sizes = Estimate(split.mean, split.low, split.high), (len(split.gains), whole.clusters)
         p = spec.p[best.row] if best.row >= 0 else math.nan
         selection = SelectionRow(best.w, p, best.gain, best.p, crossed, split.abstained, *sizes)
-        return [{"tests": [*rows, of_best], "selection": [selection], "ranking": []}]
+        return [{"tests": [*rows, of_best], "selection": [selection]}]
 
     def _compare_metrics(
         self,

@@ -126,7 +126,7 @@ class TasksEvaluation(Evaluation):
 
     def of_scope(self, settings: Sequence[Finished]) -> list[dict[str, Any]]:
         """Systems as people rank them and outliers, and of the first setting `tasks`, by their names."""
-        results: list[dict[str, Any]] = [{**{table: [] for table in self.ROWS}, "tasks": {}} for _ in settings]
+        results: list[dict[str, Any]] = [{"tasks": {}} for _ in settings]
         if len(settings[0].segments.systems) < 2:
             return results
         alone = [of_metric[0] for of_metric in grouped(settings, OF_METRIC)]
@@ -146,7 +146,7 @@ class TasksEvaluation(Evaluation):
         tasks = {name: task for result in results for name, task in result.pop("tasks").items()}
         first_of = {setting.metric_name: at for at, setting in reversed(list(enumerate(settings)))}
         for metric, row in self._ranking(tasks, list(first_of), each):
-            results[first_of[metric]]["task_ranking"].append(row)
+            results[first_of[metric]]["task_ranking"] = [row]
         return results
 
     def _ranking(self, tasks: Mapping[str, Task], metrics: Sequence[str], each: Each) -> Iterator[tuple[str, TaskRank]]:

@@ -52,7 +52,7 @@ def test_the_mean_over_tasks_and_its_test_are_those_of_each_task(weights):
 def test_a_task_without_a_value_is_left_out_and_counted():
     human = np.full(120, np.nan)
     found = TASKS.evaluate([named(translated(Chrf(), human=human), "a"), named(translated(Chrf(), human=human), "b")])
-    assert [result["task_ranking"] for result in found] == [[], []]
+    assert not any("task_ranking" in result for result in found)
     assert {row.rank_high for row in found[0]["human_ranking"]} == {0}
 
 

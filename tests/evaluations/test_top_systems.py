@@ -159,8 +159,7 @@ def test_without_the_model_there_are_no_difficulties_and_it_is_said(tiny_model, 
 
     monkeypatch.setattr(DifficultyBertScore, "check", absent)
     with pytest.warns(UserWarning, match="toy · de-en · m: no table of difficulty: the model is gone"):
-        found = DifficultyEvaluation().evaluate([setting])[0]
-    assert not found["difficulty"] and not found["difficult_words"]
+        assert DifficultyEvaluation().evaluate([setting]) == [{}]
 
 
 def test_undefined_where_all_scores_are_equal(tiny_model):
