@@ -14,11 +14,10 @@ from bmx_grid.attribution.contracts import described
 from bmx_grid.attribution.explain import Explanation, attributed_roles, count_texts, explain_items
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.recipe import Recipe
-from bmx_grid.boosts.statistics import defined
 from bmx_grid.core.configure import check_seed
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError
 from bmx_grid.core.identity import identity, runtime
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Ragged, defined_rows
 from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
@@ -221,7 +220,7 @@ def boosted_by(
     stored = explained.attributions(explanations)
     base, truth, hypothesis = stored.base_scores, stored.ground_truth, stored.hypothesis
     worded = (truth.lengths > 0, hypothesis.lengths > 0)
-    broken = ~np.isfinite(base) | (worded[0] & ~defined(truth)) | (worded[1] & ~defined(hypothesis))
+    broken = ~np.isfinite(base) | (worded[0] & ~defined_rows(truth)) | (worded[1] & ~defined_rows(hypothesis))
     fitted = recipe.fitted()
     try:
         scores = fitted.scores(base, recipe.boost.features(truth, hypothesis))

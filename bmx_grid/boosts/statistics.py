@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError
-from bmx_grid.core.ragged import Ragged, concatenate_rows
+from bmx_grid.core.ragged import Ragged, concatenate_rows, defined_rows, take_rows
 from bmx_grid.measures.aggregation import PowerMean
 
 Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 ROUNDING = 1e-9  # share of the largest attribution of a segment that scores of 1e-16 precision leave uncertain
 
@@ -61,8 +60,8 @@ def statistic(name: str, rows: Ragged) -> Floats:
     Its words are taken in ascending order, so that their order in the text changes nothing, not even rounding.
     """
     found = np.full(len(rows), np.nan)
-    usable = defined(rows)
-    found[usable] = STATISTICS[name](_ascending(taken(rows, usable)))
+    usable = defined_rows(rows)
+    found[usable] = STATISTICS[name](_ascending(take_rows(rows, usable)))
     return found
 
 
@@ -71,8 +70,8 @@ def power_means(rows: Ragged, p: Floats, what: str) -> Floats:
 
     what: whose scores these are, for the message. Raises DataError naming the row and the value that is not above 0.
     """
-    usable = defined(rows)
-    kept = taken(rows, usable)
+    usable = defined_rows(rows)
+    kept = take_rows(rows, usable)
     wrong = kept.values <= 0
     if wrong.any():
         at = int(np.argmax(wrong))
@@ -92,22 +91,6 @@ def side_rows(side: str, truth: Ragged, hypothesis: Ragged) -> Ragged:
     if side == "both":
         return concatenate_rows(truth, hypothesis)
     return hypothesis if side == "hypothesis" else truth
-
-
-def defined(rows: Ragged) -> Flags:
-    """bool[N] which rows have a word, and finite attributions only."""
-    found = rows.lengths > 0
-    inside = rows.values[rows.offsets[0] : rows.offsets[-1]]
-    broken = np.flatnonzero(~np.isfinite(inside)) + rows.offsets[0]
-    found[np.searchsorted(rows.offsets, broken, side="right") - 1] = False
-    return found
-
-
-def taken(rows: Ragged, keep: Flags) -> Ragged:
-    """The rows where `keep` is true, from offset 0."""
-    inside = rows.values[rows.offsets[0] : rows.offsets[-1]]
-    offsets = np.concatenate([[0], np.cumsum(rows.lengths[keep])])
-    return Ragged(inside[np.repeat(keep, rows.lengths)], offsets)
 
 
 def _ascending(rows: Ragged) -> Ragged:

@@ -66,6 +66,23 @@ def concatenate_rows(left: Ragged, right: Ragged) -> Ragged:
     return Ragged(values, offsets)
 
 
+def defined_rows(rows: Ragged) -> NDArray[np.bool_]:
+    """bool[N] which rows have a value, and finite ones only."""
+    found = rows.lengths > 0
+    inside = rows.values[rows.offsets[0] : rows.offsets[-1]]
+    broken = np.flatnonzero(~np.isfinite(inside)) + rows.offsets[0]
+    found[np.searchsorted(rows.offsets, broken, side="right") - 1] = False
+    return found
+
+
+def take_rows(rows: Ragged, keep: NDArray[np.bool_]) -> Ragged:
+    """The rows where bool[N] `keep` is true, from offset 0."""
+    inside = rows.values[rows.offsets[0] : rows.offsets[-1]]
+    if keep.all():
+        return Ragged(inside, rows.offsets - rows.offsets[0])
+    return Ragged(inside[np.repeat(keep, rows.lengths)], np.concatenate([[0], np.cumsum(rows.lengths[keep])]))
+
+
 def row_minimum(rows: Ragged) -> NDArray[np.float64]:
     """float64[N] the lowest value of each row; infinity for an empty row, NaN where a value is NaN."""
     found = np.full(len(rows), np.inf)

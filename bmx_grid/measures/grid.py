@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.core.ragged import Ragged, concatenate_rows
+from bmx_grid.core.ragged import Ragged, concatenate_rows, defined_rows, take_rows
 from bmx_grid.measures.aggregation import PRECISION, Aggregation, Packed, PowerMean, shift_positive
 from bmx_grid.measures.best import first_within_rounding, plateau_within_no_change
 from bmx_grid.measures.correlation import Kind, check_kind, correlate, correlate_grid
@@ -217,9 +217,9 @@ def grid_inputs(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis: 
     if len(human) != len(base):
         raise ValueError(f"{len(base)} base scores but {len(human)} human scores")
     rated = np.isfinite(human)
-    used = rated & np.isfinite(base) & _usable(words)
+    used = rated & np.isfinite(base) & defined_rows(words)
     positive, shifted = shift_positive(words)  # of all segments, so that an error names the row of the caller
-    means = GridMeans(spec.aggregation, _take(positive, used), np.array(spec.p))
+    means = GridMeans(spec.aggregation, take_rows(positive, used), np.array(spec.p))
     return GridInputs(means, base[used], human[used], words.lengths[used], used, shifted[used], int(rated.sum()))
 
 
@@ -250,10 +250,11 @@ def boosted_scores(
     """
     GridSpec((p,), (w,), side, aggregation)
     words = _aggregated_words(side, base, ground_truth, hypothesis)
-    usable = _usable(words)
+    usable = defined_rows(words)
     positive, _ = shift_positive(words)
     scores = np.full(len(base), np.nan)
-    scores[usable] = w * base[usable] + (1 - w) * aggregation.aggregate(_take(positive, usable), np.array([p]))[:, 0]
+    means = aggregation.aggregate(take_rows(positive, usable), np.array([p]))[:, 0]
+    scores[usable] = w * base[usable] + (1 - w) * means
     return scores
 
 
@@ -278,24 +279,6 @@ def _aggregated_words(side: Words, base: Floats, ground_truth: Ragged, hypothesi
     if not len(base) == len(ground_truth) == len(hypothesis):
         raise ValueError(f"{len(base)} base scores but {len(ground_truth)} and {len(hypothesis)} rows of attributions")
     return concatenate_rows(ground_truth, hypothesis) if side == "both" else hypothesis
-
-
-def _usable(words: Ragged) -> NDArray[np.bool_]:
-    """bool[N] which rows have a word, and finite attributions only."""
-    usable = words.lengths > 0
-    broken = np.flatnonzero(~np.isfinite(words.values))
-    if len(broken):
-        usable[np.searchsorted(words.offsets, broken, side="right") - 1] = False
-    return usable
-
-
-def _take(words: Ragged, keep: NDArray[np.bool_]) -> Ragged:
-    """The rows where `keep` is true."""
-    if keep.all():
-        return words
-    lengths = words.lengths
-    values = words.values[words.offsets[0] : words.offsets[-1]][np.repeat(keep, lengths)]
-    return Ragged(values, np.concatenate([[0], np.cumsum(lengths[keep])]))
 
 
 WHOLE_CELLS = 2**26  # segments x p up to which all means are made at once: 512 MiB
