@@ -54,19 +54,6 @@ class SubWords:
         return pieces, Ragged.from_rows(np.append(own, end) for own, end in rows)
 
 
-@dataclass(frozen=True, eq=False)
-class WordProbabilities:
-    """Log-probabilities of the words of N texts: low for a suspected error, as attributions are.
-
-    scores: NaN for all words of a sentence in `other_text`: its sub-words are not the characters of the text, which was
-    translated again (punctuation aside, which some texts lost).
-    A sub-word that is part of more than one word counts in each.
-    """
-
-    scores: Ragged
-    other_text: tuple[int, ...]
-
-
 def read_sub_words(archive: Path, language_pair: str) -> SubWords:
     """The sub-words of a pair's archive of direct assessments.
 
@@ -92,8 +79,14 @@ def read_sub_words(archive: Path, language_pair: str) -> SubWords:
     return SubWords(pieces, Ragged.from_rows(rows), np.array(ends))
 
 
-def word_probabilities(sub_words: SubWords, words: Sequence[Sequence[str]], how: How = "sum") -> WordProbabilities:
+def word_probabilities(
+    sub_words: SubWords, words: Sequence[Sequence[str]], how: How = "sum"
+) -> tuple[Ragged, list[int]]:
     """The log-probabilities of the words of N texts, from those of the sub-words that share characters with them.
+
+    They are low for a suspected error, as attributions are; a sub-word that is part of more than one word counts in
+    each. Beside them the sentences whose sub-words are not the characters of the text, which was translated again
+    (punctuation aside, which some texts lost): all of their words have NaN.
 
     words: of the same texts, however they are separated: tokens of `test20.mt`, or the words of the translation as it
     was scored. how: over the sub-words of a word, the sum (the probability of the whole word), the mean, the smallest
@@ -111,7 +104,7 @@ def word_probabilities(sub_words: SubWords, words: Sequence[Sequence[str]], how:
             continue
         by_piece = _expanded(by_unit, members, len(pieces))
         rows.append(carry_scores(by_piece, sub_words.log_probabilities[row], how))
-    return WordProbabilities(Ragged.from_rows(rows), tuple(other))
+    return Ragged.from_rows(rows), other
 
 
 def _letters(words: Sequence[str]) -> str:

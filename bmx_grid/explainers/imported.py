@@ -151,18 +151,18 @@ class Imported(FromFile, Explainer):
             pieces, values = sub_words.with_end()
             return Matched(None, pieces, self._of_logs(values), {})
         scored = scored_words(segments, "hypothesis", words)
-        found = word_probabilities(sub_words, scored, self.sub_words)
-        refused = dict.fromkeys(found.other_text, "its sub-words in the file are those of another translation")
+        found, other_text = word_probabilities(sub_words, scored, self.sub_words)
+        refused = dict.fromkeys(other_text, "its sub-words in the file are those of another translation")
         attributed, rows = [], []
         for at, line in enumerate(scored):
-            own = found.scores[at]
+            own = found[at]
             kept = np.full(len(line), True) if at in refused else np.isfinite(own)
             attributed.append(tuple(word for word, known in zip(line, kept.tolist(), strict=True) if known))
             rows.append(own[kept])
         tags = segments.judgements.tags.get("hypothesis")
         own_words = scored if tags is None else tags.words
-        of_own = found if tags is None else word_probabilities(sub_words, own_words, self.sub_words)
-        published = WordScores(own_words, self._of_logs(of_own.scores), False)
+        of_own = found if tags is None else word_probabilities(sub_words, own_words, self.sub_words)[0]
+        published = WordScores(own_words, self._of_logs(of_own), False)
         return Matched(published, tuple(attributed), self._of_logs(Ragged.from_rows(rows)), refused)
 
     def _of_logs(self, values: Ragged) -> Ragged:

@@ -142,15 +142,15 @@ PIECES = [
 @pytest.mark.parametrize(("pieces", "values", "words", "expected"), PIECES)
 def test_sub_words_are_merged_by_characters(pieces, values, words, expected):
     found = SubWords((tuple(pieces.split()),), Ragged.from_rows([np.array(values, float)]), np.zeros(1))
-    merged = word_probabilities(found, [words.split()])
-    assert merged.scores[0] == pytest.approx(expected, nan_ok=True)
-    assert merged.other_text == ((0,) if np.isnan(expected).any() else ())
+    merged, other_text = word_probabilities(found, [words.split()])
+    assert merged[0] == pytest.approx(expected, nan_ok=True)
+    assert other_text == ([0] if np.isnan(expected).any() else [])
 
 
 @pytest.mark.parametrize(("how", "expected"), [("sum", -3), ("mean", -1.5), ("min", -2), ("max", -1)])
 def test_ways_of_merging(how, expected):
     found = SubWords((("abc@@", "d"),), Ragged.from_rows([np.array([-1.0, -2])]), np.zeros(1))
-    assert word_probabilities(found, [["abcd"]], how).scores.values.tolist() == [expected]
+    assert word_probabilities(found, [["abcd"]], how)[0].values.tolist() == [expected]
 
 
 def test_words_take_the_heaviest_span():

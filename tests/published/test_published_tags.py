@@ -56,11 +56,11 @@ def test_probabilities_of_words_rank_their_errors(glass_box, data_dir, pair):
     archive, tags = glass_box(pair)
     target = tags["hypothesis"]
     assert (len(target.labels.bad), target.labels.bad.sum()) == (words, errors)
-    found = word_probabilities(read_sub_words(archive, pair), target.words)
-    ranking = rank_words(target.labels, found.scores)
+    found, other_text = word_probabilities(read_sub_words(archive, pair), target.words)
+    ranking = rank_words(target.labels, found)
     assert np.nanmean(ranking.auc) == pytest.approx(auc, abs=0.00005)
-    assert len(found.other_text) == other
-    assert np.flatnonzero([np.isnan(row).any() for row in found.scores.rows()]).tolist() == list(found.other_text)
+    assert len(other_text) == other
+    assert np.flatnonzero([np.isnan(row).any() for row in found.rows()]).tolist() == other_text
     human = MlqePe(name="mlqe_pe").read(data_dir, pair).judgements.scores["z_mean"]
     assert np.corrcoef(read_model_scores(archive, pair), human)[0, 1] == pytest.approx(pearson, abs=0.00005)
 
