@@ -21,16 +21,12 @@ def assigned() -> str | None:
 @contextmanager
 def assigned_here(device: str | None) -> Iterator[None]:
     """Give `device` to this process while the block runs; None changes nothing."""
-    before = os.environ.get(ASSIGNED)
-    if device is not None:
-        os.environ[ASSIGNED] = device
+    before = os.environ.get(ASSIGNED, "")
+    os.environ[ASSIGNED] = device or before
     try:
         yield
     finally:
-        if device is not None:
-            os.environ.pop(ASSIGNED)
-            if before is not None:
-                os.environ[ASSIGNED] = before
+        os.environ[ASSIGNED] = before
 
 
 def present() -> tuple[str, ...]:

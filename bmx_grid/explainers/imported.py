@@ -19,9 +19,8 @@ from bmx_grid.core.ragged import Ragged
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.imported import FromFile
 from bmx_grid.datasets.imported_files import SIDES, WORD_ROLES, read_word_file
-from bmx_grid.datasets.imported_words import Matched, carried, own_words
+from bmx_grid.datasets.imported_words import Matched, carried, own_words, read_sub_words, word_probabilities
 from bmx_grid.datasets.mlqe_pe import pair_of
-from bmx_grid.datasets.sub_words import read_sub_words, word_probabilities
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.words.alignment import How
 from bmx_grid.words.perturbation import ROLES as TEXTS

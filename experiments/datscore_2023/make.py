@@ -34,8 +34,8 @@ from bmx_grid.core.errors import BmxError, DataMissingError, unknown
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.core.wording import with_interval
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.imported_words import read_sub_words
 from bmx_grid.datasets.mlqe_pe import read_model_scores
-from bmx_grid.datasets.sub_words import read_sub_words
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.cluster_means import cluster_mean
 from bmx_grid.measures.correlation import pearson

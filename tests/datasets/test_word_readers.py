@@ -12,8 +12,8 @@ from word_submissions import (
 
 from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.core.ragged import Ragged
+from bmx_grid.datasets.imported_words import SubWords, word_probabilities
 from bmx_grid.datasets.mqm21 import COLUMNS, annotated
-from bmx_grid.datasets.sub_words import SubWords, word_probabilities
 from bmx_grid.datasets.word_tags import ErrorSpan, parse_span, tags_of_spans
 
 TOKENS = ["a b <EOS>", "c <EOS>"]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from word_submissions import read_gold
 
+from bmx_grid.datasets.imported_words import read_sub_words, word_probabilities
 from bmx_grid.datasets.lines import read_archive, read_lines
 from bmx_grid.datasets.mlqe_pe import Eval4nlp21, MlqePe, mlqe_pe_test20_tags, mlqe_pe_test21_tags, read_model_scores
 from bmx_grid.datasets.mqm21 import annotated
-from bmx_grid.datasets.sub_words import read_sub_words, word_probabilities
 from bmx_grid.datasets.word_tags import tags_of_spans
 from bmx_grid.measures.words.scores import rank_words
 from bmx_grid.words.alignment import carry_tags
