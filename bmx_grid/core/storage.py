@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bmx_grid.core.errors import BmxError, ConfigError, StoreError
+from bmx_grid.core.errors import ConfigError, StoreError
 from bmx_grid.core.masking import masked_address
 
 CONNECTS_WITHIN, READS_WITHIN = 10, 60  # seconds per request of S3
@@ -86,9 +86,8 @@ def check(where: Place, *, writes: bool) -> None:
     """
     if not isinstance(where, Address):
         return
-
+    fs, path = _file_system(where)
     try:
-        fs, path = _file_system(where)  # some file systems connect when they are made
         try:
             fs.ls(path, detail=False)
         except FileNotFoundError:  # of S3 also where nothing has been written yet
@@ -96,8 +95,6 @@ def check(where: Place, *, writes: bool) -> None:
                 raise FileNotFoundError(2, "there is no such bucket") from None
         if writes:
             fs.pipe_file(f"{path}/{_MARK}", b"The cache of bmx_grid.\n")
-    except BmxError:
-        raise
     except Exception as error:  # packages of protocols raise errors of their own
         raise StoreError(f"cache_dir: {where} cannot be used: {_reason(error)}. {_WAY_OUT}") from error
 

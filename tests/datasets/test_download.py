@@ -4,7 +4,7 @@ import tarfile
 
 import pytest
 
-from bmx_grid.core.errors import BmxError, ConfigError, DataError, DataMissingError
+from bmx_grid.core.errors import BmxError, ConfigError, DataError
 from bmx_grid.datasets.download import check, download
 
 TOP = "wmt-qe-2022-data-0123456789"
@@ -157,12 +157,6 @@ def test_damaged_archive(get, publisher, pack, spoil, reason):
 def test_archive_without_a_wanted_file(get, publisher, pack):
     publisher.content = pack(in_archive({f"{FOLDER}/test.2022.src": FILES[f"{FOLDER}/test.2022.src"]}))
     with pytest.raises(DataError, match="lacks 2 of 3"):
-        get()
-
-
-def test_not_found(get, publisher):
-    publisher.faults = [404]
-    with pytest.raises(DataMissingError, match="404"):
         get()
 
 

@@ -6,7 +6,7 @@ import tarfile
 import numpy as np
 import pytest
 
-from bmx_grid.core.errors import BmxError, ConfigError, DataError, DataMissingError
+from bmx_grid.core.errors import BmxError, ConfigError, DataError
 from bmx_grid.datasets.base import Source
 
 WMT17 = "ACL20-Reference-Free-MT-Evaluation/WMT17"
@@ -165,15 +165,6 @@ def test_wmt22_knows_the_uneven_names(write, reader, tmp_path, pair, stem):
     write(f"{WMT22}/{pair}/{stem}.{pair}.da_score", "-0.5\n")
     found = reader("wmt22_qe").read(tmp_path, pair)
     assert (found.segments[0].source, found.human_scores.tolist()) == (" source ", [-0.5])
-
-
-@pytest.mark.parametrize("name", ["wmt17", "eval4nlp21", "mlqe_pe", "wmt22_qe", "mqm21"])
-def test_files_that_are_not_there(reader, tmp_path, name):
-    made = reader(name)
-    with pytest.raises(DataMissingError) as error:
-        made.read(tmp_path, made.language_pairs[0])
-    assert str(tmp_path / made.needs(made.language_pairs[0])[0]) in str(error.value)
-    assert f"python -m bmx_grid data download {name} data_dir={tmp_path}" in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["wmt17", "eval4nlp21", "mlqe_pe", "wmt22_qe", "mqm21"])
