@@ -67,16 +67,9 @@ def test_show_names_all_judgements_and_raters(run, data_dir):
     assert "clusters of" not in out, "one language pair shares with no other"
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        pytest.param(["tabular", "path=my.tsv", "columns.score=da"], id="keys-of-the-yaml"),
-        pytest.param(["my.tsv", "--columns", "score=da"], id="columns"),
-    ],
-)
-def test_show_takes_settings_of_a_table(run, write, arguments):
+def test_show_takes_settings_of_a_table(run, write):
     write("my.tsv", "source\thypothesis\tda\nHallo\thello\t1\nWelt\tworld\tNA\n")
-    status, out, _ = run("show", "language_pair=de-en", *arguments)
+    status, out, _ = run("show", "language_pair=de-en", "tabular", "path=my.tsv", "columns.score=da")
     assert status == 0
     assert "2 segments in 2 clusters, 1 rated, with source" in out
     assert "  da: 1 to 1, mean 1.0000\n" in out
@@ -155,12 +148,8 @@ def test_download_offline(run):
         pytest.param(["show", "wmt17", "unescape=[1"], "this is not YAML", id="half-a-list"),
         pytest.param(["show", "wmt17"], "download wmt17", id="no-data"),
         pytest.param(["show", "my.tsv", "path="], "both name a table; leave out path=", id="a-table-and-a-path"),
-        pytest.param(["show", "my.tsv", "--columns", "score"], "write ROLE=COLUMN", id="a-role-without-a-column"),
         pytest.param(["show", "my.tsv", "--columns", "rating=da"], "unknown role 'rating'", id="another-role"),
         pytest.param(["show", "."], "is a folder: a folder is read in the layout of mt-metrics-eval", id="folder"),
-        pytest.param(["show", "no/such.txt"], "is no table; name a file", id="no-such-path"),
-        pytest.param(["show", "tabular"], "dataset.tabular.path", id="no-path"),
-        pytest.param(["show", "tabular", "path=none.tsv"], "none.tsv", id="no-file"),
         pytest.param(["download", "wmt18"], "unknown data set", id="download-name"),
     ],
 )
