@@ -114,18 +114,15 @@ class MtMetricsEval(DatasetReader):
         return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(root), ids, tuple(of_outputs))
 
     def _root(self, data_dir: Path) -> Path:
-        """The folder of the test set. Raises ConfigError when none is named, DataMissingError when it is not there."""
+        """The folder of the test set. Raises DataMissingError when none is named, or it is not there."""
         folder = Path(data_dir) / Path(self.folder).expanduser()
-        there = named([path.parent.name for path in sorted(folder.glob("*/sources"))], most=99) or "none"
-        if self.test_set is None:
-            raise ConfigError(
-                f"dataset.{self.name}.test_set is not set: name one, as test_set=wmt23; {folder} has {there}."
-            )
-        root = folder / self.test_set
+        root = folder / (self.test_set or "TEST_SET")
         if not (root / "sources").is_dir():
+            there = named([path.parent.name for path in sorted(folder.glob("*/sources"))], most=99) or "none"
             raise DataMissingError(
-                f"data set '{self.name}': there is no {root / 'sources'} ({folder} has {there}). "
-                "mt-metrics-eval fetches its test sets with: python -m mt_metrics_eval.mtme --download; then set "
+                f"data set '{self.name}': there is no {root / 'sources'} ({folder} has {there}); name a test set, as "
+                f"dataset.{self.name}.test_set=wmt23. mt-metrics-eval fetches them with: "
+                "python -m mt_metrics_eval.mtme --download; then set "
                 f"dataset.{self.name}.folder=$HOME/.mt-metrics-eval/mt-metrics-eval-v2"
             )
         return root

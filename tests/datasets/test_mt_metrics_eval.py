@@ -126,7 +126,11 @@ def test_damaged_trees(read, tree, change, words):
 
 
 REFUSED = {
-    "no-test-set": ({"test_set": None}, "en-de", ["test_set is not set", "has toy"]),
+    "no-test-set": (
+        {"test_set": None},
+        "en-de",
+        ["has toy", "name a test set, as dataset.mt_metrics_eval.test_set=wmt23"],
+    ),
     "leaves-the-folder": ({"test_set": "../toy"}, "en-de", ["'../toy'", "name a folder"]),
     "not-fetched": ({"test_set": "wmt23"}, "en-de", ["wmt23", "has toy", "--download"]),
     "unknown-pair": ({}, "en-fr", ["unknown language pair 'en-fr'", "en-de"]),
