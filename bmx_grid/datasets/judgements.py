@@ -29,7 +29,7 @@ class Judgements:
     tags: role -> published tags of the words of that side, of all N segments.
 
     Raises DataError for no aspect, an unnamed one, arrays of other shapes, raters or systems of an unknown aspect, a
-    system's score that is not finite, or tags of another number of segments.
+    system's score that is not finite, tags of another number of segments, or a score beyond 1e150.
     """
 
     scores: Mapping[str, NDArray[np.float64]]
@@ -57,6 +57,13 @@ class Judgements:
             for system, score in of_systems.items():
                 if not np.isfinite(score):
                     raise DataError(f"the human score '{name}' of the system '{system}' is {score}, expected a number.")
+        for name, values in (*scores.items(), *raters.items()):
+            beyond = np.argwhere(np.abs(values) > LARGEST)
+            if len(beyond):
+                raise DataError(
+                    f"the human score '{name}' of segment number {beyond[0][0] + 1} is {values[tuple(beyond[0])]:g}; "
+                    f"write a number within ±{LARGEST:g}, or leave it empty for a segment that was not rated."
+                )
         for side, tags in self.tags.items():
             if len(tags) != count:
                 raise DataError(f"there are word tags of {len(tags)} {side} texts, but {count} human scores.")
@@ -87,15 +94,6 @@ class Judgements:
             self.systems,
             {side: tags.take(np.arange(len(self))[chosen].tolist()) for side, tags in self.tags.items()},
         )
-
-    def too_large(self) -> tuple[str, int, float] | None:
-        """Aspect, row and value of the first score beyond `LARGEST`, of a segment or of a rater; None without one."""
-        for values_by_name in (self.scores, self.raters):
-            for name, values in values_by_name.items():
-                found = np.argwhere(np.abs(values) > LARGEST)
-                if len(found):
-                    return name, int(found[0][0]), float(values[tuple(found[0])])
-        return None
 
     def fingerprint(self) -> dict[str, object]:
         """Names, shapes and SHA-256 of all values, in order; all NaN count as one. Systems and tags if any."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.identity import digest
-from bmx_grid.datasets.judgements import LARGEST, Judgements
+from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.words.perturbation import Item, Role
 
 NAME = re.compile(r"\w[\w+.,() -]*")  # of data sets and language pairs, which name files
@@ -51,8 +51,8 @@ class SegmentSet:
     origin: the file the rows came from, for messages.
     all_ids, all_systems: of the whole test set that this may be a part of (`limit`, systems left out), the ids in the
         order of its sources: what score files made elsewhere are written for. By default those of these segments.
-    Raises DataError for names that cannot be part of file names, other numbers of judgements than of segments, an
-    score beyond 1e150, or an (id, system) that occurs twice.
+    Raises DataError for names that cannot be part of file names, other numbers of judgements than of segments, or
+    an (id, system) that occurs twice.
     """
 
     dataset: str
@@ -69,13 +69,6 @@ class SegmentSet:
         check_name("language pair", self.language_pair, where)
         if len(self.segments) != len(self.judgements):
             raise DataError(f"{where}: {len(self.segments)} segments but {len(self.judgements)} human scores.")
-        too_large = self.judgements.too_large()
-        if too_large is not None:
-            aspect, row, value = too_large
-            raise DataError(
-                f"{where}: the human score '{aspect}' of segment '{self.segments[row].name}' (number {row + 1}) is "
-                f"{value:g}; write a number within ±{LARGEST:g}, or leave it empty for a segment that was not rated."
-            )
         seen: dict[tuple[str, str | None], int] = {}
         for row, segment in enumerate(self.segments, start=1):
             first = seen.setdefault((segment.id, segment.system), row)

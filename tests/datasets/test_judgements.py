@@ -56,6 +56,16 @@ def test_what_does_not_fit_is_refused(scores, raters, reason):
         Judgements(scores, raters)
 
 
+@pytest.mark.parametrize("kind", ["score", "rater"])
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 2e150, -1.7e308], ids=str)
+def test_a_score_without_a_square_is_refused_with_the_number_of_its_segment(kind, value):
+    scores = {"mqm": [0.0, 1e150], "da": [NAN, value if kind == "score" else 1.0]}
+    raters = {"da": [[0.0, NAN], [NAN, value]]} if kind == "rater" else {}
+    with pytest.raises(DataError) as error:
+        Judgements(scores, raters)
+    assert f"the human score 'da' of segment number 2 is {value:g}; write a number within ±1e+150" in str(error.value)
+
+
 def test_systems_have_scores_of_their_own_which_a_part_of_the_segments_keeps():
     whole = Judgements({"da": np.full(4, np.nan)}, systems={"da": {"a": 0.5, "b": -1.0}})
     assert whole.take([1, 2]).systems == {"da": {"a": 0.5, "b": -1.0}}
