@@ -53,6 +53,7 @@ class Boosted:
     _recipe: Recipe | None = field(repr=False)
     _spec: GridSpec = field(repr=False)
     _clusters: Ints = field(repr=False)
+    _systems: Ints = field(repr=False)
     _resamples: int = field(repr=False)
     _seed: int = field(repr=False)
 
@@ -71,8 +72,9 @@ class Boosted:
     def verdict(self) -> Verdict:
         """The verdict on the gain at this point, or of this recipe: `label`, and `because` with the numbers.
 
-        The same rule and controls as in a sweep: a smooth curve of score and lengths fitted to these segments, and
-        attributions reassigned from other segments. It is valid if the point was not chosen on these human scores.
+        The same rule and controls as in a sweep: a smooth curve of score and lengths, and a level of each system, are
+        fitted to these segments, and attributions are reassigned from other ones. It is valid if the point was not
+        chosen on these human scores.
         """
         from bmx_grid.evaluations.held_out import rated_of
         from bmx_grid.evaluations.verdicts import evidence_on, judged
@@ -82,7 +84,7 @@ class Boosted:
         used = np.isfinite(scores) & np.isfinite(self.base) & np.isfinite(human)
         rows = np.arange(len(self.base))
         words = log_words(self.ground_truth, self.hypothesis)
-        rated = rated_of(kind, self.base, human, words, self._clusters, rows, np.zeros_like(rows), used, seed)
+        rated = rated_of(kind, self.base, human, words, self._clusters, rows, self._systems, used, seed)
         n_words = (self.ground_truth.lengths + self.hypothesis.lengths)[used]
         reassigned = []
         for draw in range(DRAWS):
@@ -172,6 +174,7 @@ def boost(
     recipe: str | Path | Recipe | None = None,
     correlation: Kind = "pearson",
     clusters: ArrayLike | None = None,
+    systems: ArrayLike | None = None,
     resamples: int = 1000,
     seed: int = 0,
 ) -> Boosted:
@@ -195,7 +198,8 @@ def boost(
     side, aggregation, correlation: as a grid has them; where an attribution of a segment is not above 0, all of the
         segment are shifted (section 3.4). recipe: a `Recipe`, its file, or the name of an embedded one, in place of p,
         w, side and aggregation; it is not checked that metric and explainer are those of the recipe. clusters: N labels
-        of segments that are drawn together in the interval; each is its own without. resamples, seed: of the interval.
+        of segments that are drawn together in the interval; each is its own without. systems: N names of the systems
+        that translated, whose levels a verdict takes off. resamples, seed: of the interval.
     Raises DataError naming the row where rows do not fit or hold no numbers, ConfigError for p without w, a NaN p, or a
     w outside [0, 1].
     """
@@ -205,19 +209,17 @@ def boost(
     check_kind(correlation)
     base = _scores(scores, "scores")
     truth, hypothesis = _sides(attributions, len(base))
-    judged = None if human is None else _scores(human, "human", len(base))
-    if judged is not None and np.isfinite(judged).sum() < FEWEST:
-        raise DataError(f"human: {int(np.isfinite(judged).sum())} rated segments; a correlation needs {FEWEST}.")
+    judged = None if human is None else _human(human, len(base))
     p, w = (None if value is None else real(name, value) for name, value in (("p", p), ("w", w)))
     resamples, seed = drawn(resamples, seed, 1)
     _check_choice(p, w, recipe, judged, of_its_own=aggregation is not None or side != "both")
-    mean = PowerMean() if aggregation is None else aggregation
-    if not isinstance(mean, Aggregation):
-        raise ConfigError(f"aggregation: expected an Aggregation, as PowerMean(), got {mean!r:.60}.")
-    spec = GridSpec(side=side, aggregation=mean, correlation=correlation)
-    labels = np.arange(len(base)) if clusters is None else _labels(clusters, len(base))
+    if not isinstance(aggregation, Aggregation | None):
+        raise ConfigError(f"aggregation: expected an Aggregation, as PowerMean(), got {aggregation!r:.60}.")
+    spec = GridSpec(side=side, aggregation=aggregation or PowerMean(), correlation=correlation)
+    labels = np.arange(len(base)) if clusters is None else _labels("clusters", clusters, len(base))
+    of_systems = np.zeros(len(base), np.int64) if systems is None else _labels("systems", systems, len(base))
     known = None if recipe is None else recipe_of(recipe)
-    boosted = Boosted(base, truth, hypothesis, judged, p, w, known, spec, labels, resamples, seed)
+    boosted = Boosted(base, truth, hypothesis, judged, p, w, known, spec, labels, of_systems, resamples, seed)
     _ = boosted.scores  # a point or a row that cannot be used is an error of this call
     return boosted
 
@@ -264,6 +266,14 @@ def _rows(rows: Rows, side: str, count: int) -> Ragged:
     return Ragged.from_rows([_vector(row, f"{of} {place}", "one number per word") for place, row in enumerate(rows)])
 
 
+def _human(values: ArrayLike, count: int) -> Floats:
+    """float64[count] human scores, enough for a correlation."""
+    scores = _scores(values, "human", count)
+    if (rated := int(np.isfinite(scores).sum())) < FEWEST:
+        raise DataError(f"human: {rated} rated segments; a correlation needs {FEWEST}.")
+    return scores
+
+
 def _scores(values: ArrayLike, what: str, count: int | None = None) -> Floats:
     """float64[count] within the largest number that is read; NaN for a segment without one."""
     scores = _vector(values, what, "one number per segment")
@@ -292,18 +302,18 @@ def _vector(values: ArrayLike, what: str, expected: str) -> Floats:
     return numbers
 
 
-def _labels(clusters: ArrayLike, count: int) -> Ints:
+def _labels(what: str, values: ArrayLike, count: int) -> Ints:
     """int64[count], equal for equal labels and in their order."""
     import pandas as pd
 
     try:
-        labels = np.asarray(clusters)
+        labels = np.asarray(values)
         if labels.shape != (count,):
             raise ValueError(f"they have the shape {labels.shape}")
         codes = np.asarray(pd.factorize(labels, sort=True)[0], dtype=np.int64)
     except (TypeError, ValueError) as error:
         reason = first_line(error)[:100]
-        raise DataError(f"clusters: {reason}; give {count} labels, texts or numbers, one per segment.") from error
+        raise DataError(f"{what}: {reason}; give {count} labels, texts or numbers, one per segment.") from error
     if (codes < 0).any():
-        raise DataError(f"clusters: row {int(codes.argmin())} has no label; give each segment one.")
+        raise DataError(f"{what}: row {int(codes.argmin())} has no label; give each segment one.")
     return codes

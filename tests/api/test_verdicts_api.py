@@ -43,6 +43,17 @@ def test_a_point_is_judged_beside_score_and_length(knows, label):
     assert found.label == label, found.because
 
 
+def test_the_level_of_each_system_is_taken_off_where_they_are_named():
+    rng, system = np.random.default_rng(3), np.arange(N) % 6
+    score, noise = rng.normal(size=(2, N))
+    level = np.linspace(-1.5, 1.5, 6)[system]  # people and attributions order six systems alike
+    given = score, rows(np.exp(0.4 * level), rng.integers(5, 40, size=N)), score + level + noise
+    found = {named: bmx.boost(*given, p=1, w=0.3, systems=system if named else None).verdict for named in (True, False)}
+    assert found[False].label == "helps"
+    assert found[True].label == "explained by length or score", found[True].because
+    assert found[True].gain.value == found[False].gain.value
+
+
 def test_a_point_without_human_scores_or_a_grid_has_no_verdict():
     score, human, quality, words = segments()
     attributions = rows(np.exp(quality), words)
