@@ -31,9 +31,8 @@ from settings import P, W, make_setting
 from bmx_grid.measures.agreement import SegmentPairs
 from bmx_grid.measures.agreement_tests import compare_agreement
 from bmx_grid.measures.grid import GridSpec, grid_inputs
-from bmx_grid.measures.grid_resampling import cross_fit, selection_adjusted, split_gains
+from bmx_grid.measures.grid_resampling import Sample, cross_fit, selection_adjusted, split_gains
 from bmx_grid.measures.significance import compare
-from bmx_grid.measures.weighted_grids import Sample
 
 RESAMPLES, SPLITS = 1000, 100
 TIMED = 20

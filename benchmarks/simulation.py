@@ -50,13 +50,13 @@ from bmx_grid.explainers.base import Explainer  # noqa: E402
 from bmx_grid.measures.correlation import correlate  # noqa: E402
 from bmx_grid.measures.grid import GridSpec, grid_inputs, p_values  # noqa: E402
 from bmx_grid.measures.grid_resampling import (  # noqa: E402
+    Sample,
     cross_fit,
     selection_adjusted,
     split_gains,
 )
 from bmx_grid.measures.resampling import codes, interval, number_of, resampled_correlations  # noqa: E402
 from bmx_grid.measures.significance import compare, williams  # noqa: E402
-from bmx_grid.measures.weighted_grids import Sample  # noqa: E402
 from bmx_grid.metrics.base import Metric  # noqa: E402
 
 Floats = np.ndarray

@@ -31,8 +31,7 @@ from bmx_grid.measures.grid import (
     grid_of,
     nearest_point,
 )
-from bmx_grid.measures.grid_resampling import cross_fit
-from bmx_grid.measures.weighted_grids import Sample, grids
+from bmx_grid.measures.grid_resampling import Sample, cross_fit
 
 CELLS_PER_SECOND = 4e7  # segments x points on one core, Pearson, with the cross-fitted points
 
@@ -281,14 +280,11 @@ def gains_on(spec: GridSpec, setting: Finished, parts: Sequence[Flags]) -> Float
 
     Equal parts are computed once.
     """
-    given, known = setting.inputs(spec), dict[bytes, int]()
-    place = [known.setdefault(rows[given.used].tobytes(), len(known)) for rows in parts]
-    of = np.stack([parts[place.index(number)][given.used] for number in range(len(known))])
-    each = np.arange(len(given.base))  # any segment may be left out: each is a cluster of its own
-    sample = Sample.of(given.columns, given.base, given.human, spec.w, each, kind=spec.correlation)
-    found, alone = grids(sample, of.astype(np.float64))
-    gains: Floats = (found[np.isin(sample.w, spec.w)] - alone).transpose(2, 1, 0)
-    return gains[place]
+    used, sample = setting.inputs(spec).used, sample_of(setting, spec, spec.w)
+    different = {rows.tobytes(): rows[used] for rows in parts}
+    grids = dict(zip(different, sample.grids_on(list(different.values())), strict=True))
+    gains = np.stack([grids[rows.tobytes()] - grids[rows.tobytes()][:1, -1:] for rows in parts])
+    return np.asarray(gains[:, :, np.isin(sample.w, spec.w)])
 
 
 def metric_alone(spec: GridSpec, base: Floats, human: Floats) -> GridResult:

@@ -19,6 +19,7 @@ from bmx_grid.evaluations.base import Finished, Floats
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.grid_resampling import FOLDS as FOLDS_PLACE
+from bmx_grid.measures.grid_resampling import to_scale
 from bmx_grid.measures.nuisance import NO_DONOR, donors
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, dealt, number_of
 
@@ -133,15 +134,6 @@ def cross_fitted(kind: Kind, candidate: Candidate, rated: Rated, features: Float
         fitted.append(chosen(kind, candidate, [(rated, features, ~inside)]))
         scores[inside] = to_scale(fitted[-1].scores(rated.base, features), rated.base)[inside]
     return Held(scores, tuple(fitted), other_folds(count))
-
-
-def to_scale(scores: Floats, like: Floats) -> Floats:
-    """Scores with the mean and spread of `like`; unchanged where either has no spread."""
-    spread, wanted = float(scores.std()), float(like.std())
-    if not (spread > 0 and wanted > 0):
-        return scores
-    found: Floats = (scores - scores.mean()) * (wanted / spread) + like.mean()
-    return found
 
 
 REASSIGNED_PLACE = 2  # in the seed

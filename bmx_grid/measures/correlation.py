@@ -111,11 +111,12 @@ def _pearson_grid(
     with_human, with_base = human_unit @ means, base_left @ means
     own, level = np.einsum("np,np->p", means, means), len(base) * centre**2
     own -= level
-    close = ~(own > CENTRED * level)  # means that are close to each other lose digits unless they are centred first
-    if close.any():
-        left = means[:, close] - centre[close]
-        with_human[close], with_base[close] = human_unit @ left, base_left @ left
-        own[close] = np.einsum("np,np->p", left, left)
+    close = np.flatnonzero(~(own > CENTRED * level))  # means so close to each other lose digits unless centred first
+    if len(close):
+        some = slice(close[0], close[-1] + 1)  # all p between: a range is not copied
+        left = means[:, some] - centre[some]
+        with_human[some], with_base[some] = human_unit @ left, base_left @ left
+        own[some] = np.einsum("np,np->p", left, left)
     share, rest = w[:, None], 1 - w[:, None]  # [W, P] from here on, for long inner loops
     parts = share**2 * float(base_left @ base_left) + rest**2 * own
     variance = parts + 2 * share * rest * with_base

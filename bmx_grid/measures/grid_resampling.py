@@ -30,20 +30,133 @@ function of the base score. So does length: see the placebos.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.best import TIE, first_within_rounding
-from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.resampling import blocks, dealt, fitting, ranges, swaps
-from bmx_grid.measures.weighted_grids import BLEND_CELLS, WEIGHT_CELLS, Sample, grids
+from bmx_grid.measures.correlation import Kind, correlate, correlate_grid
+from bmx_grid.measures.grid import GridMeans
+from bmx_grid.measures.resampling import (
+    FEWEST_CLUSTERS,
+    blocks,
+    codes,
+    dealt,
+    fitting,
+    number_of,
+    ranges,
+    swaps,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
-SPLITS, FOLDS = 2, 3  # places in the seed; 1 is the selection-adjusted test's
+SELECTION, SPLITS, FOLDS = 1, 2, 3  # places in the seed
+MOMENT_CELLS = 2**23  # segments x moments handled at a time: 64 MiB; few columns at a time are slow to gather
+FEW = 16  # segments of a cluster up to which sums go segment by segment; the same digits, several times as fast
+BLEND_CELLS = 2**15  # p x resamples blended at a time: 256 KiB stay in a processor's cache
+WEIGHT_CELLS = 2**27  # resamples x clusters handled at a time: 1 GiB; moments are computed anew for each lot
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The used segments of one setting (`grid.grid_inputs`).
+
+    means: float64[N, P] aggregated attributions, perhaps made as they are read (`GridMeans`); base, human: float64[N];
+    w: float64[W + 1 or W] weights of the base score, ascending, the last one 1 ("do not boost"); cluster: int[N]
+    codes; clusters: their number. precision: the relative error of the means.
+    """
+
+    means: Floats | GridMeans
+    base: Floats
+    human: Floats
+    w: Floats
+    cluster: Ints
+    clusters: int
+    kind: Kind
+    precision: float
+
+    @classmethod
+    def of(
+        cls,
+        means: Floats | GridMeans,
+        base: Floats,
+        human: Floats,
+        w: ArrayLike,
+        cluster: ArrayLike,
+        kind: Kind = "pearson",
+        precision: float = PRECISION,
+    ) -> Sample:
+        """From finite arrays, ascending w in [0, 1] and N cluster labels of any type."""
+        unit = codes(cluster)
+        return cls(means, base, human, np.union1d(w, [1.0]), unit, number_of(unit), kind, precision)
+
+    def grids_on(self, parts: Sequence[Flags] | Flags) -> Floats:
+        """float64[S, P, W] the grids of S parts of the segments, bool[N] each.
+
+        The column w = 1, the last one, is that of the base score alone.
+        """
+        grids = np.empty((len(parts), self.means.shape[1], len(self.w)))
+        for block in self.blocks():
+            means = self.means[:, block]
+            memory = np.empty_like(means)  # asked for anew for each part, it would cost as much as its grid
+            for grid, part in zip(grids, parts, strict=True):
+                rows = np.flatnonzero(part)
+                of_part = np.take(means, rows, axis=0, out=memory[: len(rows)], mode="clip")
+                given = of_part, self.base[rows], self.human[rows], self.w, self.precision
+                grid[block] = correlate_grid(self.kind, *given)
+        return grids
+
+    def blocks(self) -> Iterator[slice]:
+        """Ranges of p whose means are there together."""
+        return self.means.blocks() if isinstance(self.means, GridMeans) else iter((slice(0, self.means.shape[1]),))
+
+    def correlation_with(self, human: Floats) -> Floats:
+        """float64[P, W] the grid of all segments with other human scores float64[N]."""
+        means = (self.means[:, block] for block in self.blocks())
+        grids = [correlate_grid(self.kind, of_block, self.base, human, self.w, self.precision) for of_block in means]
+        return np.concatenate(grids)
+
+    @cached_property
+    def correlation(self) -> Floats:
+        """float64[P, W] the grid of all segments."""
+        return self.correlation_with(self.human)
+
+    @cached_property
+    def baseline(self) -> float:
+        """The correlation of the base score."""
+        return correlate(self.kind, self.base, self.human)
+
+    @property
+    def enough(self) -> bool:
+        """Whether there is something to resample: three clusters and a defined baseline."""
+        return self.clusters >= FEWEST_CLUSTERS and not np.isnan(self.baseline)
+
+    @cached_property
+    def order(self) -> Ints:
+        """Segments by cluster."""
+        return np.argsort(self.cluster, kind="stable")
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Where each cluster begins in `order`."""
+        return np.searchsorted(self.cluster[self.order], np.arange(self.clusters))
+
+    def by_cluster(self, columns: Floats) -> Floats:
+        """float64[C, K] the sums of float64[N, K] over the segments of each cluster."""
+        sizes = np.diff(self.starts, append=len(self.order))
+        if sizes.max(initial=0) > FEW:
+            return np.add.reduceat(columns[self.order], self.starts, axis=0)
+        found = columns[self.order[self.starts]]
+        for place in range(1, int(sizes.max(initial=0))):  # most clusters have one segment: the rest is added to it
+            larger = sizes > place
+            found[larger] += columns[self.order[self.starts[larger] + place]]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +199,12 @@ def split_gains(sample: Sample, splits: int = 100, seed: int = 0) -> Splits:
     if not sample.enough or splits < 1:
         return Splits(np.full(splits, np.nan), np.nan, np.nan, np.nan, np.nan)
     half = halves(sample.clusters, splits, seed)
-    both, alone = grids(sample, np.concatenate([half, 1 - half]))
-    found = [(both[:, :, own], alone[own]) for own in (slice(splits), slice(splits, None))]
-    gains, abstained = np.zeros((2, splits)), 0
-    for direction, ((chosen_on, _), (judged_on, baseline)) in enumerate((found, found[::-1])):
-        rows, columns = _choose(chosen_on)
-        abstained += int((sample.w[columns] == 1).sum())
-        gains[direction] = judged_on[columns, rows, np.arange(splits)] - baseline
-        gains[direction, rows < 0] = np.nan
+    grids = sample.grids_on(np.concatenate([half, ~half])[:, sample.cluster])
+    chosen = first_within_rounding(grids)
+    judged = np.roll(grids, splits, axis=0).reshape(2 * splits, -1)  # on the other half
+    of_halves = np.where(chosen < 0, np.nan, judged[np.arange(2 * splits), chosen] - judged[:, -1])
+    abstained = float(((chosen >= 0) & (sample.w[chosen % len(sample.w)] == 1)).mean())
+    gains = of_halves.reshape(2, splits)
     mean = gains.mean(axis=0)
     defined = mean[~np.isnan(mean)]
     low, high = np.quantile(defined, [0.025, 0.975]) if len(defined) else (np.nan, np.nan)
@@ -102,16 +213,16 @@ def split_gains(sample: Sample, splits: int = 100, seed: int = 0) -> Splits:
         mean=float(defined.mean()) if len(defined) else float("nan"),
         low=float(low),
         high=float(high),
-        abstained=abstained / (2 * splits),
+        abstained=abstained,
     )
 
 
-def halves(clusters: int, splits: int, seed: int = 0) -> Floats:
-    """float64[S, C] of 0 and 1: a random half of the clusters, in each split."""
+def halves(clusters: int, splits: int, seed: int = 0) -> Flags:
+    """bool[S, C] a random half of the clusters, in each split."""
     rng = np.random.default_rng([seed, SPLITS])
-    half = np.zeros((splits, clusters))
+    half = np.zeros((splits, clusters), dtype=np.bool_)
     for row in half:
-        row[rng.permutation(clusters)[: clusters // 2]] = 1
+        row[rng.permutation(clusters)[: clusters // 2]] = True
     return half
 
 
@@ -128,32 +239,26 @@ def cross_fit(sample: Sample, folds: int = 10, seed: int = 0) -> CrossFitted:
         fold = dealt(sample.cluster, folds, np.random.default_rng([seed, FOLDS]))
     if count < 2 or not sample.enough:
         return CrossFitted(np.full(n, np.nan), fold, np.empty(0, dtype=np.int64), np.empty(0))
-    of_cluster = fold[sample.order[sample.starts]]
-    rows, columns = _choose(grids(sample, (of_cluster != np.arange(count)[:, None]).astype(np.float64))[0])
-    w = np.where(rows < 0, np.nan, sample.w[columns])
+    chosen = first_within_rounding(sample.grids_on([fold != number for number in range(count)]))
+    rows, columns = np.divmod(chosen, len(sample.w))
+    w = np.where(chosen < 0, np.nan, sample.w[columns])
     scores = np.full(n, np.nan)
-    for number in np.flatnonzero(rows >= 0):
+    for number in np.flatnonzero(chosen >= 0):
         inside = fold == number
-        boosted = sample.base if w[number] == 1 else _in_units_of_base(sample, rows[number], w[number])
-        scores[inside] = boosted[inside]
+        scores[inside] = sample.base[inside]
+        if w[number] != 1:
+            boosted = w[number] * sample.base + (1 - w[number]) * sample.means[:, rows[number]]
+            scores[inside] = to_scale(boosted, sample.base)[inside]
     return CrossFitted(scores, fold, np.where(w == 1, -1, rows), w)
 
 
-def _choose(found: Floats) -> tuple[Ints, Ints]:
-    """Rows and columns of the best points of R grids float64[W, P, R]; -1 and 0 where nothing is defined."""
-    count = len(found)
-    best = first_within_rounding(np.ascontiguousarray(found.transpose(2, 1, 0)))
-    rows, columns = np.divmod(best, count)
-    return np.where(best < 0, -1, rows), np.where(best < 0, 0, columns)
-
-
-def _in_units_of_base(sample: Sample, row: int, w: float) -> Floats:
-    scores = w * sample.base + (1 - w) * sample.means[:, row]
-    scores -= scores.mean()
-    return scores * float(sample.base.std() / scores.std()) + float(sample.base.mean())
-
-
-SELECTION = 1  # the place in the seed
+def to_scale(scores: Floats, like: Floats) -> Floats:
+    """Scores with the mean and spread of `like`; unchanged where either has no spread."""
+    spread, wanted = float(scores.std()), float(like.std())
+    if not (spread > 0 and wanted > 0):
+        return scores
+    found: Floats = (scores - scores.mean()) * (wanted / spread) + like.mean()
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +317,7 @@ def _largest_gains(sample: Sample, signs: Floats) -> Floats:
     length = np.sqrt(error @ error - off_mean**2 / n - off_base**2)
     largest = np.zeros(len(signs))  # w = 1
     spread = float(np.linalg.norm(sample.base - sample.base.mean()))
-    for columns in sample.column_blocks():
+    for columns in ranges(sample.means.shape[1], fitting(MOMENT_CELLS, 4 * n)):
         means = sample.means[:, columns] - sample.means[:, columns].mean(axis=0)
         along = base @ means
         means -= base[:, None] * along

@@ -40,9 +40,8 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.cluster_means import cluster_mean
 from bmx_grid.measures.correlation import pearson
 from bmx_grid.measures.grid import GridSpec, grid_inputs
-from bmx_grid.measures.grid_resampling import cross_fit
+from bmx_grid.measures.grid_resampling import Sample, cross_fit
 from bmx_grid.measures.one_vs_rest import one_vs_rest, weighted
-from bmx_grid.measures.weighted_grids import Sample
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.combined import Combined
 from bmx_grid.sweep.plan import make_plan

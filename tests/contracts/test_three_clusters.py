@@ -11,8 +11,7 @@ from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_of
 from bmx_grid.evaluations.held_out import Held, Rated
 from bmx_grid.measures import annotators, cluster_means, levels, resampling, significance, systems
-from bmx_grid.measures.grid_resampling import cross_fit, selection_adjusted, split_gains
-from bmx_grid.measures.weighted_grids import Sample
+from bmx_grid.measures.grid_resampling import Sample, cross_fit, selection_adjusted, split_gains
 
 DRAWN = {"resamples": 40, "seed": 1}
 N = 24

@@ -13,8 +13,7 @@ from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.evaluations.grid import chosen_elsewhere, cross_fitted, gains_on, scores_at
 from bmx_grid.evaluations.held_out import FOLDS
 from bmx_grid.measures.grid import GridSpec
-from bmx_grid.measures.grid_resampling import cross_fit
-from bmx_grid.measures.weighted_grids import Sample
+from bmx_grid.measures.grid_resampling import Sample, cross_fit
 
 SPEC = GridSpec(p=tuple((np.arange(-30, 30) / 10).tolist()), w=(0.0, 0.4, 0.8, 1.0))
 

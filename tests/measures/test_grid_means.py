@@ -7,8 +7,7 @@ from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures import grid as grid_means
 from bmx_grid.measures.aggregation import PowerMean
 from bmx_grid.measures.grid import GridMeans, GridSpec, compute_grid
-from bmx_grid.measures.grid_resampling import cross_fit, selection_adjusted, split_gains
-from bmx_grid.measures.weighted_grids import Sample
+from bmx_grid.measures.grid_resampling import Sample, cross_fit, selection_adjusted, split_gains
 
 N, P = 60, tuple((np.arange(-30, 30) / 2).tolist())
 

@@ -8,8 +8,7 @@ from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.best import first_within_rounding
 from bmx_grid.measures.correlation import correlate, correlate_grid
 from bmx_grid.measures.grid import GridSpec, compute_grid, grid_inputs
-from bmx_grid.measures.grid_resampling import SPLITS, cross_fit, selection_adjusted, split_gains
-from bmx_grid.measures.weighted_grids import Sample
+from bmx_grid.measures.grid_resampling import SPLITS, Sample, cross_fit, selection_adjusted, split_gains
 
 
 def sample_of(kind="pearson", **options):
@@ -126,6 +125,11 @@ def test_another_seed_draws_otherwise_and_the_same_seed_alike():
     for part in parts:
         assert (part(3) == part(3)).all()
         assert (part(3) != part(4)).any()
+
+
+def test_not_to_boost_is_always_a_candidate():
+    means, base, human, cluster = segments()
+    assert Sample.of(means, base, human, [0.0, 0.5], cluster).w.tolist() == [0, 0.5, 1]
 
 
 @pytest.mark.parametrize(

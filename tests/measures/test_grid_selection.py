@@ -9,8 +9,7 @@ from scipy import stats
 from some_grids import W, segments
 
 from bmx_grid.measures.correlation import correlate, correlate_grid
-from bmx_grid.measures.grid_resampling import _largest_gains, _one_by_one, selection_adjusted
-from bmx_grid.measures.weighted_grids import Sample
+from bmx_grid.measures.grid_resampling import Sample, _largest_gains, _one_by_one, selection_adjusted
 
 
 def sample_of(*args, kind="pearson", **options):
