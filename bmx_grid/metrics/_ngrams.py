@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-import math
-import operator
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,9 +54,14 @@ class Tokenizer:
         return tuple(self._tokenize(text))
 
 
-def reads_word_by_word(plan: Plan, tokenizer: Tokenizer) -> bool:
-    """Whether the tokens of every text of a plan with masks are those of its words and of its replacement."""
-    return tokenizer.by_word and "\n" not in (plan.replacement or "") and "\n" not in "".join(plan.words)
+def tokens_of_words(plan: Plan, tokenizer: Tokenizer) -> tuple[list[Tokens], Tokens] | None:
+    """The tokens of each word of a plan with masks, and those in place of a hidden one.
+
+    None where the texts must be written out: they have other tokens than their words.
+    """
+    if plan.keep is None or not tokenizer.by_word or "\n" in "".join([plan.replacement or "", *plan.words]):
+        return None
+    return list(map(tokenizer.word, plan.words)), tokenizer.word(plan.replacement) if plan.replacement else ()
 
 
 def sides_of_items(items: Iterable[Item], tokenizer: Tokenizer) -> Iterator[MaskedSide]:
@@ -79,20 +82,18 @@ def sides_of_request(request: Request, tokenizer: Tokenizer) -> Iterator[MaskedS
     takes them in turn never holds the masks of all texts over all characters.
     """
     plan, is_hypothesis = request.plan, request.role == "hypothesis"
-    fixed = tokenizer.text(fixed_text(request))
-    if plan.keep is None or not reads_word_by_word(plan, tokenizer):
+    fixed, known = tokenizer.text(fixed_text(request)), tokens_of_words(plan, tokenizer)
+    if plan.keep is None or known is None:
         for text in plan.render():
             yield _shown(tokenizer.text(text), fixed, is_hypothesis)
         return
-    instead = tokenizer.word(plan.replacement) if plan.replacement else ()
     tokens: list[str] = []
     word_of_token: list[int] = []
     replaces: list[bool] = []
-    for index, word in enumerate(plan.words):
-        own = tokenizer.word(word)
-        tokens += own + instead
-        word_of_token += [index] * (len(own) + len(instead))
-        replaces += [False] * len(own) + [True] * len(instead)
+    for index, own in enumerate(known[0]):
+        tokens += own + known[1]
+        word_of_token += [index] * (len(own) + len(known[1]))
+        replaces += [False] * len(own) + [True] * len(known[1])
     columns, shown_if_hidden = np.array(word_of_token, np.intp), np.array(replaces, np.bool_)
     at_once = max(MOST_CELLS // cells_per_text(tokens, fixed), 1)
     for start in range(0, len(plan), at_once):
@@ -199,73 +200,30 @@ def _branch(keys: Ints, size: int, wanted: Ints) -> Ints:
 _BLOCK_CELLS = 2**16  # mask cells processed together: enough to hide the cost of a call, few enough to reuse memory
 
 
-@dataclass(frozen=True, eq=False)
-class NgramCounts:
-    """What n-gram metrics are made of, for P pairs of hypothesis and reference.
+def count_ngrams(sides: Iterable[MaskedSide], orders: int) -> Ints:
+    """int[2 + orders, P] of all texts of all sides, in order: tokens of hypothesis and reference, then matches.
 
-    matches: int[P, orders] n-grams of the hypothesis in the reference, each at most as often as the
-        reference holds it (Papineni et al., 2002, section 2.1).
-    hypothesis, reference: int[P] tokens of each of them.
+    Matches are n-grams of the hypothesis in the reference, of each order from 1 on, each at most as often as the
+    reference holds it (Papineni et al., 2002, section 2.1). Sides are taken as they are needed.
     """
-
-    matches: Ints
-    hypothesis: Ints
-    reference: Ints
-
-    def distinct(self) -> tuple[NgramCounts, Ints]:
-        """The counts that differ, and int[P]: which of them each pair has. Masked texts share most of theirs."""
-        columns = [self.hypothesis, self.reference, *self.matches.T]
-        sizes = [int(column.max(initial=0)) + 1 for column in columns]
-        if math.prod(sizes) > np.iinfo(np.int64).max:
-            return self, np.arange(len(self.matches))
-        keys, row = np.unique(np.ravel_multi_index(tuple(columns), sizes), return_inverse=True)
-        hypothesis, reference, *matches = np.unravel_index(keys, sizes)
-        return NgramCounts(np.stack(matches, axis=1), hypothesis, reference), row
+    counts = [np.empty((2 + orders, 0), np.intp)]
+    for block in _blocks(sides):
+        matches, lengths = _walk(block, orders)
+        counts.append(with_lengths(block, [len(side.visible) for side in block], lengths, matches))
+    return np.concatenate(counts, axis=1)
 
 
-def count_ngrams(sides: Iterable[MaskedSide], orders: int) -> NgramCounts:
-    """Counts of 1- to `orders`-grams for all texts of all sides, in order; sides are taken as they are needed."""
-    nothing = np.empty(0, np.intp)
-    return join_counts(
-        NgramCounts(np.empty((0, orders), np.intp), nothing, nothing),
-        *(_count_block(block, orders) for block in _blocks(sides)),
-    )
-
-
-def count_against_all(
-    hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]], orders: int
-) -> NgramCounts:
-    """Counts of tokenised texts against several references each, with clipped counts over all of them.
-
-    An n-gram counts at most as often as in the reference that has it most; the reference's length is the one nearest
-    to the hypothesis', the shorter of two equally near (Papineni et al., 2002, sections 2.1 and 2.2).
-    """
-    matches = np.zeros((len(hypotheses), orders), np.intp)
-    lengths = np.zeros(len(hypotheses), np.intp)
-    for row, (hypothesis, known) in enumerate(zip(hypotheses, references, strict=True)):
-        lengths[row] = min((abs(len(one) - len(hypothesis)), len(one)) for one in known)[1]
-        for order in range(orders):
-            most: Counter[tuple[str, ...]] = functools.reduce(operator.or_, (_ngrams(one, order + 1) for one in known))
-            matches[row, order] = (_ngrams(hypothesis, order + 1) & most).total()
-    return NgramCounts(matches, np.array([len(one) for one in hypotheses], np.intp), lengths)
-
-
-def _ngrams(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
-    return Counter(zip(*(tokens[start:] for start in range(order)), strict=False))
-
-
-def join_counts(*parts: NgramCounts) -> NgramCounts:
-    """The parts, concatenated."""
-    return NgramCounts(
-        np.concatenate([part.matches for part in parts]),
-        np.concatenate([part.hypothesis for part in parts]),
-        np.concatenate([part.reference for part in parts]),
-    )
+def with_lengths(sides: Sequence[Any], n_texts: Sequence[int] | Ints, masked: Ints, matches: Ints) -> Ints:
+    """int[2 + orders, P] counts of P texts, `n_texts` of each side, from int[P] tokens of these and int[orders, P]."""
+    fixed = np.repeat([len(side.fixed) for side in sides], n_texts)
+    is_hypothesis = np.repeat([side.is_hypothesis for side in sides], n_texts)
+    lengths = np.where(is_hypothesis, (masked, fixed), (fixed, masked))
+    return np.concatenate([lengths, matches])
 
 
 def ngrams_of(lengths: Ints, orders: int) -> Ints:
-    """int[P, orders]: how many n-grams of each order int[P] tokens make."""
-    totals: Ints = np.maximum(lengths[:, None] - np.arange(orders), 0)
+    """int[orders, P]: how many n-grams of each order int[P] tokens make."""
+    totals: Ints = np.maximum(lengths - np.arange(orders)[:, None], 0)
     return totals
 
 
@@ -283,16 +241,8 @@ def _blocks(sides: Iterable[MaskedSide]) -> Iterator[Sequence[MaskedSide]]:
         yield block
 
 
-def _count_block(sides: Sequence[MaskedSide], orders: int) -> NgramCounts:
-    matches, masked = _walk(sides, orders)
-    n_texts = [len(side.visible) for side in sides]
-    fixed = np.repeat(np.array([len(side.fixed) for side in sides], np.intp), n_texts)
-    is_hypothesis = np.repeat(np.array([side.is_hypothesis for side in sides], np.bool_), n_texts)
-    return NgramCounts(matches, np.where(is_hypothesis, masked, fixed), np.where(is_hypothesis, fixed, masked))
-
-
 def _walk(sides: Sequence[MaskedSide], orders: int) -> tuple[Ints, Ints]:
-    """int[P, orders] clipped matches and int[P] lengths of the P masked texts of one block."""
+    """int[orders, P] clipped matches and int[P] lengths of the P masked texts of one block."""
     trie = NgramTrie.of_sides([(side.tokens, side.fixed) for side in sides])
     side_of_text = np.repeat(np.arange(len(sides)), [len(side.visible) for side in sides])
     ends = np.cumsum([side.visible.shape[1] for side in sides])
@@ -303,10 +253,10 @@ def _walk(sides: Sequence[MaskedSide], orders: int) -> tuple[Ints, Ints]:
     walk[stops] = 0
     lengths = np.diff(stops, prepend=-1) - 1
     text = np.repeat(np.arange(len(lengths)), lengths + 1)
-    matches = np.zeros((len(side_of_text), orders), np.intp)
+    matches = np.zeros((orders, len(side_of_text)), np.intp)
     for order, step in enumerate(trie.walk(walk, orders)):
         per_side = np.bincount(step.owner[1:], minlength=len(sides))
-        matches[:, order] = _clip(step.nodes, text.take(step.places), step.limits, per_side, side_of_text)
+        matches[order] = _clip(step.nodes, text.take(step.places), step.limits, per_side, side_of_text)
     return matches, lengths
 
 

@@ -64,8 +64,6 @@ class Chrf(Counted):
 
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, 3 * orders]: matches, n-grams of the reference and of the hypothesis, order by order."""
-        if not self.reads_several(items):
-            return self._statistics(functools.partial(sides_of_items, items))
         single, starts = self.one_by_one(items)
         found = self._statistics(functools.partial(sides_of_items, single))
         return found[best(self.combine(found), starts)]
@@ -98,13 +96,14 @@ class Chrf(Counted):
 
     def _statistics(self, sides: Callable[[Tokenizer], Iterator[MaskedSide]]) -> Floats:
         """`statistics` of the texts of `sides`, given a tokenizer."""
-        counts = [count_ngrams(sides(tokenizer), orders) for tokenizer, orders in self._tokenizers()]
-        matches = np.concatenate([found.matches for found in counts], axis=1)
-        reference = np.concatenate([ngrams_of(found.reference, found.matches.shape[1]) for found in counts], axis=1)
-        hypothesis = np.concatenate([ngrams_of(found.hypothesis, found.matches.shape[1]) for found in counts], axis=1)
+        kinds = [(count_ngrams(sides(tokenizer), orders), orders) for tokenizer, orders in self._tokenizers()]
+        matches = np.concatenate([counts[2:] for counts, _ in kinds])
+        hypothesis, reference = (
+            np.concatenate([ngrams_of(counts[side], orders) for counts, orders in kinds]) for side in (0, 1)
+        )
         # as sacreBLEU: where the reference has no n-gram of an order, those of the hypothesis do not count
         hypothesis = np.where(reference > 0, hypothesis, 0)
-        return np.concatenate([matches, reference, hypothesis], axis=1).astype(np.float64)
+        return np.concatenate([matches, reference, hypothesis]).T.astype(np.float64)
 
     def _tokenizers(self) -> list[tuple[Tokenizer, int]]:
         """What the n-grams are made of, characters and then words, and how long they get."""

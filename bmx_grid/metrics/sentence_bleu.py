@@ -15,18 +15,17 @@ from numpy.typing import NDArray
 from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.core.identity import identity
 from bmx_grid.metrics._ngrams import (
-    NgramCounts,
+    Ints,
     NgramTrie,
     Tokenizer,
     Tokens,
-    count_against_all,
     count_ngrams,
     fixed_text,
-    join_counts,
     ngrams_of,
-    reads_word_by_word,
     sides_of_items,
     sides_of_request,
+    tokens_of_words,
+    with_lengths,
 )
 from bmx_grid.metrics.base import Counted, Floats
 from bmx_grid.words.perturbation import Item, Request
@@ -96,12 +95,18 @@ class SentenceBleu(Counted):
     def check(self) -> None:
         _library_tokenizer(self.tokenize)
 
-    def score(self, items: Sequence[Item]) -> Floats:
-        return self._scores(self._counts(items))
-
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, 10]: tokens of hypothesis and reference, then matches and n-grams of the four orders."""
-        return _statistics(self._counts(items))
+        tokenizer = _tokenizer(self.tokenize, self.lowercase)
+        if not self.reads_several(items):
+            return _statistics(count_ngrams(sides_of_items(items, tokenizer), _ORDERS))
+        from sacrebleu import BLEU
+
+        library = BLEU(**self.library_settings() | {"smooth_method": "none", "smooth_value": None})
+        library.effective_order = True  # else it advises, text by text
+        found = [library.sentence_score(item.text("hypothesis"), self.references_of(item)) for item in items]
+        rows = [[one.sys_len, one.ref_len, *one.counts, *one.totals] for one in found]
+        return np.array(rows, dtype=np.float64)
 
     def combine(self, sums: Floats) -> Floats:
         """sacrebleu.BLEU's corpus score, with this option's smoothing, of summed statistics, divided by 100."""
@@ -112,24 +117,17 @@ class SentenceBleu(Counted):
         if self.tokenize not in _BY_WORD or self.reads_several(request.item for request in requests):
             return None
         tokenizer = _tokenizer(self.tokenize, self.lowercase)
-        counts, rows = count_masked(requests, tokenizer, _ORDERS)
-        scores = self._scores(counts)
-        return [scores[place] for place in rows]
-
-    def _counts(self, items: Sequence[Item]) -> NgramCounts:
-        tokenizer = _tokenizer(self.tokenize, self.lowercase)
-        if self.reads_several(items):
-            return count_against_all(
-                [tokenizer.text(item.text("hypothesis")) for item in items],
-                [[tokenizer.text(text) for text in self.references_of(item)] for item in items],
-                _ORDERS,
-            )
-        return count_ngrams(sides_of_items(items, tokenizer), _ORDERS)
-
-    def _scores(self, counts: NgramCounts) -> Floats:
-        """float64[P] scores; texts of equal counts are scored once."""
-        distinct, row = counts.distinct()
-        return self._bleu(_statistics(distinct))[row]
+        sides = [_bit_side(request, tokenizer) for request in requests]
+        by_bits = [row for row, side in enumerate(sides) if side is not None]
+        walked = [row for row, side in enumerate(sides) if side is None]
+        masked = (side for row in walked for side in sides_of_request(requests[row], tokenizer))
+        bits = _count([side for side in sides if side is not None], _ORDERS)
+        counts, place = _distinct(np.concatenate([bits, count_ngrams(masked, _ORDERS)], axis=1))
+        scores = self.combine(_statistics(counts))[place]
+        order = [*by_bits, *walked]
+        ends = np.cumsum([len(requests[row].plan) for row in order], dtype=np.intp)
+        found = dict(zip(order, np.split(scores, ends[:-1]), strict=False))
+        return [found[row] for row in range(len(requests))]
 
     def _bleu(self, sums: Floats) -> Floats:
         """float64[P] scores, by the floating-point operations of sacrebleu.BLEU.compute_bleu in their order.
@@ -168,9 +166,18 @@ class SentenceBleu(Counted):
         return np.asarray(scores / 100, dtype=np.float64)
 
 
-def _statistics(counts: NgramCounts) -> Floats:
-    columns = [counts.hypothesis[:, None], counts.reference[:, None], counts.matches]
-    return np.concatenate([*columns, ngrams_of(counts.hypothesis, _ORDERS)], axis=1).astype(np.float64)
+def _statistics(counts: Ints) -> Floats:
+    """float64[P, 10] `SentenceBleu.statistics` of int[6, P] counts (`count_ngrams`)."""
+    return np.concatenate([counts, ngrams_of(counts[0], _ORDERS)]).T.astype(np.float64)
+
+
+def _distinct(counts: Ints) -> tuple[Ints, Ints]:
+    """The columns that differ, and int[P]: which of them each column is. Masked texts share most of theirs."""
+    sizes = [int(most) + 1 for most in counts.max(axis=1, initial=0)]
+    if math.prod(sizes) > np.iinfo(np.int64).max:
+        return counts, np.arange(counts.shape[1])
+    keys, place = np.unique(np.ravel_multi_index(tuple(counts), sizes), return_inverse=True)
+    return np.stack(np.unravel_index(keys, sizes)), place
 
 
 def _each(function: Callable[[Any], float], values: Iterable[Any], count: int) -> NDArray[np.float64]:
@@ -236,31 +243,15 @@ class _BitSide:
     is_hypothesis: bool
 
 
-def count_masked(requests: Sequence[Request], tokenizer: Tokenizer, orders: int) -> tuple[NgramCounts, list[slice]]:
-    """Counts of 1- to `orders`-grams for all texts of all requests, and the rows that are each request's."""
-    sides = [_bit_side(request, tokenizer) for request in requests]
-    walked = [index for index, side in enumerate(sides) if side is None]
-    counts = _count([side for side in sides if side is not None], orders)
-    if walked:
-        masked_sides = (side for index in walked for side in sides_of_request(requests[index], tokenizer))
-        counts = join_counts(counts, count_ngrams(masked_sides, orders))
-    rows, stop = [slice(0)] * len(requests), 0
-    for index in (*(index for index, side in enumerate(sides) if side is not None), *walked):
-        start, stop = stop, stop + len(requests[index].plan)
-        rows[index] = slice(start, stop)
-    return counts, rows
-
-
 def _bit_side(request: Request, tokenizer: Tokenizer) -> _BitSide | None:
     """None where n-grams may move, and where there are more tokens than bits."""
-    plan = request.plan
-    if plan.keep is None or not reads_word_by_word(plan, tokenizer):
+    plan, known = request.plan, tokens_of_words(request.plan, tokenizer)
+    if plan.keep is None or known is None:
         return None
-    own = list(map(tokenizer.word, plan.words))
+    own, instead = known
     tokens, fixed = tuple(chain.from_iterable(own)), tokenizer.text(fixed_text(request))
     if len(tokens) > _WIDTH:
         return None
-    instead = tokenizer.word(plan.replacement) if plan.replacement else ()
     none_empty = all(own)
     in_place = none_empty and instead and set(instead).isdisjoint(fixed)
     if not in_place and not plan.keep.all():
@@ -273,7 +264,10 @@ def _bit_side(request: Request, tokenizer: Tokenizer) -> _BitSide | None:
     return _BitSide(tokens, fixed, keep, first, len(instead), request.role == "hypothesis")
 
 
-def _count(sides: Sequence[_BitSide], orders: int) -> NgramCounts:
+def _count(sides: Sequence[_BitSide], orders: int) -> Ints:
+    """As `count_ngrams`."""
+    if not sides:
+        return np.empty((2 + orders, 0), np.intp)
     n_texts = np.array([len(side.keep) for side in sides], np.intp)
     ends = np.cumsum(n_texts)
     rows = list(map(slice, (ends - n_texts).tolist(), ends.tolist()))
@@ -291,9 +285,7 @@ def _count(sides: Sequence[_BitSide], orders: int) -> NgramCounts:
     instead = np.array([side.instead for side in sides], np.intp)
     hidden = np.repeat(np.bitwise_count(first), n_texts) - np.bitwise_count(kept & np.repeat(first, n_texts))
     masked = np.bitwise_count(kept) + np.repeat(instead, n_texts) * hidden
-    fixed = np.repeat(np.array([len(side.fixed) for side in sides], np.intp), n_texts)
-    is_hypothesis = np.repeat([side.is_hypothesis for side in sides], n_texts)
-    return NgramCounts(matches.T, np.where(is_hypothesis, masked, fixed), np.where(is_hypothesis, fixed, masked))
+    return with_lengths(sides, n_texts, masked, matches)
 
 
 def _pack(sides: Sequence[_BitSide], rows: Sequence[slice]) -> Bits:

@@ -1,5 +1,6 @@
 """Sentence BLEU against sacreBLEU: not close to it, equal to it."""
 
+import dataclasses
 import logging
 import math
 import sys
@@ -53,10 +54,62 @@ def test_texts_score_as_sacrebleu_scores_them(settings):
 
 @pytest.mark.parametrize(("reference", "hypothesis"), PAIRS)
 def test_masks_score_as_sacrebleu_scores_the_written_texts(reference, hypothesis):
-    requests = requests_of(reference, hypothesis)
-    found = SentenceBleu().score_masked(requests)
-    for request, scores in zip(requests, found, strict=True):
-        assert scores.tolist() == oracle({}, pairs_of(request)), request
+    assert_as_the_oracle(requests_of(reference, hypothesis))
+
+
+def assert_as_the_oracle(requests, **settings):
+    for request, scores in zip(requests, SentenceBleu(**settings).score_masked(requests), strict=True):
+        assert scores.tolist() == oracle(settings, pairs_of(request)), request
+
+
+def numbered(count: int, step: int = 1) -> str:
+    return " ".join(f"w{number}" for number in range(0, count * step, step))
+
+
+BITS = [  # where masks can be counted as bits of 64 tokens, and where not
+    pytest.param("a a a a a b a b a b", "a a b a b", "UNKWORDZ", id="ngrams-clipped-in-every-order"),
+    pytest.param("a a b", "a a a b b", "UNKWORDZ", id="fixed-side-holds-more"),
+    pytest.param(numbered(63), numbered(63), "UNKWORDZ", id="63-tokens"),
+    pytest.param(numbered(64), numbered(64), "UNKWORDZ", id="64-tokens"),
+    pytest.param(" ".join(["a b"] * 32), " ".join(["a b"] * 20), "UNKWORDZ", id="64-tokens-clipped"),
+    pytest.param(numbered(65), numbered(65), "UNKWORDZ", id="65-tokens"),
+    pytest.param(numbered(20), numbered(130), "UNKWORDZ", id="130-tokens-on-the-fixed-side"),
+    pytest.param(numbered(2000), numbered(2000), "UNKWORDZ", id="more-counts-than-64-bits-number"),
+    pytest.param("so 5,3-7. isn't (it)", "so 5,3-7. is (it)", "UNKWORDZ", id="words-of-several-tokens"),
+    pytest.param("a b c d", "a b c d", "two words", id="stand-in-of-two-tokens"),
+    pytest.param("a UNKWORDZ b a", "a b c", "UNKWORDZ", id="stand-in-on-the-masked-side"),
+    pytest.param("a b c", "a UNKWORDZ b c", "UNKWORDZ", id="stand-in-on-the-fixed-side"),
+    pytest.param("a b c", "a words b c", "two words", id="half-of-the-stand-in-on-the-fixed-side"),
+    pytest.param("a  b c", "a b c", "UNKWORDZ", id="empty-word"),
+    pytest.param("a <skipped> b c", "a b c", "UNKWORDZ", id="word-without-tokens"),
+    pytest.param("a b c", "a b c", "<skipped>", id="stand-in-without-tokens"),
+    pytest.param("a b\n c", "a b c", "UNKWORDZ", id="line-feed"),
+]
+
+
+@pytest.mark.parametrize("side", ["ground_truth", "hypothesis"])
+@pytest.mark.parametrize(("text", "other", "stand_in"), BITS)
+def test_masks_counted_as_bits_score_as_written_texts(text, other, stand_in, side):
+    request = masked(text, other, side, stand_in)
+    some = np.concatenate([request.plan.keep[:12], request.plan.keep[-6:]])
+    assert_as_the_oracle([dataclasses.replace(request, plan=dataclasses.replace(request.plan, keep=some))])
+
+
+@pytest.mark.parametrize("stand_in", ["UNKWORDZ", "", None])
+def test_where_nothing_is_hidden_it_does_not_matter_what_would_stand_there(stand_in):
+    plan = Plan(("a", "", "b,", "b", "UNKWORDZ", "c"), keep=np.ones((2, 6), bool), replacement=stand_in)
+    assert_as_the_oracle([request_of(plan, "hypothesis", "UNKWORDZ b")])
+
+
+@pytest.mark.parametrize("vocabulary", [1, 2, 4, 30])
+def test_masks_of_all_kinds_are_scored_together(vocabulary):
+    rng = np.random.Generator(np.random.PCG64(17))
+    requests = []
+    for seed in range(20):
+        text, other = (" ".join(map(str, rng.integers(vocabulary, size=rng.integers(1, 70)))) for _ in range(2))
+        side = ("ground_truth", "hypothesis")[seed % 2]
+        requests.append(masked(text, other, side, ("UNKWORDZ", "")[seed % 5 == 0], seed))
+    assert_as_the_oracle(requests)
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
@@ -70,9 +123,7 @@ def test_masks_of_random_texts_score_as_sacrebleu_scores_them(settings):
         ("ground_truth", ","),
     ]:
         requests += [masked(random_text(rng, 14), random_text(rng, 14), side, stand_in, seed) for seed in range(4)]
-    found = SentenceBleu(**settings).score_masked(requests)
-    for request, scores in zip(requests, found, strict=True):
-        assert scores.tolist() == oracle(settings, pairs_of(request)), request
+    assert_as_the_oracle(requests, **settings)
 
 
 @pytest.mark.parametrize("name", sentence_bleu._BY_WORD)
@@ -112,9 +163,7 @@ def test_real_segments_score_as_sacrebleu_scores_them_and_correlate_as_published
         scores = score(SentenceBleu(), pairs)
         assert scores[::20].tolist() == oracle({}, pairs[::20])
         assert np.corrcoef(scores, pair.human_scores)[0, 1] == pytest.approx(expected, abs=5e-5)
-        requests = [masked(*text, "ground_truth", "UNKWORDZ") for text in pairs[::80]]
-        for request, found in zip(requests, SentenceBleu().score_masked(requests), strict=True):
-            assert found.tolist() == oracle({}, pairs_of(request))
+        assert_as_the_oracle([masked(*text, "ground_truth", "UNKWORDZ") for text in pairs[::80]])
 
 
 @pytest.mark.parametrize(
