@@ -168,7 +168,7 @@ def whole_sweep():
 
 @functools.cache
 def plain_analysis():
-    """Of a table alone, with what is left out, undefined and equal, by the other rule for ties, at given points."""
+    """Of a table alone, with what is left out, undefined and equal, at given points."""
     surfaces = random_surfaces(
         1, datasets=("d1", "d2"), metrics=("m1", "random"), explainers=("erasure", "lime", "random")
     )
@@ -179,7 +179,7 @@ def plain_analysis():
     surfaces[names[3]][:, -1] = np.nan  # the metric alone is undefined
     surfaces[names[4]][:, 0] = np.nan
     given = {"lime": Point(p=-1.44, w=0.5), "erasure": Point(p=-0.3, w=0.6)}
-    return analyse(table(surfaces), Options(tie="mildest", fixed=given))
+    return analyse(table(surfaces), Options(fixed=given))
 
 
 @functools.cache

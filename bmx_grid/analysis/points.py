@@ -1,6 +1,6 @@
 """The (p, w) of settings and explainers: the best of each setting, their medians, and the one each is evaluated at.
 
-The best point follows a stated tie rule, the median is the ordinary one of p and of w separately (paper 4.2), so that
+The best point is the first of equal ones, the median is the ordinary one of p and of w separately (paper 4.2), so that
 it need not be a grid point. Where a point was chosen says how numbers at it may be described.
 """
 
@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.analysis.base import Column, Table
-from bmx_grid.analysis.table import NOWHERE, Floats, Given, GridTable, Setting, Tie
+from bmx_grid.analysis.table import NOWHERE, Floats, Given, GridTable, Setting
 from bmx_grid.core.configure import load_option
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.wording import counted, named, point_in_words
 from bmx_grid.measures.best import (
     beats,
-    better,
     first_within_rounding,
-    mildest_within_no_change,
     plateau_within_no_change,
 )
 from bmx_grid.measures.grid import Point, nearest_point
@@ -36,25 +34,19 @@ METRIC_ALONE = Point(p=float("nan"), w=1.0)  # to decline to boost
 DIGITS = 12  # of a median: the mean of 0.2 and 0.4 is 0.30000000000000004 in binary, and 0.3 to a reader
 
 
-def best_points(table: GridTable, tie: Tie = "first") -> pd.DataFrame:
-    """Every setting of a table with its best point by the rule `tie`; the words are defined in measures.best.
+def best_points(table: GridTable) -> pd.DataFrame:
+    """Every setting of a table with its best point; the words are defined in measures.best.
 
-    tie: "first" is the paper's, `first_within_rounding`, w = 1 allowed: a setting that nothing improves gets the lowest
-    p of the grid and the w of the first tied point there. "mildest" never lets a tie invent a p,
-    `mildest_within_no_change`: a setting whose best gain is not above 1e-5 has no best point, and takes no part in
-    medians; its best is the metric alone, with a gain of 0.
+    Of equal points the first, as in the paper (`first_within_rounding`), w = 1 allowed: a setting that nothing improves
+    gets the lowest p of the grid and the w of the first tied point there.
     Columns beside those of table.frame: best, best_w, best_p, gain: correlation of the best point, where it is (NaN
     without one), gain above the baseline. plateau: points of `plateau_within_no_change`, plateau_p_low, plateau_p_high:
     where its p ends. ties_baseline: no point with w other than 1 beats the baseline; False where that is undefined.
     """
     plateau = plateau_within_no_change(table.correlation, table.w)
     gain = np.where(np.isfinite(plateau.highest), plateau.highest - table.baseline, np.nan)
-    if tie == "first":
-        places = first_within_rounding(table.correlation)
-        known = places >= 0
-    else:
-        places = mildest_within_no_change(plateau, table.p, table.w)
-        known = (places >= 0) & better(gain)
+    places = first_within_rounding(table.correlation)
+    known = places >= 0
     rows, columns = np.divmod(places, len(table.w))
     best = np.where(known, table.correlation[np.arange(len(table)), rows, columns], table.baseline)
     reached = np.where(plateau.members.any(axis=2), table.p, np.nan)
@@ -71,8 +63,8 @@ def best_points(table: GridTable, tie: Tie = "first") -> pd.DataFrame:
 
 
 def best_of_all(given: Given) -> pd.DataFrame:
-    """The best points of all settings, controls among them, by the rule of the options."""
-    return best_points(given.table, given.options.tie)
+    """The best points of all settings, controls among them."""
+    return best_points(given.table)
 
 
 def medians(best: pd.DataFrame) -> pd.DataFrame:
@@ -102,7 +94,7 @@ def chosen_points(given: Given) -> pd.DataFrame:
         known, source = medians(given.ask(best_of_all)), "median of the best points of this table"
         judged = "in-sample (chosen where it is judged)"
     else:
-        known = medians(best_points(options.select_from, options.tie))
+        known = medians(best_points(options.select_from))
         source = f"median of the best points of {options.select_from.origin}"
         judged = _elsewhere(real, options.select_from)
     rows = []
@@ -113,8 +105,6 @@ def chosen_points(given: Given) -> pd.DataFrame:
             asked, origin = NOWHERE, f"none: {source} has no {name}"
         else:
             asked, origin = Point(known["p"][name], known["w"][name]), f"{source}, {judged}"
-            if known["n"][name] == 0:
-                origin += ", where no point improves any setting, so that nothing is boosted"
         used = grid_point(real, asked)
         if used is NOWHERE and asked is not NOWHERE:
             origin += f", p = {asked.p:g}, w = {asked.w:g}, which is not in this grid"
@@ -130,7 +120,6 @@ def compute(given: Given) -> dict[str, Any]:
     """
     best = given.ask(best_of_all)
     return {
-        "tie": given.options.tie,
         "n_tied_with_baseline": int(best["ties_baseline"][~best["control"]].sum()),
         "medians": medians(best),
         "strict_medians": medians(best.assign(best_w=best["best_w"].where(beats(best["gain"].to_numpy())))),
@@ -152,8 +141,8 @@ def tables(result: Mapping[str, Any]) -> Sequence[Table]:
         Column("strict n", "strict settings", ","),
     )
     note = (
-        f"Medians of the best points of the settings, ties broken by the rule '{result['tie']}'; strict: of the "
-        "settings only that some (p, w) improves. With w = 1, the metric alone, p means nothing."
+        "Medians of the best points of the settings, of equal ones the first; strict: of the settings only that some "
+        "(p, w) improves. With w = 1, the metric alone, p means nothing."
     )
     return (Table.of("selection_by_explainer", "Median best points by explainer", frame, columns, [note]),)
 

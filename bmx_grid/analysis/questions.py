@@ -119,7 +119,7 @@ def _imported(name: str) -> Question:
 
 
 def signature(given: Given) -> str:
-    """table:FILE|sha256:…|settings:430|p:-30:29.9:600|w:0,…,1|side:both|tie:first|points:lime(w0.4,p-1.4),…
+    """table:FILE|sha256:…|settings:430|p:-30:29.9:600|w:0,…,1|side:both|points:lime(w0.4,p-1.4),…
 
     sha256: of the names and correlations as they were read, so that two files of the same name differ.
     points: the grid points that fixed numbers are read at; w1 alone is the metric alone.
@@ -138,7 +138,6 @@ def signature(given: Given) -> str:
         "p": f"{table.p[0]:g}:{table.p[-1]:g}:{len(table.p)}",
         "w": ",".join(f"{weight:g}" for weight in table.w),
         "side": table.side,
-        "tie": given.options.tie,
         "points": ",".join(used) or "none",
         **({} if source is None else {"select.from": f"{'/'.join(Path(source.origin).parts[-2:])}@{_digest(source)}"}),
     }

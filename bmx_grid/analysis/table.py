@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,7 +129,6 @@ class GridTable:
         return sorted({getattr(one, factor) for one in self.settings})
 
 
-Tie = Literal["first", "mildest"]
 Answer = TypeVar("Answer")
 
 
@@ -138,14 +137,12 @@ NOWHERE = Point(float("nan"), float("nan"))
 
 @dataclass(frozen=True)
 class Options:
-    """tie: the rule by which ties of best points are broken (see points.best_points).
+    """select_from: the table whose medians are evaluated; None for the analysed table itself.
 
-    select_from: the table whose medians are evaluated; None for the analysed table itself.
     fixed: (p, w) by explainer, given; they take precedence over medians.
     seed: of the bootstrap of clusters, data set x language pair, behind intervals across settings.
     """
 
-    tie: Tie = "first"
     select_from: GridTable | None = None
     fixed: Mapping[str, Point] = field(default_factory=dict)
     seed: int = 0

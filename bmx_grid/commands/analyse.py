@@ -13,11 +13,6 @@ output_dir or format says so.
   output_dir=DIR        write DIR/tables/NAME.tex (.md, .csv, .txt) or
                         DIR/analysis.json; without format report.html and
                         figures/
-  tie=first|mildest     how ties between best points are broken: the first, p
-                        ascending and w fastest (the paper's rule, the default),
-                        or of those within 1e-5 the one with the largest w, then
-                        p nearest 1; with mildest, settings that nothing
-                        improves are left out
   select.from=PATH      evaluate at the medians of another table, which shares
                         no setting with this one
   fixed.EXPLAINER.w=W   evaluate an explainer at this point, the nearest of the
@@ -47,7 +42,7 @@ from typing import Literal
 from bmx_grid.analysis.base import Table
 from bmx_grid.analysis.load import frames_beside, load_table
 from bmx_grid.analysis.questions import Analysis, analyse, with_others
-from bmx_grid.analysis.table import Options, Tie
+from bmx_grid.analysis.table import Options
 from bmx_grid.core.configure import convert, folder_path
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.storage import write_text
@@ -59,7 +54,7 @@ from bmx_grid.report.terminal import sentences, terminal_width
 
 Format = Literal["latex", "markdown", "csv", "text", "json"]
 OF_SEVERAL = ("format", "output_dir")
-KEYS = (*OF_SEVERAL, "tie", "select.from", "fixed.EXPLAINER.w", "fixed.EXPLAINER.p", "questions", "side")
+KEYS = (*OF_SEVERAL, "select.from", "fixed.EXPLAINER.w", "fixed.EXPLAINER.p", "questions", "side")
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
@@ -103,7 +98,6 @@ def _options(values: Mapping[str, str], known: Sequence[str]) -> Options:
             raise ConfigError(unknown("explainer", explainer, known))
     source = values.get("select.from")
     return Options(
-        tie=convert(values.get("tie", "first"), Tie, "tie"),
         select_from=None if source is None else load_table(Path(source).expanduser(), values.get("side")),
         fixed={explainer: Point(**point) for explainer, point in points.items()},
     )
@@ -170,8 +164,7 @@ def _summary(analysis: Analysis) -> str:
     table = analysis.table
     read = [
         f"{table.origin}: {counted(len(table), 'setting')}, {table.n_boosted:,} correlations with w other than 1; "
-        f"{counted(len(analysis.real), 'setting')} without the random metric and explainer; ties are broken by the "
-        f"rule '{analysis.options.tie}'",
+        f"{counted(len(analysis.real), 'setting')} without the random metric and explainer",
         *(f"left out: {name}" for name in table.left_out),
     ]
     unsigned = [replace(shown, notes=shown.notes[:-1]) for shown in analysis.tables() if shown.brief]

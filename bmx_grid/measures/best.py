@@ -54,17 +54,6 @@ def plateau_within_no_change(correlation: Floats, w: Floats) -> Plateau:
     return Plateau(highest, (boosted >= highest[:, None, None] - NO_CHANGE) & np.isfinite(boosted))
 
 
-def mildest_within_no_change(plateau: Plateau, p: Floats, w: Floats) -> NDArray[np.intp]:
-    """The mildest point of each plateau: int[S] indices as of `first_within_rounding`, -1 without a point.
-
-    Mildest is the largest w, then the p nearest to 1 (the arithmetic mean), then the larger p.
-    """
-    weights, powers = np.tile(w, len(p)), np.repeat(p, len(w))
-    order = np.lexsort((-powers, np.round(np.abs(powers - 1), 10), -weights))
-    members = plateau.members.reshape(len(plateau.members), -1)
-    return np.where(members.any(axis=1), order[np.argmax(members[:, order], axis=1)], -1)
-
-
 def beats(gain: Floats) -> Flags:
     """Where a gain is above 0 by more than rounding (1e-12): the metric alone is not the best there is."""
     return np.asarray(gain > TIE)

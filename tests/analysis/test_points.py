@@ -1,4 +1,4 @@
-"""Best points under both tie rules, their medians, and what may be said of the points that are evaluated."""
+"""Best points, their medians, and what may be said of the points that are evaluated."""
 
 import dataclasses
 
@@ -143,14 +143,6 @@ def test_points_say_what_was_asked_and_what_is_used():
             assert any("p -0.95 (used w 0.5, p -1)" in note for note in made.notes), made.stem
 
 
-def test_a_table_that_nothing_improves_declines_to_boost():
-    analysis = analyse(
-        table({("d", "a", "m", "lime"): flat(), ("d", "b", "m", "lime"): flat()}), Options(tie="mildest")
-    )
-    assert analysis.ask(at_points)["fixed_gain"].tolist() == [0.0, 0.0]
-    assert "nothing is boosted" in analysis.ask(chosen_points)["origin"]["lime"]
-
-
 MAIN = {**one("d", "a"), **one("d", "b", p=0.3), **one("d", "a", metric="random", p=1.0)}
 
 
@@ -192,49 +184,35 @@ EDGE = {(p, 0.5): 0.6 for p in P[P <= -1.0]}
 
 
 @pytest.mark.parametrize(
-    ("one", "first", "mildest", "plateau", "tied"),
+    ("one", "first", "plateau", "tied"),
     [
-        pytest.param(peaked(-1.3), (-1.3, 0.5), (-1.3, 0.5), 1, False, id="a single peak"),
-        pytest.param(flat(), (-2.0, 1.0), None, 80, True, id="nothing improves: first invents the lowest p"),
-        pytest.param(flat(0.5, 0.5), (-2.0, 0.0), None, 80, True, id="everything equals the baseline"),
-        pytest.param(surface({(0.3, 0.5): 0.5}), (-2.0, 1.0), None, 1, True, id="a point as good as the metric"),
-        pytest.param(surface({(0.3, 0.5): 0.500005}), (0.3, 0.5), None, 1, False, id="better by less than 1e-5"),
-        pytest.param(surface(EDGE), (-2.0, 0.5), (-1.0, 0.5), 11, False, id="a plateau up to the end of the grid"),
-        pytest.param(
-            surface({(-1.5, 0.5): 0.6, (-1.5, 0.0): 0.6}), (-1.5, 0.0), (-1.5, 0.5), 2, False, id="equal at two w"
-        ),
-        pytest.param(
-            surface({(0.5, 0.5): 0.6, (1.5, 0.5): 0.6}), (0.5, 0.5), (1.5, 0.5), 2, False, id="equally far from p = 1"
-        ),
-        pytest.param(
-            surface({(-1.5, 0.5): 0.6, (0.5, 0.5): 0.599995}), (-1.5, 0.5), (0.5, 0.5), 2, False, id="within 1e-5"
-        ),
+        pytest.param(peaked(-1.3), (-1.3, 0.5), 1, False, id="a single peak"),
+        pytest.param(flat(), (-2.0, 1.0), 80, True, id="nothing improves: the lowest p"),
+        pytest.param(flat(0.5, 0.5), (-2.0, 0.0), 80, True, id="everything equals the baseline"),
+        pytest.param(surface({(0.3, 0.5): 0.5}), (-2.0, 1.0), 1, True, id="a point as good as the metric"),
+        pytest.param(surface({(0.3, 0.5): 0.500005}), (0.3, 0.5), 1, False, id="better by less than 1e-5"),
+        pytest.param(surface(EDGE), (-2.0, 0.5), 11, False, id="a plateau up to the end of the grid"),
+        pytest.param(surface({(-1.5, 0.5): 0.6, (-1.5, 0.0): 0.6}), (-1.5, 0.0), 2, False, id="equal at two w"),
+        pytest.param(surface({(0.5, 0.5): 0.6, (1.5, 0.5): 0.6}), (0.5, 0.5), 2, False, id="equal at two p"),
+        pytest.param(surface({(-1.5, 0.5): 0.6, (0.5, 0.5): 0.599995}), (-1.5, 0.5), 2, False, id="within 1e-5"),
     ],
 )
-def test_tie_rules(one, first, mildest, plateau, tied):
-    table = lime([one])
-    paper, ours = best_points(table, "first"), best_points(table, "mildest")
-    assert (paper.best_p[0], paper.best_w[0]) == first
-    assert paper.best[0] == one.max()
-    if mildest is None:
-        assert np.isnan([ours.best_p[0], ours.best_w[0]]).all()
-        assert (ours.best[0], ours.gain[0]) == (0.5, 0.0)
-    else:
-        assert (ours.best_p[0], ours.best_w[0]) == mildest
-        assert ours.best[0] == pytest.approx(one.max(), abs=1e-5)
-    assert paper.plateau[0] == ours.plateau[0] == plateau
-    assert bool(paper.ties_baseline[0]) is tied
+def test_of_equal_points_the_first_is_best(one, first, plateau, tied):
+    best = best_points(lime([one]))
+    assert (best.best_p[0], best.best_w[0]) == first
+    assert best.best[0] == one.max()
+    assert best.plateau[0] == plateau
+    assert bool(best.ties_baseline[0]) is tied
 
 
 def test_undefined_points_are_never_best():
     one = peaked(-1.3)
     one[int(np.argmin(np.abs(P + 1.3))), 1] = np.nan
-    for tie, p in (("first", -1.4), ("mildest", -1.2)):
-        assert best_points(lime([one]), tie).best_p[0] == p
+    assert best_points(lime([one])).best_p[0] == -1.4
 
 
-def median(found, tie="first"):
-    return tuple(medians(best_points(found, tie)).loc["lime", ["p", "w", "n"]])
+def median(found):
+    return tuple(medians(best_points(found)).loc["lime", ["p", "w", "n"]])
 
 
 def test_medians_are_written_in_the_digits_of_the_grid():
@@ -248,10 +226,9 @@ def test_medians_are_written_in_the_digits_of_the_grid():
     assert median(found) == (-1.45, 0.3, 2)
 
 
-def test_ties_pull_the_papers_median_and_neither_the_strict_one_nor_the_mildest():
+def test_ties_pull_the_papers_median_and_not_the_strict_one():
     found = lime([flat(), flat(), peaked(-1.0), peaked(-0.4)])
     assert median(found) == (-1.5, 0.75, 4)
-    assert median(found, "mildest") == (-0.7, 0.5, 2)
     result = analyse(found).ask(compute)
     assert tuple(result["strict_medians"].loc["lime"]) == (0.5, -0.7, 2)
     (shown,) = tables(result)
@@ -260,9 +237,8 @@ def test_ties_pull_the_papers_median_and_neither_the_strict_one_nor_the_mildest(
     ]
 
 
-def test_where_nothing_improves_the_median_is_the_metric_alone():
-    p, w, n = median(lime([flat(), flat()]), "mildest")
-    assert np.isnan(p) and (w, n) == (1.0, 0)
+def test_where_nothing_improves_nothing_is_boosted():
+    assert analyse(lime([flat(), flat()])).ask(at_points)["fixed_gain"].tolist() == [0.0, 0.0]
 
 
 TABLE = lime([peaked(-1.0)])

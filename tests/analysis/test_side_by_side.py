@@ -141,5 +141,5 @@ def test_the_command_prints_and_writes_the_table(tmp_path, capsys):
     assert "Sweeps beside each other" in capsys.readouterr().out
     assert main([str(a), str(b), "format=csv", f"output_dir={tmp_path / 'out'}"]) == 0
     assert len(pd.read_csv(tmp_path / "out" / "tables" / "side_by_side.csv")) == 2
-    assert main([str(a), str(b), "tie=first"]) == 2
-    assert "tie: several sweeps" in capsys.readouterr().err
+    assert main([str(a), str(b), "side=both"]) == 2
+    assert "side: several sweeps" in capsys.readouterr().err

@@ -2,7 +2,6 @@
 
 import pytest
 
-from bmx_grid.analysis.points import best_points, medians
 from bmx_grid.analysis.questions import plain
 
 IM = "input_marginalization"
@@ -109,14 +108,3 @@ def test_the_published_correlation_tells_which_neighbour_was_used(found):
     # -0.28608 to five digits needs p = -0.95 evaluated at -1.0; -0.9 gives -.28602, a value between -.28605.
     assert found["fixed"]["shap"]["used_p"] == -1.0
     assert found["gain_baseline_pearson"]["all"] == pytest.approx(-0.28608, abs=5e-6)
-
-
-def test_mildest_medians_are_not_drawn_to_the_end_of_the_grid(table):
-    best = best_points(table, "mildest")
-    assert {name: (one["p"], one["w"], one["n"]) for name, one in medians(best).to_dict("index").items()} == {
-        "erasure": (0.5, 0.6, 48),
-        "lime": (-0.3, 0.4, 54),
-        "shap": (-0.3, 0.4, 52),
-        IM: (-0.3, 0.6, 39),
-    }
-    assert (best["best_p"] == table.p[0]).sum() < (best_points(table)["best_p"] == table.p[0]).sum() / 10

@@ -70,7 +70,7 @@ def words(drawing):
     ],
 )
 def test_every_figure_is_drawn_at_a_column_or_page_width_and_nothing_leaves_it(surfaces, expected):
-    analysis = analyse(table(surfaces), Options(tie="mildest"))
+    analysis = analyse(table(surfaces), Options())
     stems = set()
     settings = [one.stem for one in drawings(analysis) if one.stem.startswith("correlation_over_p")]
     for one in drawings(analysis):
@@ -261,7 +261,7 @@ def test_the_signature_tells_tables_of_one_name_apart():
     one, other = (analyse(table({("d", "a", "m", "lime"): peaked(0.5, gain=gain)})) for gain in (0.1, 0.2))
     assert signature(one) != signature(other)
     assert signature(one) == signature(analyse(dataclasses.replace(one.table)))
-    assert "settings:1|p:-2:1.9:40|w:0,0.5,1|side:both|tie:first|points:lime(w0.5,p0.5)" in signature(one)
+    assert "settings:1|p:-2:1.9:40|w:0,0.5,1|side:both|points:lime(w0.5,p0.5)" in signature(one)
 
 
 def with_tests(n_metrics=2, **options):

@@ -64,7 +64,7 @@ def best_boxes(analysis: Analysis) -> Drawing:
     undefined = len(real) - len(defined)
     caption = (
         f"Best (w, p) of {counted(len(defined), 'setting')} by explainer, controls left out, chosen on the "
-        f"segments they are judged on; ties are broken by the rule '{analysis.options.tie}'. Box: quartiles; whiskers: "
+        f"segments they are judged on, of equal points the first. Box: quartiles; whiskers: "
         f"last values within 1.5 interquartile ranges; Md: median. Of {real['ties_baseline'].sum()} settings the "
         f"metric alone is best: their p means nothing.{undefined_in_words(undefined, 'best point')}"
     )

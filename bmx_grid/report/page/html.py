@@ -182,7 +182,6 @@ def _facts(analysis: Analysis) -> list[tuple[str, str]]:
         ("correlations with w ≠ 1", f"{table.n_boosted:,}"),
         ("undefined correlations", f"{int(np.isnan(table.correlation[:, :, table.boosted]).sum()):,}"),
         ("words aggregated", "both sides" if table.side == "both" else "hypothesis"),
-        ("rule among equal best points", options.tie),
         ("(w, p) from", options.select_from.origin if options.select_from is not None else "this table"),
     ]
     if options.fixed:
