@@ -6,7 +6,7 @@ import dataclasses
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 KEY = "metric.combined"
 ByRule = Literal["one_vs_rest", "equal"]
-_SAID: set[str] = set()  # notes on weights that this process has shown
 Member = tuple[str, Metric]
 
 
@@ -83,10 +82,7 @@ class Mixed(Metric):
         self.check_fitted()
         found = one_vs_rest(self.fitted_scores(), names)
         for note in found.notes:
-            said = f"{type(self).__name__.lower()} (set {self.set}): {note}."
-            if said not in _SAID:
-                _SAID.add(said)
-                warnings.warn(said, stacklevel=2)
+            warnings.warn(f"{type(self).__name__.lower()} (set {self.set}): {note}.", stacklevel=2)
         return found.weights
 
     def fitted_scores(self) -> Floats:
@@ -115,9 +111,9 @@ class Mixed(Metric):
 class Combined(Mixed):
     """sum of weight x score over metrics, each turned so that higher is better.
 
-    metrics: names of options; {NAME: {key: value}} for an option with other settings, `name` among them for another
-        name; or the settings of a metric with their _target_. One that is a file of scores makes the combination one:
-        it has no explainer. An option that stands for several metrics stands for all of them.
+    metrics: names of options; {NAME: {key: value}} for an option with other settings, or with `_target_` among them
+        for a metric of any class. One that is a file of scores makes the combination one: it has no explainer. An
+        option that stands for several metrics stands for all of them.
     scale: z puts each metric's scores on mean 0 and standard deviation 1 over the set it is fitted to; raw leaves them.
         A metric that is constant there has z scores of 0.
     seed: of metrics that are named by their option and draw something.
@@ -240,8 +236,8 @@ class Combined(Mixed):
         whole = frozenset(self.fitted_on)
         keep = {key for key, item in zip(keys, items, strict=True) if item in whole}
 
-        def make(contents: list[Item]) -> Iterator[Mapping[int, Value]]:
-            yield {row: (score,) for row, score in enumerate(metric.score(contents).tolist())}
+        def make(contents: list[Item]) -> list[Value]:
+            return [(score,) for score in metric.score(contents).tolist()]
 
         store = kept(self.cache_dir, "parts", {"metric": metric.fingerprint()})
         return np.array([value[0] for value in store.values(keys, read, keep, make)], dtype=np.float64)
@@ -260,12 +256,9 @@ def _member(given: Any, row: int, seed: int) -> Member:
         return given
     if isinstance(given, str):
         return given, build(load_option("metric", given, seed), Metric, where)
-    if isinstance(given, Mapping) and "_target_" in given:
-        name = str(given.get("name", str(given["_target_"]).rpartition(".")[2].lower()))
-        return name, build(given, Metric, where)
     if isinstance(given, Mapping) and len(given) == 1:
         ((name, own),) = given.items()
         if isinstance(own, Mapping):
-            node = load_option("metric", str(name), seed) | {str(key): value for key, value in own.items()}
+            node = {**({} if "_target_" in own else load_option("metric", str(name), seed)), **own}
             return str(own.get("name", name)), build(node, Metric, where)
     raise ConfigError(f"{where}: expected the name of an option, or {{NAME: {{key: value}}}}, got {given!r}.")

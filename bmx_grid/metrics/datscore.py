@@ -7,9 +7,9 @@ Texts are named by role, "source", "reference" and "hypothesis", and their machi
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, cast
 
 import numpy as np
 
@@ -25,8 +25,6 @@ from bmx_grid.words.perturbation import ROLES, Item, Role
 
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
-
-_AT_ONCE = 512  # pairs between two writes of what was scored
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,16 +106,17 @@ class DatScore(Mixed, Seq2SeqMetric):
         """float64[n, k, 4] sums of each direction (`Forced.sums`), of which scores of any kind are made."""
         texts = self._with_translations(items)
         whole = frozenset(self.fitted_on)
-        keeps = [row for row, item in enumerate(items) if item in whole]
-        found = np.empty((len(items), len(self.part_names), 4))
+        sums = np.empty((len(items), len(self.part_names), 4))
         for column, name in enumerate(self.part_names):
             one, _, other = name.partition("->")
             pairs = list(zip(texts[one], texts[other], strict=True))
             keys = [key_of(*pair) for pair in pairs]
-            store = self._store("directions", self._language(one), self._language(other))
-            make = functools.partial(self._score, source=self._language(one), target=self._language(other))
-            found[:, column] = store.values(keys, pairs, {keys[row] for row in keeps}, make)
-        return found
+            keep = {key for key, item in zip(keys, items, strict=True) if item in whole}
+            languages = self._language(one), self._language(other)
+            sums[:, column] = self._store("directions", *languages).values(
+                keys, pairs, keep, functools.partial(self._score, languages)
+            )
+        return sums
 
     def _texts(self) -> list[str]:
         """The names of the texts that directions use."""
@@ -132,31 +131,25 @@ class DatScore(Mixed, Seq2SeqMetric):
 
     def _with_translations(self, items: Sequence[Item]) -> dict[str, list[str]]:
         """n texts by name."""
-        found: dict[str, list[str]] = {}
+        texts: dict[str, list[str]] = {}
         for name in self._texts():
-            role: Role = next(one for one in ROLES if one == name.partition(".")[0])
-            own = [item.text(role) for item in items]
-            if "." not in name:
-                found[name] = own
-                continue
-            store = self._store("translations", self._language(role), self._language(name))
-            whole = {key_of(item.text(role)) for item in self.fitted_on}
-            make = functools.partial(self._translate, role=role, name=name)
-            found[name] = list(map(str, store.values(list(map(key_of, own)), own, whole, make)))
-        return found
+            role = cast(Role, name.partition(".")[0])
+            texts[name] = [item.text(role) for item in items]
+            if "." in name:
+                languages = self._language(role), self._language(name)
+                whole = {key_of(item.text(role)) for item in self.fitted_on}
+                make = functools.partial(self._translate, languages)
+                store, keys = self._store("translations", *languages), list(map(key_of, texts[name]))
+                texts[name] = list(map(str, store.values(keys, texts[name], whole, make)))
+        return texts
 
-    def _translate(self, texts: Sequence[str], role: Role, name: str) -> Iterator[Mapping[int, Value]]:
+    def _translate(self, languages: tuple[str | None, str | None], texts: Sequence[str]) -> list[str]:
         loaded = self.loaded()
-        languages = languages_of(loaded, self._language(role), self._language(name))
-        yield from translate(loaded, texts, languages, self._decoding(), self.batch_tokens)
+        return translate(loaded, texts, languages_of(loaded, *languages), self._decoding(), self.batch_tokens)
 
-    def _score(
-        self, pairs: Sequence[tuple[str, str]], source: str | None, target: str | None
-    ) -> Iterator[Mapping[int, Value]]:
-        for start in range(0, len(pairs), _AT_ONCE):
-            part = pairs[start : start + _AT_ONCE]
-            sums = self.sums([one for one, _ in part], [other for _, other in part], source, target)
-            yield {start + row: tuple(values) for row, values in enumerate(sums.tolist())}
+    def _score(self, languages: tuple[str | None, str | None], pairs: Sequence[tuple[str, str]]) -> list[Value]:
+        sources, targets = zip(*pairs, strict=True)
+        return list(map(tuple, self.sums(sources, targets, *languages).tolist()))
 
     def _store(self, kind: str, source: str | None, target: str | None) -> Kept:
         made_with = self.of_the_model() | {"source_language": source, "target_language": target}

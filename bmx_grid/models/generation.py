@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,39 +44,24 @@ class Decoding:
 
 def translate(
     loaded: LoadedModel, texts: Sequence[str], languages: Languages, how: Decoding, batch_tokens: int | None = None
-) -> Iterator[dict[int, str]]:
-    """Translations by position in `texts`, one batch after the other, longest texts first.
+) -> list[str]:
+    """The translation of each text.
 
     A text without anything but blanks is its own translation: models make up one. A batch that does not fit into memory
     is halved; raises torch.OutOfMemoryError when not even one text fits.
     """
-    import torch
-
+    translations = list(texts)
     rows = [row for row, text in enumerate(texts) if text.strip()]
-    blank = {row: texts[row] for row in range(len(texts)) if not texts[row].strip()}
-    if blank:
-        yield blank
-    if not rows:
-        return
     ids = source_tokens(loaded, [texts[row] for row in rows], languages, how.max_length)
-    lengths = np.array([len(one) for one in ids], dtype=np.int64)
-    waiting = _batches(loaded, lengths * 3, batch_tokens)[::-1]  # source, and a target up to twice as long
-    while waiting:
-        batch = waiting.pop()
-        try:
-            made = _generate(loaded, [ids[row] for row in batch], [texts[rows[row]] for row in batch], languages, how)
-        except torch.OutOfMemoryError:
-            if len(batch) == 1:
-                raise
-            waiting += [batch[len(batch) // 2 :], batch[: len(batch) // 2]]
-        else:
-            yield {rows[row]: text for row, text in zip(batch, made, strict=True)}
 
+    def work(batch: Ints) -> None:
+        own = [texts[rows[at]] for at in batch]
+        for at, text in zip(batch, _generate(loaded, [ids[at] for at in batch], own, languages, how), strict=True):
+            translations[rows[at]] = text
 
-def _batches(loaded: LoadedModel, lengths: Ints, batch_tokens: int | None) -> list[Ints]:
-    found: list[Ints] = []
-    in_batches(found.append, lengths, loaded, batch_tokens)
-    return found
+    lengths = np.array([3 * len(one) for one in ids], dtype=np.int64)  # source, and a target up to twice as long
+    in_batches(work, lengths, loaded, batch_tokens)
+    return translations
 
 
 def _generate(

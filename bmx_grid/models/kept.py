@@ -10,10 +10,11 @@ The lock of an object store holds on one machine only, so that two machines may 
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, TypeVar
 
@@ -23,8 +24,9 @@ from bmx_grid.core.storage import Place, listed, locked, opened, place, replacin
 
 Value = str | tuple[float, ...]
 Content = TypeVar("Content")
-Make = Callable[[list[Content]], Iterator[Mapping[int, Value]]]  # contents -> parts, values by their position
+Make = Callable[[list[Content]], Sequence[Value]]
 VERSION = 1
+AT_ONCE = 256  # contents that are made between two looks at the clock
 _WRITE_EVERY_S = 30.0
 
 
@@ -35,7 +37,6 @@ class Kept:
         self.path, self.identity = path, identity
         self._values: dict[str, Value] = {}
         self._read: set[Place] = set()
-        self._new: dict[str, Value] = {}  # not written yet
 
     def values(
         self,
@@ -50,97 +51,87 @@ class Kept:
         Raises StoreError where values cannot be kept.
         """
         by_key = dict(zip(keys, contents, strict=True))
-        if any(key not in self._values for key in by_key):
-            self._load()
-        self._fill({key: by_key[key] for key in by_key if key in keep and key not in self._values}, make)
-        passing: dict[str, Value] = {}
-        others = {key: by_key[key] for key in by_key if key not in self._values}
-        for part in _made(others, make):
-            passing |= part
+        try:
+            self._load(by_key)
+            new = self._new(key for key in by_key if key in keep)
+            if new:
+                with nullcontext() if self.path is None else locked(self.path):
+                    self._load(new)  # what another process made meanwhile
+                    self._fill({key: by_key[key] for key in self._new(new)}, make)
+        except OSError as error:
+            raise StoreError(f"cannot use {self.path}: {error.strerror or error}. Choose another cache_dir.") from error
+        passing = dict(itertools.chain(*_made({key: by_key[key] for key in self._new(by_key)}, make)))
         return [passing[key] if key in passing else self._values[key] for key in keys]
 
+    def _new(self, keys: Iterable[str]) -> list[str]:
+        return [key for key in keys if key not in self._values]
+
     def _fill(self, contents: Mapping[str, Content], make: Make[Content]) -> None:
-        """Make and keep what no other process has made meanwhile."""
-        if not contents:
-            return
+        """Make and keep values; also those that were made before an error or an interrupt."""
+        waiting: dict[str, Value] = {}
+        last = time.monotonic()
         try:
-            with nullcontext() if self.path is None else locked(self.path):
-                self._load()
-                last = time.monotonic()
-                try:
-                    for part in _made({key: contents[key] for key in contents if key not in self._values}, make):
-                        self._new |= part
-                        if time.monotonic() - last > _WRITE_EVERY_S:
-                            self._write()
-                            last = time.monotonic()
-                finally:  # also of what was made before an error or an interrupt
-                    self._write()
-        except OSError as error:
-            raise StoreError(
-                f"cannot write {self.path}: {error.strerror or error}. Choose another cache_dir."
-            ) from error
+            for part in _made(contents, make):
+                waiting.update(part)
+                if time.monotonic() - last > _WRITE_EVERY_S:
+                    self._write(waiting)
+                    waiting, last = {}, time.monotonic()
+        finally:
+            self._write(waiting)
 
-    def _load(self) -> None:
-        """Read new parts, and the one file of earlier versions; a damaged one counts as empty, with a warning."""
-        if self.path is not None:
-            for file in (self.path, *listed(self.path.with_suffix(".parts"), ".parquet")):
-                if file not in self._read:
-                    self._values.update(self._content(file))
-                    self._read.add(file)
+    def _load(self, keys: Collection[str]) -> None:
+        """Read new parts, and the one file of earlier versions, where values of keys are unknown."""
+        if self.path is None or not self._new(keys):
+            return
+        for file in (self.path, *listed(self.path.with_suffix(".parts"), ".parquet")):
+            if file not in self._read:
+                self._values.update(_content(file))
+                self._read.add(file)
 
-    def _content(self, file: Place) -> dict[str, Value]:
-        """The values in a file; none where it is gone, or damaged. Raises StoreError where it cannot be opened."""
+    def _write(self, values: dict[str, Value]) -> None:
+        """Write new values as a part."""
+        self._values.update(values)
+        if self.path is None or not values:
+            return
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        try:
-            with opened(file) as source:
-                table = pq.read_table(source, page_checksum_verification=True, partitioning=None)
-            header = json.loads((table.schema.metadata or {})[b"bmx_grid"])
-            keys, values = table.column("key").to_pylist(), table.column("value").to_pylist()
-            if header != self._header(keys, values):
-                raise ValueError("its rows do not agree with their digest")
-        except FileNotFoundError:
-            return {}
-        except PermissionError as error:
-            raise StoreError(
-                f"cannot read {file}: {error.strerror}. Fix its permissions or choose another cache_dir."
-            ) from error
-        except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            warnings.warn(f"{file} is damaged ({reason}); what it held is made again.", stacklevel=2)
-            return {}
-        return {key: one if isinstance(one, str) else tuple(one) for key, one in zip(keys, values, strict=True)}
-
-    def _header(self, keys: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
-        shown = [one if isinstance(one, str) else [repr(number) for number in one] for one in values]
-        rows = [list(keys), shown]
-        return {"version": VERSION, "identity": json.loads(self.identity), "digest": digest(rows)}
-
-    def _write(self) -> None:
-        """Write the new values as a part."""
-        self._values.update(self._new)
-        if self.path is not None and self._new:
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-
-            keys, values = list(self._new), list(self._new.values())
-            kind = pa.string() if isinstance(values[0], str) else pa.list_(pa.float64())
-            table = pa.table({"key": pa.array(keys, pa.string()), "value": pa.array(values, kind)})
-            header = self._header(keys, values)
-            marked = table.replace_schema_metadata({"bmx_grid": canonical_json(header)})
-            file = self.path.with_suffix(".parts") / f"{header['digest'][:24]}.parquet"
-            with replacing(file) as part:
-                pq.write_table(marked, part, compression="zstd", use_dictionary=False, write_page_checksum=True)
-            self._read.add(file)
-        self._new.clear()
+        kind = pa.string() if isinstance(next(iter(values.values())), str) else pa.list_(pa.float64())
+        table = pa.table({"key": pa.array(list(values), pa.string()), "value": pa.array(list(values.values()), kind)})
+        header = {"version": VERSION, "identity": json.loads(self.identity)}
+        marked = table.replace_schema_metadata({"bmx_grid": canonical_json(header)})
+        name = digest([[key, one if isinstance(one, str) else list(map(repr, one))] for key, one in values.items()])
+        file = self.path.with_suffix(".parts") / f"{name[:24]}.parquet"
+        with replacing(file) as part:
+            pq.write_table(marked, part, compression="zstd", use_dictionary=False, write_page_checksum=True)
+        self._read.add(file)
 
 
-def _made(contents: Mapping[str, Content], make: Make[Content]) -> Iterator[dict[str, Value]]:
-    """Parts of values by key."""
-    keys = list(contents)
-    for part in make(list(contents.values())) if keys else ():
-        yield {keys[position]: value for position, value in part.items()}
+def _content(file: Place) -> dict[str, Value]:
+    """The values in a file; none where it is gone, or damaged, of which it warns."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with opened(file) as source:
+            table = pq.read_table(source, page_checksum_verification=True, partitioning=None)
+        keys, values = table.column("key").to_pylist(), table.column("value").to_pylist()
+    except FileNotFoundError:
+        return {}
+    except PermissionError:
+        raise
+    except (OSError, KeyError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        warnings.warn(f"{file} is damaged ({reason}); what it held is made again.", stacklevel=2)
+        return {}
+    return {key: one if isinstance(one, str) else tuple(one) for key, one in zip(keys, values, strict=True)}
+
+
+def _made(contents: Mapping[str, Content], make: Make[Content]) -> Iterator[list[tuple[str, Value]]]:
+    """Keys with their values, some at once."""
+    rows = iter(contents.items())
+    while part := list(itertools.islice(rows, AT_ONCE)):
+        yield list(zip([key for key, _ in part], make([content for _, content in part]), strict=True))
 
 
 def kept(cache_dir: str | None, kind: str, identity: Mapping[str, Any]) -> Kept:

@@ -83,7 +83,7 @@ def plain_datscore(folder: str, augment: str) -> tuple[np.ndarray, list[str]]:
     for role in ("source", "reference"):
         into = languages_of(loaded, of[role], augment)
         name = f"{role}.{augment}"
-        texts[name] = [next(iter(translate(loaded, [text], into, Decoding())))[0] for text in texts[role]]
+        texts[name] = [translate(loaded, [text], into, Decoding())[0] for text in texts[role]]
         of[name] = augment
     columns, names = [], []
     for text in ("source", "reference", f"source.{augment}", f"reference.{augment}"):

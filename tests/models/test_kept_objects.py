@@ -26,7 +26,7 @@ def filled(store: Kept, texts: str, log: list) -> list:
 
     def make(contents):
         log.append(contents)
-        yield {position: text.upper() for position, text in enumerate(contents)}
+        return [text.upper() for text in contents]
 
     return store.values(list(texts), list(texts), set(texts), make)
 
@@ -50,19 +50,20 @@ def test_what_another_process_adds_is_found(path):
 def test_what_is_not_to_be_kept_is_made_each_time(path):
     store = Kept(path, IDENTITY)
     for _ in range(2):
-        assert store.values(["a"], ["a"], set(), lambda contents: iter([{0: "A"}])) == ["A"]
+        assert store.values(["a"], ["a"], set(), lambda contents: ["A"]) == ["A"]
     assert objects(path) == []
 
 
 @pytest.mark.parametrize("where", ["store", "folder"])
 def test_what_was_made_before_an_error_is_kept(path, tmp_path, monkeypatch, where):
     monkeypatch.setattr(kept, "_WRITE_EVERY_S", -1)
+    monkeypatch.setattr(kept, "AT_ONCE", 1)
     place = path if where == "store" else tmp_path / "translations" / "abc.parquet"
 
     def make(contents):
-        yield {0: (1.0, 2.5)}
-        yield {1: (3.0,)}
-        raise KeyboardInterrupt
+        if contents == ["c"]:
+            raise KeyboardInterrupt
+        return [{"a": (1.0, 2.5), "b": (3.0,)}[contents[0]]]
 
     with pytest.raises(KeyboardInterrupt):
         Kept(place, IDENTITY).values(list("abc"), list("abc"), set("abc"), make)
