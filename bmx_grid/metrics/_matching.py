@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -178,9 +177,6 @@ def distinct_texts(pairs: Iterable[Pair]) -> tuple[list[str], list[int], list[in
     return list(rows), [truth for truth, _ in places], [hypothesis for _, hypothesis in places]
 
 
-MOST_KEPT = 200_000  # pairs, of some 800 bytes each
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Match:
     """A pair of texts, special tokens left out.
@@ -195,26 +191,18 @@ class Match:
     hypothesis_tokens: Ints
 
 
-_KEPT: WeakKeyDictionary[LoadedModel, dict[tuple[int | None, bool], dict[Pair, Match]]] = WeakKeyDictionary()
-
-
 def matches_of(
     loaded: LoadedModel,
-    kept: Sequence[Pair],
-    passing: Sequence[Pair],
+    pairs: Sequence[Pair],
     max_length: int | None,
     batch_tokens: int | None,
     *,
     match_specials: bool,
-) -> Mapping[Pair, Match]:
-    """The matches of all pairs, computed once in this process for those of `kept`.
+) -> dict[Pair, Match]:
+    """The matches of distinct pairs.
 
     match_specials: whether the begin and the end of a text may be a token's best match.
     """
-    memory = _KEPT.setdefault(loaded, {}).setdefault((max_length, match_specials), {})
-    wanted = dict.fromkeys([*kept, *passing])
-    found = {pair: memory[pair] for pair in wanted if pair in memory}
-    new = [pair for pair in wanted if pair not in found]
     made: dict[Pair, Match] = {}
     special = special_ids(loaded)
 
@@ -228,12 +216,8 @@ def matches_of(
             tokens = [values[row, counts[row]] for values, counts in zip(ids, used, strict=True)]
             if not all(map(len, tokens)):
                 cosines = [np.zeros(len(side)) for side in tokens]
-            made[new[number]] = Match(*cosines, *tokens)
+            made[pairs[number]] = Match(*cosines, *tokens)
 
-    for_token_pairs(
-        loaded, new, functools.partial(bert_score_tokens, loaded, max_length=max_length), take, batch_tokens
-    )
-    if len(memory) + len(kept) > MOST_KEPT:
-        memory.clear()
-    memory.update((pair, made[pair]) for pair in kept if pair in made)
-    return {**found, **made}
+    tokens = functools.partial(bert_score_tokens, loaded, max_length=max_length)
+    for_token_pairs(loaded, pairs, tokens, take, batch_tokens)
+    return made

@@ -6,8 +6,8 @@ import dataclasses
 import functools
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -34,7 +34,7 @@ MANY = 10_000  # systems, of which any share that is not 0 % is more than one
 _OWN = 4  # columns of statistics before those of further fits
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class SystemOutputs:
     """What S systems made of n segments; equal where the digest is.
 
@@ -44,18 +44,12 @@ class SystemOutputs:
     digest: of all of it, the order of segments left out.
     """
 
-    systems: tuple[str, ...]
-    references: tuple[str, ...]
-    outputs: tuple[tuple[str | None, ...], ...]
-    others: tuple[tuple[str, ...], ...]
-    best_first: tuple[int, ...]
     digest: str
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SystemOutputs) and self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
+    systems: tuple[str, ...] = field(default=(), compare=False)
+    references: tuple[str, ...] = field(default=(), compare=False)
+    outputs: tuple[tuple[str | None, ...], ...] = field(default=(), compare=False)
+    others: tuple[tuple[str, ...], ...] = field(default=(), compare=False)
+    best_first: tuple[int, ...] = field(default=(), compare=False)
 
 
 def outputs_of(segments: SegmentSet, systems: str | Sequence[str], *, ranked: bool = False) -> SystemOutputs:
@@ -94,7 +88,7 @@ def outputs_of(segments: SegmentSet, systems: str | Sequence[str], *, ranked: bo
     best_first = tuple(at[name] for name in _best_first(segments, scores, chosen)) if ranked else ()
     told = digest([chosen, best_first, sorted(rows, key=repr)])[:16]
     references, outputs, others_of = zip(*rows, strict=True)
-    return SystemOutputs(tuple(chosen), references, outputs, others_of, best_first, told)
+    return SystemOutputs(told, tuple(chosen), references, outputs, others_of, best_first)
 
 
 def _human(segments: SegmentSet) -> dict[str, float]:
@@ -103,11 +97,10 @@ def _human(segments: SegmentSet) -> dict[str, float]:
     whole: Mapping[str, float] | None = judged.systems.get(judged.primary)
     if whole is not None:
         return {name: whole[name] for name in segments.systems if name in whole}
-    of_system: dict[str, list[float]] = defaultdict(list)
-    for segment, score in zip(segments.segments, judged.scores[judged.primary].tolist(), strict=True):
-        if segment.system is not None and np.isfinite(score):
-            of_system[segment.system].append(score)
-    return {name: float(np.mean(of_system[name])) for name in segments.systems if name in of_system}
+    scores = judged.scores[judged.primary]
+    system_of = np.array([segment.system for segment in segments.segments], dtype=object)
+    of_system = {name: scores[(system_of == name) & np.isfinite(scores)] for name in segments.systems}
+    return {name: float(own.mean()) for name, own in of_system.items() if len(own)}
 
 
 def _chosen(segments: SegmentSet, scores: Mapping[str, float], systems: str | Sequence[str]) -> list[str]:
@@ -138,55 +131,47 @@ def _best_first(segments: SegmentSet, scores: Mapping[str, float], systems: Sequ
 class Fit:
     """The weights of a reference of L tokens under F fits.
 
-    tokens: int64[L]. weights: float64[F, L] of each place. of_type: float64[F] by token, as a hypothesis looks it up.
+    tokens: int64[L]. weights: float64[F, L] of each place. repeated: how a token of several places is weighted.
     """
 
     tokens: Ints
     weights: Floats
-    of_type: Mapping[int, Floats]
+    repeated: Repeated
 
-    @classmethod
-    def of(cls, tokens: Ints, weights: Floats, repeated: Repeated) -> Fit:
-        """With the weights of types made of those of places."""
-        return cls(tokens, weights, type_weights(tokens, weights, repeated))
+    @functools.cached_property
+    def of_type(self) -> dict[int, Floats]:
+        """float64[F] by token, as a hypothesis looks it up.
 
+        "running": the mean of what there is and the next place, from the first on; "mean": of all places.
+        """
+        found: dict[int, Floats] = {}
+        for token in dict.fromkeys(self.tokens.tolist()):
+            places = self.weights[:, self.tokens == token].T
+            if self.repeated == "mean":
+                found[token] = places.mean(axis=0)
+            else:
+                found[token] = functools.reduce(lambda value, place: (value + place) / 2, places)
+        return found
 
-def type_weights(tokens: Ints, weights: Floats, repeated: Repeated) -> dict[int, Floats]:
-    """float64[F] the weight of each token from the weights float64[F, L] of its places.
+    def at(self, tokens: Ints) -> Floats:
+        """float64[F, M] weights of other tokens: those of the same token in the reference, else 1."""
+        ones = np.ones(len(self.weights))
+        columns = [self.of_type.get(token, ones) for token in tokens.tolist()]
+        return np.stack(columns, axis=1) if columns else np.ones((len(ones), 0))
 
-    "running": the mean of what there is and the next place, from the first on; "mean": of all places.
-    """
-    found: dict[int, Floats] = {}
-    for token in dict.fromkeys(tokens.tolist()):
-        places = weights[:, tokens == token].T
-        if repeated == "mean":
-            found[token] = places.mean(axis=0)
-        else:
-            found[token] = functools.reduce(lambda value, place: (value + place) / 2, places)
-    return found
+    def aligned(self, tokens: Ints) -> Fit:
+        """The weights of a perturbed reference.
 
-
-def at_hypothesis(of_type: Mapping[int, Floats], tokens: Ints, fits: int) -> Floats:
-    """float64[fits, M] weights of hypothesis tokens: those of the same token in the reference, else 1."""
-    found = np.ones((fits, len(tokens)))
-    for at, token in enumerate(tokens.tolist()):
-        weight = of_type.get(token)
-        if weight is not None:
-            found[:, at] = weight[:fits]
-    return found
-
-
-def align(fit: Fit, tokens: Ints) -> Floats:
-    """float64[F, L'] weights of the tokens of a perturbed reference.
-
-    Tokens that the reference still has in its order keep the weight of their place; others have the weight of the same
-    token in the reference, or 1.
-    """
-    found = at_hypothesis(fit.of_type, tokens, len(fit.weights))
-    blocks = SequenceMatcher(None, fit.tokens.tolist(), tokens.tolist(), autojunk=False).get_matching_blocks()
-    for ours, theirs, size in blocks:
-        found[:, theirs : theirs + size] = fit.weights[:, ours : ours + size]
-    return found
+        Tokens that the reference still has in its order keep the weight of their place; others have the weight of the
+        same token in the reference, or 1.
+        """
+        if np.array_equal(tokens, self.tokens):
+            return self
+        weights = self.at(tokens)
+        blocks = SequenceMatcher(None, self.tokens.tolist(), tokens.tolist(), autojunk=False).get_matching_blocks()
+        for ours, theirs, size in blocks:
+            weights[:, theirs : theirs + size] = self.weights[:, ours : ours + size]
+        return Fit(tokens, weights, self.repeated)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,14 +245,32 @@ class DifficultyBertScore(BertScore):
         return dataclasses.replace(self, outputs=outputs_of(segments, self.systems, ranked=self.best))
 
     def score(self, items: Sequence[Item]) -> Floats:
-        return self.combine(self._precisions_and_recalls(items, further=False))
+        return self.combine(self.statistics(items))
 
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, 4 + 2 S']: precision, recall, a 1, whether all weights of the reference are 0.
 
         With `best` then precision and recall as fitted on the best 2, 3, …, S of S systems (`columns_of_best`).
         """
-        return self._precisions_and_recalls(items, further=self.best)
+        if self.outputs is None and items:
+            warnings.warn(
+                f"{type(self).__name__} is not fitted on system outputs: every token weighs 1, as in BERTScore. In a "
+                "sweep it is fitted on the systems of the data set.",
+                stacklevel=2,
+            )
+        prepared, pairs = _prepared(self), pairs_of(items, self.ground_truth)
+        segments = [prepared.rows(*pair) for pair in pairs]
+        known = prepared.matches(segments, pairs) if items else {}
+        found = np.empty((len(items), _OWN + 2 * len(self.columns_of_best())))
+        for at, (pair, rows) in enumerate(zip(pairs, segments, strict=True)):
+            match = known[pair]
+            fit = prepared.fit(rows, match.truth_tokens, known)
+            scale = 1 - self.baseline
+            truth, hypothesis = ((best - self.baseline) / scale for best in (match.truth, match.hypothesis))
+            recall, precision = _mean(fit.weights * truth), _mean(fit.at(match.hypothesis_tokens) * hypothesis)
+            found[at, :_OWN] = precision[0], recall[0], 1.0, len(match.truth) > 0 and not fit.weights[0].any()
+            found[at, _OWN::2], found[at, _OWN + 1 :: 2] = precision[1:], recall[1:]
+        return found
 
     def combine(self, sums: Floats) -> Floats:
         """The F of mean precision and mean recall, as the authors score a system; NaN without segments.
@@ -293,61 +296,17 @@ class DifficultyBertScore(BertScore):
 
         Raises ConfigError for a reference that it was not fitted on.
         """
-        prepared = _prepared(self)
-        if prepared is None:
+        if self.outputs is None:
             raise ConfigError("difficulty-aware BERTScore has not been fitted, so that nothing is known of difficulty.")
-        strange = [one for one in references if not prepared.knows(one)]
+        prepared = _prepared(self)
+        strange = [one for one in references if one not in prepared.of_reference]
         if strange:
             raise ConfigError(f"difficulty-aware BERTScore was not fitted on the reference {strange[0][:80]!r}.")
-        where = [prepared.rows(reference, "") for reference in references]
-        known = self._matched([pair for rows in where for row in rows for pair in prepared.pairs(row)])
-        found = []
-        for rows in where:
-            fits = [prepared.fit((row,), known) for row in rows]
-            tokens = self._loaded().tokenizer.convert_ids_to_tokens(fits[0].tokens.tolist())
-            found.append((list(tokens), np.mean([fit.weights for fit in fits], axis=0)))
-        return found
-
-    def _matched(self, pairs: Sequence[Pair], passing: Sequence[Pair] = ()) -> Mapping[Pair, Match]:
-        """Matches of all pairs; those of `pairs` are kept, as further items need them."""
-        matchable = self.specials == "matchable"
-        return matches_of(self._loaded(), pairs, passing, self.max_length, self.batch_tokens, match_specials=matchable)
-
-    def _precisions_and_recalls(self, items: Sequence[Item], *, further: bool) -> Floats:
-        """float64[n, 4 + 2 S'], as `statistics`; without the further fits if they are not asked for."""
-        prepared = _prepared(self)
-        if prepared is None and items:
-            warnings.warn(
-                f"{type(self).__name__} is not fitted on system outputs: every token weighs 1, as in BERTScore. In a "
-                "sweep it is fitted on the systems of the data set.",
-                stacklevel=3,
-            )
-        pairs = pairs_of(items, self.ground_truth)
-        where = [() if prepared is None else prepared.rows(*pair) for pair in pairs]
-        needed = {pair: None for rows in where for row in rows for pair in (prepared.pairs(row) if prepared else ())}
-        again = [pair for pair in pairs if prepared is not None and prepared.holds(pair)]
-        known = self._matched([*needed, *again], pairs) if items else {}
-        fits = 1 if prepared is None or not further else 1 + len(self.columns_of_best())
-        found = np.empty((len(items), _OWN + 2 * (fits - 1)))
-        for at, (pair, rows) in enumerate(zip(pairs, where, strict=True)):
-            match = known[pair]
-            of_type: Mapping[int, Floats]
-            if prepared is None or not rows:
-                weights = np.ones((1, len(match.truth)))
-                of_type = type_weights(match.truth_tokens, weights, self.repeated)
-            else:
-                fit = prepared.fit(rows, known)
-                aligned = pair[0] == prepared.outputs.references[rows[0]]
-                weights = fit.weights if aligned else align(fit, match.truth_tokens)
-                of_type = fit.of_type if aligned else type_weights(match.truth_tokens, weights, self.repeated)
-            weights = weights[:fits]
-            scale = 1 - self.baseline
-            truth, hypothesis = ((best - self.baseline) / scale for best in (match.truth, match.hypothesis))
-            recall = _mean(weights * truth)
-            precision = _mean(at_hypothesis(of_type, match.hypothesis_tokens, len(weights)) * hypothesis)
-            found[at, :_OWN] = precision[0], recall[0], 1.0, len(match.truth) > 0 and not weights[0].any()
-            found[at, _OWN::2], found[at, _OWN + 1 :: 2] = precision[1:], recall[1:]
-        return found
+        segments = [tuple(prepared.of_reference[reference]) for reference in references]
+        known = prepared.matches(segments, [])
+        names = self._loaded().tokenizer.convert_ids_to_tokens
+        fits = [prepared.fitted(rows, known) for rows in segments]
+        return [(list(names(fit.tokens.tolist())), fit.weights) for fit in fits]
 
 
 def f_of_means(precisions: Floats, recalls: Floats, counts: Floats) -> Floats:
@@ -375,91 +334,96 @@ class _Prepared:
     words with it (the shorter one of two, then the first in alphabetical order). None where no word is shared.
     """
 
-    def __init__(self, metric: DifficultyBertScore, outputs: SystemOutputs) -> None:
-        self.metric, self.outputs = metric, outputs
+    def __init__(self, metric: DifficultyBertScore) -> None:
+        self._metric, self._outputs = metric, metric.outputs or SystemOutputs("")
+        self._matches: dict[Pair, Match] = {}
         self._fits: dict[tuple[int, ...], Fit] = {}
-        self._by_pair: dict[tuple[str, str], list[int]] = defaultdict(list)
-        self._by_reference: dict[str, list[int]] = defaultdict(list)
+        self._by_pair: dict[Pair, list[int]] = defaultdict(list)
+        self.of_reference: dict[str, list[int]] = defaultdict(list)
         self._by_output: dict[str, set[str]] = defaultdict(set)
-        for row, reference in enumerate(outputs.references):
-            self._by_reference[reference].append(row)
-            for output in {*outputs.outputs[row], *outputs.others[row]} - {None}:
-                assert output is not None
+        for row, reference in enumerate(self._outputs.references):
+            self.of_reference[reference].append(row)
+            for output in {*self._texts(row), *self._outputs.others[row]}:
                 self._by_pair[reference, output].append(row)
                 self._by_output[output].add(reference)
 
-    def knows(self, reference: str) -> bool:
-        """Whether the reference is that of a segment."""
-        return reference in self._by_reference
-
-    def holds(self, pair: tuple[str, str]) -> bool:
-        """Whether the pair is an output of a system with its reference."""
-        return pair in self._by_pair
+    def _texts(self, row: int) -> list[str]:
+        """What the systems made of a segment."""
+        return [text for text in self._outputs.outputs[row] if text is not None]
 
     def rows(self, reference: str, hypothesis: str) -> tuple[int, ...]:
         """Positions of the segments of a pair, which have one reference in common; none where nothing is known."""
-        rows = self._by_pair.get((reference, hypothesis)) or self._by_reference.get(reference)
+        rows = self._by_pair.get((reference, hypothesis)) or self.of_reference.get(reference)
         if rows is None:
-            found = self._nearest(reference, self._by_output.get(hypothesis))
-            rows = [] if found is None else self._by_pair.get((found, hypothesis)) or self._by_reference[found]
+            nearest = self._nearest(Counter(split_words(reference)), self._by_output.get(hypothesis))
+            rows = self._by_pair.get((nearest, hypothesis)) or self.of_reference.get(nearest, [])
         return tuple(rows)
 
-    def _nearest(self, reference: str, among: set[str] | None) -> str | None:
-        if among is not None and len(among) == 1:
-            return next(iter(among))
-        shared: Counter[str] = Counter()
-        for word, times in Counter(split_words(reference)).items():
-            for one, count in self._with_word.get(word, ()):
-                if among is None or one in among:
-                    shared[one] += min(times, count)
-        candidates = shared if among is None else among
-        return min(candidates, key=lambda one: (-shared[one], len(one), one), default=None)
+    def _nearest(self, words: Counter[str], among: set[str] | None) -> str:
+        """The reference that shares most words; "" for none."""
+        shared = {one: (words & self._words[one]).total() for one in among or self.of_reference}
+        candidates = shared if among else [one for one, count in shared.items() if count]
+        return min(candidates, key=lambda one: (-shared[one], len(one), one), default="")
 
     @functools.cached_property
-    def _with_word(self) -> dict[str, list[tuple[str, int]]]:
-        """By word the references with it, and how often."""
-        found: dict[str, list[tuple[str, int]]] = defaultdict(list)
-        for reference in self._by_reference:
-            for word, count in Counter(split_words(reference)).items():
-                found[word].append((reference, count))
-        return found
+    def _words(self) -> dict[str, Counter[str]]:
+        return {reference: Counter(split_words(reference)) for reference in self.of_reference}
 
-    def pairs(self, row: int) -> list[Pair]:
-        """The pairs that the weights of a segment are made of; none once they are known."""
-        if (row,) in self._fits:
-            return []
-        reference, outputs = self.outputs.references[row], self.outputs.outputs[row]
-        return [(reference, text) for text in outputs if text is not None] or [(reference, reference)]
+    def matches(self, segments: Iterable[Sequence[int]], pairs: Sequence[Pair]) -> dict[Pair, Match]:
+        """The matches of pairs, and of those that weights of segments are made of; those of outputs are kept."""
+        rows = dict.fromkeys(row for own in segments for row in own if (row,) not in self._fits)
+        needed = [pair for row in rows for pair in self._pairs(row)]
+        wanted = dict.fromkeys([*needed, *pairs])
+        new = [pair for pair in wanted if pair not in self._matches]
+        metric = self._metric
+        made = matches_of(
+            metric._loaded(),
+            new,
+            metric.max_length,
+            metric.batch_tokens,
+            match_specials=metric.specials == "matchable",
+        )
+        self._matches |= {pair: match for pair, match in made.items() if pair in self._by_pair}
+        return {pair: made[pair] if pair in made else self._matches[pair] for pair in wanted}
 
-    def fit(self, rows: tuple[int, ...], known: Mapping[Pair, Match]) -> Fit:
+    def _pairs(self, row: int) -> list[Pair]:
+        """The pairs that the weights of a segment are made of."""
+        reference = self._outputs.references[row]
+        return [(reference, text) for text in self._texts(row) or [reference]]
+
+    def fit(self, rows: tuple[int, ...], tokens: Ints, known: Mapping[Pair, Match]) -> Fit:
+        """The weights of the tokens of a reference, perturbed perhaps, of these segments; 1 where there are none."""
+        if not rows:
+            return Fit(tokens, np.ones((1 + len(self._metric.columns_of_best()), len(tokens))), self._metric.repeated)
+        return self.fitted(rows, known).aligned(tokens)
+
+    def fitted(self, rows: tuple[int, ...], known: Mapping[Pair, Match]) -> Fit:
         """The weights of a segment, or the mean of those of segments with one reference: the score is linear in them.
 
-        known: the matches of their `pairs`.
+        known: the `matches` of these segments.
         """
         if rows not in self._fits:
             if len(rows) > 1:
-                fits = [self.fit((row,), known) for row in rows]
+                fits = [self.fitted((row,), known) for row in rows]
                 tokens, weights = fits[0].tokens, np.mean([fit.weights for fit in fits], axis=0)
             else:
-                tokens = known[self.pairs(rows[0])[0]].truth_tokens
+                tokens = known[self._pairs(rows[0])[0]].truth_tokens
                 weights = self._weights(rows[0], len(tokens), known)
-            self._fits[rows] = Fit.of(tokens, weights, self.metric.repeated)
+            self._fits[rows] = Fit(tokens, weights, self._metric.repeated)
         return self._fits[rows]
 
     def _weights(self, row: int, length: int, known: Mapping[Pair, Match]) -> Floats:
         """Equation 2: float64[F, L] of all systems, then of the best ones; 1 without any output."""
-        reference, outputs, best = self.outputs.references[row], self.outputs.outputs[row], self.outputs.best_first
-        fits = [range(len(outputs)), *(sorted(best[:size]) for size in self.metric.columns_of_best())]
+        reference, outputs, best = self._outputs.references[row], self._outputs.outputs[row], self._outputs.best_first
+        fits = [range(len(outputs)), *(sorted(best[:size]) for size in self._metric.columns_of_best())]
         weights = np.ones((len(fits), length))
         for number, systems in enumerate(fits):
             texts = [text for system in systems if (text := outputs[system]) is not None]
             if texts:
                 difficulty = 1 - np.mean([known[reference, text].truth for text in texts], axis=0)
                 kept = np.where(np.abs(difficulty) < ROUNDING, 0.0, difficulty)
-                weights[number] = kept / (1 - self.metric.baseline)
+                weights[number] = kept / (1 - self._metric.baseline)
         return weights
 
 
-@lru_cache(maxsize=4)
-def _prepared(metric: DifficultyBertScore) -> _Prepared | None:
-    return None if metric.outputs is None else _Prepared(metric, metric.outputs)
+_prepared = lru_cache(maxsize=4)(_Prepared)

@@ -12,7 +12,7 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.metrics import _matching, difficulty_bertscore
-from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
+from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore, Fit
 from bmx_grid.metrics.encoders import BertScore
 from bmx_grid.models import encoding
 from bmx_grid.words.perturbation import Item
@@ -48,12 +48,6 @@ def segment_set(segments=SEGMENTS, systems=SYSTEMS, human=HUMAN) -> SegmentSet:
 
 def metric(folder, **settings) -> DifficultyBertScore:
     return DifficultyBertScore(**{"model": folder, "layer": 2, "device": "cpu", **settings})
-
-
-def forget(monkeypatch) -> None:
-    """As in a new process: no text was embedded."""
-    monkeypatch.setattr(_matching, "_KEPT", {})
-    difficulty_bertscore._prepared.cache_clear()
 
 
 def items_of(system, segments=SEGMENTS) -> list[Item]:
@@ -108,13 +102,13 @@ def test_it_is_fitted_on_the_systems_asked_for_and_scores_all(tiny_model, system
     assert fitted.fingerprint()["fitted_on"]["systems"] == fitted_on
 
 
-def test_scores_depend_neither_on_the_batch_nor_on_the_order_of_systems(tiny_model, monkeypatch):
+def test_scores_depend_neither_on_the_batch_nor_on_the_order_of_systems(tiny_model):
     folder = tiny_model("bert")
     everything = [item for system in SYSTEMS for item in items_of(system)]
     expected = metric(folder).fitted(segment_set()).score(everything)
     for order in itertools.permutations(SYSTEMS):
         for batch_tokens in (1, 40, 100_000):
-            forget(monkeypatch)
+            difficulty_bertscore._prepared.cache_clear()
             fitted = metric(folder, batch_tokens=batch_tokens).fitted(segment_set(systems=order))
             alone = np.concatenate([fitted.score([item]) for item in everything[::-1]])[::-1]
             assert alone.tolist() == pytest.approx(expected.tolist(), abs=1e-6)
@@ -123,10 +117,9 @@ def test_scores_depend_neither_on_the_batch_nor_on_the_order_of_systems(tiny_mod
 
 def test_running_weights_depend_on_the_order_from_three_places_on():
     tokens, weights = np.array([7, 7, 7, 8]), np.array([[0.1, 0.2, 0.6, 0.5]])
-    assert difficulty_bertscore.type_weights(tokens, weights, "running")[7] == pytest.approx([0.375])
-    assert difficulty_bertscore.type_weights(tokens, weights, "mean")[7] == pytest.approx([0.3])
-    two = difficulty_bertscore.type_weights(tokens[:2], weights[:, :2], "running")
-    assert two[7] == pytest.approx([0.15])  # the mean of two
+    assert Fit(tokens, weights, "running").of_type[7] == pytest.approx([0.375])
+    assert Fit(tokens, weights, "mean").of_type[7] == pytest.approx([0.3])
+    assert Fit(tokens[:2], weights[:, :2], "running").of_type[7] == pytest.approx([0.15])  # the mean of two
 
 
 def test_each_text_is_embedded_once(tiny_model, monkeypatch):
@@ -137,7 +130,7 @@ def test_each_text_is_embedded_once(tiny_model, monkeypatch):
         return encoding.hidden_states(loaded, ids)
 
     monkeypatch.setattr(_matching, "hidden_states", counting)
-    forget(monkeypatch)
+    difficulty_bertscore._prepared.cache_clear()
     fitted = metric(tiny_model("bert")).fitted(segment_set())
     for system in SYSTEMS:
         fitted.score(items_of(system))
@@ -208,15 +201,10 @@ def test_a_perturbed_reference_keeps_the_weights_of_its_segment(tiny_model, refe
     assert found.tolist() == pytest.approx(expected, abs=1e-6)
 
 
-def test_new_tokens_of_a_perturbed_reference_weigh_1(tiny_model):
-    fitted = metric(tiny_model("bert")).fitted(segment_set())
-    fitted.score(items_of("A"))
-    ((tokens, weights),) = fitted.difficulty([REFERENCE])
-    assert len(tokens) == weights.shape[1]
-    fit = difficulty_bertscore.Fit.of(np.arange(len(tokens)) + 500, weights, "running")
-    changed = np.array([500, 3, *range(502, 500 + len(tokens))])
-    expected = [weights[0, 0], 1.0, *weights[0, 2:]]
-    assert difficulty_bertscore.align(fit, changed)[0].tolist() == pytest.approx(expected)
+def test_new_tokens_of_a_perturbed_reference_weigh_1():
+    fit = Fit(np.array([5, 6, 7, 8]), np.array([[0.1, 0.2, 0.3, 0.4]]), "running")
+    assert fit.aligned(np.array([5, 3, 7, 8])).weights.tolist() == [[0.1, 1.0, 0.3, 0.4]]
+    assert fit.aligned(np.array([8, 5, 6])).weights.tolist() == [[0.4, 0.1, 0.2]]
 
 
 def test_a_reference_of_two_segments_has_the_weights_of_the_segment_of_the_pair(tiny_model):
