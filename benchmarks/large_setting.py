@@ -1,6 +1,6 @@
 """One large setting, evaluated as a sweep does: at most 4 GiB, and twice the time for twice the segments.
 
-Grid (600 p x 6 w) and significance (1,000 resamples of the bootstrap and of the selection-adjusted test, 100 splits)
+Grid (600 p x 6 w) and significance (1,000 resamples of the bootstrap and of the selection-adjusted test)
 of one setting of made-up segments with 48 words each, nine clusters for ten segments; levels with --levels, whose
 Kendall's tau takes n log n steps for each resample. Each size runs in a process of its own, so that its peak memory is
 its own. The largest is --segments, the others a half and a quarter of it: python benchmarks/large_setting.py

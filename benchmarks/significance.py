@@ -1,12 +1,12 @@
 """Significance of one setting, 560 segments x 3,600 points: at most 1 CPU-second, at least 500 times loops.
 
 Ours: everything a sweep computes and more, 1,000 bootstrap resamples of every point's correlation and gain, 1,000
-resamples of the selection-adjusted test on the whole grid, 100 splits both ways, 10 folds.
+resamples of the selection-adjusted test on the whole grid, 10 folds.
 
 The loops are those of nlpstats 0.0.1, written out: `scipy.stats.pearsonr` once for each resample of a bootstrap and
 twice for each of a permutation test, at one point of the grid. They are timed for 20 resamples and multiplied by 50
 (1,000 resamples) and by 3,600 (points): extrapolated, since the whole would take about half an hour. They have no
-gains, no whole-grid test and no splits, so the ratio is to fewer numbers than ours. nlpstats resamples matrices of
+gains and no whole-grid test, so the ratio is to fewer numbers than ours. nlpstats resamples matrices of
 systems and inputs; here there is one system.
 
 `compare` is one pair of metrics, 1,000 bootstrap and 1,000 permutation resamples, against the same loops at one point.
@@ -31,10 +31,10 @@ from settings import P, W, make_setting
 from bmx_grid.measures.agreement import SegmentPairs
 from bmx_grid.measures.agreement_tests import compare_agreement
 from bmx_grid.measures.grid import GridSpec, grid_inputs
-from bmx_grid.measures.grid_resampling import Sample, cross_fit, selection_adjusted, split_gains
+from bmx_grid.measures.grid_resampling import Sample, cross_fit, selection_adjusted
 from bmx_grid.measures.significance import compare
 
-RESAMPLES, SPLITS = 1000, 100
+RESAMPLES = 1000
 TIMED = 20
 SYSTEMS, ITEMS, PAIRS = 13, 500, 66
 
@@ -74,7 +74,7 @@ boosted = 0.8 * given.base + 0.2 * given.means[:, len(P) // 2]
 
 def ours() -> object:
     sample = Sample.of(given.means, given.base, given.human, W, cluster)
-    return selection_adjusted(sample, RESAMPLES), split_gains(sample, SPLITS), cross_fit(sample)
+    return selection_adjusted(sample, RESAMPLES), cross_fit(sample)
 
 
 def ours_once() -> object:

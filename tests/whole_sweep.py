@@ -54,7 +54,6 @@ CHANGES = {
     "levels": {"resamples": 20},
     "significance": {
         "resamples": 99,
-        "splits": 40,
         "grid": GRID,
         "tests": ("williams", "perm_inputs", "perm_systems", "bootstrap"),
     },

@@ -36,7 +36,7 @@ from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.measures.agreement_tests import AgreementStatistic, compare_agreement
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.grid_resampling import selection_adjusted, split_gains
+from bmx_grid.measures.grid_resampling import selection_adjusted
 from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
 from bmx_grid.measures.significance import Alternative, Comparison, Unit, compare, williams
 
@@ -81,17 +81,13 @@ class SelectionRow:
     """One row of selection.parquet: what the best point of a grid is worth.
 
     best_w, best_p, best_gain: the point and its gain on the segments it was chosen on; p_selection_adjusted: of the
-    highest gain of the grid. cross_fitted_gain, low, high: the mean over `splits` halves of the clusters, each judged
-    at the point that is best on the other half; share_unboosted: of these the share at the metric alone.
+    highest gain of the grid. What it gains on others is in tests.parquet, at the point "cross_fitted".
     """
 
     best_w: float
     best_p: float
     best_gain: float
     p_selection_adjusted: float
-    cross_fitted_gain: Measured
-    share_unboosted: float
-    splits: int
     clusters: int
 
 
@@ -141,9 +137,8 @@ class SignificanceEvaluation(Evaluation):
 
     grid: whose points are tested. tests: which ones; alternative: "two-sided" or "greater"; statistics: the
     correlations compared, acc_eq (by item), and spa and pairwise_accuracy (of the systems' mean scores); resamples: of
-    permutation tests and of the cluster bootstrap behind the intervals; splits: of the clusters in halves, for the
-    cross-fitted gain; rank_resamples: of the whole grid where its correlation is a rank correlation, whose resampled
-    grids take a minute per 1,000 (splits are as many at most); 0: the best point is not tested.
+    permutation tests and of the cluster bootstrap behind the intervals; rank_resamples: of the whole grid where its
+    correlation is a rank correlation, whose resampled grids take a minute per 1,000; 0: the best point is not tested.
     seed: of all draws.
 
     The unit that is swapped and drawn is the cluster (perm_inputs): segments that share a source or a reference;
@@ -157,7 +152,7 @@ class SignificanceEvaluation(Evaluation):
     near their smallest p are repeated with more resamples (column `resamples`). Raises ConfigError.
     """
 
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4  # without gains of halves
     ROWS: ClassVar[Mapping[str, type]] = {"tests": Row, "selection": SelectionRow, "ranking": Rank}
 
     grid: GridEvaluation = identity()
@@ -165,7 +160,6 @@ class SignificanceEvaluation(Evaluation):
     alternative: Alternative = identity("two-sided")
     statistics: tuple[Statistic, ...] = identity(("pearson",))
     resamples: int = identity(1000)
-    splits: int = identity(100)
     rank_resamples: int = identity(0)
     seed: int = identity(0)
 
@@ -173,7 +167,7 @@ class SignificanceEvaluation(Evaluation):
         for name in ("tests", "statistics"):
             if not getattr(self, name):
                 raise ConfigError(f"significance.{name}: choose at least one, or leave significance out of evaluation.")
-        bounds = {"resamples": (40, MOST_RESAMPLES), "splits": (40, 10_000), "rank_resamples": (0, 100_000)}
+        bounds = {"resamples": (40, MOST_RESAMPLES), "rank_resamples": (0, 100_000)}
         check_bounds(self, "significance", **bounds)
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
@@ -182,7 +176,7 @@ class SignificanceEvaluation(Evaluation):
         return "compares boosts with their metric, and metrics with each other, and there is one metric alone"
 
     def cost(self, n_segments: int) -> float:
-        return 0.2 + n_segments * (self.resamples + 10 * self.splits) * len(self.grid.spec.p) / 1e9
+        return 0.2 + n_segments * self.resamples * len(self.grid.spec.p) / 1e9
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Result]:
         """The tests of points and grids, those of metrics against each other, and p values by family."""
@@ -218,14 +212,12 @@ class SignificanceEvaluation(Evaluation):
                 f"{point} against base",
             )
         ]
-        pearson = self.grid.correlation == "pearson"
-        resamples = self.resamples if pearson else self.rank_resamples
+        resamples = self.resamples if self.grid.correlation == "pearson" else self.rank_resamples
         if setting.explainer is None or not resamples:
             return [{"tests": rows}]
         spec, seed = self.grid.spec, self.seed
         whole = sample_of(setting, spec, spec.w)
         best = selection_adjusted(whole, resamples, seed)
-        split = split_gains(whole, self.splits if pearson else min(self.splits, resamples), seed)
         of_best = Row(
             **_where(setting, "best", self.grid.correlation),
             difference=Estimate(best.gain),
@@ -238,9 +230,8 @@ class SignificanceEvaluation(Evaluation):
             seed=seed,
             family="best point against base",
         )
-        crossed, sizes = Estimate(split.mean, split.low, split.high), (len(split.gains), whole.clusters)
         p = spec.p[best.row] if best.row >= 0 else math.nan
-        selection = SelectionRow(best.w, p, best.gain, best.p, crossed, split.abstained, *sizes)
+        selection = SelectionRow(best.w, p, best.gain, best.p, whole.clusters)
         return [{"tests": [*rows, of_best], "selection": [selection]}]
 
     def _compare_metrics(

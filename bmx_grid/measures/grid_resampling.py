@@ -19,7 +19,7 @@ would also break their tie to the base score, which they explain; swapping base 
 points are as good as the base score, which most are far from, and so would hardly ever reject.
 
 A small p value says that the attributions carry something about the human score that the base score does not. How large
-the gain is outside these segments is what the cross-fitted gain says (`split_gains`); it may still be none. The test is
+the gain is outside these segments is what cross-fitted scores say (`cross_fit`); it may still be none. The test is
 more sensitive than one of base against boosted score at a single point, whose null hypothesis, equal correlations,
 leaves more to chance.
 
@@ -56,7 +56,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-SELECTION, SPLITS, FOLDS = 1, 2, 3  # places in the seed
+SELECTION, FOLDS = 1, 3  # places in the seed
 MOMENT_CELLS = 2**23  # segments x moments handled at a time: 64 MiB; few columns at a time are slow to gather
 FEW = 16  # segments of a cluster up to which sums go segment by segment; the same digits, several times as fast
 BLEND_CELLS = 2**15  # p x resamples blended at a time: 256 KiB stay in a processor's cache
@@ -160,22 +160,6 @@ class Sample:
 
 
 @dataclass(frozen=True, eq=False)
-class Splits:
-    """The cross-fitted gain: a point chosen on one half of the clusters, judged on the other.
-
-    gains: float64[S] of each split, both directions averaged; NaN where one is undefined. mean; low, high: the range
-    of 95 % of the splits, which is the spread over ways to split these segments, not a confidence interval.
-    abstained: share of the halves that chose w = 1, "do not boost", which gains 0.
-    """
-
-    gains: Floats
-    mean: float
-    low: float
-    high: float
-    abstained: float
-
-
-@dataclass(frozen=True, eq=False)
 class CrossFitted:
     """Boosted scores that owe nothing to a segment's own human score, or to those of its cluster.
 
@@ -189,41 +173,6 @@ class CrossFitted:
     fold: Ints
     rows: Ints
     w: Floats
-
-
-def split_gains(sample: Sample, splits: int = 100, seed: int = 0) -> Splits:
-    """The gain of a point chosen on a random half of the clusters, on the other half; `splits` times, both ways.
-
-    The point is chosen by `best.first_within_rounding` with w = 1 allowed, whether or not it is part of the grid.
-    """
-    if not sample.enough or splits < 1:
-        return Splits(np.full(splits, np.nan), np.nan, np.nan, np.nan, np.nan)
-    half = halves(sample.clusters, splits, seed)
-    grids = sample.grids_on(np.concatenate([half, ~half])[:, sample.cluster])
-    chosen = first_within_rounding(grids)
-    judged = np.roll(grids, splits, axis=0).reshape(2 * splits, -1)  # on the other half
-    of_halves = np.where(chosen < 0, np.nan, judged[np.arange(2 * splits), chosen] - judged[:, -1])
-    abstained = float(((chosen >= 0) & (sample.w[chosen % len(sample.w)] == 1)).mean())
-    gains = of_halves.reshape(2, splits)
-    mean = gains.mean(axis=0)
-    defined = mean[~np.isnan(mean)]
-    low, high = np.quantile(defined, [0.025, 0.975]) if len(defined) else (np.nan, np.nan)
-    return Splits(
-        gains=mean,
-        mean=float(defined.mean()) if len(defined) else float("nan"),
-        low=float(low),
-        high=float(high),
-        abstained=abstained,
-    )
-
-
-def halves(clusters: int, splits: int, seed: int = 0) -> Flags:
-    """bool[S, C] a random half of the clusters, in each split."""
-    rng = np.random.default_rng([seed, SPLITS])
-    half = np.zeros((splits, clusters), dtype=np.bool_)
-    for row in half:
-        row[rng.permutation(clusters)[: clusters // 2]] = True
-    return half
 
 
 def cross_fit(sample: Sample, folds: int = 10, seed: int = 0) -> CrossFitted:

@@ -169,7 +169,7 @@ def test_hostile_records_are_refused_by_name_and_write_nothing(record, message, 
 )
 @pytest.mark.filterwarnings("ignore:.*ha(s|ve) an empty text")
 def test_unusual_data_give_results_with_what_is_undefined_counted(rows, n_rated, defined, own, tmp_path):
-    few = ("levels.resamples", "boosts.resamples", "significance.resamples", "significance.splits")
+    few = ("levels.resamples", "boosts.resamples", "significance.resamples")
     every = ("explainer=[lime,shap,erasure,random]", "evaluation=[grid,levels,significance,boosts]")
     assert own(rows, *every, *(f"evaluation.{key}=40" for key in few)) == 0
     for row in pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist():

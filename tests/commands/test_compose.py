@@ -184,7 +184,7 @@ def test_a_long_value_of_a_multirun_is_shown_in_part(folder, capsys):
             pytest.param(f"{key}={value}", f"{key} must be at most 1,000,000, got {value}; write", id=key)
             for key, value in (
                 ("evaluation.levels.resamples", 10**12),
-                ("evaluation.significance.splits", 10**30),
+                ("evaluation.significance.resamples", 10**30),
                 ("evaluation.boosts.draws", 1_000_001),
             )
         ),

@@ -43,7 +43,7 @@ def quick(evaluation) -> Evaluation:
 
     Of the tests' resamples 400 are left: with fewer each of them is done again, with more.
     """
-    fewest = {"resamples": 400 if "tests" in evaluation.ROWS else 40, "splits": 40}
+    fewest = {"resamples": 400 if "tests" in evaluation.ROWS else 40}
     return dataclasses.replace(evaluation, **{name: n for name, n in fewest.items() if hasattr(evaluation, name)})
 
 
@@ -111,7 +111,7 @@ def test_its_cost_is_known_and_grows_with_the_segments_and_the_resamples(evaluat
         pytest.param("grid", 1000, 1000 * 600 * 6 / 4e7, id="600 p and 6 w, 4e7 points a second"),
         pytest.param("levels", 500, 500 * 6e-4, id="0.6 ms per segment with 1,000 resamples"),
         pytest.param("difficulty", 500, 500 * 3e-3, id="3 ms per text"),
-        pytest.param("significance", 100, 0.2 + 100 * 2000 * 600 / 1e9, id="1,000 resamples, 100 splits"),
+        pytest.param("significance", 100, 0.2 + 100 * 1000 * 600 / 1e9, id="1,000 resamples"),
         pytest.param(
             *("boosts", 560, 4 * 11 / 400 + 600 * 560 / 4e7 + 12 * 560 * 1000 / 1e7),
             id="the grid, 3 draws, 10 folds, 1,000 resamples of 12 scores",

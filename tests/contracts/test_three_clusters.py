@@ -11,7 +11,7 @@ from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_of
 from bmx_grid.evaluations.held_out import Held, Rated
 from bmx_grid.measures import annotators, cluster_means, levels, resampling, significance, systems
-from bmx_grid.measures.grid_resampling import Sample, cross_fit, selection_adjusted, split_gains
+from bmx_grid.measures.grid_resampling import Sample, cross_fit, selection_adjusted
 
 DRAWN = {"resamples": 40, "seed": 1}
 N = 24
@@ -87,7 +87,6 @@ INTERVALS = {
     ),
     "systems, by their clusters of segments": lambda count: resampling.interval(over_systems(5, count), count)[0],
     "systems, by their number": lambda count: len(over_systems(count, 5)) or math.nan,
-    "halves of a grid": lambda count: split_gains(sample(count), 9).mean,
     "cross-fitted scores": lambda count: cross_fit(sample(count)).scores[0],
     "the best point of a grid": lambda count: selection_adjusted(sample(count), 40).p,
     "coefficients": lambda count: regression.cluster_errors(np.abs(X)[:, None], HUMAN, clusters(count), 1, 40)[0],

@@ -25,7 +25,7 @@ BOOSTS = BoostEvaluation(grid=GRID, boosts={"mean": FeatureMix(feature="mean")})
     [
         (GRID, "max_points", 1),
         (LevelsEvaluation(), "resamples", 0),
-        *((SIGNIFICANCE, name, least) for name, least in (("resamples", 40), ("splits", 40), ("rank_resamples", 0))),
+        *((SIGNIFICANCE, name, least) for name, least in (("resamples", 40), ("rank_resamples", 0))),
         (WordsEvaluation(), "resamples", 0),
         (WordsEvaluation(), "folds", 2),
         (TopSystemsEvaluation(), "resamples", 0),
@@ -44,7 +44,7 @@ def test_the_least_number_is_taken_and_one_less_is_refused(evaluation, name, lea
         dataclasses.replace(evaluation, **{name: least - 1})
 
 
-@pytest.mark.parametrize("name", ["resamples", "splits", "rank_resamples"])
+@pytest.mark.parametrize("name", ["resamples", "rank_resamples"])
 def test_the_most_is_refused_by_its_number(name):
     with pytest.raises(ConfigError, match=f"{name} must lie between .* and [0-9,]+, got 1000001"):
         dataclasses.replace(SIGNIFICANCE, **{name: 1_000_001})

@@ -22,7 +22,7 @@ from bmx_grid.measures.resampling import codes
 
 GRID = GridEvaluation(p=PowerRange(-2, 2, 0.5), w=(0.0, 0.5, 1.0), fixed={"erasure": Point(w=0.5, p=1.0)})
 TESTS = ("williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap")
-ASKED = SignificanceEvaluation(grid=GRID, tests=TESTS, resamples=200, splits=40)
+ASKED = SignificanceEvaluation(grid=GRID, tests=TESTS, resamples=200)
 
 
 def without_systems(setting):
@@ -68,7 +68,7 @@ def test_the_best_point_is_tested_once_against_the_maximum_over_the_grid():
     assert row.difference == pytest.approx(found.best - found.baseline, abs=1e-12)
     (selection,) = result["selection"]
     assert (selection.best_w, selection.best_p) == pytest.approx((found.best_w, found.best_p))
-    assert (selection.best_gain, selection.splits) == (row.difference, 40)
+    assert (selection.best_gain, selection.clusters) == (row.difference, row.clusters)
 
 
 def test_p_values_are_adjusted_within_their_families():

@@ -1,14 +1,13 @@
-"""Split gains and cross-fitted scores against plain loops over the same draws, and what they must not see."""
+"""Cross-fitted scores against plain loops over the same draws, and what they must not see."""
 
 import numpy as np
 import pytest
 from some_grids import W, segments
 
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.measures.best import first_within_rounding
-from bmx_grid.measures.correlation import correlate, correlate_grid
+from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import GridSpec, compute_grid, grid_inputs
-from bmx_grid.measures.grid_resampling import SPLITS, Sample, cross_fit, selection_adjusted, split_gains
+from bmx_grid.measures.grid_resampling import Sample, cross_fit, selection_adjusted
 
 
 def sample_of(kind="pearson", **options):
@@ -16,34 +15,9 @@ def sample_of(kind="pearson", **options):
     return Sample.of(means, base, human, W, cluster, kind=kind)
 
 
-def test_split_gains_are_those_of_plain_halves():
-    sample = sample_of(clusters=30, added=0.5)
-    found = split_gains(sample, 12, seed=4)
-    rng, gains, abstained = np.random.default_rng([4, SPLITS]), [], 0
-    for _ in range(12):
-        inside = np.isin(sample.cluster, rng.permutation(sample.clusters)[: sample.clusters // 2])
-        both = []
-        for chosen_on, judged_on in ((inside, ~inside), (~inside, inside)):
-            grid = correlate_grid(
-                "pearson", *(array[chosen_on] for array in (sample.means, sample.base, sample.human)), W
-            )
-            row, column = divmod(int(first_within_rounding(grid[None])[0]), len(W))
-            means, base, human = (array[judged_on] for array in (sample.means, sample.base, sample.human))
-            boosted = W[column] * base + (1 - W[column]) * means[:, row]
-            both.append(correlate("pearson", boosted, human) - correlate("pearson", base, human))
-            abstained += W[column] == 1
-        gains.append(np.mean(both))
-    np.testing.assert_allclose(found.gains, gains, atol=1e-12)
-    assert found.mean == pytest.approx(np.mean(gains), abs=1e-12)
-    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(gains, [0.025, 0.975])), abs=1e-12)
-    assert found.abstained == abstained / 24
-
-
 def test_choosing_not_to_boost_gains_nothing():
     means, base, human, cluster = segments()
     useless = 1e3 * np.random.default_rng(0).normal(size=means.shape)
-    found = split_gains(Sample.of(useless, base, base + 0.1 * human, [0.0, 0.5], cluster), 10)
-    assert (found.abstained, found.mean, found.low, found.high) == (1, 0, 0, 0)
     fit = cross_fit(Sample.of(useless, base, base + 0.1 * human, [0.0, 0.5], cluster))
     assert (fit.scores == base).all() and (fit.w == 1).all() and (fit.rows == -1).all()
 
@@ -53,7 +27,7 @@ def test_in_sample_gains_are_larger_than_cross_fitted_ones():
     for seed in range(20):
         sample = sample_of(n=60, seed=seed)
         chosen.append(selection_adjusted(sample, 1).gain)
-        held.append(split_gains(sample, 20).mean)
+        held.append(correlate("pearson", cross_fit(sample).scores, sample.human) - sample.baseline)
     assert min(chosen) >= 0 and np.mean(chosen) > 0.005
     assert np.mean(held) < 0
 
@@ -119,7 +93,6 @@ def test_another_seed_draws_otherwise_and_the_same_seed_alike():
     sample = sample_of(clusters=20, added=0.3)
     parts = (
         lambda seed: selection_adjusted(sample, 50, seed).null,
-        lambda seed: split_gains(sample, 7, seed).gains,
         lambda seed: cross_fit(sample, 4, seed).fold,
     )
     for part in parts:
@@ -143,10 +116,7 @@ def test_not_to_boost_is_always_a_candidate():
 def test_nothing_to_resample_is_nan(change):
     means, base, human, cluster = change(*segments())
     sample = Sample.of(means, base, human, W, cluster)
-    splits = split_gains(sample, 5)
-    numbers = [splits.gains, cross_fit(sample).scores]
-    assert all(np.isnan(array).all() for array in numbers)
-    assert np.isnan([selection_adjusted(sample, 20).p, splits.mean, splits.low]).all()
+    assert np.isnan([*cross_fit(sample).scores, selection_adjusted(sample, 20).p]).all()
 
 
 def test_the_means_are_those_of_the_grid():
@@ -160,10 +130,3 @@ def test_the_means_are_those_of_the_grid():
     assert given.means.shape == (18, 3) and given.used.sum() == 18 and given.n_rated == 19
     sample = Sample.of(given.means, given.base, given.human, spec.w, np.arange(18))
     assert (sample.correlation == compute_grid(spec, base, *rows, human).correlation).all()
-
-
-def test_a_single_split_is_a_split():
-    sample = sample_of(clusters=30, added=0.5)
-    one, several = split_gains(sample, 1, seed=4), split_gains(sample, 12, seed=4)
-    # a product of one column and of twelve may add in another order
-    assert one.gains.tolist() == pytest.approx(several.gains[:1].tolist(), rel=1e-12)

@@ -79,7 +79,7 @@ KEYS = (
     *("metric.sentence_bleu.tokenize", "metric.sentence_bleu.smooth_value", "metric.sentence_bleu._target_"),
     *("explainer.lime.num_samples", "explainer.lime.kernel_width", "explainer.lime.mask", "explainer.lime"),
     *("dataset.sample.language_pairs", "dataset.sample.name", "dataset.sample", "executor.n_jobs", "executor._target_"),
-    *("leave_out.zz", "evaluation.levels.resamples", "evaluation.significance.splits"),
+    *("leave_out.zz", "evaluation.levels.resamples", "evaluation.significance.resamples"),
     *("tracking.uri", "tracking.experiment", "aggregation._target_", "hydra.run.dir", "hydra.sweep.dir"),
     *("hydra.job.name", "hydra.verbose", "hydra.mode", "hydra.output_subdir", "hydra.searchpath", "hydra.callbacks"),
     *("hydra.launcher", "hydra.sweeper.params", "hydra.job.chdir", "hydra.help.template", "hydra"),
