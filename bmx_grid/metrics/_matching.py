@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bmx_grid.metrics.base import Floats
-from bmx_grid.models.encoding import Ints, TokenIds, hidden_states, in_batches, padded, token_budget, tokenize
+from bmx_grid.models.encoding import (
+    HeldStates,
+    Ints,
+    TokenIds,
+    hidden_states,
+    in_batches,
+    lengths_of,
+    tensors,
+    token_budget,
+    tokenize,
+    windows,
+)
 from bmx_grid.models.loading import LoadedModel
 
 Pair = tuple[str, str]
@@ -30,29 +41,19 @@ class TokenVectors:
 Take = Callable[[Ints, TokenVectors, TokenVectors], None]
 
 
-class _Held:
-    """Unit vectors of the tokens of some texts, one after the other in one tensor."""
+class _Held(HeldStates):
+    """Unit vectors of the tokens of some texts."""
 
     def __init__(self, loaded: LoadedModel, ids: TokenIds, texts: Ints, batch_tokens: int | None) -> None:
         import torch
 
-        self.loaded, self.ids, self.texts = loaded, ids, texts
-        self.lengths = np.array([len(ids[text]) for text in texts], dtype=np.int64)
-        self.starts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
+        def encode(some: TokenIds) -> tuple[Any, Any]:
+            states, mask = hidden_states(loaded, some)
+            return torch.nn.functional.normalize(states, dim=-1), mask
+
+        self.texts = texts
         width = loaded.network.config.hidden_size
-        self.flat = torch.empty((int(self.lengths.sum()), width), dtype=torch.float32, device=loaded.device)
-        in_batches(self._embed, self.lengths, loaded, batch_tokens)
-
-    def _embed(self, batch: Ints) -> None:
-        import torch
-
-        states, mask = hidden_states(self.loaded, [self.ids[text] for text in self.texts[batch]])
-        places = torch.from_numpy(self._places(self.starts[batch], mask.shape[1])).to(self.loaded.device)
-        self.flat[places[mask]] = torch.nn.functional.normalize(states[mask], dim=-1)
-
-    def _places(self, starts: Ints, width: int) -> Ints:
-        places: Ints = (starts[:, None] + np.arange(width)).clip(max=max(len(self.flat) - 1, 0))
-        return places
+        super().__init__(loaded, [ids[text] for text in texts], encode, batch_tokens, width=width, dtype=torch.float32)
 
     def rows(self, texts: Ints) -> Ints:
         """The position of each text in here, -1 for one that is not."""
@@ -61,14 +62,11 @@ class _Held:
         rows: Ints = np.where(self.texts[found] == texts, found, -1)
         return rows
 
-    def take(self, rows: Ints) -> TokenVectors:
+    def vectors(self, rows: Ints) -> TokenVectors:
         """The texts in `rows`, padded to one length."""
-        import torch
-
-        device = self.loaded.device
-        ids, mask = padded([self.ids[text] for text in self.texts[rows]], -1)
-        places = torch.from_numpy(self._places(self.starts[rows], mask.shape[1])).to(device)
-        return TokenVectors(self.flat[places], torch.from_numpy(mask).to(device), torch.from_numpy(ids).to(device))
+        vectors, mask = self.take(rows)
+        ids, _ = tensors(self._loaded, [self._ids[row] for row in rows], PADDING)
+        return TokenVectors(vectors, mask, ids)
 
 
 def for_token_pairs(
@@ -89,7 +87,7 @@ def for_token_pairs(
     kept_side = (uses[both[1]] > uses[both[0]]).astype(np.int64)  # the side that more pairs share
     every = np.arange(both.shape[1])
     kept, passing = both[kept_side, every], both[1 - kept_side, every]
-    lengths = np.array([len(one) for one in ids], dtype=np.int64)
+    lengths = lengths_of(ids)
 
     def compare_held(chosen: Ints, left: _Held, right: _Held) -> None:
         """Hand on pairs whose kept texts are in `left` and whose other texts are in `right`."""
@@ -98,7 +96,7 @@ def for_token_pairs(
             same = np.flatnonzero(kept_side[chosen] == side)
 
             def work(batch: Ints, same: Ints = same, side: int = side) -> None:
-                one, other = left.take(left_rows[same[batch]]), right.take(right_rows[same[batch]])
+                one, other = left.vectors(left_rows[same[batch]]), right.vectors(right_rows[same[batch]])
                 take(chosen[same[batch]], *((one, other) if side == 0 else (other, one)))
 
             in_batches(work, (lengths[kept] + lengths[passing])[chosen[same]], loaded, batch_tokens)
@@ -116,22 +114,10 @@ def for_token_pairs(
 
         in_batches(pass_by, lengths[texts], loaded, batch_tokens)
 
-    for window in _windows(kept, lengths, _WINDOW * token_budget(loaded, batch_tokens)):
-        take_window(window)  # a function, so that one window's vectors are freed before the next one's are made
-
-
-def _windows(kept: Ints, lengths: Ints, limit: int) -> Iterator[Ints]:
-    """Positions of pairs, one window at a time: pairs whose kept texts have `limit` tokens together, or one text more.
-
-    Texts come in order of first use, so that what belongs to one segment falls into one window.
-    """
-    texts, first, text_of_pair = np.unique(kept, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")
-    window = np.empty(len(texts), dtype=np.int64)
-    window[order] = (np.cumsum(lengths[texts[order]]) - 1) // limit
-    of_pair = window[text_of_pair]
-    for number in np.unique(of_pair):
-        yield np.flatnonzero(of_pair == number)
+    in_use = np.array(list(dict.fromkeys(kept.tolist())), dtype=np.int64)  # what belongs to a segment stays together
+    for texts_kept in windows(in_use, lengths, _WINDOW * token_budget(loaded, batch_tokens)):
+        # a function, so that one window's vectors are freed before the next one's are made
+        take_window(np.flatnonzero(np.isin(kept, texts_kept)))
 
 
 _SPACE_FIRST = ("roberta", "gpt2")  # bert-score has their byte-level tokens begin with a blank

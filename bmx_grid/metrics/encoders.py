@@ -21,7 +21,7 @@ from bmx_grid.metrics._matching import (
     special_ids,
 )
 from bmx_grid.metrics.base import Cost, Floats, GroundTruth, Metric, OfReferences, best, pairs_of, reads_one
-from bmx_grid.models.encoding import Ints, hidden_states, in_batches, tokenize
+from bmx_grid.models.encoding import Ints, hidden_states, in_batches, lengths_of, tokenize
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
 from bmx_grid.words.perturbation import Item, Role
@@ -161,7 +161,7 @@ class SentenceEmbedding(NearestReference):
                 pooled = (states * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
             embeddings[batch] = pooled.double().cpu().numpy()
 
-        in_batches(embed, np.array([len(one) for one in ids], dtype=np.int64), loaded, self.batch_tokens)
+        in_batches(embed, lengths_of(ids), loaded, self.batch_tokens)
         return embeddings
 
 

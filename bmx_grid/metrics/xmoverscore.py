@@ -20,7 +20,7 @@ from bmx_grid.core.identity import identity
 from bmx_grid.metrics._matching import TokenVectors, for_token_pairs
 from bmx_grid.metrics.base import pairs_of
 from bmx_grid.metrics.encoders import NeuralMetric
-from bmx_grid.models.encoding import Ints, in_batches, padded, token_budget, tokenize
+from bmx_grid.models.encoding import Ints, in_batches, lengths_of, tensors, token_budget, tokenize
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.loading import LoadedModel, load_model
 from bmx_grid.words.perturbation import Item
@@ -37,14 +37,12 @@ def normalised_likelihood(loaded: LoadedModel, texts: Sequence[str], batch_token
     import torch
 
     ids = tokenize(loaded, texts, None, specials=False)
-    lengths = np.array([len(one) for one in ids], dtype=np.int64)
+    lengths = lengths_of(ids)
     scored = np.flatnonzero(lengths >= 2)
     found = np.zeros(len(texts))
 
     def score(batch: Ints) -> None:
-        rows, mask = padded([ids[row] for row in scored[batch]], 0)
-        tokens = torch.from_numpy(rows).to(loaded.device)
-        there = torch.from_numpy(mask).to(loaded.device)
+        tokens, there = tensors(loaded, [ids[row] for row in scored[batch]], 0)
         with torch.inference_mode():
             logits = loaded.network(input_ids=tokens, attention_mask=there.long()).logits[:, :-1].float()
         likely = logits.gather(2, tokens[:, 1:, None])[:, :, 0] - logits.logsumexp(dim=2)

@@ -97,25 +97,87 @@ def in_batches(work: Callable[[Ints], None], lengths: Ints, loaded: LoadedModel,
             torch.cuda.empty_cache()
 
 
-def padded(ids: Sequence[Sequence[int]], fill: int) -> tuple[Ints, NDArray[np.bool_]]:
+def lengths_of(ids: Sequence[Sequence[int]] | TokenIds) -> Ints:
+    """int64[n] tokens of each text."""
+    return np.array([len(one) for one in ids], dtype=np.int64)
+
+
+def padded(ids: Sequence[Sequence[int]] | TokenIds, fill: int) -> tuple[Ints, NDArray[np.bool_]]:
     """int64[B, L] ids, filled up, and bool[B, L], True where there is a token; L is at least 1."""
-    lengths = np.array([len(one) for one in ids], dtype=np.int64)
+    lengths = lengths_of(ids)
     mask = np.arange(max(int(lengths.max(initial=0)), 1)) < lengths[:, None]
     rows = np.full(mask.shape, fill, dtype=np.int64)
     rows[mask] = np.concatenate([np.asarray(one, dtype=np.int64) for one in ids]) if len(ids) else []
     return rows, mask
 
 
-def hidden_states(loaded: LoadedModel, ids: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+def tensors(loaded: LoadedModel, ids: Sequence[Sequence[int]] | TokenIds, fill: int | None = None) -> tuple[Any, Any]:
+    """`padded` as tensors on the device, filled up with the model's own token for padding where no other is given."""
+    import torch
+
+    rows, mask = padded(ids, loaded.tokenizer.pad_token_id if fill is None else fill)
+    return torch.from_numpy(rows).to(loaded.device), torch.from_numpy(mask).to(loaded.device)
+
+
+def hidden_states(loaded: LoadedModel, ids: Sequence[Sequence[int]] | TokenIds) -> tuple[Any, Any]:
     """Tensors float32[B, L, D], the last layer's output, and bool[B, L], True where there is a token, on the device."""
     import torch
 
-    rows, mask = padded(ids, loaded.tokenizer.pad_token_id)
-    tokens = torch.from_numpy(rows).to(loaded.device)
-    there = torch.from_numpy(mask).to(loaded.device)
+    tokens, there = tensors(loaded, ids)
     with torch.inference_mode():
         output = loaded.network(input_ids=tokens, attention_mask=there.long()).last_hidden_state
     return output.float(), there
+
+
+class HeldStates:
+    """Vectors of the tokens of n texts, one text after the other in one tensor.
+
+    encode: from the ids of B texts to tensors [B, L, D] and bool[B, L]. width: D. dtype: of the vectors.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        ids: TokenIds,
+        encode: Callable[[TokenIds], tuple[Any, Any]],
+        batch_tokens: int | None,
+        *,
+        width: int,
+        dtype: Any,
+    ) -> None:
+        import torch
+
+        self._loaded, self._ids, self._encode = loaded, ids, encode
+        self._lengths = lengths_of(ids)
+        self._starts = np.cumsum(self._lengths) - self._lengths
+        self.flat = torch.empty((int(self._lengths.sum()), width), dtype=dtype, device=loaded.device)
+        in_batches(self._fill, self._lengths, loaded, batch_tokens)
+
+    def _fill(self, batch: Ints) -> None:
+        states, mask = self._encode([self._ids[row] for row in batch])
+        places, _ = self._places(batch)
+        self.flat[places[mask]] = states[mask]
+
+    def _places(self, rows: Ints) -> tuple[Any, Any]:
+        """int64[B, L], bool[B, L]: where the tokens of these texts are in the tensor, and whether there is one."""
+        import torch
+
+        columns = np.arange(max(int(self._lengths[rows].max(initial=0)), 1))
+        there = columns < self._lengths[rows][:, None]
+        places = np.where(there, self._starts[rows][:, None] + columns, 0)
+        device = self._loaded.device
+        return torch.from_numpy(places).to(device), torch.from_numpy(there).to(device)
+
+    def take(self, rows: Ints) -> tuple[Any, Any]:
+        """Tensors [B, L, D] and bool[B, L] of some of the texts, padded to one length."""
+        places, there = self._places(rows)
+        return self.flat[places], there
+
+
+def windows(order: Ints, lengths: Ints, limit: int) -> list[Ints]:
+    """`order` in parts of `limit` tokens together, or of one text more. lengths: int64[n] of all texts."""
+    number = (np.cumsum(lengths[order]) - 1) // max(limit, 1)
+    return [order[number == one] for one in np.unique(number)]
 
 
 _LOCK = threading.Lock()

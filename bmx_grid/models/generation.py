@@ -11,7 +11,7 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import canonical_json
-from bmx_grid.models.encoding import Ints, in_batches, padded, tokenize
+from bmx_grid.models.encoding import Ints, in_batches, lengths_of, tensors, tokenize
 from bmx_grid.models.languages import Languages, known_languages, use
 from bmx_grid.models.loading import LoadedModel
 from bmx_grid.models.translation import source_tokens
@@ -59,8 +59,7 @@ def translate(
         for at, text in zip(batch, _generate(loaded, [ids[at] for at in batch], own, languages, how), strict=True):
             translations[rows[at]] = text
 
-    lengths = np.array([3 * len(one) for one in ids], dtype=np.int64)  # source, and a target up to twice as long
-    in_batches(work, lengths, loaded, batch_tokens)
+    in_batches(work, 3 * lengths_of(ids), loaded, batch_tokens)  # source, and a target up to twice as long
     return translations
 
 
@@ -70,8 +69,8 @@ def _generate(
     import torch
     from transformers import LogitsProcessorList
 
-    network, tokenizer, device = loaded.network, loaded.tokenizer, loaded.device
-    rows, mask = padded(ids, tokenizer.pad_token_id)
+    network, tokenizer = loaded.network, loaded.tokenizer
+    tokens, there = tensors(loaded, ids)
     use(tokenizer, languages)
     empty = tokenize(loaded, [""], None, target=True)[0]
     first: dict[str, int | None] = {"forced_bos_token_id": languages.code}
@@ -80,12 +79,12 @@ def _generate(
     limits = [int(_LONGER * len(one)) + _MORE for one in ids]
     steps: list[Any] = [_ends(np.array(limits), int(tokenizer.eos_token_id), int(tokenizer.pad_token_id))]
     if how.seed is not None:
-        steps.append(_draws(how, texts, str(device)))
+        steps.append(_draws(how, texts, str(loaded.device)))
     options = {"num_beams": 1, "do_sample": False, "no_repeat_ngram_size": 0, "length_penalty": None, "min_length": 0}
     with torch.inference_mode():
         made = network.generate(
-            input_ids=torch.from_numpy(rows).to(device),
-            attention_mask=torch.from_numpy(mask).long().to(device),
+            input_ids=tokens,
+            attention_mask=there.long(),
             logits_processor=LogitsProcessorList(steps),
             max_new_tokens=min(max(limits), loaded.max_length - 2),
             max_length=None,

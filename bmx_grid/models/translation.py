@@ -5,7 +5,7 @@ until there are enough of them for the output layer (`models.output_layer`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.models.encoding import Ints, TokenIds, in_batches, padded, tokenize
+from bmx_grid.models.encoding import HeldStates, Ints, TokenIds, in_batches, lengths_of, tensors, tokenize, windows
 from bmx_grid.models.languages import Languages, use
 from bmx_grid.models.loading import LoadedModel
 
@@ -22,7 +22,6 @@ STATES_AT_ONCE = 2_048  # enough for the processor's full rate of matrix product
 _CPU_BLOCK = 2**21  # logits at once: 8 MiB of float32
 _GPU_BLOCK = 2**26
 _LOWEST = -1e30
-_SAFE = (1e-20, 1e30)  # sums of exponentials that float32 holds: what underflows is less than 1e-12 of them
 
 
 def likelihoods(network: Any, states: Any, rows: Ints, wanted: Ints, *, entropies: bool) -> tuple[Floats, Floats]:
@@ -30,34 +29,8 @@ def likelihoods(network: Any, states: Any, rows: Ints, wanted: Ints, *, entropie
 
     states: tensor [R, D], the decoder's last. rows: int64[T], which state each token follows. wanted: int64[T] tokens.
     Returns float64[T] natural logarithms, and float64[R] entropies in nats, NaN unless asked for. Exponentials are of
-    float32 numbers; their sums are in float32 within a block and in float64 across blocks.
-    """
-    likely, entropy = np.empty(len(wanted)), np.full(len(states), np.nan)
-
-    def fill(part: Ints, shifted: bool) -> Ints:
-        """Compute these states and their tokens; those of them whose sums are not safe."""
-        place = np.full(len(states), -1)
-        place[part] = np.arange(len(part))
-        tokens = np.flatnonzero(place[rows] >= 0)
-        found = _of(network, states[part], place[rows[tokens]], wanted[tokens], shifted, entropies)
-        likely[tokens], entropy[part] = found[:2]
-        return part[~found[2]]
-
-    for start in range(0, len(states), 2 * STATES_AT_ONCE):
-        part = np.arange(start, min(start + 2 * STATES_AT_ONCE, len(states)))
-        # Entropies need the shift for their precision. Log-probabilities rarely do, and it takes a tenth of the time.
-        unsafe = fill(part, entropies)
-        if len(unsafe) and not entropies:
-            fill(unsafe, True)
-    return likely, entropy
-
-
-def _of(
-    network: Any, states: Any, rows: Ints, wanted: Ints, shifted: bool, entropies: bool
-) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Log-probabilities, entropies, and which states have safe sums.
-
-    shifted: exponentials are of logits less their running maximum (Milakov & Gimelshein, 2018).
+    float32 logits less their running maximum (Milakov & Gimelshein, 2018); their sums are in float32 within a block of
+    the vocabulary and in float64 across blocks.
     """
     import torch
 
@@ -69,7 +42,7 @@ def _of(
     edges = np.searchsorted(wanted[order], np.arange(0, len(weight) + width, width))
     row_of, token, to = (torch.from_numpy(one).to(device) for one in (rows[order], wanted[order], order))
     chosen = torch.empty(len(wanted), dtype=torch.float32, device=device)
-    top = torch.full((len(states), 1), _LOWEST if shifted else 0.0, device=device)
+    top = torch.full((len(states), 1), _LOWEST, device=device)
     total = torch.zeros(len(states), dtype=precise, device=device)
     mixed = torch.zeros_like(total)  # sum of exp(logit - top) * (logit - top)
     for number, start in enumerate(range(0, len(weight), width)):
@@ -78,24 +51,20 @@ def _of(
             logits += bias[start : start + width]
         here = slice(edges[number], edges[number + 1])
         chosen[to[here]] = logits[row_of[here], token[here] - start]
-        if shifted:
-            higher = torch.maximum(top, logits.amax(dim=1, keepdim=True))
-            lowered = (top - higher)[:, 0].to(precise)
-            mixed = (mixed + total * lowered) * lowered.exp()
-            total *= lowered.exp()
-            top = higher
-            logits -= top
+        higher = torch.maximum(top, logits.amax(dim=1, keepdim=True))
+        lowered = (top - higher)[:, 0].to(precise)
+        mixed = (mixed + total * lowered) * lowered.exp()
+        total *= lowered.exp()
+        top = higher
+        logits -= top
+        shares = logits.exp()
         if entropies:
-            shares = logits.exp()
             mixed += (shares * logits.clamp_(min=_LOWEST)).sum(dim=1)  # 0 * -inf is 0: a token that never comes
-        else:
-            shares = logits.exp_()
         total += shares.sum(dim=1)
     every = top[:, 0].to(precise) + total.log()
     likely = chosen.to(precise) - every[torch.from_numpy(rows).to(device)]
     entropy = total.log() - mixed / total if entropies else torch.full_like(total, torch.nan)
-    safe = (total > _SAFE[0]) & (total < _SAFE[1])
-    return likely.cpu().double().numpy(), entropy.cpu().double().numpy(), safe.cpu().numpy()
+    return likely.cpu().double().numpy(), entropy.cpu().double().numpy()
 
 
 def _bias(network: Any) -> Any:
@@ -158,9 +127,9 @@ def forced(
     labels = tokenize(loaded, targets, max_length, target=True)
     flat = np.concatenate([*labels, np.empty(0, dtype=np.int32)]).astype(np.int64)
     questions = _Questions(loaded, source_of, labels, flat, with_entropies)
-    lengths = np.array([len(one) for one in labels], dtype=np.int64)
-    source_lengths = np.array([len(one) for one in source_ids], dtype=np.int64)
-    for window in _windows(source_lengths, _HELD // loaded.network.config.d_model):
+    lengths, source_lengths = lengths_of(labels), lengths_of(source_ids)
+    longest_first = np.argsort(-source_lengths, kind="stable")
+    for window in windows(longest_first, source_lengths, _HELD // loaded.network.config.d_model):
         held = _Encoded(loaded, [source_ids[one] for one in window], batch_tokens)
         place = np.full(len(source_ids), -1)
         place[window] = np.arange(len(window))
@@ -244,61 +213,33 @@ class _Questions:
         return self.of_token[self._starts[row] : self._starts[row + 1]]
 
 
-class _Encoded:
-    """The encoder's states of some sources, one after the other in one tensor."""
+class _Encoded(HeldStates):
+    """The encoder's states of some sources."""
 
     def __init__(self, loaded: LoadedModel, ids: TokenIds, batch_tokens: int | None) -> None:
-        import torch
+        def encode(some: TokenIds) -> tuple[Any, Any]:
+            import torch
 
-        self._loaded, self._ids = loaded, ids
-        self._lengths = np.array([len(one) for one in ids], dtype=np.int64)
-        self._starts = np.cumsum(self._lengths) - self._lengths
-        shape = (int(self._lengths.sum()), loaded.network.config.d_model)
-        self._flat = torch.empty(shape, dtype=loaded.network.dtype, device=loaded.device)
-        in_batches(self._encode, self._lengths, loaded, batch_tokens)
+            tokens, there = tensors(loaded, some)
+            with torch.inference_mode():
+                return loaded.network.base_model.encoder(input_ids=tokens, attention_mask=there.long())[0], there
 
-    def _encode(self, batch: Ints) -> None:
-        import torch
-
-        rows, mask = padded([self._ids[row] for row in batch], self._loaded.tokenizer.pad_token_id)
-        tokens, there = (torch.from_numpy(one).to(self._loaded.device) for one in (rows, mask))
-        with torch.inference_mode():
-            states = self._loaded.network.base_model.encoder(input_ids=tokens, attention_mask=there.long())[0]
-            places, _ = self._places(batch)
-            self._flat[places[there]] = states[there]
-
-    def _places(self, rows: Ints) -> tuple[Any, Any]:
-        """int64[B, L], bool[B, L]: where the tokens of these sources are in the tensor, and whether there is one."""
-        import torch
-
-        columns = np.arange(max(int(self._lengths[rows].max()), 1))
-        there = columns < self._lengths[rows][:, None]
-        places = np.where(there, self._starts[rows][:, None] + columns, 0)
-        device = self._loaded.device
-        return torch.from_numpy(places).to(device), torch.from_numpy(there).to(device)
+        network = loaded.network
+        super().__init__(loaded, ids, encode, batch_tokens, width=network.config.d_model, dtype=network.dtype)
 
     def decoded(self, sources: Ints, entered: Sequence[Sequence[int]]) -> Any:
         """The decoder's states [T, D] at the tokens of targets, flat."""
         import torch
 
-        places, there = self._places(sources)
-        rows, mask = padded(entered, self._loaded.tokenizer.pad_token_id)
+        states, there = self.take(sources)
+        tokens, mask = tensors(self._loaded, entered)
         with torch.inference_mode():
-            states = self._loaded.network.base_model.decoder(
-                input_ids=torch.from_numpy(rows).to(self._loaded.device),
-                encoder_hidden_states=self._flat[places],
+            return self._loaded.network.base_model.decoder(
+                input_ids=tokens,
+                encoder_hidden_states=states,
                 encoder_attention_mask=there.long(),
                 use_cache=False,
-            )[0][torch.from_numpy(mask).to(self._loaded.device)]
-        return states
-
-
-def _windows(lengths: Ints, limit: int) -> Iterator[Ints]:
-    """Positions of sources, the longest first: of `limit` tokens together, or one source more."""
-    order = np.argsort(-lengths, kind="stable")
-    window = (np.cumsum(lengths[order]) - 1) // max(limit, 1)
-    for number in np.unique(window):
-        yield order[window == number]
+            )[0][mask]
 
 
 def source_tokens(loaded: LoadedModel, texts: Sequence[str], languages: Languages, max_length: int | None) -> TokenIds:
