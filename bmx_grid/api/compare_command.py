@@ -3,8 +3,9 @@ intervals, and tests of every pair.
 
 The table (TSV, CSV, JSON Lines, Parquet) has one row per segment and system: a
 column per metric, higher is better, one of human scores, and where there are
-any, columns for id, system, source, reference and language pair: segments that
-share an id, a source or a reference are drawn and swapped together. Usual names
+any, columns for id, system, source, reference, document and language pair:
+segments that share an id, source, reference or document are drawn and swapped
+together. Usual names
 (DA, seg_id, sys, lp, src, ref, ...) are recognised.
 
 exit status: 0 done; 2 a mistake in the command or its table.

@@ -246,7 +246,7 @@ def compare(
     Compared(chrf, comet: segment level, grouping none, pearson)
 
     frame: one row per segment (and system): a column per metric, the human scores, and id, system, source, reference
-        if there are any: segments that share an id, a source or a reference are drawn and swapped together.
+        if there are any: segments that share an id, a source, a reference or a document are drawn and swapped together.
     metrics: columns of scores, higher is better. human: the column of human scores; without it, that of a usual name.
     by: grouping of segments: "item" (the systems of one id against each other), "system", or none. level: "segment" or
         "system" (means of the systems' segments). statistic: "pearson", "spearman" or "kendall", which tests compare;

@@ -173,7 +173,7 @@ def _show(readers: Sequence[DatasetReader], data_dir: Path, limit: int) -> int:
         if len(sets) > 1:
             pairs = Counter(label for of_pair in labels for label in set(of_pair))
             print(
-                f"{reader.name}: {len(pairs):,} clusters of segments that share a source or a reference, "
+                f"{reader.name}: {len(pairs):,} clusters of segments that share a source, a reference or a document, "
                 f"{sum(count > 1 for count in pairs.values()):,} of them in several language pairs"
             )
         if to_run:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -161,9 +161,11 @@ REPEATED = "every segment needs an id of its own, or one per system where severa
 def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.str_]]:
     """Labels of segments that are not independent of each other, across all language pairs given.
 
-    Segments belong together when they share a source or a reference (the exact text; all references count), also
-    through others: labels are the connected components. A repeated pair of source and hypothesis shares its source.
-    Empty and absent texts link nothing; a segment without any text but its hypothesis is a cluster of its own.
+    Segments belong together when they share a source, a reference (the exact text; all references count) or, within a
+    language pair, a document, whose segments have a topic and mostly a rater in common; also through others: labels are
+    the connected components. A repeated pair of source and hypothesis shares its source. A text that stands in several
+    documents, such as "Thank you.", does not link them. Empty and absent texts and documents link nothing; a segment
+    without any text but its hypothesis is a cluster of its own.
 
     Returns one array of N labels per set, in the given order. A label is 12 hexadecimal digits of the SHA-256 of the
     smallest text of its cluster, so it does not depend on the order of sets or segments.
@@ -176,9 +178,12 @@ def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.str_]]:
     edges: list[tuple[int, int]] = []  # texts of one segment belong together
     for found in sets:
         firsts.append([])
+        repeated = _in_several_documents(found)
         for segment in found.segments:
             alone = ("", found.dataset, found.language_pair, segment.id, str(segment.system))
-            first, *others = [numbers.setdefault(key, len(numbers)) for key in _texts_of(segment) or [alone]]
+            first, *others = [
+                numbers.setdefault(key, len(numbers)) for key in _shared_by(segment, found, repeated) or [alone]
+            ]
             firsts[-1].append(first)
             edges += [(first, other) for other in others]
     ends = np.array(edges, dtype=np.intp).reshape(-1, 2).T
@@ -191,7 +196,26 @@ def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.str_]]:
     return [labels[components[np.array(one, dtype=np.intp)]] for one in firsts]
 
 
-def _texts_of(segment: Segment) -> list[tuple[str, ...]]:
+def _shared_by(segment: Segment, of: SegmentSet, repeated: Set[tuple[str, str]]) -> list[tuple[str, ...]]:
+    """What links a segment to others; repeated: texts that link nothing."""
+    shared: list[tuple[str, ...]] = [text for text in _texts_of(segment) if text not in repeated]
+    if segment.document:  # one that is named for each system apart is still the same by its ids
+        names = {"document": segment.document, "id": segment.id}
+        shared += [(kind, of.dataset, of.language_pair, name) for kind, name in names.items()]
+    return shared
+
+
+def _in_several_documents(of: SegmentSet) -> set[tuple[str, str]]:
+    """The texts that segments of different documents share."""
+    first: dict[tuple[str, str], str] = {}
+    named = [segment for segment in of.segments if segment.document]
+    return {
+        text for one in named for text in _texts_of(one) if first.setdefault(text, one.document or "") != one.document
+    }
+
+
+def _texts_of(segment: Segment) -> list[tuple[str, str]]:
+    """Role and text of its source and references that are not empty."""
     found = [("source", segment.source), ("reference", segment.reference)]
     found += [("reference", text) for text in segment.further_references]
     return [(role, text) for role, text in found if text]

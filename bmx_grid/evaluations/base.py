@@ -81,8 +81,8 @@ class Finished:
 
     items: N, the texts that the metric read. scores: float64[N] of the metric alone, and the attributions by role
     (no roles without an explainer).
-    clusters: N labels; segments of one label share a source or a reference, also across the language pairs of a data
-    set, and are drawn together.
+    clusters: N labels; segments of one label share a source, a reference or a document, texts also across the
+    language pairs of a data set, and are drawn together.
     of_grid: what the evaluation `grid` says of this setting alone, computed as it ended; None in a sweep without it.
     systems: scores of whole systems that exist already, by their names (`GivenScores`); mostly none.
     words: by role, what an explanation made elsewhere says of words of its own; mostly none. The attributions in

@@ -26,7 +26,7 @@ PENALTIES = np.logspace(-3, 3, 7)  # per segment, for columns of variance 1
 
 
 class Judged(NamedTuple):
-    """A segment that a sentinel is fitted on; cluster: of segments that share a source or a reference."""
+    """A segment that a sentinel is fitted on; cluster: as `datasets.segments.clusters`."""
 
     item: Item
     human: float

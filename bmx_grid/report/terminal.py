@@ -116,8 +116,8 @@ def cautions(plan: SweepPlan) -> list[str]:
         ),
         (
             few_clusters,
-            " (those that share a source or a reference count as one); intervals and tests need "
-            f"{FEWEST_CLUSTERS} and are undefined (n/a) there: add segments with other sources and references",
+            " (those that share a source, a reference or a document count as one); intervals and tests "
+            f"need {FEWEST_CLUSTERS} and are undefined (n/a) there: add segments with other sources, or documents",
         ),
         (_few_words(plan), f"; attributions to fewer than {FEWEST_WORDS} say little{way_out}"),
     )

@@ -27,8 +27,8 @@ class Setting:
 
     explainer: None for the metric alone, whose explainer_name is "none". given: the scores where they exist already,
     imported: the explanations. items: the texts that the metric reads. words: how texts are segmented.
-    clusters: N labels; segments of one label share a source or a reference, also across the language pairs of a data
-    set. seed: of the explainer's draws, and of folds and resamples.
+    clusters: N labels; segments of one label share a source, a reference or a document, texts also across the
+    language pairs of a data set. seed: of the explainer's draws, and of folds and resamples.
     """
 
     segments: SegmentSet

@@ -129,6 +129,26 @@ def test_clusters_by_hand(texts, groups, split):
     assert sorted(found, key=min) == groups
 
 
+@pytest.mark.parametrize(
+    ("rows", "groups"),
+    [
+        # id, source, document of each segment; groups of row numbers
+        pytest.param([("1", "a", "x"), ("2", "b", "x"), ("3", "c", "y")], [{0, 1}, {2}], id="one document"),
+        pytest.param([("1", "a", "x"), ("2", "a", "y"), ("3", "a", None)], [{0}, {1}, {2}], id="boilerplate"),
+        pytest.param([("1", "a", "x"), ("2", "b", None), ("3", "a", None)], [{0, 2}, {1}], id="some documents"),
+        pytest.param([("1", "a", "x/A"), ("1", "b", "x/B"), ("2", "c", "z")], [{0, 1}, {2}], id="named by system"),
+        pytest.param([("1", "a", ""), ("2", "b", "")], [{0}, {1}], id="empty names link nothing"),
+    ],
+)
+def test_segments_of_a_document_are_a_cluster(rows, groups):
+    of = [
+        Segment(name, f"h{row}", source, None, f"s{row}", document) for row, (name, source, document) in enumerate(rows)
+    ]
+    (labels,) = clusters([segments_of(*of)])
+    found = [{row for row, label in enumerate(labels) if label == one} for one in dict.fromkeys(labels)]
+    assert sorted(found, key=min) == groups
+
+
 def test_cluster_labels_do_not_depend_on_the_order():
     rng = np.random.default_rng(7)
     rows = [Segment(str(i), "h", f"s{rng.integers(60)}", f"r{rng.integers(60)}" if i % 3 else None) for i in range(100)]

@@ -56,7 +56,7 @@ def said(tmp_path, human, sources, pairs=("de-en",)):
         pytest.param(
             [1, 2, 3, 4],
             "aabb",
-            ("segments of toy · de-en are 2 clusters (those that share a source or a reference count as one)",),
+            ("segments of toy · de-en are 2 clusters (those that share a source, a reference or a document count ",),
             id="two clusters",
         ),
         pytest.param(
