@@ -167,7 +167,7 @@ def _drawn(
     drawing, swapping = generators(seed)
     samples, of = [np.empty(0)], design.unit_of_row
     for times in design.blocks(draws, resamples, drawing) if bootstrap else ():
-        one, other = (_resampled(kind, scores, human, of, times, groups) for scores in (x, y))
+        one, other = _resampled(kind, np.column_stack([x, y]), human, of, times, groups)
         samples.append(one - other)
     swapped = [_after_swaps(kind, x, y, human, of, swap, groups) for swap in design.blocks(swaps, resamples, swapping)]
     return np.concatenate(samples), np.concatenate(swapped)
@@ -211,19 +211,23 @@ class Design:
             yield times
 
 
-def _resampled(kind: Kind, scores: Floats, human: Floats, unit: Ints, times: Floats, groups: Ints) -> Floats:
-    """float64[R] the correlation, or its mean within groups, where units of rows count float64[R, U] times."""
+def _resampled(kind: Kind, columns: Floats, human: Floats, unit: Ints, times: Floats, groups: Ints) -> Floats:
+    """float64[K, R] of float64[N, K] scores the correlation, or its mean within groups.
+
+    Units of rows count float64[R, U] times.
+    """
     if number_of(groups) > 1:
         members = (np.flatnonzero(groups == group) for group in range(number_of(groups)))
-        return _mean(
-            [weighted_correlations(kind, scores[rows, None], human[rows], times.T[unit[rows]])[0] for rows in members]
-        )
+        return _mean([weighted_correlations(kind, columns[rows], human[rows], times.T[unit[rows]]) for rows in members])
     if kind != "pearson":
-        return np.asarray(weighted_correlations(kind, scores[:, None], human, times.T[unit])[0])
-    found = pearson_of_sums(times @ sums_by(unit, pair_columns(scores, human - human.mean())))
-    lost = np.flatnonzero(np.isnan(found))
-    found[lost] = weighted_correlations(kind, scores[:, None], human, times[lost].T[unit])[0]
-    return np.asarray(found)
+        return weighted_correlations(kind, columns, human, times.T[unit])
+    terms = np.concatenate([pair_columns(column, human - human.mean()) for column in columns.T], axis=1)
+    sums = times @ sums_by(unit, terms)
+    found = pearson_of_sums(sums.reshape(len(times), columns.shape[1], -1)).T
+    lost = np.flatnonzero(np.isnan(found).any(axis=0))
+    if len(lost):
+        found[:, lost] = weighted_correlations(kind, columns, human, times[lost].T[unit])
+    return found
 
 
 def _after_swaps(kind: Kind, x: Floats, y: Floats, human: Floats, unit: Ints, swap: Floats, groups: Ints) -> Floats:
@@ -231,9 +235,9 @@ def _after_swaps(kind: Kind, x: Floats, y: Floats, human: Floats, unit: Ints, sw
 
     def of_pooled(swap: Floats) -> Floats:
         kept = np.concatenate([1 - swap, swap], axis=1)
-        pooled, twice = np.append(x, y), np.append(unit, unit + number_of(unit))
+        pooled, twice = np.append(x, y)[:, None], np.append(unit, unit + number_of(unit))
         given = pooled, np.tile(human, 2), twice
-        one, other = (_resampled(kind, *given, times, np.tile(groups, 2)) for times in (kept, 1 - kept))
+        one, other = (_resampled(kind, *given, times, np.tile(groups, 2))[0] for times in (kept, 1 - kept))
         return np.asarray(one - other)
 
     if kind != "pearson" or number_of(groups) > 1:
