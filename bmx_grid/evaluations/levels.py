@@ -153,8 +153,8 @@ def segment_rows(
             notes = []
             if ties.only_ties:
                 notes.append("no better than tying every pair: this is only the share of pairs that people tied")
-            if ties.n_pairs < ties.n_pairs_of:
-                notes.append(f"on {ties.n_pairs:,} random pairs of {ties.n_pairs_of:,}")
+            if (drawn_pairs := len(ties.pairs.first)) < ties.pairs.n_pairs_of:
+                notes.append(f"on {drawn_pairs:,} random pairs of {ties.pairs.n_pairs_of:,}")
             of_ties = {"epsilon": ties.epsilon, "calibrated_on": SAME_DATA, "held_out": held_out}
             for statistic, found in [*by_kind.items(), ("acc_eq", agreement)]:
                 more: Any = {**of_ties, "note": "; ".join(notes)} if statistic == "acc_eq" else {}

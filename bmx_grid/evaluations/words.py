@@ -16,7 +16,6 @@ from bmx_grid.core.ragged import Ragged
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import (
     MOST_RESAMPLES,
-    OF_PAIRS,
     Estimate,
     Evaluation,
     Finished,
@@ -24,12 +23,11 @@ from bmx_grid.evaluations.base import (
     Measured,
     check_bounds,
 )
-from bmx_grid.evaluations.held_out import free_of_each
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate, spearman
 from bmx_grid.measures.resampling import Ints, codes, interval, number_of, resampled_correlations
 from bmx_grid.measures.words.labels import WordMeasure, label_measures, mean_over_segments, statistics
-from bmx_grid.measures.words.scores import Ranking, Ties, best_threshold, cross_fitted_labels, labels_at, rank_words
+from bmx_grid.measures.words.scores import Ranking, Ties, cross_fitted_labels, rank_words
 from bmx_grid.words.alignment import Alignment, Carried, align, carry_labels, carry_scores, carry_tags
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.tags import EOS, Labels, Rows, WordScores, WordTags, sums_by_text
@@ -183,7 +181,6 @@ def _sums(scores: Ragged) -> Floats:
 
 
 SUM = "spearman_sum"  # the measure that asks people's scores instead of their tags
-Threshold = Literal["cross_fitted", "elsewhere"]
 
 
 @dataclass(frozen=True)
@@ -230,19 +227,16 @@ class WordsEvaluation(Evaluation):
     metric whose lower scores are better are turned. Settings without tags or without an explanation have no rows.
 
     ties: what recall at top K makes of equal scores (`measures.words.scores`). eos: whether `<EOS>` counts where tags
-    and explanation have it, as in the tables of WMT22. threshold: scores are cut where MCC is best on the other folds
-    of clusters, or on the other language pairs of the data set, without segments that share a source or a reference.
+    and explanation have it, as in the tables of WMT22. Scores are cut where MCC is best on the other folds of clusters.
     correlation: of the gains in word_boosts.parquet. resamples: of each interval; folds: of clusters; seed: of all
     draws. Raises ConfigError for a negative number of resamples, or fewer than 2 folds.
     """
 
     SECONDS: ClassVar[float] = 3e-4
-    SCOPE: ClassVar[tuple[str, ...]] = OF_PAIRS
     ROWS: ClassVar[Mapping[str, type]] = {"words": Row, "word_tags": TagsRow, "word_boosts": PartRow}
 
     ties: Ties = identity("expected")
     eos: Eos = identity("keep")
-    threshold: Threshold = identity("cross_fitted")
     folds: int = identity(10)
     correlation: Correlation = identity("pearson")
     resamples: int = identity(1000)
@@ -261,51 +255,27 @@ class WordsEvaluation(Evaluation):
 
         Beside the tables `rankings`: by side the measures of single segments, of scores.
         """
-        sides = [tagged_sides(setting, self.eos) for setting in settings]
-        free: Sequence[Mapping[int, Flags]] = [{}] * len(settings)
-        if self.threshold == "elsewhere":
-            free = free_of_each([setting.clusters for setting in settings])
-        return [
-            self._of_setting(setting, own, [(of, rows) for at, rows in others.items() for of in sides[at]])
-            for setting, own, others in zip(settings, sides, free, strict=True)
-        ]
-
-    def _of_setting(
-        self, setting: Finished, sides: Sequence[TaggedSide], elsewhere: Sequence[tuple[TaggedSide, Flags]]
-    ) -> dict[str, Any]:
-        """elsewhere: sides of other language pairs, each with bool[N] the texts without a cluster of this setting."""
+        (setting,) = settings
         rows: list[Row] = []
         tags: list[TagsRow] = []
         parts: list[PartRow] = []
         rankings: dict[str, Ranking] = {}
-        for one in sides:
+        for one in tagged_sides(setting, self.eos):
             ranking = None if one.scores is None else rank_words(one.gold, one.scores, self.ties)
             rows += self._of_scores(setting, one, ranking)
-            rows += self._of_labels(setting, one, *self._labels(setting, one, elsewhere))
+            rows += self._of_labels(setting, one, *self._labels(setting, one))
             tags.append(one.fit if ranking is None else one.fit.ranked(ranking))
             if ranking is not None:
                 rankings[one.side] = ranking
                 parts += self._of_parts(setting, one.side, ranking)
-        return {"words": rows, "word_tags": tags, "word_boosts": parts, "rankings": rankings}
+        return [{"words": rows, "word_tags": tags, "word_boosts": parts, "rankings": rankings}]
 
-    def _labels(
-        self, setting: Finished, one: TaggedSide, elsewhere: Sequence[tuple[TaggedSide, Flags]]
-    ) -> tuple[Labels, Flags | None]:
+    def _labels(self, setting: Finished, one: TaggedSide) -> tuple[Labels, Flags | None]:
         """The labels of a side, as given or cut from its scores; bool[N] the texts that have any, None for all."""
         if one.scores is None:
             assert one.predicted is not None
             return one.predicted, None
-        if self.threshold == "cross_fitted":
-            clusters = list(setting.clusters)
-            return cross_fitted_labels(one.gold, one.scores, clusters, folds=self.folds, seed=self.seed)
-        gold, scores = [], []
-        for of, rows in elsewhere:
-            if of.side == one.side and of.scores is not None:
-                words = np.repeat(rows, of.gold.lengths)
-                gold.append(of.gold.bad[words])
-                scores.append(of.scores.values[words])
-        best = best_threshold(np.concatenate(gold), np.concatenate(scores)) if gold else math.nan
-        return labels_at(one.scores, np.full(len(one.scores), best))
+        return cross_fitted_labels(one.gold, one.scores, list(setting.clusters), folds=self.folds, seed=self.seed)
 
     def _of_scores(self, setting: Finished, one: TaggedSide, ranking: Ranking | None) -> list[Row]:
         drawn = {"resamples": self.resamples, "seed": self.seed}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,14 +14,13 @@ from numpy.typing import NDArray
 
 from bmx_grid.measures.best import TIE, beats
 from bmx_grid.measures.correlation import FEWEST
-from bmx_grid.measures.resampling import blocks, draws, fitting, interval, ranges, swaps
+from bmx_grid.measures.resampling import CELLS, blocks, draws, fitting, interval, ranges, seeded_draws, swaps
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MAX_PAIRS = 1_000_000  # of segments, for the calibration of ties; of more, that many are drawn
 PAIRS_AT_ONCE = 500  # of systems, in a permutation test
-SIGNS_AT_ONCE = 2**21  # of items x permutations, or items x pairs: 16 MiB
 
 
 def pairwise_accuracy(metric: Floats, human: Floats) -> float:
@@ -48,9 +46,7 @@ class TieCalibrated:
     only_ties: whether the best threshold does no better than tying every pair, so that the accuracy is only the share
     of pairs that people tied.
     by_row: float64[n] the share of the pairs of each segment that agree, NaN for segments without a pair; by_group:
-    float64[G] that of each group.
-    n_groups, n_undefined: groups, and those of them without a pair. n_pairs: pairs used; n_pairs_of: pairs that there
-    are, more where the pairs were drawn.
+    float64[G] that of each group. pairs: what it rests on.
     """
 
     accuracy: float
@@ -58,10 +54,7 @@ class TieCalibrated:
     only_ties: bool
     by_row: Floats
     by_group: Floats
-    n_groups: int
-    n_undefined: int
-    n_pairs: int
-    n_pairs_of: int
+    pairs: SegmentPairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +120,7 @@ class SegmentPairs:
         """
         if not len(self.first):
             by_row, by_group = (np.full(count, np.nan) for count in (self.n_rows, self.n_groups))
-            counts = (self.n_groups, self.n_undefined, 0, 0)
-            return TieCalibrated(math.nan, math.nan, False, by_row, by_group, *counts)
+            return TieCalibrated(math.nan, math.nan, False, by_row, by_group, self)
         one, other = metric[self.first], metric[self.second]
         distance = np.abs(one - other)
         tied = self.by_human == 0
@@ -154,10 +146,7 @@ class SegmentPairs:
             only_ties=not beats(accuracies[best] - by_ties),
             by_row=by_row,
             by_group=by_group,
-            n_groups=self.n_groups,
-            n_undefined=self.n_undefined,
-            n_pairs=len(self.first),
-            n_pairs_of=self.n_pairs_of,
+            pairs=self,
         )
 
 
@@ -226,7 +215,7 @@ def spa(metric: Floats, human: Floats, *, resamples: int = 1000, seed: int = 0) 
     shared = np.flatnonzero(used.sum(axis=1) > 1)  # the other items have no pair
     metric, human, used = metric[shared], human[shared], used[shared]
     first, second = np.triu_indices(n_systems, 1)
-    for some in ranges(len(first), min(PAIRS_AT_ONCE, fitting(SIGNS_AT_ONCE, len(shared)))):
+    for some in ranges(len(first), min(PAIRS_AT_ONCE, fitting(CELLS, len(shared)))):
         one, other = first[some], second[some]
         both = used[:, one] & used[:, other]
         gaps = [np.where(both, scores[:, one] - scores[:, other], 0.0) for scores in (metric, human)]
@@ -260,23 +249,6 @@ def _one_sided(differences: Floats, resamples: int, seed: int) -> Floats:
     observed = differences.sum(axis=0)
     near = 1e-9 * np.abs(differences).sum(axis=0)  # sums in another order differ by rounding; equal ones count
     larger = np.zeros(differences.shape[1], dtype=np.int64)
-    for signs in _signs(resamples, len(differences), seed):
-        larger += np.count_nonzero(signs @ differences >= observed - near, axis=0)
+    for swapped in seeded_draws(len(differences), resamples, seed, draw=swaps):
+        larger += np.count_nonzero((2 * swapped - 1).T @ differences >= observed - near, axis=0)
     return np.asarray((larger + 1) / (resamples + 1))
-
-
-def _signs(resamples: int, items: int, seed: int) -> Iterator[Floats]:
-    """float64[b, items] of -1 and 1, `resamples` rows in blocks; the same for any size of the blocks."""
-    if resamples * items <= SIGNS_AT_ONCE:
-        yield _kept_signs(resamples, items, seed)
-        return
-    rng = np.random.default_rng(seed)
-    for size in blocks(resamples, items, SIGNS_AT_ONCE):
-        yield 2 * swaps(rng, items, size) - 1
-
-
-@functools.lru_cache(maxsize=4)
-def _kept_signs(resamples: int, items: int, seed: int) -> Floats:
-    found: Floats = 2 * swaps(np.random.default_rng(seed), items, resamples) - 1
-    found.flags.writeable = False
-    return found

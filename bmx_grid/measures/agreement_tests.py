@@ -63,21 +63,10 @@ class Drawn:
     clusters: int
 
 
-def compare_agreement(
-    statistic: AgreementStatistic,
-    x: Floats,
-    y: Floats,
-    human: Floats,
-    item: Ints,
-    system: Ints,
-    cluster: Ints,
-    *,
-    alternative: Alternative = "two-sided",
-    **how: Any,
-) -> Comparison:
+def compare_agreement(*metrics: Any, alternative: Alternative = "two-sided", **how: Any) -> Comparison:
     """The difference of two metrics' agreement with people; p by permutation. Arguments as of `drawn_agreement`."""
     check_drawn(alternative, how.get("resamples", 1))
-    drawn = drawn_agreement(statistic, x, y, human, item, system, cluster, **how)
+    drawn = drawn_agreement(*metrics, **how)
     both = drawn.samples, drawn.swapped
     return comparison_of(drawn.x, drawn.y, *both, alternative, drawn.clusters, drawn.n, drawn.clusters)
 

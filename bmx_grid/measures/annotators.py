@@ -151,24 +151,16 @@ def cohen_kappa(
     if len(given) and not np.isin(given, known).all():
         raise ValueError("a rating is none of the categories")
     place = np.searchsorted(known, given)
-    apart = np.abs(place[:, 0] - place[:, 1]).astype(np.float64)
-    distance = {"none": (apart > 0).astype(np.float64), "linear": apart, "quadratic": apart**2}[weights][:, None]
+    numbers = np.arange(len(known), dtype=np.float64)
+    apart = np.abs(numbers[:, None] - numbers)
+    distance = {"none": np.sign(apart), "linear": apart, "quadratic": apart**2}[weights]
     counts = [_counts(np.arange(len(given)), column, (len(given), len(known))) for column in place.T]
-    numbers = np.arange(len(known), dtype=np.float64)[:, None]
+    of_items = distance[place[:, 0], place[:, 1]]
 
     def disagreements(times: Floats) -> tuple[Floats, Floats]:
         n = times.sum(axis=0)
         first, second = ((of_one.T @ times) / n for of_one in counts)
-        if weights == "none":
-            expected = 1 - (first * second).sum(axis=0)
-        elif weights == "linear":  # |i - j| counts the steps between the two
-            up, down = np.cumsum(first, axis=0), np.cumsum(second, axis=0)
-            expected = (up * (1 - down) + down * (1 - up)).sum(axis=0)
-        else:
-            means = [(numbers * shares).sum(axis=0) for shares in (first, second)]
-            squares = [(numbers**2 * shares).sum(axis=0) for shares in (first, second)]
-            expected = squares[0] + squares[1] - 2 * means[0] * means[1]
-        return (times * distance).sum(axis=0) / n, expected
+        return of_items @ times / n, (first * (distance @ second)).sum(axis=0)
 
     return _agreement(disagreements, given, cluster, resamples, seed, len(known))
 

@@ -104,7 +104,7 @@ def _pearson_grid(
     """
     if (human == human[0]).all():
         return np.full((len(centre), len(w)), np.nan)
-    human_unit = _unit_columns(human[:, None]).ravel()
+    human_unit = unit(human)
     base_centre = float(base.mean())
     base_left = base - base_centre
     # One product with each vector: a product with both at once would copy all means first.
@@ -141,16 +141,15 @@ def _pearson_columns(scores: Floats, human: Floats, precision: float) -> Floats:
     result = np.full(scores.shape[1], np.nan)
     least, most = scores.min(axis=0), scores.max(axis=0)
     varies = most - least > precision * np.maximum(np.abs(least), np.abs(most))
-    left, right = _unit_columns(scores[:, varies]), _unit_columns(human[:, None]).ravel()
-    result[varies] = right @ left
+    result[varies] = unit(human) @ unit(scores[:, varies])
     return result
 
 
-def _unit_columns(columns: Floats) -> Floats:
-    """Columns less their mean, of length 1; scaled first, so that tiny or huge numbers keep their squares."""
-    left: Floats = columns - columns.mean(axis=0)
+def unit(values: Floats) -> Floats:
+    """Columns float64[N] or [N, K] less their mean, of length 1; scaled first, which keeps squares of tiny numbers."""
+    left: Floats = values - values.mean(axis=0)
     left /= np.abs(left).max(axis=0)
-    left /= np.sqrt(np.einsum("nk,nk->k", left, left))
+    left /= np.sqrt(np.einsum("n...,n...->...", left, left))
     return left
 
 

@@ -39,7 +39,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.best import TIE, first_within_rounding
-from bmx_grid.measures.correlation import Kind, correlate, correlate_grid
+from bmx_grid.measures.correlation import Kind, correlate, correlate_grid, unit
 from bmx_grid.measures.grid import GridMeans
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
@@ -255,8 +255,8 @@ def _largest_gains(sample: Sample, signs: Floats) -> Floats:
     sqrt(1 - r^2) * error, so that a point's gain is r (cos - 1) + sqrt(1 - r^2) sin * (residual mean . error).
     """
     n = len(sample.base)
-    base = _unit(sample.base)
-    human = _unit(sample.human)
+    base = unit(sample.base)
+    human = unit(sample.human)
     r = sample.baseline
     error = human - r * base
     share = math.sqrt(float(error @ error))
@@ -295,7 +295,7 @@ def _one_by_one(sample: Sample, signs: Floats) -> Floats:
     """The same for rank correlations, with the residuals of the ranks, and a whole grid for each resample."""
     from scipy.stats import rankdata
 
-    base, human = _unit(rankdata(sample.base)), _unit(rankdata(sample.human))
+    base, human = unit(rankdata(sample.base)), unit(rankdata(sample.human))
     along = float(base @ human)
     error = human - along * base
     largest = np.zeros(len(signs))
@@ -309,9 +309,3 @@ def _one_by_one(sample: Sample, signs: Floats) -> Floats:
         gains = grid - correlate(sample.kind, sample.base, score)
         largest[place] = np.nanmax(gains[:, sample.w != 1], initial=0.0)
     return largest
-
-
-def _unit(values: Floats) -> Floats:
-    left: Floats = values - values.mean()
-    left /= np.sqrt(left @ left)
-    return left

@@ -186,7 +186,7 @@ def grouped_acc_eq(
 
     ends = of.intervals(values, again, resamples, seed)
     return [
-        (Grouped(one.accuracy, *own, one.n_groups, one.n_undefined, len(human)), one)
+        (Grouped(one.accuracy, *own, pairs.n_groups, pairs.n_undefined, len(human)), one)
         for one, own in zip(found, ends, strict=True)
     ]
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.measures.correlation import FEWEST, Kind, check_kind
+from bmx_grid.measures.correlation import FEWEST, Kind, check_kind, unit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -50,23 +50,31 @@ def draws(rng: np.random.Generator, units: int, resamples: int) -> Floats:
     return counts.reshape(resamples, units).astype(np.float64)
 
 
-def seeded_draws(units: int, resamples: int, seed: int, width: int = 0) -> Iterator[Floats]:
-    """The `draws` of a seed in blocks float64[U, R]: a row for each unit, so that rows of pairs are taken from it.
+def swaps(rng: np.random.Generator, units: int, resamples: int) -> Floats:
+    """float64[R, U] of 0 and 1 with equal probability: which units are swapped."""
+    return rng.integers(0, 2, size=(resamples, units)).astype(np.float64)
+
+
+Draw = Callable[[np.random.Generator, int, int], Floats]  # `draws` or `swaps`
+
+
+def seeded_draws(units: int, resamples: int, seed: int, width: int = 0, draw: Draw = draws) -> Iterator[Floats]:
+    """The draws of a seed in blocks float64[U, R]: a row for each unit, so that rows of pairs are taken from it.
 
     width: how many pairs a resample is expanded to, where these are more than the units. Draws that fit one block are
     kept for the next call with the same numbers; not to be written to.
     """
     if resamples * max(units, width) <= CELLS:
-        yield _kept_draws(units, resamples, seed)
+        yield _kept_draws(units, resamples, seed, draw)
         return
     rng = np.random.default_rng(seed)
     for size in blocks(resamples, max(units, width)):
-        yield np.ascontiguousarray(draws(rng, units, size).T)
+        yield np.ascontiguousarray(draw(rng, units, size).T)
 
 
 @functools.lru_cache(maxsize=4)
-def _kept_draws(units: int, resamples: int, seed: int) -> Floats:
-    found = np.ascontiguousarray(draws(np.random.default_rng(seed), units, resamples).T)
+def _kept_draws(units: int, resamples: int, seed: int, draw: Draw) -> Floats:
+    found = np.ascontiguousarray(draw(np.random.default_rng(seed), units, resamples).T)
     found.flags.writeable = False
     return found
 
@@ -82,11 +90,6 @@ def dealt(unit: Ints, folds: int, rng: np.random.Generator) -> Ints:
     fold = np.empty(count, dtype=np.int64)
     fold[largest] = np.arange(count) % folds
     return fold[unit]
-
-
-def swaps(rng: np.random.Generator, units: int, resamples: int) -> Floats:
-    """float64[R, U] of 0 and 1 with equal probability: which units are swapped."""
-    return rng.integers(0, 2, size=(resamples, units)).astype(np.float64)
 
 
 def fitting(cells: int, each: int) -> int:
@@ -253,9 +256,9 @@ def _pearson(columns: Floats, human: Floats, times: Floats) -> Floats:
     varying = np.flatnonzero((columns != columns[0]).any(axis=0))
     if (human == human[0]).all():
         return found
-    other = _unit(human)
+    other = unit(human)
     for column in varying:  # a product for each: the same digits whatever is computed beside it
-        pairs = pair_columns(_unit(columns[:, column]), other)
+        pairs = pair_columns(unit(columns[:, column]), other)
         for part in ranges(times.shape[1], max(fitting(AT_ONCE, len(times)), TOGETHER)):
             found[column, part] = pearson_of_sums(times[:, part].T @ pairs)
         again = np.flatnonzero(np.isnan(found[column]))
@@ -265,14 +268,6 @@ def _pearson(columns: Floats, human: Floats, times: Floats) -> Floats:
             x, y = (np.broadcast_to(values[:, None], weights.shape) for values in (columns[:, column], human))
             found[column, some] = pearson_two_pass(x, y, weights)
     return found
-
-
-def _unit(values: Floats) -> Floats:
-    """Values less their mean, of variance 1; scaled first, so that tiny or huge numbers keep their squares."""
-    left: Floats = values - values.mean()
-    left /= np.abs(left).max()
-    left /= left.std()
-    return left
 
 
 def _spearman(columns: Floats, human: Floats, times: Floats) -> Floats:

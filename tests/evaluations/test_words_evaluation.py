@@ -120,27 +120,6 @@ def test_thresholds_are_not_chosen_where_they_are_judged():
     assert row.value < 0.1
 
 
-def test_a_threshold_of_other_pairs_is_that_of_the_other_pairs():
-    here, there = tagged(60), tagged(60, pair="fr-en")
-    above = {role: dataclasses.replace(rows, values=rows.values + 100) for role, rows in here.scores.by_role.items()}
-    here = dataclasses.replace(here, scores=dataclasses.replace(here.scores, by_role=above))
-    evaluation = WordsEvaluation(resamples=0, threshold="elsewhere")
-    of_here, of_there = evaluation.evaluate([here, there])
-    assert by_measure(of_here)["f1_bad"].value == 0  # all scores here lie above any threshold chosen there
-    assert by_measure(of_there)["f1_ok"].value == 0  # and all scores there below one chosen here
-    assert by_measure(of_there)["mcc"].n_segments == 60
-
-
-def test_pairs_without_scores_of_a_side_choose_no_threshold():
-    """One has no tags of this side, the other labels in place of scores."""
-    here, there, third = (tagged(60, pair=pair) for pair in ("de-en", "fr-en", "lv-en"))
-    untagged = with_tags(there, gold_of(there, "source").words, gold_of(there, "source").labels.rows(), "source")
-    labelled = made_elsewhere(third, values=[-1.0 * row for row in gold_of(third).labels.rows()], labels=True)
-    evaluation = WordsEvaluation(resamples=0, threshold="elsewhere")
-    mcc = by_measure(evaluation.evaluate([here, untagged, labelled])[0])["mcc"]
-    assert (mcc.n_segments, mcc.n_left_out) == (0, 60)
-
-
 def test_a_segment_without_attributions_is_left_out_and_counted():
     setting = tagged(30)
     scores = setting.scores.hypothesis
@@ -297,7 +276,6 @@ def test_what_it_lacks_is_said():
     [
         ("ties=middle", "'middle'"),
         ("eos=maybe", "'maybe'"),
-        ("threshold=best", "'best'"),
     ],
 )
 def test_bad_settings_are_refused(override, said):

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from bmx_grid.measures import agreement
+from bmx_grid.measures import resampling
 from bmx_grid.measures.agreement import SegmentPairs, pairwise_accuracy, spa
 
 
@@ -58,7 +58,7 @@ def test_calibration_equals_the_search_over_all_thresholds(seed, n_groups):
     accuracy, epsilon = brute_force(metric, human, groups)
     assert found.accuracy == pytest.approx(accuracy, abs=1e-12)
     assert found.epsilon == epsilon
-    assert found.n_pairs == found.n_pairs_of
+    assert len(found.pairs.first) == found.pairs.n_pairs_of
 
 
 def test_where_ties_are_best_the_accuracy_is_the_share_of_human_ties():
@@ -71,10 +71,10 @@ def test_where_ties_are_best_the_accuracy_is_the_share_of_human_ties():
 
 def test_groups_of_one_are_undefined_and_counted():
     found = acc_eq(np.array([1.0, 2, 3]), np.array([1.0, 2, 3]), np.array([0, 0, 7]))
-    assert (found.n_groups, found.n_undefined, found.accuracy) == (2, 1, 1.0)
+    assert (found.pairs.n_groups, found.pairs.n_undefined, found.accuracy) == (2, 1, 1.0)
     assert np.isnan(found.by_row).tolist() == [False, False, True]
     empty = acc_eq(np.array([1.0]), np.array([1.0]), np.array([0]))
-    assert (empty.n_groups, empty.n_undefined, empty.n_pairs) == (1, 1, 0)
+    assert (empty.pairs.n_groups, empty.pairs.n_undefined, len(empty.pairs.first)) == (1, 1, 0)
     assert np.isnan([empty.accuracy, empty.epsilon]).all() and not empty.only_ties
     assert np.isnan(acc_eq(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64)).accuracy)
 
@@ -85,7 +85,7 @@ def test_past_the_limit_pairs_are_drawn_and_come_close():
     metric = human + rng.normal(size=600) * 2
     whole = acc_eq(metric, human, one_group(metric))
     drawn = acc_eq(metric, human, one_group(metric), seed=1, max_pairs=50_000)
-    assert (drawn.n_pairs, drawn.n_pairs_of) == (50_000, 600 * 599 // 2)
+    assert (len(drawn.pairs.first), drawn.pairs.n_pairs_of) == (50_000, 600 * 599 // 2)
     assert drawn.accuracy == pytest.approx(whole.accuracy, abs=5 * 0.5 / 50_000**0.5)
     again = acc_eq(metric, human, one_group(metric), seed=1, max_pairs=50_000)
     assert (
@@ -153,14 +153,14 @@ def test_permutations_in_blocks_are_those_of_one_block(monkeypatch):
     rng = np.random.default_rng(6)
     metric, human = rng.normal(size=(2, 12, 4))
     whole = spa(metric, human, resamples=100, seed=3)
-    monkeypatch.setattr(agreement, "SIGNS_AT_ONCE", 12 * 30)  # blocks of 30, 30, 30 and 10
+    monkeypatch.setattr(resampling, "CELLS", 12 * 30)  # blocks of 30, 30, 30 and 10
     np.testing.assert_array_equal(spa(metric, human, resamples=100, seed=3).apart, whole.apart)
 
 
 def test_where_pairs_are_drawn_each_group_with_a_pair_has_one():
     groups = np.repeat(np.arange(6), [2, 1, 40, 2, 1, 30])
     human = np.random.default_rng(3).normal(size=len(groups))
-    found = agreement.SegmentPairs.of(human, groups, max_pairs=50)
+    found = SegmentPairs.of(human, groups, max_pairs=50)
     assert len(found.first) < 70
     assert found.of_group[[0, 1, 3, 4]].tolist() == [1, 0, 1, 0]
     assert found.of_group[2] > found.of_group[5] > 10, "in proportion to their pairs"

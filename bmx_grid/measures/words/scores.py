@@ -10,7 +10,6 @@ A low attribution is a suspected error, as everywhere in this package: a metric 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -25,7 +24,7 @@ from bmx_grid.words.tags import Labels, sums_by_text
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Ties = Literal["expected", "first", "last", "argsort"]
+Ties = Literal["expected", "argsort"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +61,6 @@ def rank_words(gold: Labels, attributions: Ragged, ties: Ties = "expected") -> R
     interpolation (as in scikit-learn), so that tied words enter together.
     ties: which of the words that tie for the last of the K places count.
         "expected": each with the same probability; the expected recall.
-        "first", "last": those that come first, or last, in the sentence.
         "argsort": `numpy.argsort(-attributions)[::-1][:K]`, as in the evaluation script of Eval4NLP 2021, which the
         official numbers of WMT22 were made with. Which tied words this takes is not defined: it depends on the build
         of numpy and on the processor.
@@ -85,7 +83,8 @@ def rank_words(gold: Labels, attributions: Ragged, ties: Ties = "expected") -> R
     if kept.any():
         tied = _Tied.of(row[kept], gold.bad[kept], attributions.values[kept], count)
         auc[used], ap[used] = tied.auc()[used], tied.average_precision()[used]
-        recall[used] = _RECALLS[ties](tied, gold, attributions, used)[used]
+        of_ties = tied.expected_recall() if ties == "expected" else _argsorted(gold, attributions, used)
+        recall[used] = of_ties[used]
     share = np.full(count, np.nan)
     share[used] = bad[used] / words[used]
     left_out = (int(flags.sum()) for flags in (empty, all_ok, all_bad, undefined))
@@ -157,19 +156,6 @@ def _before(row: Ints, values: Floats, totals: Floats) -> Floats:
     return found
 
 
-def _in_order(gold: Labels, attributions: Ragged, last: bool) -> Floats:
-    """float64[N] recall where tied words count in the order of the sentence, or in the reverse one."""
-    row, count = gold.row_of_word(), len(gold)
-    position = np.arange(len(row))
-    order = np.lexsort((-position if last else position, attributions.values, row))
-    rank = position - gold.offsets[:-1][row]  # rows stay together: the order sorts within them
-    bad = sums_by_text(gold.bad, row, count)
-    hit = gold.bad[order] & (rank < bad[row])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found: Floats = sums_by_text(hit, row, count) / bad
-    return found
-
-
 def _argsorted(gold: Labels, attributions: Ragged, used: NDArray[np.bool_]) -> Floats:
     found = np.full(len(gold), np.nan)
     for row in np.flatnonzero(used).tolist():
@@ -177,14 +163,6 @@ def _argsorted(gold: Labels, attributions: Ragged, used: NDArray[np.bool_]) -> F
         places = int(bad.sum())
         found[row] = bad[np.argsort(-attributions[row])[::-1][:places]].sum() / places
     return found
-
-
-_RECALLS: dict[Ties, Callable[[_Tied, Labels, Ragged, NDArray[np.bool_]], Floats]] = {
-    "expected": lambda tied, gold, attributions, used: tied.expected_recall(),
-    "first": lambda tied, gold, attributions, used: _in_order(gold, attributions, last=False),
-    "last": lambda tied, gold, attributions, used: _in_order(gold, attributions, last=True),
-    "argsort": lambda tied, gold, attributions, used: _argsorted(gold, attributions, used),
-}
 
 
 FOLDS = 3  # a stream of random numbers of its own, whatever else the seed is used for
