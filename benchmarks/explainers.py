@@ -80,7 +80,7 @@ def rendering(make: Explainer, words: tuple[str, ...]) -> Callable[[], object]:
 bench = Bench(__doc__, rounds=7, words={"type": int, "nargs": "+", "default": [10, 25, 40]})
 for n in bench.options.words:
     words = tuple(f"word{number}" for number in range(n))
-    shap = Shap(algorithm="permutation")
+    shap = Shap(exact_up_to=0)
     for label, make, call in (("lime", Lime(), lime_call), ("shap", shap, shap_call)):
         ways = {
             "batched": ours(make, words),

@@ -11,19 +11,34 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
+import operator
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from bmx_grid.core.errors import ConfigError
+
 IDENTITY, RUNTIME = "identity", "runtime"
+BOUNDS = {  # of numbers, which are finite where there is one
+    "least": ("at least", operator.ge),
+    "above": ("above", operator.gt),
+    "most": ("at most", operator.le),
+    "below": ("below", operator.lt),
+}
 
 
-def identity(default: Any = dataclasses.MISSING) -> Any:
-    """A dataclass field that changes the result, and so belongs to the fingerprint."""
-    return dataclasses.field(default=default, metadata={"role": IDENTITY})
+def identity(default: Any = dataclasses.MISSING, *, later: bool = False, **bounds: float) -> Any:
+    """A dataclass field that changes the result, and so belongs to the fingerprint.
+
+    later: it came after results had been stored, so that its default is no part of the fingerprint.
+    bounds: least, most, above, below (`BOUNDS`), of the number that it holds; None stands outside of them.
+    """
+    return dataclasses.field(default=default, metadata={"role": IDENTITY, "later": later, **bounds})
 
 
-def runtime(default: Any = dataclasses.MISSING) -> Any:
-    """A dataclass field that changes how a result is reached (speed, device), never the result."""
-    return dataclasses.field(default=default, metadata={"role": RUNTIME})
+def runtime(default: Any = dataclasses.MISSING, **bounds: float) -> Any:
+    """A dataclass field that changes how a result is reached (speed, device), never the result. bounds: as above."""
+    return dataclasses.field(default=default, metadata={"role": RUNTIME, **bounds})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +46,19 @@ class Component:
     """Base of all configured parts. Subclasses are frozen dataclasses that check their own values."""
 
     VERSION: ClassVar[int] = 1
+    GONE: ClassVar[
+        Mapping[str, Any]
+    ] = {}  # options of earlier versions, in every fingerprint since: results stay valid
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for a number beyond the bounds of its field."""
+        for item in dataclasses.fields(self):
+            value, bounds = getattr(self, item.name), [key for key in BOUNDS if key in item.metadata]
+            if value is None or not bounds:
+                continue
+            if not (math.isfinite(value) and all(BOUNDS[key][1](value, item.metadata[key]) for key in bounds)):
+                asked = ", ".join(f"{BOUNDS[key][0]} {item.metadata[key]:,}" for key in bounds)
+                raise ConfigError(f"{item.name}: expected a number {asked}, got {value:,}.")
 
     def settings(self, role: str = IDENTITY) -> dict[str, Any]:
         """The fields of one role with their values, in order of declaration.
@@ -52,7 +80,10 @@ class Component:
     def fingerprint(self) -> dict[str, Any]:
         """Everything of this component that a result depends on, readable and canonical."""
         values = {key: _fingerprinted(value) for key, value in self.settings(IDENTITY).items()}
-        return {"type": type(self).__name__, "version": self.VERSION, **values}
+        for item in dataclasses.fields(self):
+            if item.metadata.get("later") and values[item.name] == item.default:
+                del values[item.name]
+        return {"type": type(self).__name__, "version": self.VERSION, **values, **self.GONE}
 
 
 def _fingerprinted(value: Any) -> Any:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal
@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.core.errors import ConfigError, ExplainError, UnavailableError
+from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
@@ -50,35 +50,21 @@ class InputMarginalization(Explainer):
     no_candidate: where no token is likely enough. "best": the most likely token is the candidate, weighted like
         any other (its probability, or 1 for "paper_code"); "zero": the sum is 0, as in the paper's code, so that
         the attribution is the score of the side.
-    max_words: sides of more words are refused; None: no limit.
     device: where the model runs. batch_tokens: tokens per forward pass, padding included.
-
-    Raises ConfigError for values that cannot be used.
     """
 
     writes_texts: ClassVar[bool] = True
+    GONE: ClassVar[Mapping[str, Any]] = {"max_words": None}
 
     model: str = identity("bert-base-multilingual-cased")
     revision: str | None = identity("3f076fdb1ab68d5b2880cb87a0886f315b8146f8")
     dtype: Dtype = identity("float32")
-    max_length: int = identity(512)
-    delta: float = identity(0.05)
+    max_length: int = identity(512, least=5)
+    delta: float = identity(0.05, above=0, below=1)
     weights: Literal["appendix", "paper_code"] = identity("appendix")
     no_candidate: Literal["best", "zero"] = identity("best")
-    max_words: int | None = identity(None)
     device: Device = runtime("auto")
-    batch_tokens: int = runtime(8192)
-
-    def __post_init__(self) -> None:
-        if not 0 < self.delta < 1:
-            raise ConfigError(
-                f"input_marginalization.delta: expected a probability above 0 and below 1, got {self.delta} "
-                "(at 0 every word would be replaced by the whole vocabulary)."
-            )
-        for name, least in (("max_length", 5), ("batch_tokens", 1), ("max_words", 1)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise ConfigError(f"input_marginalization.{name}: expected at least {least}, got {value}.")
+    batch_tokens: int = runtime(8192, least=1)
 
     def check(self) -> None:
         """Raise UnavailableError, with the remedy, when the masked language model is unavailable."""
@@ -93,12 +79,7 @@ class InputMarginalization(Explainer):
         return self.plan_many([words], [rng])[0]
 
     def plan_many(self, sides: Sequence[tuple[str, ...]], rngs: Sequence[np.random.Generator]) -> list[Plan]:
-        """As `plan`. Nothing is random, and equal sides are planned once.
-
-        Raises ExplainError for a side of too many words, UnavailableError without the model.
-        """
-        for words in sides:
-            self.count_texts(len(words))
+        """As `plan`. Nothing is random, and equal sides are planned once. Raises UnavailableError without the model."""
         masked_lm = load_masked_lm(self.model, self.revision, self.dtype, self.device, self.max_length)
         plans = {words: self._plan(words, masked_lm) for words in dict.fromkeys(sides)}
         return [plans[words] for words in sides]
@@ -111,11 +92,6 @@ class InputMarginalization(Explainer):
 
     def count_texts(self, n_words: int) -> int:
         """At most: the side itself, and for each word fewer candidates than 1 / delta, or one."""
-        if self.max_words is not None and n_words > self.max_words:
-            raise ExplainError(
-                f"a side of {counted(n_words, 'word')} is longer than explainer.input_marginalization.max_words="
-                f"{self.max_words}; raise it, or set it to null for no limit."
-            )
         return 1 + n_words * self._most_candidates
 
     @property

@@ -8,6 +8,7 @@ samples are drawn and solved at once; on the same masks lime itself finds the sa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -15,19 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.explainers.base import Explainer, one_blas_thread
 from bmx_grid.words.perturbation import Plan
 
-# Options of earlier versions, part of every identity since: cached attributions and recipes stay valid.
-_GONE = {
-    "backend": "batched",
-    "feature_selection": "none",
-    "num_features": None,
-    "bow": False,
-    "distance_metric": "cosine",
-}
 MOST_SAMPLES = 1_000_000  # per side: each is a text to score
 
 
@@ -39,30 +31,22 @@ class Lime(Explainer):
     kernel_width: in hundredths of cosine distance; the larger, the more a far sample counts.
     alpha: strength of the ridge penalty.
     mask: the text in place of a hidden word.
-
-    Raises ConfigError for a value out of range.
     """
 
     stochastic: ClassVar[bool] = True
 
-    num_samples: int = identity(100)
-    kernel_width: float = identity(25.0)
-    alpha: float = identity(1.0)
+    GONE: ClassVar[Mapping[str, Any]] = {
+        "backend": "batched",
+        "feature_selection": "none",
+        "num_features": None,
+        "bow": False,
+        "distance_metric": "cosine",
+    }
+
+    num_samples: int = identity(100, least=2, most=MOST_SAMPLES)
+    kernel_width: float = identity(25.0, above=0)
+    alpha: float = identity(1.0, above=0)
     mask: str = identity("UNKWORDZ")
-
-    def __post_init__(self) -> None:
-        if not 2 <= self.num_samples <= MOST_SAMPLES:
-            raise ConfigError(
-                f"lime.num_samples: expected at least 2 (the first is unperturbed), at most {MOST_SAMPLES:,}, got "
-                f"{self.num_samples}."
-            )
-        for name in ("kernel_width", "alpha"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise ConfigError(f"lime.{name}: expected a number above 0, got {getattr(self, name)}.")
-
-    def fingerprint(self) -> dict[str, Any]:
-        """Settings, those that are gone among them."""
-        return {**super().fingerprint(), **_GONE}
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """num_samples texts, the first unperturbed."""

@@ -8,6 +8,7 @@ Here all masks of a side are planned at once; on the same draws shap itself find
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
@@ -16,7 +17,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.core.errors import ConfigError, ExplainError
+from bmx_grid.core.errors import ExplainError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer, one_blas_thread
@@ -36,41 +37,20 @@ class Shap(Explainer):
         so that its values are less precise than those of shorter sides.
     exact_up_to: words up to which all 2^n masks are scored, whatever max_evals says.
     mask: the text in place of a hidden word.
-    algorithm: "auto" goes by exact_up_to; "exact" and "permutation" at any length.
-
-    Raises ConfigError for a value out of range.
     """
 
     stochastic: ClassVar[bool] = True
+    GONE: ClassVar[Mapping[str, Any]] = {"backend": "batched", "algorithm": "auto"}
 
-    max_evals: int = identity(500)
-    exact_up_to: int = identity(7)
+    max_evals: int = identity(500, least=3, most=_MOST_EVALS)
+    exact_up_to: int = identity(7, least=0, most=_MOST_EXACT)
     mask: str = identity("UNKWORDZ")
-    algorithm: Literal["auto", "exact", "permutation"] = identity("auto")
-    long_sides: Literal["refuse", "one_order"] = identity("refuse")
-
-    def __post_init__(self) -> None:
-        if not 3 <= self.max_evals <= _MOST_EVALS:
-            raise ConfigError(
-                f"shap.max_evals: expected at least 3 (2 x words + 1), at most {_MOST_EVALS:,}, got {self.max_evals}."
-            )
-        if not 0 <= self.exact_up_to <= _MOST_EXACT:
-            raise ConfigError(f"shap.exact_up_to: expected 0 to {_MOST_EXACT} words, got {self.exact_up_to}.")
-
-    def fingerprint(self) -> dict[str, Any]:
-        """Settings as in earlier versions, so that cached attributions and recipes stay valid.
-
-        An option that is gone is among them, and `long_sides` only where it differs from shap.
-        """
-        found = super().fingerprint()
-        algorithm, long_sides = found.pop("algorithm"), found.pop("long_sides")
-        kept = {} if long_sides == "refuse" else {"long_sides": long_sides}
-        return {**found, "backend": "batched", "algorithm": algorithm, **kept}
+    long_sides: Literal["refuse", "one_order"] = identity("refuse", later=True)
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
-        """The side unchanged, fully masked, and every mask between that the algorithm asks for.
+        """The side unchanged, fully masked, and every mask between.
 
-        Raises ExplainError for a side too long for the algorithm.
+        Raises ExplainError for a side that is too long.
         """
         n, n_orders = len(words), self._orders(len(words))
         seed = int(rng.integers(2**32))
@@ -89,19 +69,14 @@ class Shap(Explainer):
     def count_texts(self, n_words: int) -> int:
         """2^n where exact, else 2 for the ends and 2 (n - 1) per permutation.
 
-        Raises ExplainError for a side too long for the algorithm.
+        Raises ExplainError for a side that is too long.
         """
         n_orders = self._orders(n_words)
         return 2 + 2 * (n_words - 1) * n_orders if n_orders else int(2**n_words)
 
     def _orders(self, n: int) -> int:
         """How many permutations of n words are scored; 0 for all masks."""
-        if self.algorithm == "exact" or (self.algorithm == "auto" and n <= self.exact_up_to):
-            if n > _MOST_EXACT:
-                raise ExplainError(
-                    f"exact Shapley values of {n} words need 2^{n} texts; explainer.shap.algorithm=exact goes up to "
-                    f"{_MOST_EXACT} words: use algorithm=auto."
-                )
+        if n <= self.exact_up_to:
             return 0
         least = 2 * n + 1
         if self.max_evals < least and self.long_sides == "refuse":

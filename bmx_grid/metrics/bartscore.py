@@ -11,7 +11,7 @@ import numpy as np
 
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.metrics.base import Floats
-from bmx_grid.metrics.encoders import ModelMetric, check_sizes
+from bmx_grid.metrics.encoders import ModelMetric
 from bmx_grid.models.languages import check_translator, languages_of, load_translator
 from bmx_grid.models.loading import Device, Dtype, LoadedModel
 from bmx_grid.models.translation import forced
@@ -42,12 +42,9 @@ class Seq2SeqMetric(ModelMetric):
     length: Length = identity("mean")
     language_code: Literal["excluded", "scored"] = identity("excluded")
     dtype: Dtype = identity("float32")
-    max_length: int | None = identity(None)
+    max_length: int | None = identity(None, least=4)
     device: Device = runtime("auto")
-    batch_tokens: int | None = runtime(None)
-
-    def __post_init__(self) -> None:
-        check_sizes(least=4, max_length=self.max_length, batch_tokens=self.batch_tokens)
+    batch_tokens: int | None = runtime(None, least=1)
 
     def check(self) -> None:
         check_translator(self.model, self.revision)

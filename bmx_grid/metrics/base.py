@@ -191,10 +191,7 @@ class OfReferences(Metric):
     An explainer perturbs the first reference alone; the others stay as they are.
     """
 
-    # Options that came after results had been stored: at these values they are no part of the identity.
-    LATER: ClassVar[dict[str, Any]] = {"references": "first"}
-
-    references: Literal["first", "all"] = identity("first")
+    references: Literal["first", "all"] = identity("first", later=True)
     nrefs: str = runtime("1")
 
     @property
@@ -209,10 +206,6 @@ class OfReferences(Metric):
         if counts <= {1}:
             return dataclasses.replace(found, references="first")
         return dataclasses.replace(found, nrefs=str(counts.pop()) if len(counts) == 1 else "var")
-
-    def fingerprint(self) -> dict[str, Any]:
-        found = super().fingerprint()
-        return {key: value for key, value in found.items() if key not in self.LATER or value != self.LATER[key]}
 
     def references_of(self, item: Item) -> list[str]:
         """The references of an item that are read, the first one first."""
@@ -233,7 +226,7 @@ class OfReferences(Metric):
 
     def library_settings(self) -> dict[str, Any]:
         """The identity fields that sacreBLEU knows."""
-        return {key: value for key, value in self.settings().items() if key not in self.LATER}
+        return {key: value for key, value in self.settings().items() if key != "references"}
 
     def signed(self, library: Any) -> str:
         """The name and the signature of a metric of sacreBLEU, with the number of references that there are."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import string
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,31 +30,22 @@ class Chrf(Counted):
     that char_order=0, word_order=1, beta=1 is the F1 of words: `word_overlap`, which parts a punctuation mark from its
     word; `words.WordMatch` does not).
     beta: how many times recall counts as much as precision.
-    whitespace: count blanks as characters.
-    eps_smoothing: smooth orders without n-grams as chrF++.py, NLTK and Moses do, instead of leaving them out.
-    An empty hypothesis or reference scores 0 (1e-16 with eps_smoothing).
+    An empty hypothesis or reference scores 0.
     """
 
     SCALE: ClassVar[int] = 100
 
-    char_order: int = identity(6)
-    word_order: int = identity(0)
-    beta: int = identity(2)
+    GONE: ClassVar[Mapping[str, Any]] = {"whitespace": False, "eps_smoothing": False}
+
+    char_order: int = identity(6, least=0, most=_LONGEST)
+    word_order: int = identity(0, least=0, most=_LONGEST)
+    beta: int = identity(2, least=1, most=_MOST_BETA)
     lowercase: bool = identity(False)
-    whitespace: bool = identity(False)
-    eps_smoothing: bool = identity(False)
 
     def __post_init__(self) -> None:
-        for name, value in (("char_order", self.char_order), ("word_order", self.word_order)):
-            if not 0 <= value <= _LONGEST:
-                raise ConfigError(f"{name}={value}: the longest n-gram must be at least 0 (none), at most {_LONGEST}.")
+        super().__post_init__()
         if self.char_order == self.word_order == 0:
             raise ConfigError("char_order=0 and word_order=0 leave nothing to count; the usual char_order is 6.")
-        if not 1 <= self.beta <= _MOST_BETA:
-            raise ConfigError(
-                f"beta={self.beta}: recall must count at least once, at most {_MOST_BETA:,} times; the "
-                "usual value is 2."
-            )
 
     @property
     def signature(self) -> str:
@@ -74,18 +65,18 @@ class Chrf(Counted):
         by_kind = sums.reshape(*sums.shape[:-1], 3, sums.shape[-1] // 3)
         matches, reference, hypothesis = np.moveaxis(by_kind, (-2, -1), (0, 1))
         precision, recall = _share(matches, hypothesis), _share(matches, reference)
-        if self.eps_smoothing:
-            f_scores = self._f_score(precision, recall, otherwise=_EPSILON)
-            return np.array(100 * functools.reduce(np.add, f_scores) / len(f_scores) / 100)
         counted = (hypothesis > 0) & (reference > 0)
         orders = counted.sum(axis=0).clip(min=1)
         # order after order, since NumPy's own sum may add in another order
         mean_precision = functools.reduce(np.add, np.where(counted, precision, 0.0)) / orders
         mean_recall = functools.reduce(np.add, np.where(counted, recall, 0.0)) / orders
-        return 100 * self._f_score(mean_precision, mean_recall, otherwise=0.0) / 100
+        factor = float(self.beta**2)
+        below = factor * mean_precision + mean_recall
+        above = (1 + factor) * mean_precision * mean_recall
+        return np.asarray(100 * np.divide(above, below, out=np.zeros(below.shape), where=below > 0) / 100)
 
     def score_masked(self, requests: Sequence[Request]) -> list[Floats] | None:
-        if self.whitespace or self.reads_several(request.item for request in requests):
+        if self.reads_several(request.item for request in requests):
             return None
 
         def sides(tokenizer: Tokenizer) -> Iterator[MaskedSide]:
@@ -107,16 +98,9 @@ class Chrf(Counted):
 
     def _tokenizers(self) -> list[tuple[Tokenizer, int]]:
         """What the n-grams are made of, characters and then words, and how long they get."""
-        characters = (_characters(self.lowercase, self.whitespace), self.char_order)
+        characters = (_characters(self.lowercase), self.char_order)
         words = (_words(self.lowercase), self.word_order)
         return [(tokenizer, orders) for tokenizer, orders in (characters, words) if orders > 0]
-
-    def _f_score(self, precision: Floats, recall: Floats, otherwise: float) -> Floats:
-        factor = float(self.beta**2)
-        below = factor * precision + recall
-        above = (1 + factor) * precision * recall
-        found: Floats = np.divide(above, below, out=np.full(below.shape, otherwise), where=below > 0)
-        return found
 
 
 def _share(part: Floats, whole: Floats) -> Floats:
@@ -125,12 +109,11 @@ def _share(part: Floats, whole: Floats) -> Floats:
 
 
 @functools.cache
-def _characters(lowercase: bool, whitespace: bool) -> Tokenizer:
+def _characters(lowercase: bool) -> Tokenizer:
     def split(text: str) -> str:
-        text = text.lower() if lowercase else text
-        return text if whitespace else "".join(text.split())
+        return "".join((text.lower() if lowercase else text).split())
 
-    return Tokenizer(split, by_word=not whitespace)
+    return Tokenizer(split, by_word=True)
 
 
 @functools.cache

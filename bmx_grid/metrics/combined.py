@@ -40,7 +40,7 @@ class Mixed(Metric):
 
     weights: tuple[float, ...] | ByRule = identity("one_vs_rest")
     cache_dir: str | None = runtime(None)
-    set: str = identity("")
+    set: str = identity("", later=True)
     fitted_on: tuple[Item, ...] = runtime(())
 
     @property
@@ -101,10 +101,6 @@ class Mixed(Metric):
             return np.empty(0)
         weights = self.part_weights()  # first: it makes and keeps the parts of the whole set
         return weighted(self.part_scores(items), weights)
-
-    def fingerprint(self) -> dict[str, Any]:
-        found = super().fingerprint()
-        return found if self.set else {key: value for key, value in found.items() if key != "set"}
 
 
 @dataclass(frozen=True, kw_only=True)

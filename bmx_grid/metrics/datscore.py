@@ -48,12 +48,11 @@ class DatScore(Mixed, Seq2SeqMetric):
     augment: tuple[str, ...] = identity(())
     directions: tuple[str, ...] | None = identity(None)
     term_weights: Literal["entropy", "uniform"] = identity("entropy")
-    seed: int | None = identity(None)
-    temperature: float = identity(1.0)
+    seed: int | None = identity(None, least=0)
+    temperature: float = identity(1.0, above=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._decoding()
         if len(set(self.augment)) < len(self.augment):
             raise ConfigError(f"datscore.augment={list(self.augment)}: a language is named twice.")
         names = self.part_names

@@ -49,13 +49,6 @@ class ModelMetric(Metric):
         return {**super().fingerprint(), **model_identity(self.model, self.revision)}
 
 
-def check_sizes(*, least: int, max_length: int | None, batch_tokens: int | None) -> None:
-    """Raise ConfigError for texts of fewer than `least` tokens, and batches of none; None suits the model."""
-    for name, value, lowest in (("max_length", max_length, least), ("batch_tokens", batch_tokens, 1)):
-        if value is not None and value < lowest:
-            raise ConfigError(f"{name}={value}: must be at least {lowest}, or null for what suits the model.")
-
-
 @dataclass(frozen=True, kw_only=True)
 class NeuralMetric(ModelMetric):
     """A metric on one pretrained encoder.
@@ -71,14 +64,9 @@ class NeuralMetric(ModelMetric):
 
     ground_truth: GroundTruth = identity("source")
     dtype: Dtype = identity("float32")
-    max_length: int | None = identity(None)
+    max_length: int | None = identity(None, least=3)
     device: Device = runtime("auto")
-    batch_tokens: int | None = runtime(None)
-
-    def __post_init__(self) -> None:
-        check_sizes(least=3, max_length=self.max_length, batch_tokens=self.batch_tokens)
-        if self.layers is not None and self.layers < 1:
-            raise ConfigError(f"layer={self.layers}: hidden layers are counted from 1.")
+    batch_tokens: int | None = runtime(None, least=1)
 
     @property
     def reads(self) -> tuple[Role, ...]:
@@ -179,7 +167,7 @@ class BertScore(NearestReference):
     cosine 0, where every real cosine is below that.
     """
 
-    layer: int = identity()
+    layer: int = identity(least=1)
 
     def of_pairs(self, items: Sequence[Item]) -> Floats:
         if not items:

@@ -36,7 +36,7 @@ class Judge(ServedModel, Metric):
     OPTION: ClassVar[str] = "metric.judge"
 
     score_from: str | None = runtime(None)
-    repeat: int = runtime(1)
+    repeat: int = runtime(1, least=1, most=1000)
 
     @functools.cached_property
     def template(self) -> Prompt:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bmx_grid.core.errors import ConfigError, UnavailableError
+from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.metrics.base import Cost, Floats, Metric, pairs_of, reads_one
 from bmx_grid.words.perturbation import Item, Role
@@ -68,13 +68,8 @@ class Comet(_OfLibrary):
     LIMITS: ClassVar[str] = "Its release 2.2.7 asks for numpy<2 and transformers<5, older than what is needed here."
 
     model: str = identity("Unbabel/wmt20-comet-qe-da")
-    batch_size: int = runtime(32)
-    gpus: int = runtime(0)
-
-    def __post_init__(self) -> None:
-        for name, value, least in (("batch_size", self.batch_size, 1), ("gpus", self.gpus, 0)):
-            if value < least:
-                raise ConfigError(f"{name}={value}: must be at least {least}.")
+    batch_size: int = runtime(32, least=1)
+    gpus: int = runtime(0, least=0)
 
     def _predict(self, pairs: Sequence[tuple[str, str]]) -> Any:
         rows = [{"src": source, "mt": hypothesis} for source, hypothesis in pairs]

@@ -51,8 +51,6 @@ class SentenceBleu(Counted):
 
     The defaults are the paper's SentenceBLEU: 13a tokens, orders 2 to 4 smoothed by adding 1.
     smooth_value: None means the default of the method (1 for add-k, 0.1 for floor).
-    brevity: the penalty of a hypothesis of c tokens that is shorter than its reference of r: standard, exp(1 - r / c),
-        or linear, c / r, which is not sacreBLEU's.
     effective_order: leave out orders that are longer than the hypothesis, as sacrebleu.sentence_bleu does.
     An empty hypothesis or reference scores 0.
     """
@@ -64,9 +62,6 @@ class SentenceBleu(Counted):
     smooth_value: float | None = identity(None)
     lowercase: bool = identity(False)
     effective_order: bool = identity(True)
-    brevity: Literal["standard", "linear"] = identity("standard")
-
-    LATER: ClassVar[dict[str, Any]] = Counted.LATER | {"brevity": "standard"}
 
     def __post_init__(self) -> None:
         default = _SMOOTH_VALUES.get(self.smooth_method)
@@ -89,8 +84,7 @@ class SentenceBleu(Counted):
         from sacrebleu import BLEU
 
         self.check()
-        signature = self.signed(BLEU(**self.library_settings()))
-        return signature.replace("|version:", "|bp:linear|version:") if self.brevity == "linear" else signature
+        return self.signed(BLEU(**self.library_settings()))
 
     def check(self) -> None:
         _library_tokenizer(self.tokenize)
@@ -156,11 +150,8 @@ class SentenceBleu(Counted):
         logs[np.arange(_ORDERS) >= orders[:, None]] = 0.0
         added = _each(sum, zip(*(column.tolist() for column in logs.T), strict=True), len(logs))
         short = (hypothesis > 0) & (hypothesis < reference)
-        if self.brevity == "linear":
-            brevity = np.divide(hypothesis, reference, out=np.ones(len(logs)), where=short)
-        else:
-            ratio = np.divide(reference, hypothesis, out=np.ones(len(logs)), where=short)
-            brevity = _each_distinct(math.exp, 1 - ratio)
+        ratio = np.divide(reference, hypothesis, out=np.ones(len(logs)), where=short)
+        brevity = _each_distinct(math.exp, 1 - ratio)
         scores = brevity * _each(math.exp, (added / orders).tolist(), len(logs))
         scores[~matched] = 0.0
         return np.asarray(scores / 100, dtype=np.float64)

@@ -46,15 +46,10 @@ class Sentinel(SentenceEmbedding):
     """
 
     sees: Sees = identity("hypothesis")
-    folds: int = identity(5)
+    folds: int = identity(5, least=FEWEST_FOLDS)
     seed: int = identity(0)
     set: str = identity("")
     judged: tuple[Judged, ...] = field(default=(), compare=False, metadata={"role": RUNTIME})  # `set` tells them apart
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.folds < FEWEST_FOLDS:
-            raise ConfigError(f"metric.sentinel.folds={self.folds}: must be at least {FEWEST_FOLDS}.")
 
     @property
     def is_placebo(self) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.core.errors import ConfigError, UnavailableError
+from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity
 from bmx_grid.metrics._matching import TokenVectors, for_token_pairs
 from bmx_grid.metrics.base import pairs_of
@@ -25,6 +24,7 @@ from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.loading import LoadedModel, load_model
 from bmx_grid.words.perturbation import Item
 
+MOST_WEIGHT = 1_000_000
 _LOGITS = 8  # a token's logits are that many times larger than its hidden states, or more
 
 
@@ -73,18 +73,11 @@ class XMoverScore(NeuralMetric):
 
     VERSION = 2
 
-    layer: int = identity()
-    flow_dropout: float = identity(0.3)
+    layer: int = identity(least=1)
+    flow_dropout: float = identity(0.3, least=0, below=1)
     language_model: str | None = identity(None)
     language_model_revision: str | None = identity(None)
-    language_model_weight: float = identity(0.1)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.flow_dropout < 1:
-            raise ConfigError(f"flow_dropout={self.flow_dropout:g}: must be a share of at least 0 and below 1.")
-        if not math.isfinite(self.language_model_weight):
-            raise ConfigError(f"language_model_weight={self.language_model_weight:g}: must be a number, as 0.1.")
+    language_model_weight: float = identity(0.1, least=-MOST_WEIGHT, most=MOST_WEIGHT)
 
     def fingerprint(self) -> dict[str, object]:
         """Settings, with the commits of hub models and the contents of local ones."""

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import canonical_json
 from bmx_grid.models.encoding import Ints, in_batches, lengths_of, tensors, tokenize
 from bmx_grid.models.languages import Languages, known_languages, use
@@ -28,18 +27,11 @@ class Decoding:
     generator made of the seed and the text, so that neither batch nor order changes a translation.
     temperature: divides the logits of a draw. max_length: the most tokens per text; None for the model's own limit.
     A translation ends at twice its source's tokens and ten more, where the model has not ended it before.
-    Raises ConfigError for a temperature that is not above 0.
     """
 
     seed: int | None = None
     temperature: float = 1.0
     max_length: int | None = None
-
-    def __post_init__(self) -> None:
-        if not 0 < self.temperature < float("inf"):
-            raise ConfigError(f"temperature={self.temperature:g}: must be a number above 0.")
-        if self.seed is not None and self.seed < 0:
-            raise ConfigError(f"seed={self.seed}: must be 0 or more, or null for greedy translations.")
 
 
 def translate(

@@ -29,15 +29,6 @@ from bmx_grid.core.identity import Component, digest, identity, runtime
 from bmx_grid.models.prompts import UNREAD, Answer, Messages, Prompt
 from bmx_grid.words.perturbation import Item
 
-LIMITS = {  # of numbers, the ends included
-    "temperature": (0, 100),
-    "max_tokens": (1, 1_000_000),
-    "concurrency": (1, 1024),
-    "timeout": (0.001, 86_400),
-    "retries": (0, 100),
-    "max_requests": (0, 10**12),
-    "repeat": (1, 1000),
-}
 MALFORMED = 3  # tries, where a server answers with something that is no answer
 MOST_CHARACTERS = 1_000_000  # of an answer; what follows is not read
 LIST_RETRIES = 2
@@ -72,25 +63,22 @@ class ServedModel(Component):
     base_url: str = runtime("http://localhost:8000/v1")
     model: str = identity("")
     served: str | None = identity(None)
-    temperature: float = identity(0.0)
-    max_tokens: int = identity(32)
+    temperature: float = identity(0.0, least=0, most=100)
+    max_tokens: int = identity(32, least=1, most=1_000_000)
     seed: int = identity(0)
     key_variable: str = runtime("OPENAI_API_KEY")
-    concurrency: int = runtime(32)
-    timeout: float = runtime(60.0)
-    retries: int = runtime(6)
-    max_requests: int | None = runtime(None)
+    concurrency: int = runtime(32, least=1, most=1024)
+    timeout: float = runtime(60.0, least=0.001, most=86_400)
+    retries: int = runtime(6, least=0, most=100)
+    max_requests: int | None = runtime(None, least=0)
     price: tuple[float, ...] | None = runtime(None)
     answers: str | None = runtime(None)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _check_address(self.base_url)
         if self.price is not None and (len(self.price) != 2 or not all(0 <= one < math.inf for one in self.price)):
             raise ConfigError(f"price: expected [READ, WRITTEN], per million tokens, got {list(self.price)}.")
-        for name, (least, most) in LIMITS.items():
-            value = getattr(self, name, None)
-            if value is not None and not least <= value <= most:
-                raise ConfigError(f"{name}: {value} is out of range; write {least:g} to {most:,g}.")
         if self.answers is not None and "://" in self.answers:
             raise ConfigError(f"answers: {self.answers} is no folder of this machine; write answers=FOLDER.")
         self.template.check()

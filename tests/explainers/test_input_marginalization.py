@@ -13,7 +13,7 @@ import pytest
 from explaining import explained, generator, hash_scores
 from tiny_models import MAX_LENGTH, tiny_bert, tiny_gpt2, tiny_roberta, tiny_xlm_roberta
 
-from bmx_grid.core.errors import ExplainError, UnavailableError
+from bmx_grid.core.errors import UnavailableError
 from bmx_grid.explainers.input_marginalization import InputMarginalization, MaskedLM, load_masked_lm, window
 from bmx_grid.models.encoding import truncated
 
@@ -301,13 +301,6 @@ def _weights_of_the_first_word(explainer: InputMarginalization, words: tuple[str
 )
 def test_the_number_of_texts_is_known_before(delta, most):
     assert InputMarginalization(delta=delta).count_texts(10) == 1 + 10 * most
-
-
-def test_more_words_than_allowed_are_refused_before_anything_is_loaded():
-    explainer = InputMarginalization(model="./nowhere", revision=None, max_words=2)
-    for refuse in (lambda: explainer.count_texts(3), lambda: explainer.plan(("a", "b", "c"), generator(0))):
-        with pytest.raises(ExplainError, match="a side of 3 words .*max_words=2"):
-            refuse()
 
 
 def test_a_model_that_is_not_there_is_refused_with_the_remedy(tmp_path):

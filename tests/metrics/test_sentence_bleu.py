@@ -2,7 +2,6 @@
 
 import dataclasses
 import logging
-import math
 import sys
 
 import numpy as np
@@ -217,34 +216,3 @@ def test_the_score_of_a_system_is_sacrebleus_corpus_score(settings):
     bleu = sacrebleu.BLEU(**metric.library_settings())
     expected = bleu.corpus_score(list(hypotheses), [list(references)]).score / 100
     assert float(metric.combine(metric.statistics(items(pairs)).sum(axis=0))) == pytest.approx(expected, abs=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("hypothesis", "reference", "penalty"),
-    [
-        pytest.param("a b c d e f", "a b c d e f g", 6 / 7, id="one-of-seven-is-missing"),
-        pytest.param("a b c d", "a b c d e f g h", 1 / 2, id="half"),
-        pytest.param("a b c d e", "a b c d", 1.0, id="longer"),
-        pytest.param("a b c d", "a b c d", 1.0, id="as-long"),
-    ],
-)
-def test_linear_brevity_penalty(hypothesis, reference, penalty):
-    plain = {"tokenize": "none", "smooth_method": "none"}
-    linear, standard = SentenceBleu(brevity="linear", **plain), SentenceBleu(**plain)
-    (found,) = score(linear, [(reference, hypothesis)])
-    (usual,) = score(standard, [(reference, hypothesis)])
-    short = len(hypothesis.split()) < len(reference.split())
-    without = usual / (math.exp(1 - 1 / penalty) if short else 1.0)
-    assert found == pytest.approx(penalty * without, abs=1e-15)
-
-
-def test_linear_brevity_is_another_identity_and_says_so():
-    standard, linear = SentenceBleu(), SentenceBleu(brevity="linear")
-    assert "brevity" not in standard.fingerprint()
-    assert linear.fingerprint() == standard.fingerprint() | {"brevity": "linear"}
-    assert linear.signature.replace("|bp:linear|", "|") == standard.signature
-    masks = np.array([[True, False, True], [True, True, True]])
-    request = request_of(Plan(("a", "b", "c"), keep=masks, replacement="UNKWORDZ"), "hypothesis", "a b c d e")
-    (masked,) = linear.score_masked([request])
-    assert masked.tolist() == score(linear, pairs_of(request)).tolist()
-    assert masked.tolist() != score(standard, pairs_of(request)).tolist()
