@@ -162,7 +162,9 @@ def test_two_options_of_one_name_are_refused():
 @pytest.mark.parametrize(
     ("name", "key", "value", "said"),
     [
-        pytest.param("chrf_plus_plus", "char_order", -1, "char_order: expected a number", id="one class, several options"),
+        pytest.param(
+            "chrf_plus_plus", "char_order", -1, "char_order: expected a number", id="one class, several options"
+        ),
         pytest.param("minilm_difficulty_bertscore", "systems", "top:x", "systems=top:x: write all", id="a text"),
         pytest.param("minilm_difficulty_bertscore", "systems", "top:1", "systems=top:1: difficulty", id="too few"),
     ],
