@@ -25,9 +25,7 @@ from bmx_grid.analysis.gains import (
 )
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.table import Given
-from bmx_grid.analysis.transfer import compute as transfers
-from bmx_grid.analysis.transfer import moved_gains, transfer_factor
-from bmx_grid.core.wording import counted, factor_in_words, named, number, setting_label, with_interval
+from bmx_grid.core.wording import counted, named, number, setting_label, with_interval
 from bmx_grid.measures.best import better
 from bmx_grid.measures.cluster_means import MeanOfClusters
 
@@ -40,14 +38,12 @@ ALL = "all"
 def compute(given: Given) -> dict[str, Any]:
     """headline: sentences on the gains at one (w, p) per explainer; headline_numbers: NaN where undefined.
 
-    overview: by explainer, and of all, point and summary at the fixed points, the share of settings that get better,
-    and the mean gain when points come from elsewhere in the table.
+    overview: by explainer, and of all, point and summary at the fixed points, and the share that gets better.
     """
     return {
         "headline": _sentences(given),
         "headline_numbers": _numbers(given),
         "overview": _overview(given),
-        "transfer_factor": given.ask(transfer_factor),
         "points": points_in_words(given.ask(chosen_points)),
     }
 
@@ -67,8 +63,8 @@ def answer(given: Given, most: int | None = None) -> list[str]:
 
 
 def tables(result: Mapping[str, Any]) -> Sequence[Table]:
-    """Per explainer its point, what it gains there, and the mean gain when points come from elsewhere in the table."""
-    overview, factor = result["overview"].reset_index(), result["transfer_factor"]
+    """Per explainer its point and what it gains there."""
+    overview = result["overview"].reset_index()
     if len(overview) < 2:  # all, of nothing
         return ()
     columns = [
@@ -85,15 +81,6 @@ def tables(result: Mapping[str, Any]) -> Sequence[Table]:
         "Share better: of the settings with a defined gain. In brackets: intervals of the same kind.",
         result["points"],
     ]
-    if factor is not None:
-        columns += [
-            Column(f"{kind}_mean_gain", f"{header} mean gain", "+.5f", (f"{kind}_mean_low", f"{kind}_mean_high"))
-            for kind, header in (("in_sample", "in-sample"), ("transfer", "transfer"))
-        ]
-        notes.append(
-            f"Transfer: at the median point of the settings of the other {factor_in_words(factor)}s; in-sample: of all "
-            "settings of the explainer, judged on the same."
-        )
     overview = overview.assign(total=overview["explainer"] == ALL)
     title = "Gains at one (w, p) per explainer"
     return (Table.of("overview", title, overview, columns, notes, by=["total"], brief=True),)
@@ -107,15 +94,11 @@ def _overview(given: Given) -> pd.DataFrame:
     frame = given.ask(chosen_points).join(summaries(real, "explainer", seed))
     frame = pd.concat([frame, every]).rename_axis("explainer")
     shares = [_better(real if name == ALL else real[real["explainer"] == name], seed) for name in frame.index]
-    frame = frame.assign(
+    return frame.assign(
         share=[found.mean for found in shares],
         share_low=[found.low for found in shares],
         share_high=[found.high for found in shares],
     )
-    moved = given.ask(transfers)["leave_one_out"].reset_index()
-    moved = moved[moved["factor"] == given.ask(transfer_factor)].set_index("explainer")
-    moved = moved[[*MEAN, *(f"in_sample_{name}" for name in MEAN)]]
-    return frame.join(moved.rename(columns={name: f"transfer_{name}" for name in MEAN}))
 
 
 def _better(settings: pd.DataFrame, seed: int) -> MeanOfClusters:
@@ -144,8 +127,6 @@ def _sentences(given: Given) -> list[str]:
     if all_of["undefined"]:
         labels = [setting_label(*row) for row in given.real.frame[real["fixed_gain"].isna()].iloc[:, :4].to_numpy()]
         sentences.append(f"The gain of {counted(len(labels), 'further setting')} is undefined there: {named(labels)}.")
-    if (factor := given.ask(transfer_factor)) is not None:
-        sentences.append(_transfer(given, factor_in_words(factor)))
     known = real[np.isfinite(real["baseline"])]
     ties = known["ties_baseline"].to_numpy()
     sentences.append(
@@ -165,18 +146,6 @@ def _largest(real: pd.DataFrame) -> str:
     return f"The largest gain, {gain}, comes from a baseline of {number(row['baseline'], '.4f')}{among}."
 
 
-def _transfer(given: Given, factor: str) -> str:
-    names = [[f"{kind}_{name}" for name in MEAN] for kind in ("transfer", "in_sample")]
-    parts = [
-        "{} {} (in-sample {})".format(explainer, *(interval(row, of_kind, "+.5f") for of_kind in names))
-        for explainer, row in _overview(given).dropna(subset="transfer_mean_gain").iterrows()
-    ]
-    return (
-        f"Across {factor}s (transfer: the {factor} judged on takes no part in choosing the medians), mean gains are "
-        f"{'; '.join(parts)}."
-    )
-
-
 def _share(found: MeanOfClusters) -> str:
     """The interval of a count as a share; nothing with fewer than 3 clusters."""
     if math.isnan(found.low):
@@ -185,9 +154,9 @@ def _share(found: MeanOfClusters) -> str:
 
 
 def _numbers(given: Given) -> dict[str, float]:
-    real, tested, moved = given.ask(real_at_points), given.ask(declared), given.ask(moved_gains)
+    real, tested = given.ask(real_at_points), given.ask(declared)
     all_of, n_tested = summarise(real, given.options.seed), float(tested["p_holm"].notna().sum())
-    found = {
+    return {
         "settings": float(len(given.table)),
         "settings_without_controls": float(len(real)),
         "tied_with_metric_alone": float(real["ties_baseline"].sum()),
@@ -198,8 +167,3 @@ def _numbers(given: Given) -> dict[str, float]:
         "tested/gains": n_tested or math.nan,
         "tested/survive": float(tested["survives"].sum()) if n_tested else math.nan,
     }
-    if (factor := given.ask(transfer_factor)) is not None:
-        gains = moved[moved["factor"] == factor]["transfer_gain"]
-        found["transfer/better"] = float(better(gains.to_numpy()).sum())
-        found["transfer/mean_gain"] = float(gains.mean())
-    return found

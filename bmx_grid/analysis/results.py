@@ -11,7 +11,6 @@ from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import MARKED, MEAN, at_points, declared, real_at_points, summaries
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.table import FACTORS, Given, GridTable
-from bmx_grid.analysis.transfer import moved_gains, transfer_factor
 from bmx_grid.core.wording import file_stem
 
 if TYPE_CHECKING:
@@ -28,18 +27,8 @@ AVERAGE, GAIN = "average", "+.4f"
 SHOWN = ("fixed", "fixed_gain", "fixed_gain_low", "fixed_gain_high", "survives", "best")  # of each explainer
 NUMBERS = (
     *("baseline", "best", "best_w", "best_p", "gain", "ties_baseline", "plateau", "fixed", "fixed_w", "fixed_p"),
-    *("fixed_gain", "fixed_gain_low", "fixed_gain_high", "fixed_gain_p", "fixed_gain_p_holm", "transfer_gain"),
+    *("fixed_gain", "fixed_gain_low", "fixed_gain_high", "fixed_gain_p", "fixed_gain_p_holm"),
 )
-
-
-def all_settings(given: Given) -> pd.DataFrame:
-    """Every setting with its numbers (see gains.at_points); transfer_gain: at the point chosen without its data set.
-
-    (Without its language pair or metric where there is one data set: `transfer_factor`.) NaN for controls.
-    """
-    moved = given.ask(moved_gains)
-    moved = moved[moved["factor"] == given.ask(transfer_factor)]
-    return given.ask(at_points).merge(moved[[*FACTORS, "transfer_gain"]], on=list(FACTORS), how="left")
 
 
 def compute(given: Given) -> dict[str, Any]:
@@ -48,7 +37,7 @@ def compute(given: Given) -> dict[str, Any]:
     n_correlations: those with w other than 1, n_undefined of them NaN. single_gains: how many gains at declared points
     were tested, and how many gains and losses survive Holm's correction; tested_gains: these.
     """
-    table, settings, tested = given.table, given.ask(all_settings), given.ask(declared)
+    table, settings, tested = given.table, given.ask(at_points), given.ask(declared)
     labels = [setting.label for setting in table.settings]
     return {
         "n_settings": len(table),

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.base import Column, Table
-from bmx_grid.analysis.gains import CLUSTERED, COUNTED, COUNTS, gains_of, summaries
+from bmx_grid.analysis.gains import CLUSTERED, gains_of, summaries
 from bmx_grid.analysis.points import best_of_all, medians
 from bmx_grid.analysis.table import FACTORS, Given
 from bmx_grid.core.wording import factor_in_words
@@ -55,33 +55,23 @@ def moved_gains(given: Given) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def transfer_factor(given: Given) -> str | None:
-    """The factor whose folds represent all: the first that has several names; None without one."""
-    moved = given.ask(moved_gains)
-    return str(moved["factor"].iloc[0]) if len(moved) else None
-
-
 def compute(given: Given) -> dict[str, Any]:
     """leave_one_out: by factor and explainer the summary in transfer, and of the same settings in-sample.
 
-    optimism: in-sample mean gain minus mean gain in transfer: what judging where one selected hides. folds: by factor,
-    explainer and name left out the (w, p) that the other settings chose, and what is gained there.
+    optimism: in-sample mean gain minus mean gain in transfer: what judging where one selected hides.
     """
-    moved, seed, fold = given.ask(moved_gains), given.options.seed, ["factor", "explainer", "name"]
+    moved, seed = moved_gains(given), given.options.seed
     both = moved["transfer_gain"].notna() & moved["in_sample_gain"].notna()
     judged = moved.assign(**{name: moved[name].where(both) for name in ("transfer_gain", "in_sample_gain")})
     frame = summaries(judged, ["factor", "explainer"], seed, "transfer_gain")
     inside = summaries(judged, ["factor", "explainer"], seed, "in_sample_gain")
     frame = frame.join(inside[["better", "mean_gain", "mean_low", "mean_high"]].add_prefix("in_sample_"))
-    return {
-        "leave_one_out": frame.assign(optimism=frame["in_sample_mean_gain"] - frame["mean_gain"]),
-        "folds": moved.groupby(fold)[["w", "p"]].first().join(summaries(moved, fold, seed, "transfer_gain")),
-    }
+    return {"leave_one_out": frame.assign(optimism=frame["in_sample_mean_gain"] - frame["mean_gain"])}
 
 
 def tables(result: Mapping[str, Any]) -> Sequence[Table]:
-    """In-sample and transferred gains with the optimism between them, and what each fold chose."""
-    frame, folds = result["leave_one_out"].reset_index(), result["folds"].reset_index()
+    """In-sample and transferred gains with the optimism between them."""
+    frame = result["leave_one_out"].reset_index()
     if not len(frame):
         return ()
     single = [factor_in_words(factor) for factor in LEFT_OUT if factor not in set(frame["factor"])]
@@ -105,18 +95,5 @@ def tables(result: Mapping[str, Any]) -> Sequence[Table]:
         CLUSTERED,
         *([note] if single else []),
     )
-    points = (Column("w", form="g"), Column("p", form="g"))
-    of_folds = (Column("factor", "left out"), "name", "explainer", *points, *COUNTS)
     title = "Transfer: points chosen on the other data sets, language pairs or metrics"
-    return (
-        Table.of("transfer", title, frame, columns, notes, by=["factor"], names=2),
-        Table.of(
-            "transfer_folds",
-            "Transfer, fold by fold",
-            folds,
-            of_folds,
-            [f"w, p: medians of the best points of the settings that were not left out. {COUNTED}"],
-            by=["factor"],
-            names=3,
-        ),
-    )
+    return (Table.of("transfer", title, frame, columns, notes, by=["factor"], names=2),)

@@ -285,7 +285,7 @@ def test_counts():
 @pytest.mark.parametrize(
     ("surfaces", "expected"),
     [
-        pytest.param(random_surfaces(0, explainers=("lime", "random")), 12, id="several of everything"),
+        pytest.param(random_surfaces(0, explainers=("lime", "random")), 11, id="several of everything"),
         pytest.param({("d", "a", "m", "lime"): peaked(0.5)}, 7, id="one setting: nothing to leave out"),
         pytest.param({("d", "a", "m", "random"): peaked(0.5)}, 2, id="controls only"),
         pytest.param({("d", "a", "m", "lime"): np.where(P[:, None] > 0, np.nan, flat())}, 7, id="undefined points"),

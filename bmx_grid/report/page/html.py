@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 
 from bmx_grid._version import __version__
-from bmx_grid.analysis import headline, results, verdicts
+from bmx_grid.analysis import headline, verdicts
 from bmx_grid.analysis.base import Cell, Column, Table
 from bmx_grid.analysis.examples import RULE, WORD_RULE, Example, WordExample, strengths
 from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.names import correlation_in_words, label, setting_in_words, written
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.analysis.table import FACTORS, GridTable
-from bmx_grid.analysis.transfer import transfer_factor
 from bmx_grid.core.storage import write_text
 from bmx_grid.core.wording import MINUS, counted, factor_in_words, point_in_words, typeset, visible
 from bmx_grid.report.figures.canvas import Drawing
@@ -46,7 +45,6 @@ NUMBERS = (  # columns of the table of settings
     Column("fixed_gain", "fixed gain", "+.5f", marked="survives"),
     Column("fixed_gain_low", "low", "+.5f"),
     Column("fixed_gain_high", "high", "+.5f"),
-    Column("transfer_gain", "transfer gain", "+.5f"),
     Column("point", "best point"),
 )
 
@@ -208,16 +206,14 @@ def _shown(cell: Cell) -> str:
 
 def _settings(analysis: Analysis) -> Table:
     """Every setting with its best and its fixed point, in the order of the heat maps."""
-    settings = analysis.ask(results.all_settings)
+    settings = analysis.ask(at_points)
     settings = settings.assign(**{name: settings[name].map(label) for name in FACTORS})
     settings["point"] = [point_in_words(w, p, MINUS) for w, p in settings[["best_w", "best_p"]].to_numpy()]
-    left_out = factor_in_words(analysis.ask(transfer_factor) or "dataset")
     note = (
         "best: highest correlation of the grid with its gain, w and p, chosen on the segments it is judged on "
         "(in-sample); plateau: points with w ≠ 1 within 0.00001 of the highest of these; fixed: at the fixed (w, p) of "
         "the explainer; low, high: 95 % interval of the fixed gain, by a bootstrap of clusters of segments; in bold, a "
-        "gain above 0 that survives Holm's correction; transfer gain: at the (w, p) chosen without the "
-        f"{left_out} of the row. n/a: undefined, not tested, or a control."
+        "gain above 0 that survives Holm's correction. n/a: undefined, not tested, or a control."
     )
     return Table.of("settings", "Every setting", settings, NUMBERS, [note], names=4)
 
