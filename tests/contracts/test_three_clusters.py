@@ -12,6 +12,7 @@ from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_
 from bmx_grid.evaluations.held_out import Held, Rated
 from bmx_grid.measures import annotators, cluster_means, levels, resampling, significance, systems
 from bmx_grid.measures.grid_resampling import Sample, cross_fit, selection_adjusted
+from bmx_grid.measures.words import labels
 
 DRAWN = {"resamples": 40, "seed": 1}
 N = 24
@@ -71,6 +72,7 @@ INTERVALS = {
     "two means": lambda count: (
         significance.compare_sums(systems.by_mean(X), systems.by_mean(Y), systems.mean, clusters(count), **DRAWN).low
     ),
+    "a mean of texts": lambda count: labels.mean_over_segments(X, clusters(count), **DRAWN).low,
     "the score of a system": lambda count: systems.system_score(systems.by_mean(X), systems.mean, clusters(count), 40)[
         1
     ],

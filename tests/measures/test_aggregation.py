@@ -165,11 +165,6 @@ def test_values_without_a_mean_are_named_with_their_row(wrong, named):
         PowerMean().aggregate(Ragged.from_rows([np.ones(2), np.array([1.0, wrong])]), GRID)
 
 
-def test_a_p_that_is_nan_is_refused():
-    with pytest.raises(ValueError, match="p is NaN"):
-        PowerMean().aggregate(Ragged.from_rows([np.ones(2)]), np.array([1.0, np.nan]))
-
-
 @pytest.mark.parametrize(
     ("row", "expected", "shifted"),
     [

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures import ordered
 from bmx_grid.measures.aggregation import PowerMean, shift_positive
@@ -96,16 +95,6 @@ def test_an_infinite_score_has_a_rank_but_no_distance():
     assert np.isnan(pearson(x, y))
     assert spearman(x, y) == pytest.approx(spearman([1, 9, 2, 0], y))
     assert kendall(x, y) == kendall([1, 9, 2, 0], y)
-
-
-def test_arrays_of_different_lengths_are_refused():
-    with pytest.raises(ValueError, match=r"\(3,\) and \(2,\)"):
-        pearson([1, 2, 3], [1, 2])
-
-
-def test_an_unknown_correlation_names_the_closest():
-    with pytest.raises(ConfigError, match="Did you mean 'pearson'"):
-        correlate_grid("pearsn", np.ones((3, 1)), np.ones(3), np.ones(3), W)  # type: ignore[arg-type]
 
 
 def setting(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -284,18 +284,6 @@ def test_boosted_scores_by_hand():
     assert np.isnan(scores[1:]).all()
 
 
-def test_boosted_scores_refuse_a_weight_outside_0_1():
-    with pytest.raises(ConfigError, match="outside"):
-        boosted_scores(PowerMean(), "both", 1.0, 1.5, np.ones(1), rows([1]), rows([1]))
-
-
-def test_arrays_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="3 base scores but 2 and 3 rows"):
-        compute_grid(GridSpec(), np.ones(3), rows([1], [1]), rows([1], [1], [1]), np.ones(3))
-    with pytest.raises(ValueError, match="1 base scores but 2 human scores"):
-        compute_grid(GridSpec(), np.ones(1), rows([1]), rows([1]), np.ones(2))
-
-
 def test_attributions_too_large_to_shift_are_named_by_their_row():
     human = np.array([NAN, 1.0])
     with pytest.raises(DataError, match="row 1: .* scale"):

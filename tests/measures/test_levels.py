@@ -95,13 +95,6 @@ def test_intervals_are_those_of_drawn_clusters_written_out():
         assert (found.low, found.high) == pytest.approx(tuple(np.quantile(expected, interval_levels(12))))
 
 
-def test_fewer_than_three_clusters_have_no_interval():
-    scores, human, _, systems = some()
-    found = grouped_correlation("pearson", scores, human, np.zeros_like(systems), systems % 2, 100)
-    assert np.isfinite(found.value)
-    assert np.isnan([found.low, found.high]).all()
-
-
 def test_clusters_make_the_interval_wider_than_segments_do():
     scores, human, _, _ = some(60)
     copies = np.repeat(np.arange(len(scores)), 5)  # each segment five times: no new information

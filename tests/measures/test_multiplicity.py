@@ -72,13 +72,6 @@ def test_number_of_real_effects(p, count):
     assert partial_conjunction(p, 0.05) == count
 
 
-@pytest.mark.parametrize("adjust", [holm, benjamini_hochberg, partial_conjunction_p])
-@pytest.mark.parametrize("p", [pytest.param([-0.1], id="negative"), pytest.param([[0.5]], id="two-dimensional")])
-def test_what_is_no_family_of_p_values(adjust, p):
-    with pytest.raises(ValueError, match="p value"):
-        adjust(p)
-
-
 def test_partial_conjunction_keeps_its_level():
     """Of 6 settings 2 effects are real: "at least 3" is claimed in at most 5 % of 4,000 sets of dependent tests."""
     rng = np.random.default_rng(2)

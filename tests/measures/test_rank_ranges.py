@@ -92,14 +92,3 @@ def test_turning_the_signs_turns_the_ranks_round():
     (_, low, high, _), (_, turned_low, turned_high, _) = rank_ranges(scores, samples), rank_ranges(-scores, -samples)
     count = len(scores) + 1
     assert (low == count - turned_high).all() and (high == count - turned_low).all()
-
-
-def test_order_of_systems_is_nothing():
-    scores, samples = resampled()
-    order = np.random.default_rng(1).permutation(len(scores))
-    assert (rank_ranges(scores[order], samples[:, order]) == rank_ranges(scores, samples)[:, order]).all()
-
-
-def test_shapes_must_fit():
-    with pytest.raises(ValueError, match="shape"):
-        rank_ranges(np.zeros(3), np.zeros((5, 4)))

@@ -70,8 +70,3 @@ def test_disagreement_below_chance_has_no_reliability():
 def test_undefined_is_nan(ratings):
     found = reliability(ratings)
     assert np.isnan([found.icc_k, found.icc_1, found.ceiling]).all()
-
-
-def test_only_tables_have_raters():
-    with pytest.raises(ValueError, match="segments x raters"):
-        reliability([1.0, 2.0])

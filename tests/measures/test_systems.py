@@ -131,12 +131,6 @@ def test_intervals_hold_the_value_and_come_from_the_seed():
     assert (low, high) == interval_of(metric, human, 20, 100) != interval_of(metric, human, 20, 100, seed=1)
 
 
-@pytest.mark.parametrize(("n_systems", "n_clusters"), [(2, 100), (1, 100), (20, 2)])
-def test_too_few_systems_or_clusters_have_no_interval(n_systems, n_clusters):
-    scores = np.arange(float(n_systems))
-    assert np.isnan(interval_of(scores, scores, n_systems, n_clusters)).all()
-
-
 def test_the_interval_of_spa_draws_systems():
     rng = np.random.default_rng(3)
     human = rng.normal(size=(50, 8)) + np.linspace(0, 1, 8)

@@ -160,11 +160,6 @@ def test_large_corpora_keep_their_MCC():
     assert measures(sums * 1e80)[MEASURES.index("mcc")] == pytest.approx(measures(sums)[MEASURES.index("mcc")])
 
 
-def test_other_numbers_of_words_are_refused():
-    with pytest.raises(ValueError, match="same numbers of words"):
-        statistics(labels("OO", "B"), labels("O", "OB"))
-
-
 @pytest.mark.parametrize("rate", [0.05, 0.3, 0.9])
 def test_all_bad_is_a_function_of_the_share_of_errors(rate):
     gold = Labels.from_rows([np.arange(100) < 100 * rate] * 4)

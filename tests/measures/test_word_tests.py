@@ -143,12 +143,6 @@ def test_the_bootstrap_of_means():
     assert (again.low, again.high) == (found.low, found.high)  # clusters that only hold what is left out do not count
 
 
-def test_two_clusters_have_no_interval():
-    found = mean_over_segments(np.array([0.2, 0.4, 0.6]), [0, 0, 1])
-    assert found.value == pytest.approx(0.4) and np.isnan([found.low, found.high]).all()
-    assert np.isnan(mean_over_segments(np.array([np.nan] * 4)).value)
-
-
 def labelled(attributions, threshold):
     """The labels of all texts at one threshold."""
     return labels_at(attributions, np.full(len(attributions), threshold))[0]
