@@ -176,7 +176,7 @@ class Combined(Mixed):
     def fitted(self, segments: SegmentSet) -> Self:
         members = tuple((name, metric.fitted(segments)) for name, metric in self.metrics)
         files = {name: given for name, metric in members if (given := metric.given(segments)) is not None}
-        scores = {name: tuple(given.segments.tolist()) for name, given in files.items()}
+        scores = {name: tuple(given.segments.tolist()) for name, given in files.items()}  # higher is better
         return dataclasses.replace(super().fitted(segments), metrics=members, given_parts=scores or None)
 
     def given(self, segments: SegmentSet) -> GivenScores | None:
@@ -189,16 +189,11 @@ class Combined(Mixed):
 
     def part_scores(self, items: Sequence[Item]) -> Floats:
         """float64[n, k] scores of the metrics, higher is better, on their scale."""
-        columns = [self._scores_of(metric, items) for _, metric in self.metrics]
-        return self._scaled(self._signs * np.stack(columns, axis=1))
+        return self._scaled(np.stack([self._scores_of(metric, items) for _, metric in self.metrics], axis=1))
 
     def fitted_scores(self) -> Floats:
         """float64[N, k] scores of the metrics for the set it is fitted to."""
         return self._scaled(self._whole())
-
-    def raw_scores(self) -> Floats:
-        """float64[N, k] scores of the metrics for the set, as they are: in their own direction and scale."""
-        return self._signs * self._whole()
 
     def _scaled(self, raw: Floats) -> Floats:
         if self.scale == "raw":
@@ -212,10 +207,6 @@ class Combined(Mixed):
         varies = np.ptp(used, axis=0) > 0
         return np.asarray(np.where(varies, (raw - used.mean(axis=0)) / np.where(varies, sds, 1.0), 0.0))
 
-    @property
-    def _signs(self) -> Floats:
-        return np.array([1.0 if metric.higher_is_better else -1.0 for _, metric in self.metrics])
-
     def _whole(self) -> Floats:
         """float64[N, k] of the set, higher is better; from the files, else scored, each distinct text once."""
         files = self.given_parts or {}
@@ -223,8 +214,7 @@ class Combined(Mixed):
             np.array(files[name]) if name in files else self._scores_of(metric, self.fitted_on)
             for name, metric in self.metrics
         ]
-        whole: Floats = self._signs * np.stack(columns, axis=1)
-        return whole
+        return np.stack(columns, axis=1)
 
     def _scores_of(self, metric: Metric, items: Sequence[Item]) -> Floats:
         read = [_read(item, metric) for item in items]
@@ -236,7 +226,8 @@ class Combined(Mixed):
             return [(score,) for score in metric.score(contents).tolist()]
 
         store = kept(self.cache_dir, "parts", {"metric": metric.fingerprint()})
-        return np.array([value[0] for value in store.values(keys, read, keep, make)], dtype=np.float64)
+        scores = np.array([value[0] for value in store.values(keys, read, keep, make)], dtype=np.float64)
+        return scores if metric.higher_is_better else -scores
 
 
 def _read(item: Item, metric: Metric) -> Item:

@@ -7,9 +7,9 @@ Texts are named by role, "source", "reference" and "hypothesis", and their machi
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from bmx_grid.core.identity import identity
 from bmx_grid.metrics.bartscore import Seq2SeqMetric, score_of
 from bmx_grid.metrics.base import Floats
 from bmx_grid.metrics.combined import Mixed
-from bmx_grid.models.generation import Decoding, translate
+from bmx_grid.models.generation import translate
 from bmx_grid.models.kept import Kept, Value, kept, key_of
 from bmx_grid.models.languages import languages_of
 from bmx_grid.words.perturbation import ROLES, Item, Role
@@ -37,19 +37,18 @@ class DatScore(Mixed, Seq2SeqMetric):
     directions: those that are summed; None for every pair of texts of which one is the hypothesis, both ways.
         "hypothesis.fr" may be named as well: then each hypothesis, and each perturbation of it, is translated.
     term_weights: of the tokens, entropy (eq. 4) or uniform (BARTScore's). weights: of the directions (eq. 3).
-    seed, temperature: translations are greedy with seed None, else drawn (`models.generation.Decoding`).
 
     Translations and scores of the set that it is fitted to are made once and kept in `cache_dir`, whatever is made of
     them: with other weights nothing is scored again. The slides do not say which directions the authors take, how
     weights are scaled, or whether scores are divided by the length: see `directions`, `measures.one_vs_rest`, `length`.
     """
 
+    GONE: ClassVar[Mapping[str, Any]] = {"seed": None, "temperature": 1.0}
+
     ground_truth: Literal["both", "source", "reference"] = identity("both")
     augment: tuple[str, ...] = identity(())
     directions: tuple[str, ...] | None = identity(None)
     term_weights: Literal["entropy", "uniform"] = identity("entropy")
-    seed: int | None = identity(None, least=0)
-    temperature: float = identity(1.0, above=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -125,9 +124,6 @@ class DatScore(Mixed, Seq2SeqMetric):
         role, _, language = text.partition(".")
         return language or (self.source_language if role == "source" else self.target_language)
 
-    def _decoding(self) -> Decoding:
-        return Decoding(self.seed, self.temperature, self.max_length)
-
     def _with_translations(self, items: Sequence[Item]) -> dict[str, list[str]]:
         """n texts by name."""
         texts: dict[str, list[str]] = {}
@@ -144,7 +140,7 @@ class DatScore(Mixed, Seq2SeqMetric):
 
     def _translate(self, languages: tuple[str | None, str | None], texts: Sequence[str]) -> list[str]:
         loaded = self.loaded()
-        return translate(loaded, texts, languages_of(loaded, *languages), self._decoding(), self.batch_tokens)
+        return translate(loaded, texts, languages_of(loaded, *languages), self.max_length, self.batch_tokens)
 
     def _score(self, languages: tuple[str | None, str | None], pairs: Sequence[tuple[str, str]]) -> list[Value]:
         sources, targets = zip(*pairs, strict=True)
@@ -154,5 +150,5 @@ class DatScore(Mixed, Seq2SeqMetric):
         made_with = self.of_the_model() | {"source_language": source, "target_language": target}
         if kind == "translations":
             made_with = {key: value for key, value in made_with.items() if key != "language_code"}
-            made_with |= {"seed": self.seed, "temperature": None if self.seed is None else self.temperature}
+            made_with |= {"seed": None, "temperature": None}  # of translations that were drawn
         return kept(self.cache_dir, kind, made_with)

@@ -59,8 +59,7 @@ def outputs_of(segments: SegmentSet, systems: str | Sequence[str], *, ranked: bo
     Raises ConfigError for an unknown system, for systems that people did not score where the best are asked for or they
     are to be ranked, and where fewer than two systems are left. Warns of segments that fewer than two translated.
     """
-    scores = _human(segments)
-    chosen = _chosen(segments, scores, systems)
+    chosen = _chosen(segments, systems)
     if len(chosen) < 2:
         has = named(chosen) if chosen else "no named system"
         raise ConfigError(
@@ -85,25 +84,13 @@ def outputs_of(segments: SegmentSet, systems: str | Sequence[str], *, ranked: bo
             stacklevel=2,
         )
     rows = [(reference, tuple(row), tuple(sorted(others))) for (_, reference), (row, others) in found.items()]
-    best_first = tuple(at[name] for name in _best_first(segments, scores, chosen)) if ranked else ()
+    best_first = tuple(at[name] for name in _best_first(segments, chosen)) if ranked else ()
     told = digest([chosen, best_first, sorted(rows, key=repr)])[:16]
     references, outputs, others_of = zip(*rows, strict=True)
     return SystemOutputs(told, tuple(chosen), references, outputs, others_of, best_first)
 
 
-def _human(segments: SegmentSet) -> dict[str, float]:
-    """The primary human score of each system that has one, in the order of the set: published, or the mean."""
-    judged = segments.judgements
-    whole: Mapping[str, float] | None = judged.systems.get(judged.primary)
-    if whole is not None:
-        return {name: whole[name] for name in segments.systems if name in whole}
-    scores = judged.scores[judged.primary]
-    system_of = np.array([segment.system for segment in segments.segments], dtype=object)
-    of_system = {name: scores[(system_of == name) & np.isfinite(scores)] for name in segments.systems}
-    return {name: float(own.mean()) for name, own in of_system.items() if len(own)}
-
-
-def _chosen(segments: SegmentSet, scores: Mapping[str, float], systems: str | Sequence[str]) -> list[str]:
+def _chosen(segments: SegmentSet, systems: str | Sequence[str]) -> list[str]:
     """The names of the systems, sorted."""
     if not isinstance(systems, str):
         for name in systems:
@@ -112,19 +99,28 @@ def _chosen(segments: SegmentSet, scores: Mapping[str, float], systems: str | Se
         return sorted(set(systems))
     if systems == "all":
         return sorted(segments.systems)
-    best = _best_first(segments, scores, segments.systems)
+    best = _best_first(segments, segments.systems)
     return sorted(best[: how_many(systems, len(best), "systems")])
 
 
-def _best_first(segments: SegmentSet, scores: Mapping[str, float], systems: Sequence[str]) -> list[str]:
-    """The systems from the best to the worst by human score; of equal ones that which the set has first."""
-    lacking = [name for name in systems if name not in scores]
+def _best_first(segments: SegmentSet, systems: Sequence[str]) -> list[str]:
+    """The systems from the best to the worst by primary human score, published or the mean over their segments.
+
+    Of equal ones that which the set has first.
+    """
+    judged = segments.judgements
+    of_system: Mapping[str, float] = judged.systems.get(judged.primary) or {}
+    if not of_system:
+        names = np.array([segment.system for segment in segments.segments], dtype=object)
+        rated = {name: np.isfinite(segments.human_scores) & (names == name) for name in segments.systems}
+        of_system = {name: float(segments.human_scores[rows].mean()) for name, rows in rated.items() if rows.any()}
+    lacking = [name for name in systems if name not in of_system]
     if lacking:
         raise ConfigError(
             f"systems: people did not score {named(lacking)} in {segments.dataset} {segments.language_pair}, so that "
             "the best systems are not known; name those to be fitted on: systems=[A,B]."
         )
-    return sorted((name for name in segments.systems if name in systems), key=lambda name: -scores[name])
+    return sorted((name for name in segments.systems if name in systems), key=lambda name: -of_system[name])
 
 
 @dataclass(frozen=True, eq=False)

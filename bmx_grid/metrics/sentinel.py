@@ -88,10 +88,14 @@ class Sentinel(SentenceEmbedding):
             raise ConfigError("a sentinel is fitted to the human scores of a whole set: use it in a sweep.")
         if not items:
             return np.empty(0)
-        fitted = _fit(self)
-        new = [item for item in dict.fromkeys(items) if item not in fitted.predicted]
-        known = fitted.predicted | dict(zip(new, fitted.predict(self, new).tolist(), strict=True))
-        return np.array([known[item] for item in items], dtype=np.float64)
+        weights, fold_of, predicted = _fit(self)
+        new = [item for item in dict.fromkeys(items) if item not in predicted]
+        if new:
+            found = np.column_stack([np.ones(len(new)), self.columns(new)]) @ weights.T
+            folds = np.array([fold_of.get(item.text(self.ground_truth), -1) for item in new])
+            scores = np.where(folds < 0, found.mean(axis=1), found[np.arange(len(new)), folds])
+            predicted = {**predicted, **dict(zip(new, scores.tolist(), strict=True))}
+        return np.array([predicted[item] for item in items], dtype=np.float64)
 
     def columns(self, items: Sequence[Item]) -> Floats:
         """float64[n, k] what it sees: a sentence vector, or logarithms of lengths and their squares."""
@@ -104,26 +108,9 @@ class Sentinel(SentenceEmbedding):
         return np.column_stack([logs, logs**2])
 
 
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """Regressions without each of K folds: float64[K, 1 + k] intercept and weights, the fold of each ground truth, and
-    what they predict of the segments."""
-
-    weights: Floats
-    fold_of: Mapping[str, int]
-    predicted: dict[Item, float]
-
-    def predict(self, sentinel: Sentinel, items: Sequence[Item]) -> Floats:
-        """float64[n] by the regression without an item's fold, or the mean of all."""
-        if not items:
-            return np.empty(0)
-        found = np.column_stack([np.ones(len(items)), sentinel.columns(items)]) @ self.weights.T
-        folds = np.array([self.fold_of.get(item.text(sentinel.ground_truth), -1) for item in items])
-        return np.asarray(np.where(folds < 0, found.mean(axis=1), found[np.arange(len(items)), folds]))
-
-
 @functools.lru_cache(maxsize=4)  # once in a process, for all parts of a set
-def _fit(sentinel: Sentinel) -> _Fit:
+def _fit(sentinel: Sentinel) -> tuple[Floats, dict[str, int], dict[Item, float]]:
+    """float64[K, 1 + k] regressions without each fold, the fold of each ground truth, and what they predict."""
     items, human, clusters = (list(column) for column in zip(*sentinel.judged, strict=True))
     truths = [item.text(sentinel.ground_truth) for item in items]
     labels = [cluster if truth else "" for truth, cluster in zip(truths, clusters, strict=True)]  # empty ones: one
@@ -132,7 +119,7 @@ def _fit(sentinel: Sentinel) -> _Fit:
     weights = ridge_without(fold, columns, np.array(human, dtype=np.float64))
     found = np.column_stack([np.ones(len(items)), columns]) * weights[fold]
     predicted = dict(zip(items, found.sum(axis=1).tolist(), strict=True))
-    return _Fit(weights, dict(zip(truths, fold.tolist(), strict=True)), predicted)
+    return weights, dict(zip(truths, fold.tolist(), strict=True)), predicted
 
 
 def ridge_without(fold: Ints, columns: Floats, human: Floats) -> Floats:

@@ -235,15 +235,12 @@ class AuthorsXMoverScore(XMoverScore):
         return super().score([self._prepared(item) for item in items])
 
     def _prepared(self, item: Item) -> Item:
-        truth = self.prepare(item.text(self.ground_truth), "truth")
-        said = self.prepare(item.text("hypothesis"), "hypothesis")
-        return item.with_text(self.ground_truth, truth).with_text("hypothesis", said)
-
-    def prepare(self, text: str, side: Literal["truth", "hypothesis"]) -> str:
-        """The text as the encoder and the language model read it."""
+        """The item with its texts as the encoder and the language model read them."""
+        truth, hypothesis = item.text(self.ground_truth), item.text("hypothesis")
         if self.detokenize:
-            text = detokenized(text, self.source_language or "any" if side == "truth" else "en")
-        return truecased(text) if self.truecase and side == "hypothesis" else text
+            truth, hypothesis = detokenized(truth, self.source_language or "any"), detokenized(hypothesis, "en")
+        hypothesis = truecased(hypothesis) if self.truecase else hypothesis
+        return item.with_text(self.ground_truth, truth).with_text("hypothesis", hypothesis)
 
     def _compare(self, truth: TokenVectors, hypothesis: TokenVectors) -> NDArray[np.float64]:
         if self.transport == "exact":

@@ -1,15 +1,12 @@
-"""Machine translations of texts, in batches: greedy, or drawn with a seed. A text's translation is its own."""
+"""Machine translations of texts, greedy and in batches. A text's translation is its own."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from bmx_grid.core.identity import canonical_json
 from bmx_grid.models.encoding import Ints, in_batches, lengths_of, tensors, tokenize
 from bmx_grid.models.languages import Languages, known_languages, use
 from bmx_grid.models.loading import LoadedModel
@@ -19,45 +16,34 @@ _LONGER = 2.0  # times the source's tokens, and a few more, that a translation m
 _MORE = 10
 
 
-@dataclass(frozen=True)
-class Decoding:
-    """How translations are made.
-
-    seed: None for the likeliest token at each step (greedy). Else tokens are drawn from the model's distribution by a
-    generator made of the seed and the text, so that neither batch nor order changes a translation.
-    temperature: divides the logits of a draw. max_length: the most tokens per text; None for the model's own limit.
-    A translation ends at twice its source's tokens and ten more, where the model has not ended it before.
-    """
-
-    seed: int | None = None
-    temperature: float = 1.0
-    max_length: int | None = None
-
-
 def translate(
-    loaded: LoadedModel, texts: Sequence[str], languages: Languages, how: Decoding, batch_tokens: int | None = None
+    loaded: LoadedModel,
+    texts: Sequence[str],
+    languages: Languages,
+    max_length: int | None = None,
+    batch_tokens: int | None = None,
 ) -> list[str]:
-    """The translation of each text.
+    """The translation of each text: the likeliest token at each step.
+
+    It ends at twice its source's tokens and ten more, where the model has not ended it before. max_length: the most
+    tokens per text; None for the model's own limit.
 
     A text without anything but blanks is its own translation: models make up one. A batch that does not fit into memory
     is halved; raises torch.OutOfMemoryError when not even one text fits.
     """
     translations = list(texts)
     rows = [row for row, text in enumerate(texts) if text.strip()]
-    ids = source_tokens(loaded, [texts[row] for row in rows], languages, how.max_length)
+    ids = source_tokens(loaded, [texts[row] for row in rows], languages, max_length)
 
     def work(batch: Ints) -> None:
-        own = [texts[rows[at]] for at in batch]
-        for at, text in zip(batch, _generate(loaded, [ids[at] for at in batch], own, languages, how), strict=True):
+        for at, text in zip(batch, _generate(loaded, [ids[at] for at in batch], languages), strict=True):
             translations[rows[at]] = text
 
     in_batches(work, 3 * lengths_of(ids), loaded, batch_tokens)  # source, and a target up to twice as long
     return translations
 
 
-def _generate(
-    loaded: LoadedModel, ids: Sequence[Any], texts: Sequence[str], languages: Languages, how: Decoding
-) -> list[str]:
+def _generate(loaded: LoadedModel, ids: Sequence[Any], languages: Languages) -> list[str]:
     import torch
     from transformers import LogitsProcessorList
 
@@ -69,15 +55,13 @@ def _generate(
     if languages.code is not None and network.config.model_type == "mbart" and empty[-1] == languages.code:
         first = {"decoder_start_token_id": languages.code, "forced_bos_token_id": None}
     limits = [int(_LONGER * len(one)) + _MORE for one in ids]
-    steps: list[Any] = [_ends(np.array(limits), int(tokenizer.eos_token_id), int(tokenizer.pad_token_id))]
-    if how.seed is not None:
-        steps.append(_draws(how, texts, str(loaded.device)))
+    ends = _ends(np.array(limits), int(tokenizer.eos_token_id), int(tokenizer.pad_token_id))
     options = {"num_beams": 1, "do_sample": False, "no_repeat_ngram_size": 0, "length_penalty": None, "min_length": 0}
     with torch.inference_mode():
         made = network.generate(
             input_ids=tokens,
             attention_mask=there.long(),
-            logits_processor=LogitsProcessorList(steps),
+            logits_processor=LogitsProcessorList([ends]),
             max_new_tokens=min(max(limits), loaded.max_length - 2),
             max_length=None,
             early_stopping=False,
@@ -104,20 +88,3 @@ def _ends(limits: Ints, end: int, pad: int) -> Any:
         return torch.where(full[:, None], ended, scores)
 
     return step
-
-
-def _draws(how: Decoding, texts: Sequence[str], device: str) -> Any:
-    """Adds Gumbel noise of each text's own generator: the largest sum is a draw from the softmax."""
-    import torch
-
-    generators = [np.random.Generator(np.random.PCG64(_number(how.seed, text))) for text in texts]
-
-    def step(tokens: Any, scores: Any) -> Any:
-        noise = np.stack([one.gumbel(size=scores.shape[1]) for one in generators])
-        return scores.float() / how.temperature + torch.from_numpy(noise).to(device)
-
-    return step
-
-
-def _number(seed: int | None, text: str) -> int:
-    return int.from_bytes(hashlib.sha256(canonical_json([seed, text]).encode()).digest()[:16], "little")

@@ -58,27 +58,23 @@ def check_translator(model: str, revision: str | None = None) -> None:
     """Raise UnavailableError when a translation model is unavailable, or is of another kind. Loads no weights."""
     check_model(model, revision)
     config = find_file(model, revision, "config.json")
-    if config is not None:  # else the hub has it: checked when it is loaded
-        settings = read_object(model, config)
-        _check_family(model, settings.get("model_type"), bool(settings.get("is_encoder_decoder")))
+    settings = None if config is None else read_object(model, config)  # else the hub has it: checked when it is loaded
+    kind = settings and settings.get("model_type")
+    if settings is not None and (kind not in FAMILIES or not settings.get("is_encoder_decoder")):
+        known = settings.get("is_encoder_decoder")
+        why = "whose language codes are not known here" if known else "without an encoder for the source"
+        raise UnavailableError(
+            f"model '{model}' is a {kind}, {why}; name a sequence-to-sequence model: M2M-100, NLLB, mBART, "
+            "Marian or BART."
+        )
 
 
 def load_translator(model: str, revision: str | None, dtype: Dtype, device: Device) -> LoadedModel:
     """The model, loaded once per process. Raises UnavailableError when it is unavailable or no translation model."""
     check_translator(model, revision)
     loaded = load_model("seq2seq", model, revision, dtype=dtype, device=device)
-    config = loaded.network.config
-    _check_family(model, config.model_type, bool(config.is_encoder_decoder))
+    check_translator(model, revision)  # once more: a model of the hub is in the cache now
     return loaded
-
-
-def _check_family(model: str, model_type: object, encoder_decoder: bool) -> None:
-    if model_type not in FAMILIES or not encoder_decoder:
-        why = "whose language codes are not known here" if encoder_decoder else "without an encoder for the source"
-        raise UnavailableError(
-            f"model '{model}' is a {model_type}, {why}; name a sequence-to-sequence model: M2M-100, NLLB, mBART, "
-            "Marian or BART."
-        )
 
 
 def languages_of(loaded: LoadedModel, source: str | None, target: str | None) -> Languages:

@@ -18,6 +18,7 @@ the combination, which is the weighted sum of its parts' Erasure, at the point c
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -113,7 +114,9 @@ def wmt22(data_dir: Path, cache_dir: Path) -> Iterator[Pair]:
             print(f"{pair} left out: {error}", file=sys.stderr)
             continue
         fitted: Any = made.fitted(segments)
-        yield Pair(pair, fitted.part_names, fitted.raw_scores(), segments.human_scores)
+        yield Pair(
+            pair, fitted.part_names, dataclasses.replace(fitted, scale="raw").fitted_scores(), segments.human_scores
+        )
 
 
 def mlqe_pe(data_dir: Path, cache_dir: Path) -> Iterator[Pair]:

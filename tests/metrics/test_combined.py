@@ -1,5 +1,6 @@
 """A metric made of metrics: weights over a set, members that are files, explanations, and what is refused."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -47,7 +48,8 @@ def test_z_scores_weighted_by_agreement():
     weights = one_vs_rest(standard, "abc").weights
     assert fitted.part_weights().tolist() == pytest.approx(weights.tolist(), abs=1e-12)
     assert fitted.score(fitted.fitted_on).tolist() == pytest.approx((standard @ weights).tolist(), abs=1e-12)
-    assert fitted.raw_scores()[:, 2].tolist() == Ter().score(fitted.fitted_on).tolist()  # in its own direction
+    turned = dataclasses.replace(fitted, scale="raw").fitted_scores()
+    assert turned[:, 2].tolist() == (-Ter().score(fitted.fitted_on)).tolist()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from bmx_grid.metrics import datscore
 from bmx_grid.metrics.bartscore import BartScore, score_of
 from bmx_grid.metrics.datscore import DatScore
 from bmx_grid.models import kept
-from bmx_grid.models.generation import Decoding, translate
+from bmx_grid.models.generation import translate
 from bmx_grid.models.languages import languages_of, load_translator
 from bmx_grid.models.translation import forced
 from bmx_grid.words.perturbation import Item
@@ -83,7 +83,7 @@ def plain_datscore(folder: str, augment: str) -> tuple[np.ndarray, list[str]]:
     for role in ("source", "reference"):
         into = languages_of(loaded, of[role], augment)
         name = f"{role}.{augment}"
-        texts[name] = [translate(loaded, [text], into, Decoding())[0] for text in texts[role]]
+        texts[name] = [translate(loaded, [text], into)[0] for text in texts[role]]
         of[name] = augment
     columns, names = [], []
     for text in ("source", "reference", f"source.{augment}", f"reference.{augment}"):
@@ -146,9 +146,9 @@ def test_nothing_is_scored_or_translated_twice(tiny_model, tmp_path, monkeypatch
         scored.extend(zip(sources, targets, [languages.target] * len(sources), strict=True))
         return forced(loaded, sources, targets, languages, **options)
 
-    def translating(loaded, texts, languages, how, batch_tokens=None):
+    def translating(loaded, texts, *rest):
         translated.extend(texts)
-        return translate(loaded, texts, languages, how, batch_tokens)
+        return translate(loaded, texts, *rest)
 
     monkeypatch.setattr("bmx_grid.metrics.bartscore.forced", counting)
     monkeypatch.setattr(datscore, "translate", translating)

@@ -8,7 +8,7 @@ import pytest
 
 from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.models import generation, translation
-from bmx_grid.models.generation import Decoding, translate
+from bmx_grid.models.generation import translate
 from bmx_grid.models.languages import languages_of, load_translator, use
 from bmx_grid.models.translation import forced
 
@@ -156,15 +156,14 @@ def test_no_pairs_no_numbers(model):
     assert found.sums(codes=True).shape == (0, 4)
 
 
-@pytest.mark.parametrize("how", [Decoding(), Decoding(seed=3), Decoding(seed=3, temperature=0.5)], ids=str)
-def test_a_translation_is_the_same_in_any_batch(model, how, monkeypatch):
+def test_a_translation_is_the_same_in_any_batch(model, monkeypatch):
     """Of texts that end soon, each at a limit of its own: a random model ends none before."""
     _, loaded, languages = model
     monkeypatch.setattr(generation, "_LONGER", 0.5)
     monkeypatch.setattr(generation, "_MORE", 3)
 
-    found = translate(loaded, SOURCES, languages, how)
-    assert found == [translate(loaded, [source], languages, how)[0] for source in SOURCES]
+    found = translate(loaded, SOURCES, languages)
+    assert found == [translate(loaded, [source], languages)[0] for source in SOURCES]
     assert found[SOURCES.index("")] == ""
     assert not any(code in text for text in found for code in ("__", "_Latn", "_XX"))
 
@@ -178,7 +177,7 @@ def test_greedy_equals_generate_for_one_text(model):
     start = {"decoder_start_token_id": languages.code} if name == "mbart" else {"forced_bos_token_id": languages.code}
     texts = {name: entered[name] for name in ("input_ids", "attention_mask")}
     made = loaded.network.generate(**texts, max_new_tokens=10, num_beams=1, **start)
-    (found,) = translate(loaded, SOURCES[1:2], languages, Decoding())
+    (found,) = translate(loaded, SOURCES[1:2], languages)
     expected = [token for token in made[0].tolist() if token != languages.code]
     assert found.startswith(tokenizer.decode(expected, skip_special_tokens=True).strip()[:6])
 
@@ -199,15 +198,8 @@ def test_a_batch_that_does_not_fit_is_halved(tiny_model, monkeypatch):
     monkeypatch.setattr(generation, "_generate", of_two)
     monkeypatch.setattr(loaded, "most_tokens", None)
     alike = [SOURCES[0]] * 5
-    assert len(set(translate(loaded, alike, languages, Decoding()))) == 1
+    assert len(set(translate(loaded, alike, languages))) == 1
     assert sizes == [5, 2, 2, 1]
-
-
-def test_another_seed_draws_another_translation(tiny_model):
-    loaded = load_translator(tiny_model("m2m100"), None, "float32", "cpu")
-    languages = languages_of(loaded, "de", "fr")
-    found = {translate(loaded, SOURCES[:1], languages, Decoding(seed=seed))[0] for seed in range(4)}
-    assert len(found) == 4
 
 
 @pytest.mark.parametrize(
