@@ -30,16 +30,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.attribution import stored_tables
 from bmx_grid.attribution.explain import Explanation
-from bmx_grid.attribution.stored_tables import (
-    STATISTICS,
-    as_keys,
-    in_order,
-    keys_of,
-    list_of,
-    numbers,
-    ragged,
-    table_of,
-)
+from bmx_grid.attribution.stored_tables import STATISTICS, in_order, list_of, numbers, ragged, table_of, texts_of
 from bmx_grid.core.errors import StoreError
 from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.core.ragged import Ragged, concatenate_rows
@@ -54,7 +45,7 @@ class AttributionSet:
     """Explanations of N items as arrays: base score float64[N], and N rows of attributions by role (ragged).
 
     Without an explainer there are no roles.
-    statistics: float64[N, k] of a metric that has its own, NaN for items stored before statistics were; None without.
+    statistics: float64[N, k] of a metric that has its own; None without.
     """
 
     base_scores: NDArray[np.float64]
@@ -104,11 +95,13 @@ class Slot:
 
     def missing(self, keys: Sequence[str]) -> list[int]:
         """Positions of the distinct `keys` that are in no file."""
-        asked, first = np.unique(as_keys(keys), return_index=True)
-        known = np.zeros(len(asked), dtype=np.bool_)
+        positions: dict[str, int] = {}
+        for position, key in enumerate(keys):
+            positions.setdefault(key, position)
         for table in self._tables():
-            known |= _among(asked, keys_of(table))
-        return [int(position) for position in np.sort(first[~known])]
+            for key in table.column("key").to_pylist():
+                positions.pop(key, None)
+        return list(positions.values())
 
     def add(self, explanations: Sequence[Explanation]) -> None:
         """Write one finished chunk. Raises StoreError."""
@@ -125,8 +118,7 @@ class Slot:
         tables = [table for file in taken for table in self._read(file)]
         if not tables:
             return
-        keys = np.unique(np.concatenate([keys_of(table) for table in tables]))
-        whole = self._chunk(np.char.decode(keys, "ascii").tolist())
+        whole = self._chunk(sorted({key for table in tables for key in table.column("key").to_pylist()}))
         self._write(whole, in_order(tables))
         try:
             for file in taken:
@@ -143,15 +135,26 @@ class Slot:
 
         Raises StoreError when one is missing; ask `missing` and `merge` first.
         """
-        found = _Columns(keys, self.reads if self.explained else ())
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        asked, texts = texts_of(keys), list(self.reads)
+        kept = [table_of([], self.reads, self.explained).drop_columns(texts)]
         for table in self._tables():
-            found.take(table)
-        if found.absent:
+            kept.append(table.filter(pc.is_in(table.column("key"), value_set=asked)).drop_columns(texts))
+        rows = pa.concat_tables(kept, promote_options="default").combine_chunks()
+        places = pc.index_in(asked, value_set=rows.column("key").combine_chunks())
+        if places.null_count:
             raise StoreError(
-                f"{self.path} lacks {found.absent} of {len(keys)} explanations; run the command again, with a "
+                f"{self.path} lacks {places.null_count} of {len(keys)} explanations; run the command again, with a "
                 "cache_dir that all machines share where workers run on several."
             )
-        return found.in_order()
+        rows = rows.take(places)
+        base = numbers(rows.column("base_score").combine_chunks()).copy()
+        by_role = {role: ragged(rows, list_of(role)) for role in (self.reads if self.explained else ())}
+        if STATISTICS not in rows.column_names:
+            return AttributionSet(base, by_role)
+        return AttributionSet(base, by_role, ragged(rows, STATISTICS).values.reshape(len(keys), -1))
 
     def _chunk(self, keys: Sequence[str]) -> Place:
         """The chunk of these keys, which are sorted."""
@@ -188,54 +191,6 @@ class Slot:
         stored_tables.write(path, tables, self.identity)
 
 
-class _Columns:
-    """The numbers of the rows that are asked for, gathered from one table after the other."""
-
-    def __init__(self, keys: Sequence[str], roles: Sequence[Role]) -> None:
-        self._distinct, self._place = np.unique(as_keys(keys), return_inverse=True)
-        self._row = np.full(len(self._distinct), -1, dtype=np.int64)  # of each distinct key, among those gathered
-        self._rows = 0
-        self._roles = roles
-        self._base: list[NDArray[np.float64]] = []
-        self._lists: dict[str, list[Ragged]] = {role: [] for role in roles}
-        self._statistics: list[Ragged] = []  # of no values where there are none
-
-    @property
-    def absent(self) -> int:
-        """How many of the keys have no row."""
-        return int((self._row[self._place] < 0).sum())
-
-    def take(self, table: Any) -> None:
-        """Take the rows that are asked for and not there yet."""
-        keys = keys_of(table)
-        at = np.searchsorted(self._distinct, keys)
-        wanted = at < len(self._distinct)
-        wanted[wanted] = (self._distinct[at[wanted]] == keys[wanted]) & (self._row[at[wanted]] < 0)
-        rows = np.flatnonzero(wanted)
-        if not len(rows):
-            return
-        self._row[at[rows]] = np.arange(self._rows, self._rows + len(rows))
-        self._rows += len(rows)
-        self._base.append(numbers(table.column("base_score").combine_chunks())[rows])
-        for role in self._roles:
-            self._lists[role].append(_gather(ragged(table, list_of(role)), rows))
-        none = Ragged(np.empty(0), np.zeros(len(keys) + 1, dtype=np.int64))
-        statistics = ragged(table, STATISTICS) if STATISTICS in table.column_names else none
-        self._statistics.append(_gather(statistics, rows))
-
-    def in_order(self) -> AttributionSet:
-        """All that was asked for, in its order; lets go of what was gathered."""
-        rows = self._row[self._place]
-        base = np.concatenate([*self._base, np.empty(0)])[rows]
-        by_role = {role: _gather(_joined(self._lists.pop(role)), rows) for role in self._roles}
-        statistics = _joined(self._statistics) if self._statistics else Ragged(np.empty(0), np.zeros(1, dtype=np.int64))
-        if not len(statistics.values):
-            return AttributionSet(base, by_role)
-        full = np.full((len(statistics), int(statistics.lengths.max())), np.nan)
-        full[statistics.lengths > 0] = statistics.values.reshape(-1, full.shape[1])
-        return AttributionSet(base, by_role, full[rows])
-
-
 def slot_of(
     cache_dir: Place,
     names: tuple[str, str],
@@ -250,33 +205,3 @@ def slot_of(
     folder = f"{names[0]}-{names[1]}-{digest(identity)[:12]}"
     path = cache_dir / "attributions" / folder / f"{'.'.join(where)}.parquet"
     return Slot(path, canonical_json(identity), reads, identity["explainer"] is not None)
-
-
-def _among(asked: NDArray[np.bytes_], keys: NDArray[np.bytes_]) -> NDArray[np.bool_]:
-    """bool[N] which of the ascending `asked` are among `keys`."""
-    found = np.zeros(len(asked), dtype=np.bool_)
-    if len(asked):
-        at = np.searchsorted(asked, keys).clip(max=len(asked) - 1)
-        found[at[asked[at] == keys]] = True
-    return found
-
-
-def _joined(parts: list[Ragged]) -> Ragged:
-    """The rows of several ragged arrays, whose values begin at 0."""
-    if len(parts) == 1:
-        (only,) = parts
-        return only
-    ends = np.cumsum([len(one.values) for one in parts])
-    offsets = [one.offsets[1:] + end - len(one.values) for one, end in zip(parts, ends, strict=True)]
-    return Ragged(
-        np.concatenate([np.empty(0), *(one.values for one in parts)]),
-        np.concatenate([np.zeros(1, dtype=np.int64), *offsets]),
-    )
-
-
-def _gather(rows: Ragged, order: NDArray[np.intp]) -> Ragged:
-    lengths = rows.lengths[order]
-    offsets = np.zeros(len(order) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    index = np.arange(offsets[-1]) + np.repeat(rows.offsets[:-1][order] - offsets[:-1], lengths)
-    return Ragged(rows.values[index], offsets)

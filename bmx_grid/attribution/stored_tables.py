@@ -88,7 +88,7 @@ def in_order(tables: list[Any]) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    chunked = pa.concat_tables(tables, promote_options="default")  # null where there are no statistics
+    chunked = pa.concat_tables(tables)
     tables.clear()
     columns = {}
     for name in chunked.column_names:
@@ -96,21 +96,11 @@ def in_order(tables: list[Any]) -> Iterator[Any]:
         chunked = chunked.drop_columns([name])
     whole = pa.table(columns)
     columns.clear()
-    order = pc.sort_indices(whole.column("key")).to_numpy()  # stable: of equal keys the first stays
-    keys = keys_of(whole)[order]
-    order = order[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(order) else order
+    order = pc.sort_indices(whole.column("key"))  # stable: of equal keys the first stays
+    keys = whole.column("key").take(order).combine_chunks()
+    order = pa.concat_arrays([order[:1], order[1:].filter(pc.not_equal(keys[1:], keys[:-1]))])
     for first in range(0, len(order), GROUP_ROWS):
-        yield whole.take(array_of(order[first : first + GROUP_ROWS], np.int64)).combine_chunks()
-
-
-def keys_of(table: Any) -> NDArray[np.bytes_]:
-    """The keys of a table, as an array of bytes."""
-    return as_keys(table.column("key").to_pylist())
-
-
-def as_keys(keys: Sequence[str]) -> NDArray[np.bytes_]:
-    """Keys as an array of bytes: 32 for each instead of an object's 81."""
-    return np.array(keys, dtype="S") if len(keys) else np.empty(0, dtype="S1")
+        yield whole.take(order[first : first + GROUP_ROWS]).combine_chunks()
 
 
 def ragged(table: Any, name: str) -> Ragged:
@@ -120,9 +110,7 @@ def ragged(table: Any, name: str) -> Ragged:
 
 
 def numbers(array: Any) -> NDArray[Any]:
-    """An Arrow array as one of NumPy, nulls as NaN."""
-    if array.null_count:
-        return np.asarray(array.to_numpy(zero_copy_only=False))
+    """An Arrow array without nulls as one of NumPy."""
     return np.from_dlpack(array)
 
 

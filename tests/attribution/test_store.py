@@ -265,18 +265,6 @@ def test_statistics_come_back_with_their_segments(place, tmp_path):
     assert fill(tmp_path / "without", [[0]]).load(KEYS[:1]).statistics is None
 
 
-def test_rows_that_were_stored_before_statistics_are_kept_and_have_none(tmp_path):
-    place = fill(tmp_path, [list(range(5))])
-    assert place.missing(KEYS[:6]) == [5]
-    place.add([with_statistics(5)])
-    place.merge()
-    found = place.load(KEYS[:6])
-    assert np.isnan(found.statistics[:5]).all()
-    assert found.statistics[5].tolist() == [5, 2.5, 25]
-    assert found.base_scores.tolist() == [row.base_score for row in ROWS[:6]]
-    assert found.hypothesis[4].tobytes() == ROWS[4].attributions["hypothesis"].tobytes()
-
-
 def test_statistics_that_were_changed_on_disk_are_noticed(place):
     place.add([with_statistics(number) for number in range(3)])
     place.merge()
