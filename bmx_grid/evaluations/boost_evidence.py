@@ -244,7 +244,8 @@ def over_scope(
 
 def estimate(value: float, samples: Floats, units: int) -> Estimate:
     """A value with its interval (`resampling.interval`) and p from float64[R] resamples of so many units."""
-    return Estimate(value, *interval(samples, units), _p_of(value, float(np.nanstd(samples)), units))
+    error = float(np.nanstd(samples)) if np.isfinite(samples).any() else math.nan
+    return Estimate(value, *interval(samples, units), _p_of(value, error, units))
 
 
 def over_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
