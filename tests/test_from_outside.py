@@ -104,7 +104,7 @@ class Median(Boost):
     "executor": '''
 from dataclasses import dataclass
 from bmx_grid.core.identity import runtime
-from bmx_grid.sweep.executors.base import Executor, Worker
+from bmx_grid.sweep.executors.base import Executor
 
 @dataclass(frozen=True)
 class Noted(Executor):
@@ -116,9 +116,6 @@ class Noted(Executor):
             with open(self.log, "a") as file:
                 file.write("job\\n")
             yield job.work()
-
-    def workers(self):
-        return (Worker("here"),)
 ''',
     "question": """
 from bmx_grid.analysis.base import Cell, Table

@@ -17,6 +17,7 @@ from bmx_grid.core.configure import build, load_option, options
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.dask import OnDask
+from bmx_grid.sweep.executors.local import Sequential
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +71,7 @@ def is_gone(process: int) -> bool:
 
 
 def test_every_job_is_run_once_and_none_is_read_before_there_is_room(executor, tmp_path):
-    n_workers = len(executor.workers())
+    n_workers = 1 if isinstance(executor, Sequential) else max(os.cpu_count() or 1, 2)
     count, unfinished = 40 + 5 * n_workers, []
 
     def some():
@@ -123,7 +124,6 @@ def test_closing_ends_the_jobs_that_are_running(in_processes, tmp_path):
 
 def test_kept_it_runs_several_times_and_leaves_no_process(executor):
     with executor.kept() as same:
-        assert same.workers() == executor.workers()
         runs = [list(same.run(Job(partial(jobs.where, number)) for number in range(8))) for _ in range(2)]
         assert list(same.run([])) == []
     for found in runs:
@@ -142,11 +142,6 @@ def test_kept_it_is_as_good_as_before_after_a_run_that_failed(alone):
                 list(same.run([Job(wrong)]))
         wait_for(partial(is_gone, first[1]))
         assert list(same.run([Job(partial(jobs.square, 3))])) == [9]
-
-
-def test_each_worker_has_a_name_of_its_own(executor):
-    names = [worker.name for worker in executor.workers()]
-    assert names and len(set(names)) == len(names)
 
 
 def test_nothing_about_it_is_part_of_a_result_s_identity(executor):

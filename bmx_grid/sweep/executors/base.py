@@ -46,18 +46,10 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Worker:
-    """A process (or thread) that runs one job at a time, and the device that it holds: "cuda:1", or None."""
-
-    name: str
-    device: str | None = None
-
-
-@dataclass(frozen=True)
 class Executor(Component):
     """Runs independent jobs.
 
-    A subclass says how in `run` and `workers`. `results` does most of it for anything that returns futures.
+    A subclass says how in `run`. `results` does most of it for anything that returns futures.
 
     chunk_texts: about how many texts one job scores; also the most that a killed process loses.
     devices: the devices to use, one worker each ("cuda:0", "cuda:1"); none with (), those of this machine with None.
@@ -93,6 +85,8 @@ class Executor(Component):
         `jobs` is read as workers get free, a few ahead, and perhaps from another thread: what a job turns out to be
         may depend on results that were handed out before. A job's own exception is raised here. Closing the iterator
         ends the jobs that are still running, and leaves no process behind.
+        Where workers hold devices, a job with `needs_device` runs on one of these, and finds its device's name in
+        `bmx_grid.core.devices.assigned()`.
         Raises WorkerLost when a worker is lost, UnavailableError when no worker is available.
         """
 
@@ -103,14 +97,6 @@ class Executor(Component):
         No process is left when the block ends. By default each run has workers of its own.
         """
         yield self
-
-    @abstractmethod
-    def workers(self) -> tuple[Worker, ...]:
-        """The workers that `run` would use now. Raises UnavailableError when a scheduler does not answer.
-
-        Where workers hold devices, a job with `needs_device` runs on one of these, and finds its device's name in
-        `bmx_grid.core.devices.assigned()`.
-        """
 
 
 @dataclass

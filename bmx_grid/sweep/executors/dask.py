@@ -13,11 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bmx_grid.core.devices import assigned
 from bmx_grid.core.errors import BmxError, ConfigError, UnavailableError
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.stopping import uninterrupted, without_interrupts
-from bmx_grid.sweep.executors.base import KEPT, Lane, Pool, Pooled, Worker, WorkerLost
+from bmx_grid.sweep.executors.base import KEPT, Lane, Pool, Pooled, WorkerLost
 
 DEVICE, PROCESSOR = "device", "processor"  # what Dask workers declare as a resource: that they hold a device, or none
 CLOSE_SECONDS = 5.0  # for a connection to end by itself
@@ -90,16 +89,6 @@ class Dask(OnDask):
                 "`dask scheduler`, or use executor=loky for the processors of this machine."
             )
         super().check()
-
-    def workers(self) -> tuple[Worker, ...]:
-        """The workers of the cluster, each with one thread; the scheduler is asked for them."""
-        with self._client() as client:
-            held = client.run(assigned)
-            return tuple(
-                Worker(f"{name}, thread {number + 1}", held.get(name))
-                for name, worker in workers_of(client).items()
-                for number in range(worker["nthreads"])
-            )
 
     @contextmanager
     def _started(self) -> Iterator[Pool]:

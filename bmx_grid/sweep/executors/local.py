@@ -15,7 +15,7 @@ from bmx_grid.core.devices import ASSIGNED, assigned_here, present
 from bmx_grid.core.errors import BmxError, ConfigError
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.stopping import end_with_parent, uninterrupted, without_interrupts
-from bmx_grid.sweep.executors.base import KEPT, Executor, Job, Lane, Pool, Pooled, Worker, WorkerLost
+from bmx_grid.sweep.executors.base import KEPT, Executor, Job, Lane, Pool, Pooled, WorkerLost
 
 MAX_PROCESSES = 1_024  # each takes hundreds of megabytes; larger numbers are slips of the hand
 # Libraries that start threads of their own read these when they are loaded.
@@ -40,15 +40,11 @@ class Sequential(Executor):
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
         """As `Executor.run` says; no worker can be lost."""
-        (worker,) = self.workers()
+        device = next(iter(self.devices or ()), None)  # without one a model chooses its own, as it does everywhere
         for job in jobs:
-            with assigned_here(worker.device):
+            with assigned_here(device):
                 result = job.work()
             yield result
-
-    def workers(self) -> tuple[Worker, ...]:
-        """This process. Without a named device a model chooses its own, as it does everywhere."""
-        return (Worker("this process", next(iter(self.devices or ()), None)),)
 
 
 @dataclass(frozen=True)
@@ -68,19 +64,12 @@ class Loky(Pooled):
                 f"processor; got {self.n_jobs!r:.20}."
             )
 
-    def workers(self) -> tuple[Worker, ...]:
-        """The processes, those without a device first. They start with the first job for them."""
+    @contextmanager
+    def _started(self) -> Iterator[Pool]:
         from joblib import effective_n_jobs
 
         devices = self.devices if self.devices is not None else present()
-        plain = tuple(Worker(f"process {number}") for number in range(1, effective_n_jobs(self.n_jobs) + 1))
-        return plain + tuple(Worker(f"process of {device}", device) for device in devices)
-
-    @contextmanager
-    def _started(self) -> Iterator[Pool]:
-        workers = self.workers()
-        devices = [worker.device for worker in workers if worker.device is not None]
-        plain = len(workers) - len(devices)
+        plain = effective_n_jobs(self.n_jobs)
         for message in _NO_NEWS:
             warnings.filterwarnings("ignore", message, UserWarning)
         with ExitStack() as stack:

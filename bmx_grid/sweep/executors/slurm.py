@@ -25,7 +25,7 @@ from bmx_grid.core.errors import BmxError, ConfigError, UnavailableError
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.stopping import uninterrupted, without_interrupts
 from bmx_grid.core.wording import counted
-from bmx_grid.sweep.executors.base import KEPT, Pool, Worker
+from bmx_grid.sweep.executors.base import KEPT, Pool
 from bmx_grid.sweep.executors.dask import CLOSE_SECONDS, DEVICE, PROCESSOR, Cluster, OnDask, close_client, quiet
 from bmx_grid.sweep.executors.local import THREADS
 
@@ -107,16 +107,7 @@ class Slurm(OnDask):
         kinds = [f"{counted(self.jobs, 'job')}{_where(self.queue)}"] if self.jobs else []
         if self.gpus:
             kinds.append(f"{counted(self.gpus, 'job')} with a GPU{_where(self.gpu_queue or self.queue)}")
-        return f"SLURM: {' and '.join(kinds)}, {each} each: {counted(len(self.workers()), 'worker')}"
-
-    def workers(self) -> tuple[Worker, ...]:
-        """The workers of the jobs that are submitted, running or not."""
-        plain = [
-            Worker(f"job {job}, process {number}")
-            for job in range(1, self.jobs + 1)
-            for number in range(1, self.cores + 1)
-        ]
-        return (*plain, *(Worker(f"GPU job {job}", "cuda:0") for job in range(1, self.gpus + 1)))
+        return f"SLURM: {' and '.join(kinds)}, {each} each: {counted(self.jobs * self.cores + self.gpus, 'worker')}"
 
     @contextmanager
     def _started(self) -> Iterator[Pool]:
