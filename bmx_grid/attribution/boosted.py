@@ -180,12 +180,8 @@ class BoostedMetric(Metric):
 
     def score(self, items: Sequence[Item]) -> NDArray[np.float64]:
         """float64[n] boosted scores. Nothing is scored when an item needs more than max_texts texts (ExplainError)."""
-        parts = [self.boost(part) for part in self.explain(items, self.max_texts)]
+        parts = [self.boost(part) for part in self.explained.explain(items, self.max_texts)]
         return np.concatenate(parts) if parts else np.empty(0)
-
-    def explain(self, items: Sequence[Item], texts_at_once: int) -> Iterator[list[Explanation]]:
-        """The explanations behind the scores, in parts: see `Explained.explain`."""
-        return self.explained.explain(items, texts_at_once)
 
     def boost(self, explanations: Sequence[Explanation]) -> NDArray[np.float64]:
         """float64[n] boosted scores of n explained items.
@@ -197,14 +193,17 @@ class BoostedMetric(Metric):
         scores = boosted_scores(self.aggregation, self.side, self.p, self.w, base, ground_truth, hypothesis)
         words = hypothesis.lengths + (ground_truth.lengths if self.side == "both" else 0)
         scores[words == 0] = base[words == 0]
-        broken = np.flatnonzero(~np.isfinite(scores))
-        if len(broken):
-            one = explanations[broken[0]]
-            raise BmxError(
-                f"{self.metric.signature}: {described(one.item)} have a score or attributions that are not finite, "
-                "and cannot be boosted."
-            )
+        _refuse(~np.isfinite(scores), self.metric, explanations)
         return scores
+
+
+def _refuse(broken: NDArray[np.bool_], metric: Metric, explanations: Sequence[Explanation]) -> None:
+    """Raise BmxError naming the first item that is broken."""
+    if broken.any():
+        raise BmxError(
+            f"{metric.signature}: {described(explanations[int(np.argmax(broken))].item)} have a score or attributions "
+            "that are not finite, and cannot be boosted."
+        )
 
 
 def boosted_by(
@@ -227,13 +226,7 @@ def boosted_by(
     except DataError as error:
         raise _located(error, recipe, explained, explanations) from error
     undefined = ~np.isfinite(scores)
-    broken |= undefined & worded[0] & worded[1]
-    if broken.any():
-        one = explanations[int(np.argmax(broken))]
-        raise BmxError(
-            f"{explained.metric.signature}: {described(one.item)} have a score or attributions that are not finite, "
-            "and cannot be boosted."
-        )
+    _refuse(broken | (undefined & worded[0] & worded[1]), explained.metric, explanations)
     scores[undefined] = base[undefined]
     return scores, np.flatnonzero(undefined)
 

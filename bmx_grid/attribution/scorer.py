@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass
@@ -47,26 +48,13 @@ class Scored:
         explained = ", explained" if self.explanations else ""
         return f"Scored({counted(len(self.scores), 'segment')}{explained})"
 
-    def parts(self, count: int) -> list[Scored]:
-        """As many equal parts, in order: of several systems that were scored together."""
-        size = len(self.scores) // count
-        return [
-            Scored(
-                self.scores[start : start + size],
-                self.base[start : start + size],
-                self.explanations[start : start + size],
-                tuple(row - start for row in self.unboosted if start <= row < start + size),
-            )
-            for start in range(0, size * count, size)
-        ]
-
 
 @dataclass(frozen=True)
 class Scorer:
     """Scores texts with a metric, boosted or not. Build it with `bmx_grid.load`.
 
-    metric: what scores, a BoostedMetric where p and w are given. explained: it with the explainer, where there is one
-    and no p and w. recipe: the boost that is applied to what is explained.
+    metric: what scores, a BoostedMetric where p and w are given. explained: the metric alone with the explainer, where
+    there is one. recipe: the boost that is applied to what is explained.
     """
 
     metric: Metric
@@ -124,20 +112,23 @@ class Scorer:
         """`score`, with base scores and attributions; `progress` gets the number of texts of each finished part."""
         items = self.items(*texts)
         sizes = self._sizes(items)
-        scores: dict[Item, float] = {}
-        found: dict[Item, Explanation] = {}
-        for part, values, explanations in self._parts(list(sizes)):
-            scores.update(zip(part, values.tolist(), strict=True))
-            found.update(zip(part, explanations, strict=bool(explanations)))
-            if progress is not None:
-                progress(sum(sizes[item] for item in part))
-        explained = [found[item] for item in items] if found else []
-        if self.recipe is not None and self.explained is not None:
-            boosted, unboosted = boosted_by(self.recipe, self.explained, explained)
-        else:
-            boosted, unboosted = np.array([scores[item] for item in items], dtype=np.float64), np.empty(0, np.intp)
-        base = np.array([one.base_score for one in explained]) if explained else boosted
-        return Scored(boosted, base, explained, tuple(unboosted.tolist()))
+        by_item: dict[Item, Explanation] = {}
+        with component_errors():
+            for part in self._parts(list(sizes)):
+                if not self.boosts and not all(math.isfinite(explanation.base_score) for explanation in part):
+                    raise BmxError(f"{self.metric.signature}: a score is not finite.")
+                by_item |= {explanation.item: explanation for explanation in part}
+                if progress is not None:
+                    progress(sum(sizes[explanation.item] for explanation in part))
+            explanations = [by_item[item] for item in items]
+            base = np.array([explanation.base_score for explanation in explanations], dtype=np.float64)
+            if self.explained is None:
+                return Scored(base, base, ())
+            if self.recipe is not None:
+                scores, unboosted = boosted_by(self.recipe, self.explained, explanations)
+                return Scored(scores, base, explanations, tuple(unboosted.tolist()))
+            scores = self.metric.boost(explanations) if isinstance(self.metric, BoostedMetric) else base
+        return Scored(scores, base, explanations)
 
     def _sizes(self, items: Sequence[Item]) -> dict[Item, int]:
         """The distinct items, and how many texts each needs."""
@@ -151,26 +142,16 @@ class Scorer:
                     raise ExplainError(f"segment {number}: {error}") from error
         return sizes
 
-    def _parts(self, items: list[Item]) -> Iterator[tuple[list[Item], NDArray[np.float64], list[Explanation]]]:
-        """Parts of the items with their scores, before a recipe is applied, and their explanations."""
-        with component_errors():
-            at_once = texts_at_once(self.metric, TEXTS_AT_ONCE)
-            if self.explained is not None:
-                for explanations in self.explained.explain(items, at_once):
-                    values = np.array([one.base_score for one in explanations], dtype=np.float64)
-                    yield [one.item for one in explanations], self._finite(values), explanations
-            elif isinstance(self.metric, BoostedMetric):
-                for explanations in self.metric.explain(items, at_once):
-                    yield [one.item for one in explanations], self.metric.boost(explanations), explanations
-            else:
-                for start in range(0, len(items), at_once):
-                    part = items[start : start + at_once]
-                    yield part, self._finite(score_items(self.metric, part)), []
-
-    def _finite(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        if not np.isfinite(values).all():
-            raise BmxError(f"{self.metric.signature}: a score is not finite.")
-        return values
+    def _parts(self, items: list[Item]) -> Iterator[list[Explanation]]:
+        """The items with their base scores, and attributions where they are explained, in parts."""
+        at_once = texts_at_once(self.metric, TEXTS_AT_ONCE)
+        if self.explained is not None:
+            yield from self.explained.explain(items, at_once)
+            return
+        for start in range(0, len(items), at_once):
+            part = items[start : start + at_once]
+            scores = score_items(self.metric, part).tolist()
+            yield [Explanation("", score, item, {}) for item, score in zip(part, scores, strict=True)]
 
 
 def make_scorer(
@@ -188,58 +169,57 @@ def make_scorer(
     Raises ConfigError for names, keys and values that cannot be used, or that are not those of the recipe;
     UnavailableError for a metric or an explainer that is unavailable here.
     """
-    if recipe is None:
-        scorer = _of(metric, DEFAULT_EXPLAINER if explainer is ... else explainer, p, w, settings)
-    elif explainer is None:
-        name = recipe.explainer.name
-        raise ConfigError(f"the recipe {recipe.name} needs its explainer, {name}: do not set the explainer to none.")
+    by_point = p is not None or w is not None
+    if recipe is not None:
+        _check_recipe(recipe, explainer, by_point)
+    elif metric is None:
+        raise ConfigError("no metric is named: name one, or a recipe.")
+    mean = next((key for key in settings if key.partition(".")[0] in OF_THE_MEAN), None)
+    if mean is not None and not by_point and explainer is not None:
+        why = "and they are not given: give both, or" if recipe is None else "and the recipe has its own:"
+        raise ConfigError(f"'{mean}' belongs to a boost by p and w, {why} leave it out.")
+    default_seed = 0 if recipe is None or recipe.seed is None else recipe.seed
+    seed = convert(settings.get("seed", default_seed), int, "seed")
+    node: dict[str, Any] = {"metric": metric, "explainer": DEFAULT_EXPLAINER if explainer is ... else explainer}
+    if recipe is not None:
+        for group, of_recipe, given in (("metric", recipe.metric, metric), ("explainer", recipe.explainer, explainer)):
+            node[group] = of_recipe.node(group) if given in (None, ...) else given
+    if explainer is None:
+        scorer = _alone(node["metric"], by_point, settings, seed)
     else:
-        scorer = _of_recipe(recipe, metric, None if explainer is ... else explainer, p, w, settings)
+        cls: Any = BoostedMetric if by_point else Explained
+        point = {"aggregation": "power_mean", **_point(node["explainer"], p, w)} if by_point else {}
+        node = _with_settings({**node, "seed": seed, **point}, settings, seed)
+        made = build({"_target_": f"{cls.__module__}.{cls.__qualname__}", **node}, cls, "settings")
+        scorer = Scorer(made, made.explained) if by_point else Scorer(made.metric, made, recipe)
+    if recipe is not None and scorer.explained is not None:
+        found, how = scorer.explained.metric, scorer.explained.explainer
+        recipe.check(
+            Identity.of("metric", _called(metric, recipe.metric.name), found, found.signature),
+            Identity.of("explainer", _called(explainer, recipe.explainer.name), how, how.signature),
+        )
     with component_errors():
-        (scorer.metric if scorer.explained is None else scorer.explained).check()
+        (scorer.explained or scorer.metric).check()
     return scorer
 
 
-def _of(
-    metric: Option | None, explainer: Option | None, p: float | None, w: float | None, settings: Mapping[str, Any]
-) -> Scorer:
-    if metric is None:
-        raise ConfigError("no metric is named: name one, or a recipe.")
-    seed = convert(settings.get("seed", 0), int, "seed")
-    node: dict[str, Any] = {"metric": metric}
-    by_point = p is not None or w is not None
+def _alone(metric: Option, by_point: bool, settings: Mapping[str, Any], seed: int) -> Scorer:
+    """A metric without an explainer."""
     if by_point:
-        if explainer is None:
-            raise ConfigError("p and w belong to an explainer, and there is none: name one, or leave them out.")
-        node |= {"explainer": explainer, "aggregation": "power_mean", "seed": seed, **_point(explainer, p, w)}
-    elif explainer is not None:
-        node |= {"explainer": explainer, "seed": seed}
-    mean = next((key for key in settings if not by_point and key.partition(".")[0] in OF_THE_MEAN), None)
-    if mean is not None and explainer is not None:
-        raise ConfigError(
-            f"'{mean}' belongs to a boost by p and w, and they are not given: give both, or leave it out."
-        )
-    _set_all(node, settings, seed)
+        raise ConfigError("p and w belong to an explainer, and there is none: name one, or leave them out.")
+    node = _with_settings({"metric": metric}, settings, seed)
+    alone: Metric = convert(node.pop("metric"), Metric, "metric", seed)
+    if node:
+        raise ConfigError(f"'{next(iter(node))}' belongs to an explainer, and there is none: leave it out.")
+    return Scorer(alone)
+
+
+def _check_recipe(recipe: Recipe, explainer: Option | EllipsisType | None, by_point: bool) -> None:
+    """Raise ConfigError for a recipe that new texts cannot be scored with, or not with these arguments."""
     if explainer is None:
-        alone: Metric = convert(node.pop("metric"), Metric, "metric", seed)
-        if node:
-            raise ConfigError(f"'{next(iter(node))}' belongs to an explainer, and there is none: leave it out.")
-        return Scorer(alone)
+        name = recipe.explainer.name
+        raise ConfigError(f"the recipe {recipe.name} needs its explainer, {name}: do not set the explainer to none.")
     if by_point:
-        return Scorer(build({"_target_": _name_of(BoostedMetric), **node}, BoostedMetric, "settings"))
-    explained = build({"_target_": _name_of(Explained), **node}, Explained, "settings")
-    return Scorer(explained.metric, explained)
-
-
-def _of_recipe(
-    recipe: Recipe,
-    metric: Option | None,
-    explainer: Option | None,
-    p: float | None,
-    w: float | None,
-    settings: Mapping[str, Any],
-) -> Scorer:
-    if p is not None or w is not None:
         raise ConfigError(
             f"p and w are a boost of their own, and so is the recipe {recipe.name}: leave out one of them."
         )
@@ -248,39 +228,19 @@ def _of_recipe(
             f"the recipe {recipe.name} is for scores or explanations made elsewhere, and new texts have none: judge it "
             "in a sweep with boost=[recipe], or apply it with bmx_grid.boost(scores, attributions, recipe=FILE)."
         )
-    mean = next((key for key in settings if key.partition(".")[0] in OF_THE_MEAN), None)
-    if mean is not None:
-        raise ConfigError(
-            f"'{mean}' belongs to a boost by p and w; the recipe {recipe.name} has its own: leave it out."
-        )
-    seed = convert(settings.get("seed", recipe.seed or 0), int, "seed")
-    node: dict[str, Any] = {"seed": seed}
-    for group, own, given in (("metric", recipe.metric, metric), ("explainer", recipe.explainer, explainer)):
-        node[group] = own.node(group) if given is None else given
-    _set_all(node, settings, seed)
-    explained = build({"_target_": _name_of(Explained), **node}, Explained, "settings")
-    found, how = explained.metric, explained.explainer
-    recipe.check(
-        Identity.of("metric", _called(metric, recipe.metric.name), found, found.signature),
-        Identity.of("explainer", _called(explainer, recipe.explainer.name), how, how.signature),
-    )
-    return Scorer(found, explained, recipe)
 
 
-def _called(given: Option | None, own: str) -> str:
-    if given is None:
-        return own
-    return given if isinstance(given, str) else str(given.get("_target_", "")).rpartition(".")[2]
+def _called(given: Option | EllipsisType | None, own: str) -> str:
+    if isinstance(given, Mapping):
+        return str(given.get("_target_", "")).rpartition(".")[2]
+    return given if isinstance(given, str) else own
 
 
-def _name_of(cls: type) -> str:
-    return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def _set_all(node: dict[str, Any], settings: Mapping[str, Any], seed: int) -> None:
+def _with_settings(node: dict[str, Any], settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     for key, value in settings.items():
         if key != "seed":
             _set(node, key, value, seed)
+    return node
 
 
 def _point(explainer: Option, p: float | None, w: float | None) -> dict[str, float]:

@@ -32,6 +32,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bmx_grid.attribution.scorer import DEFAULT_EXPLAINER, Scorer, make_scorer
 from bmx_grid.boosts.recipe import LIST, embedded, find_recipe, recipes_in_words
 from bmx_grid.commands.scored_text import FORMATS, agreement, segments, system_kind, systems
@@ -124,7 +126,7 @@ def _run(parsed: argparse.Namespace) -> str:
         kept = counted(len(scored.unboosted), "segment without words keeps", "segments without words keep")
         print(f"note: {kept} the score of the metric: {rows}.", file=sys.stderr)
     if parsed.only_system or len(names) > 1:
-        parts = dict(zip(names, scored.parts(len(names)), strict=True))
+        parts = dict(zip(names, np.split(scored.scores, len(names)), strict=True))
         items = {name: shown.items(*lists) for name, lists in of_system.items()}
         how: dict[str, Any] = {"with_segments": not parsed.only_system, "thresholds": thresholds}
         values = systems(shown, parts, items, int(settings.get("seed", 0)), **how)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmx_grid.analysis.load import read_frame
 from bmx_grid.attribution.boosted import BoostedMetric
@@ -94,21 +95,21 @@ def agreement(path: Path, metric: str, system_score: str, gap: float) -> list[Va
 
 def systems(
     scorer: Scorer,
-    scored: Mapping[str, Scored],
+    scores: Mapping[str, NDArray[np.float64]],
     texts: Mapping[str, list[Item]],
     seed: int,
     *,
     with_segments: bool,
     thresholds: tuple[Path, str] | None = None,
 ) -> Values:
-    """The scores of systems with intervals, and paired tests of every two; texts: by system its items.
+    """The scores of systems with intervals, and paired tests of every two; texts, scores: by system.
 
     thresholds: a table of `agreement`, and the name of the metric there.
     """
     metric = scorer.metric
     corpus, scale = system_kind(scorer) == "corpus", scale_of(metric)
     combine = metric.combine if corpus else mean
-    terms = {name: by_mean(of_system.scores) for name, of_system in scored.items()}
+    terms = {name: by_mean(of_system) for name, of_system in scores.items()}
     if corpus:
         terms = {name: metric.statistics(items) for name, items in texts.items()}
     # Segments with the same source or reference are drawn and swapped together.
@@ -138,7 +139,7 @@ def systems(
         for row, test in zip(values["tests"], tests, strict=True):
             row["people"] = agreement(*thresholds, values["system_score"], test.difference)
     if with_segments:
-        values["scores"] = {name: (scale * of_system.scores).tolist() for name, of_system in scored.items()}
+        values["scores"] = {name: (scale * of_system).tolist() for name, of_system in scores.items()}
     return values
 
 
