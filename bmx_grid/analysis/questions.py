@@ -193,7 +193,7 @@ def plain(analysis: Analysis) -> Plain:
 
 
 def numbers(analysis: Analysis) -> dict[str, float]:
-    """Medians, gains at the fixed points, tests and the regression as flat names and numbers, for a tracking server.
+    """The headline, medians, gains, tests and the regression as flat names and numbers, for a tracking server.
 
     Verdicts are gains, with intervals and beyond score and length, by scope, metric, explainer and boost.
     """
@@ -205,7 +205,7 @@ def numbers(analysis: Analysis) -> dict[str, float]:
         name = f"verdicts/{row['dataset']} {row['language_pair']}/{row['metric']}/{row['explainer']}/{row['boost']}"
         columns = {"gain": "gain", "low": "gain_low", "high": "gain_high", "beyond": "beyond"}
         found[name] = as_plain({key: row[column] for key, column in columns.items()})
-    return dict(_leaves("", found))
+    return dict(_leaves("", {**as_plain(analysis.ask(headline.compute)["headline_numbers"]), **found}))
 
 
 def as_plain(value: Any) -> Any:

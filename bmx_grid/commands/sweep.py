@@ -16,7 +16,6 @@ from bmx_grid.core.wording import counted
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bmx_grid.analysis.questions import Analysis
     from bmx_grid.commands.sweep_plan import Sweep
     from bmx_grid.sweep.evaluation import Outcome
     from bmx_grid.sweep.output import OutputFolder
@@ -235,7 +234,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, 
     answers, lines = list[str](), list[str]()
     if analysis is not None:
         answers, lines = answer(analysis), answer(analysis, MOST_ANSWERS)
-        known = {**numbers(analysis), **known, **_headline(analysis)}
+        known = {**numbers(analysis), **known}
         counts = "\n".join([*(f"- {markdown(line)}" for line in answers), "", f"{counts} {READING}"])
     sweep.tracker.headline(known, counts, written, answers)
     summary = "\n\n".join(part for part in (sentences(lines), note, failures(ran.failed)) if part)
@@ -244,21 +243,6 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, 
     if moved:
         log.say(f"{counted(len(moved), 'file')} of an earlier run moved to {out}/previous/")
     return summary, written
-
-
-def _headline(analysis: Analysis) -> dict[str, float]:
-    """The numbers that sum up a sweep; NaN where undefined."""
-    from bmx_grid.analysis.gains import real_at_points, summarise
-
-    gains = summarise(analysis.ask(real_at_points), analysis.options.seed)
-    return {
-        "mean fixed gain": gains["mean_gain"],
-        "mean fixed gain low": gains["mean_low"],  # its 95 % interval, undefined for fewer than 3 language pairs
-        "mean fixed gain high": gains["mean_high"],
-        "settings better": float(gains["better"]),
-        "settings worse": float(gains["worse"]),
-        "settings undefined": float(gains["undefined"]),
-    }
 
 
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
