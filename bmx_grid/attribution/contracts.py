@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import zip_longest
 from typing import TYPE_CHECKING, get_args
 
@@ -75,11 +76,9 @@ def fitted_to(metric: Metric, segments: SegmentSet) -> tuple[Metric, GivenScores
         check_metric(fitted)
     given = fitted.given(segments)
     if given is not None:
-        try:
+        with _naming(f"{fitted.signature}: scores of a file"):
             real_numbers(given.segments, (len(segments),))
             real_numbers(list(given.systems.values()), (len(given.systems),))
-        except ComponentError as error:
-            raise ComponentError(f"{fitted.signature}: scores of a file: {error}") from error
     return fitted, given
 
 
@@ -120,14 +119,11 @@ def plans_of(explainer: Explainer, sides: Sequence[tuple[str, ...]], rngs: Seque
 
 def attributions_of(explainer: Explainer, request: Request, scores: Floats) -> Floats:
     """float64[words], exactly one attribution per word. Raises ComponentError for anything else."""
-    n_words = len(request.plan.words)
-    try:
+    n_words, where = len(request.plan.words), f"the words of the {request.role}, for {described(request.item)}"
+    with _naming(f"{explainer.signature}: attributions of {where}"):
         found = real_numbers(explainer.attribute(request.plan, scores), (n_words,))
         if np.isnan(found).any() and np.isfinite(scores).all():
             raise ComponentError(f"expected {n_words:,} real numbers, got {np.isnan(found).sum():,} NaN.")
-    except ComponentError as error:
-        where = f"the words of the {request.role}, for {described(request.item)}"
-        raise ComponentError(f"{explainer.signature}: attributions of {where}: {error}") from error
     return found
 
 
@@ -139,13 +135,11 @@ def explained(
         raise ComponentError(f"{explainer.signature}: explain: expected {len(items):,} items, got {len(found):,}.")
     checked = []
     for item, by_role in zip(items, found, strict=True):
-        try:
-            texts = item.texts().items()
+        texts = item.texts().items()
+        with _naming(f"{explainer.signature}: explain: {described(item)}"):
             checked.append(
                 {role: real_numbers(by_role.get(role), (len(words.words(role, text)),)) for role, text in texts}
             )
-        except ComponentError as error:
-            raise ComponentError(f"{explainer.signature}: explain: {described(item)}: {error}") from error
     return checked
 
 
@@ -163,20 +157,16 @@ def checked_scores(metric: Metric, scores: object, items: Sequence[Item]) -> Flo
 
 def scores_of(metric: Metric, values: object, *shape: int) -> Floats:
     """A metric's scores as float64 of this shape, NaN among them. Raises ComponentError, as `real_numbers`."""
-    try:
+    with _naming(f"{metric.signature}: scores"):
         return real_numbers(values, shape)
-    except ComponentError as error:
-        raise ComponentError(f"{metric.signature}: scores: {error}") from error
 
 
 def statistics_of(metric: Metric, items: Sequence[Item]) -> Floats:
     """`Metric.statistics`. Raises ComponentError unless each of the n items has a row of real numbers."""
-    try:
+    with _naming(f"{metric.signature}: statistics"):
         found = real_numbers(metric.statistics(items), (len(items), None))
         if np.isnan(found).any() and not metric.may_be_undefined:
             raise ComponentError("expected real numbers, got NaN.")
-    except ComponentError as error:
-        raise ComponentError(f"{metric.signature}: statistics: {error}") from error
     return found
 
 
@@ -192,6 +182,15 @@ def whole_number(component: Metric | Explainer, count: object) -> int:
             f"{component.signature}: count_texts: expected a whole number of texts, got {shown(count)}."
         )
     return int(count)
+
+
+@contextmanager
+def _naming(what: str) -> Iterator[None]:
+    """Name the component and what it gave in the ComponentErrors of this block."""
+    try:
+        yield
+    except ComponentError as error:
+        raise ComponentError(f"{what}: {error}") from error
 
 
 def real_numbers(values: object, shape: tuple[int | None, ...]) -> Floats:

@@ -81,11 +81,10 @@ class Learned(Boost):
     """
 
     penalties: tuple[float, ...] = identity(PENALTIES)
-    folds: int = identity(5)
+    folds: int = identity(5, least=2)
 
     def __post_init__(self) -> None:
-        if self.folds < 2:
-            raise ConfigError(f"folds must be at least 2, got {self.folds}.")
+        super().__post_init__()
         if not self.penalties or not all(0 < one < np.inf for one in self.penalties):
             raise ConfigError(f"penalties must be finite numbers above 0, at least one, got {list(self.penalties)}.")
         object.__setattr__(self, "penalties", tuple(sorted(set(map(float, self.penalties)))))

@@ -54,10 +54,6 @@ class Identity:
             return dict(self.settings)
         return {**load_option(group, self.name, 0), **self.settings}
 
-    def differences(self, given: Identity) -> list[str]:
-        """In words, by key: what `given` computes otherwise."""
-        return list(_differences(self.fingerprint, given.fingerprint))
-
 
 def _differing(group: str, name: str, part: Component) -> dict[str, Any]:
     own: dict[str, Any] = plain(part)
@@ -190,7 +186,7 @@ class Recipe(Chosen):
     def check(self, metric: Identity, explainer: Identity) -> None:
         """Refuse a metric or an explainer that it was not chosen for. Raises ConfigError naming what differs."""
         for kind, own, given in (("metric", self.metric, metric), ("explainer", self.explainer, explainer)):
-            differing = own.differences(given)
+            differing = list(_differences(own.fingerprint, given.fingerprint))
             if differing:
                 more = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
                 raise ConfigError(

@@ -13,16 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.identity import Component, runtime
 from bmx_grid.core.wording import first_line, named, visible
 from bmx_grid.datasets.segments import SegmentSet
-
-if TYPE_CHECKING:
-    pass
 
 MANIFEST = Path(__file__).with_name("manifest.tsv")
 State = Literal["verified", "missing", "differs"]
@@ -117,6 +114,7 @@ class DatasetReader(Component):
     sources: tuple[Source, ...] = runtime(())
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         pairs = tuple(str(pair) for pair in self.language_pairs)
         for pair in pairs:
             if self.PAIRS and pair not in self.PAIRS:

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.core.errors import DataError
 from bmx_grid.core.identity import identity
 from bmx_grid.datasets.base import Published
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import ARCHIVE_BYTES, archive_members, finite, published_table, read_archive
 from bmx_grid.datasets.segments import Segment, SegmentSet
-from bmx_grid.datasets.word_tags import ZERO_ONE, listed_labels, rows_of_tags, rows_of_words, tags_of_lines
+from bmx_grid.datasets.word_tags import ZERO_ONE, listed_tags, rows_of_tags, rows_of_words, tags_of_lines
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.tags import Labels, WordTags
 
@@ -114,12 +114,7 @@ class Eval4nlp21(_Test21):
 
     PAIRS: ClassVar[tuple[str, ...]] = ("ro-en", "et-en", "ru-de", "de-zh")
 
-    first: int | None = identity(None)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.first is not None and self.first < 1:
-            raise ConfigError(f"dataset.{self.name}.first is {self.first}; give a number from 1, or null for all.")
+    first: int | None = identity(None, least=1)
 
     def needs(self, language_pair: str) -> list[str]:
         """The archive of the pair."""
@@ -178,15 +173,18 @@ def mlqe_pe_test20_tags(archive: Path) -> dict[Role, WordTags]:
 def mlqe_pe_test21_tags(archive: Path, language_pair: str) -> dict[Role, WordTags]:
     """The tags of source and hypothesis of a pair's archive of 2021, a line per word of `test21.tok`.
 
-    Raises DataError as `listed_labels`.
+    Raises DataError as `listed_tags`, ValueError for tags of other words.
     """
     tagged: dict[Role, WordTags] = {}
     for role, (ending, side) in SIDES21.items():
         text, tags = f"test21.tok.{ending}", f"task2_wordlevel_{ending}.tags"
         files = read_archive(archive, (text, tags))
+        rows = listed_tags(files[tags], f"{archive}:{tags}", 1).sort_values("sentence")
+        rows = rows[(rows.language_pair == language_pair) & (rows.side == side)]
         words = rows_of_words(files[text])
-        where = f"{archive}:{tags}", 1, words, f"{archive}:{text}"
-        tagged[role] = WordTags(words, listed_labels(files[tags], *where, language_pair, side))
+        if tuple(rows.words) != words:
+            raise ValueError(f"the words of {tags} are not those of {text}")
+        tagged[role] = WordTags(words, Labels.from_rows(rows.bad))
     return tagged
 
 

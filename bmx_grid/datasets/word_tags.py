@@ -84,30 +84,6 @@ def listed_tags(lines: Sequence[str], where: str, first: int) -> pd.DataFrame:
     return texts.assign(words=grouped.word.agg(tuple), bad=grouped.tag.agg(list))
 
 
-def listed_labels(
-    lines: Sequence[str], where: str, first: int, words: Rows, of_words: str, language_pair: str, side: str
-) -> Labels:
-    """Labels of the words of every sentence, as `listed_tags` has them. of_words: the file of the words, for messages.
-
-    Raises DataError as `listed_tags`, and naming file, line and value for a line of another pair or side, words that
-    are not those of the sentence, and a sentence that is unknown or missing.
-    """
-    texts = listed_tags(lines, where, first)
-    for column, wanted in (("language_pair", language_pair), ("side", side)):
-        sentence = f"{where}, line {{}}: the {column.replace('_', ' ')} {{!r}} is not '{wanted}'; name the right file."
-        refuse(texts, texts[column] != wanted, lambda row: sentence.format(row.line, row[column][:40]))  # noqa: B023
-    texts = texts.set_index("sentence")
-    for number in range(max(len(words), texts.index.max() + 1)):
-        tagged = texts.words.get(number, ())
-        expected = words[number] if number < len(words) else ()
-        if tagged != expected or number not in texts.index:
-            raise DataError(
-                f"{where}: the words of sentence {number} are {' '.join(tagged)[:60]!r}, but line {number + 1} of "
-                f"{of_words} has {' '.join(expected)[:60]!r}; give one line per token."
-            )
-    return Labels.from_rows(texts.bad[list(range(len(words)))])
-
-
 @dataclass(frozen=True)
 class ErrorSpan:
     """Characters start to end (excluded) of a text. severity: in lower case; category: "" where none is given."""

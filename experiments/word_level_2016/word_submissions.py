@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.core.wording import counted
-from bmx_grid.datasets.lines import finite_or_nan, read_crlf_lines, read_lines
+from bmx_grid.datasets.lines import finite_or_nan, read_crlf_lines, read_lines, refuse
 from bmx_grid.datasets.wmt22_qe import read_word_gold
-from bmx_grid.datasets.word_tags import listed_labels
+from bmx_grid.datasets.word_tags import listed_tags
 from bmx_grid.words.tags import EOS, Labels, Rows, WordTags
 
 HEADER = 3  # lines of predictions.txt before its rows: disk footprint, parameters, ensembled models
@@ -99,11 +99,35 @@ def submissions(folder: Path, file: str) -> dict[str, Path]:
     return found
 
 
+def listed_labels(
+    lines: Sequence[str], where: str, first: int, words: Rows, of_words: str, language_pair: str, side: str
+) -> Labels:
+    """Labels of the words of every sentence, as `listed_tags` has them. of_words: the file of the words, for messages.
+
+    Raises DataError as `listed_tags`, and naming file, line and value for a line of another pair or side, words that
+    are not those of the sentence, and a sentence that is unknown or missing.
+    """
+    texts = listed_tags(lines, where, first)
+    for column, wanted in (("language_pair", language_pair), ("side", side)):
+        sentence = f"{where}, line {{}}: the {column.replace('_', ' ')} {{!r}} is not '{wanted}'; name the right file."
+        refuse(texts, texts[column] != wanted, lambda row: sentence.format(row.line, row[column][:40]))  # noqa: B023
+    texts = texts.set_index("sentence")
+    for number in range(max(len(words), texts.index.max() + 1)):
+        tagged = texts.words.get(number, ())
+        expected = words[number] if number < len(words) else ()
+        if tagged != expected or number not in texts.index:
+            raise DataError(
+                f"{where}: the words of sentence {number} are {' '.join(tagged)[:60]!r}, but line {number + 1} of "
+                f"{of_words} has {' '.join(expected)[:60]!r}; give one line per token."
+            )
+    return Labels.from_rows(texts.bad[list(range(len(words)))])
+
+
 def read_word_predictions(path: Path, gold: WordGold) -> Labels:
     """The predicted labels of the tokens that count, from a predictions.txt of the word-level task.
 
     Three lines without tabs, then rows `language pair, method, MT, sentence, token, word, tag`. Raises DataError for
-    everything that `word_tags.listed_labels` names, and for a file without the three lines.
+    everything that `listed_labels` names, and for a file without the three lines.
     """
     lines = read_crlf_lines(path)
     for row, line in enumerate(lines[:HEADER], start=1):

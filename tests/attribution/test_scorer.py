@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import bmx_grid
-from bmx_grid.attribution.scorer import Scored
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError
 
 REFERENCES = ["the cat sat on the mat", "a dog barks", "the cat sat on the mat"]
@@ -89,17 +88,6 @@ def test_repeated_segments_are_counted_and_scored_once():
     assert (
         scorer.count_texts(REFERENCES[:1], HYPOTHESES[:1]) == 15
     )  # twice the text and 6 erased words; the segment itself
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 6])
-def test_systems_that_are_scored_together_are_parted_in_order(count):
-    whole = Scored(np.arange(6.0), np.arange(6.0) / 2, list("abcdef"), (1, 3, 4))
-    parts = whole.parts(count)
-    assert [len(one.scores) for one in parts] == [6 // count] * count
-    assert np.concatenate([one.scores for one in parts]).tolist() == whole.scores.tolist()
-    assert np.concatenate([one.base for one in parts]).tolist() == whole.base.tolist()
-    assert "".join("".join(one.explanations) for one in parts) == "abcdef"
-    assert [one.scores[row] for one in parts for row in one.unboosted] == [1, 3, 4]
 
 
 def test_a_segment_that_cannot_be_explained_is_named_by_its_number():

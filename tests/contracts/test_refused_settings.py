@@ -43,7 +43,7 @@ REFUSED = [
     (FeatureMix, {"feature": "power_mean"}, "p belongs to feature=power_mean, which needs it"),
     (FeatureMix, {"feature": "power_mean", "p": np.inf}, "p must be a finite number"),
     (FeatureMix, {"feature": "mean", "w": (-1.0,)}, "w = -1.0 is outside"),
-    (Learned, {"folds": 1}, "folds must be at least 2, got 1"),
+    (Learned, {"folds": 1}, "folds: expected a number at least 2, got 1"),
     (Learned, {"penalties": ()}, "penalties must be finite numbers above 0"),
     (Learned, {"penalties": (0.0, 1.0)}, "penalties must be finite numbers above 0"),
     (Learned, {"penalties": (np.inf,)}, "penalties must be finite numbers above 0"),

@@ -182,7 +182,7 @@ def test_a_pair_that_the_data_set_lacks(reader, tmp_path, name):
         pytest.param("wmt17", {"language_pairs": "cs-en"}, "language_pairs", id="pairs-not-a-list"),
         pytest.param("wmt17", {"unescape": "yes"}, "unescape", id="text-for-true"),
         pytest.param("wmt17", {"sources": [{"repository": "a/b"}]}, "revision", id="source-without-revision"),
-        pytest.param("eval4nlp21", {"first": 0}, r"dataset\.eval4nlp21\.first is 0", id="first-counts-from-one"),
+        pytest.param("eval4nlp21", {"first": 0}, r"first: expected a number at least 1", id="first-counts-from-one"),
     ],
 )
 def test_settings_that_cannot_be(reader, name, settings, reason):
