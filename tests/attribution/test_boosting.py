@@ -13,12 +13,10 @@ from bmx_grid.commands import sweep as app
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import BmxError, ConfigError, ExplainError
 from bmx_grid.core.identity import canonical_json
-from bmx_grid.core.ragged import Ragged
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.lime import Lime
 from bmx_grid.explainers.random import Random
 from bmx_grid.measures.aggregation import PowerMean
-from bmx_grid.measures.grid import boosted_scores
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
@@ -88,15 +86,6 @@ def test_iterations_are_algorithm_1_written_out(base, iterations):
     for p, w in [(-0.3, 0.6), (1.5, 0.2)][:iterations]:
         made, by_hand = BoostedMetric(made, Erasure(), p, w), iterate_by_hand(by_hand, p, w)
     assert score(made, PAIRS).tolist() == pytest.approx([by_hand(pair) for pair in PAIRS], abs=1e-12)
-
-
-def test_two_iterations_are_one_iteration_applied_to_the_boosted_metric():
-    first = BoostedMetric(SentenceBleu(), Erasure(), -0.3, 0.6)
-    explained = explain(first, Erasure(), PAIRS, seed=0)
-    base = np.array([one.base_score for one in explained])
-    sides = [Ragged.from_rows(one.attributions[role] for one in explained) for role in ("reference", "hypothesis")]
-    second = boosted_scores(PowerMean(), "both", -0.3, 0.6, base, *sides)
-    np.testing.assert_allclose(score(two_iterations(SentenceBleu()), PAIRS), second, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

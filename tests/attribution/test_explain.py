@@ -238,12 +238,3 @@ def test_statistics_of_the_unperturbed_texts_are_kept_where_a_metric_has_its_own
     assert [one.base_score for one in found] == Chrf().score(items(PAIRS)).tolist()
     assert explain_items(Chrf(), explainer, [], seed=0) == []
     assert explain_items(HashMetric(), explainer, items(PAIRS, "source"), seed=0)[0].statistics is None
-
-
-def test_the_first_item_without_a_score_is_named(monkeypatch):
-    items = [Item("a", None, text) for text in ("fine", "odd", "fine", "strange")]
-    monkeypatch.setattr(
-        HashMetric, "score", lambda self, of: np.array([one.hypothesis == "fine" or np.nan for one in of])
-    )
-    with pytest.raises(BmxError, match="no score for .*'odd'"):
-        score_items(HashMetric(), items)

@@ -72,12 +72,6 @@ def test_the_file_does_not_depend_on_how_it_came_about(chunks, reference, tmp_pa
     assert file_of(place).read_bytes() == reference
 
 
-def test_a_subset_first_and_the_rest_later_give_the_same_file(reference, tmp_path):
-    place = fill(tmp_path, [list(range(5))])
-    assert place.missing(KEYS) == list(range(5, 40))
-    assert file_of(fill(tmp_path, [list(range(5, 40))])).read_bytes() == reference
-
-
 @pytest.mark.parametrize("group_rows", [8, 1000], ids=["five row groups", "one"])
 def test_rows_come_back_exactly_in_any_order_and_repeated(tmp_path, monkeypatch, group_rows):
     monkeypatch.setattr(stored_tables, "GROUP_ROWS", group_rows)
@@ -98,20 +92,6 @@ def test_scores_alone_have_an_empty_row_of_attributions_each(count):
         assert side.lengths.tolist() == [0] * count
 
 
-def test_a_chunk_counts_before_it_is_merged(place):
-    place.add(ROWS[:3])
-    assert place.missing(KEYS[:5]) == [3, 4]
-
-
-def test_what_is_missing_lies_below_between_or_above_what_is_there(tmp_path):
-    ordered = sorted(range(40), key=KEYS.__getitem__)
-    for number, there in enumerate(([0], [39], [19], [0, 39], [5, 6, 30])):
-        place = fill(tmp_path / str(number), [[ordered[at] for at in there]])
-        absent = [KEYS[ordered[at]] for at in range(40) if at not in there]
-        assert place.missing(absent) == list(range(len(absent)))
-        assert {KEYS[at] for at in place.missing(KEYS)} == set(absent)
-
-
 def test_repeated_keys_are_missing_once(place):
     assert place.missing([KEYS[0], KEYS[1], KEYS[0]]) == [0, 1]
 
@@ -120,12 +100,6 @@ def test_another_identity_has_another_folder(tmp_path):
     one = store.slot_of(tmp_path, ("m", "e"), IDENTITY, ("data", "de-en"), READS)
     other = store.slot_of(tmp_path, ("m", "e"), {**IDENTITY, "seed": None}, ("data", "de-en"), READS)
     assert one.parts.parent != other.parts.parent
-
-
-def test_loading_what_is_not_there_says_so(tmp_path):
-    place = fill(tmp_path, [[0, 1]])
-    with pytest.raises(StoreError, match="lacks 1 of 2 explanations"):
-        place.load([KEYS[0], KEYS[5]])
 
 
 def flips(content: bytes) -> list[int]:
@@ -158,19 +132,6 @@ def test_a_truncated_file_is_noticed_and_replaced(kept, reference, tmp_path):
     with pytest.warns(UserWarning, match="is damaged"):
         assert place.missing(KEYS) == list(range(40))
     place.add(ROWS)
-    assert file_of(place).read_bytes() == reference
-
-
-def test_a_damaged_chunk_is_computed_again(place, reference):
-    place.add(ROWS[:20])
-    place.add(ROWS[20:])
-    victim = sorted(place.parts.glob("*.parquet"))[0]
-    victim.write_bytes(victim.read_bytes()[:-40])
-    with pytest.warns(UserWarning, match="is damaged"):
-        missing = place.missing(KEYS)
-    assert len(missing) == 20
-    place.add([ROWS[index] for index in missing])
-    place.merge()
     assert file_of(place).read_bytes() == reference
 
 

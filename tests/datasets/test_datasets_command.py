@@ -1,7 +1,6 @@
 """python -m bmx_grid data: what it prints, and its exit status."""
 
 import re
-import socket
 
 import pytest
 
@@ -124,17 +123,6 @@ def test_download_verify_show(run, publisher, checksums, pack, tmp_path):
     assert "differs: data/" in out
 
 
-def test_download_offline(run):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"http://127.0.0.1:{free.getsockname()[1]}/a"
-    source = "sources=[{repository: a/mlqe-pe, revision: '1', archive: '" + address + "'}]"
-    status, _, err = run("download", "mlqe_pe", source)
-    assert status == 1
-    assert "offline" in err
-    assert "Traceback" not in err
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -166,12 +154,3 @@ def test_mistakes_of_form(run, arguments):
     with pytest.raises(SystemExit) as stop:
         run(*arguments)
     assert stop.value.code == 2
-
-
-def test_the_help_names_every_command(run, capsys):
-    with pytest.raises(SystemExit) as stop:
-        run("--help")
-    assert stop.value.code == 0
-    out = capsys.readouterr().out
-    for word in ("list", "download", "verify", "show", "data_dir=DIR", "exit status"):
-        assert word in out

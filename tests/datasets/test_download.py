@@ -47,13 +47,6 @@ def test_only_what_is_needed_arrives(get, publisher, pack, tmp_path, km_en):
     assert publisher.requests == 1
 
 
-def test_interrupted_and_tried_again(get, publisher, pack, tmp_path):
-    publisher.content = pack({f"{TOP}/padding": bytes(range(256)) * 999, **in_archive(FILES)})
-    publisher.faults = ["cut"]
-    assert get() == 3
-    assert files_below(tmp_path / "data") == sorted(FILES)
-
-
 def test_an_archive_that_two_data_sets_share_is_fetched_once(km_en, publisher, pack, tmp_path):
     publisher.content = pack(in_archive(FILES))
     assert download([km_en, km_en], tmp_path / "data") == 3

@@ -23,12 +23,6 @@ def content(publisher, monkeypatch):
     monkeypatch.setattr(download, "WAIT_S", 0.001)
 
 
-def test_whole_file_in_one_request(publisher, target):
-    fetch(publisher.address, target)
-    assert target.read_bytes() == CONTENT
-    assert publisher.requests == 1
-
-
 @pytest.mark.parametrize("chunked", [False, True], ids=["with-length", "length-not-told"])
 @pytest.mark.parametrize("faults", [["cut"], ["drop", "cut"], [503, 429]], ids=str)
 def test_tries_again_after(publisher, target, faults, chunked):

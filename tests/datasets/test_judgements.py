@@ -16,12 +16,6 @@ def some():
     )
 
 
-def test_the_first_aspect_is_the_primary_one():
-    assert some().aspects == ("z_mean", "mean")
-    assert some().primary == "z_mean"
-    assert len(some()) == 3
-
-
 @pytest.mark.parametrize(
     ("rows", "kept"),
     [

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from bmx_grid.core.errors import BmxError, ConfigError, DataError
-from bmx_grid.datasets.base import Source
 
 WMT17 = "ACL20-Reference-Free-MT-Evaluation/WMT17"
 MLQE = "mlqe-pe/data/direct-assessments/test/en-de-test.tar.gz"
@@ -78,13 +77,6 @@ def test_a_file_that_is_not_as_published_is_named(wmt17, write, reader, tmp_path
     wmt17(ROWS)
     write(f"{WMT17}/references/newstest2017-csen-ref.en", "only one\n")
     with pytest.raises(DataError, match=r"csen-ref.en.* cannot be read as published .* data download wmt17 data_dir="):
-        reader("wmt17").read(tmp_path, "cs-en")
-
-
-def test_not_utf8(wmt17, write, reader, tmp_path):
-    wmt17(ROWS)
-    write(f"{WMT17}/source/newstest2017-csen-src.cs", b"Ahoj\nDruh\xe1\n")
-    with pytest.raises(DataError, match="line 2: byte 0xe1 is not UTF-8"):
         reader("wmt17").read(tmp_path, "cs-en")
 
 
@@ -188,12 +180,6 @@ def test_a_pair_that_the_data_set_lacks(reader, tmp_path, name):
 def test_settings_that_cannot_be(reader, name, settings, reason):
     with pytest.raises(ConfigError, match=reason):
         reader(name, **settings)
-
-
-def test_source_address():
-    source = Source("owner/name", "abc", "https://mirror.example/{repository}/{revision}.tgz")
-    assert (source.folder, source.address) == ("name", "https://mirror.example/owner/name/abc.tgz")
-    assert Source("owner/name", "abc").address.endswith("owner/name/tar.gz/abc")
 
 
 def test_a_link_in_an_archive_is_no_file(write, reader, tmp_path):

@@ -22,12 +22,6 @@ def systems(*names):
     return [Segment(name.split(":")[0], "h", "s", system=name.split(":")[1]) for name in names]
 
 
-def test_several_systems_translate_one_id():
-    found = segments_of(*systems("1:a", "1:b", "2:a"), Segment("1", "h"))
-    assert [segment.name for segment in found.segments] == ["1:a", "1:b", "2:a", "1"]
-    assert found.systems == ("a", "b")
-
-
 @pytest.mark.parametrize(
     ("names", "message"),
     [

@@ -96,18 +96,6 @@ def test_formats_agree(write, reader, tmp_path, name, content):
     assert czech.empty_texts() == ["a"]
 
 
-def test_columns_by_other_names(read):
-    content = "src\tmt\tda\tsys\nA\tB\t1\tX\n"
-    found = read(
-        content,
-        columns={"source": "src", "hypothesis": "mt", "score": "da", "system": "sys"},
-        language_pairs=["de-en"],
-    )
-    (segment,) = found.segments
-    assert (segment.id, segment.source, segment.reference, segment.system) == ("1", "A", None, "X")
-    assert (found.human_name, found.judgements.aspects) == ("da", ("da",))
-
-
 @pytest.mark.parametrize("blank", ["\ufeff", "\u200b", "\xa0", " "], ids=["bom", "zero-width", "no-break", "blank"])
 def test_invisible_signs_around_column_names_do_not_count(read, blank):
     found = read(f"{blank}source{blank}\thypothesis\t{blank}score\na\tb\t1\n", language_pairs=["de-en"])
