@@ -53,18 +53,6 @@ def test_long_sides_get_the_mean_over_drawn_orders_and_their_reverses():
     assert explained(Shap(), side(10))[1] == pytest.approx(mean_over_orders(side(10), both), abs=1e-13)
 
 
-def test_a_word_that_matters_alone_gets_its_whole_effect():
-    plan = Shap().plan(side(12), generator(1))
-    scores = plan.keep @ np.arange(12.0)
-    assert Shap().attribute(plan, scores) == pytest.approx(np.arange(12.0), abs=1e-12)
-
-
-@pytest.mark.parametrize("words", SIDES.values(), ids=SIDES.keys())
-def test_attributions_add_up_to_what_the_words_bring_together(words):
-    full, empty = value(words, set(range(len(words)))), value(words, set())
-    assert explained(Shap(), words)[1].sum() == pytest.approx(full - empty, abs=1e-12)
-
-
 @pytest.mark.parametrize("words", SIDES.values(), ids=SIDES.keys())
 def test_shap_itself_on_its_own_random_stream(words):
     from shap.explainers import Exact, Permutation
