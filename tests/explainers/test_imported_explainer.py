@@ -127,15 +127,6 @@ def test_the_files_own_words_are_kept_with_the_end_of_the_sentence(read):
     assert read("predictions.txt", predictions(*LABELLED), segments(tagged=True))[1].words["hypothesis"].are_labels
 
 
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [({}, 1), ({"errors_are": "low"}, 1), ({"errors_are": "high"}, -1)],
-    ids=["auto", "low", "high"],
-)
-def test_the_sign_can_be_turned(read, settings, expected):
-    assert rows(read("w.jsonl", lines(*ALL), **settings))[0] == [expected, 2 * expected, 3 * expected]
-
-
 @pytest.mark.parametrize(("how", "expected"), [("mean", 4), ("sum", 10), ("min", 3), ("max", 7)])
 def test_several_words_of_the_file_make_one_that_is_scored(read, how, expected):
     table = lines(
@@ -227,6 +218,8 @@ def test_a_mistake_is_one_sentence(read, name, content, message):
 def test_a_file_of_another_pair_is_left_out(read):
     with pytest.raises(DataMissingError, match=r"is of xx-yy"):
         read("w.jsonl", lines(*ALL), segments(pair="zz-yy"))
+    with pytest.raises(DataMissingError, match="is of zz-yy"):
+        read("xx-yy-test.tar.gz", archive(["a", "b"], ["-1 -1", "-1 -1"], pair="zzyy"))
     with pytest.raises(ConfigError, match="does not say of which language pair it is"):
         read("w.jsonl", lines(*ALL), language_pairs=())
 
@@ -238,6 +231,8 @@ def test_the_identity_is_what_was_read(read):
     )
     assert first == again
     assert first != turned
+    signs = {how: rows(read("w.jsonl", lines(*ALL), errors_are=how))[0] for how in ("auto", "low", "high")}
+    assert signs == {"auto": [1, 2, 3], "low": [1, 2, 3], "high": [-1, -2, -3]}
     assert read("a.jsonl", lines(ALL[0], {"id": 1, "scores": [4, 5, 7]}))[0].fingerprint() != first
 
 
@@ -303,11 +298,6 @@ def test_a_sentence_that_was_translated_again_is_named(read):
 def test_quotation_marks_that_a_text_lost_make_no_other_translation(read):
     quoted = archive(["&quot; the c@@ at s@@ at .", "no dogs"], ["-9 -1 -2 -3 -4 -5 -6 -7", "-1 -2 -3"])
     assert rows(read("xx-yy-test.tar.gz", quoted))[0] == [-1, -5, -15]
-
-
-def test_an_archive_of_another_pair_is_left_out(read):
-    with pytest.raises(DataMissingError, match="is of zz-yy"):
-        read("xx-yy-test.tar.gz", archive(["a", "b"], ["-1 -1", "-1 -1"], pair="zzyy"))
 
 
 def test_a_part_of_a_test_set_finds_its_rows(read):

@@ -231,16 +231,6 @@ def test_statistics_as_fitted_on_the_best_systems(tiny_model):
         assert found[:, [precision, recall]] == pytest.approx(expected, abs=1e-12)
 
 
-def test_a_text_of_more_tokens_than_the_model_reads_is_counted(tiny_model, no_text_truncated):
-    from bmx_grid.models.encoding import truncated
-
-    segments = [("cat " * 100, {"A": "the cat", "B": "a dog " * 80})]
-    fitted = metric(tiny_model("bert")).fitted(segment_set(segments, ["A", "B"]))
-    with pytest.warns(UserWarning, match="2 of 3 texts have more than 64 tokens"):
-        assert np.isfinite(fitted.score(items_of("A", segments))).all()
-    assert truncated() == 2
-
-
 REFUSED = {
     "one system": ({}, {"systems": ["A"]}, "several systems.*there is A in toy de-en"),
     "the best one": ({"systems": "top:1"}, {}, "several systems"),

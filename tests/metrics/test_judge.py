@@ -95,7 +95,7 @@ def test_a_fault_that_passes_costs_a_request_and_no_score(judge, fault):
     ],
 )
 def test_a_fault_that_stays_is_named_without_the_key_and_keeps_what_was_answered(judge, monkeypatch, fault, said):
-    monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
+    monkeypatch.setenv("OPENAI_API_KEY", " secret-key\n")  # spaces around a key are not part of it
 
     def answer(body, turn):
         return fault if "house 3" in body["messages"][-1]["content"] else plain(body)
@@ -194,18 +194,14 @@ def test_an_answer_without_a_score_is_asked_for_again_then_undefined_and_counted
         text = body["messages"][-1]["content"] if len(body["messages"]) == 1 else body["messages"][0]["content"]
         if "house 1" in text:
             return "I cannot say." if len(body["messages"]) == 1 else "Score: 4"
+        if "house 3" in text:
+            return (200, {}, completion(None))  # a refusal
         return "As a language model …" if "house 2" in text else plain(body)
 
-    with ChatServer(answer).running() as server, pytest.warns(UserWarning, match="1 of 6 answers.*As a language model"):
+    with ChatServer(answer).running() as server, pytest.warns(UserWarning, match="2 of 6 answers.*As a language model"):
         scores = judge(server).score(ITEMS)
-    assert scores[1] == 0.75 and np.flatnonzero(np.isnan(scores)).tolist() == [2]
-    assert len(server.seen) == 8
-
-
-def test_a_refusal_without_text_is_no_score(judge):
-    refused = (200, {}, completion(None))
-    with ChatServer(lambda body, turn: refused).running() as server, pytest.warns(UserWarning, match="2 of 2 answers"):
-        assert np.isnan(judge(server).score(ITEMS[:2])).all()
+    assert scores[1] == 0.75 and np.flatnonzero(np.isnan(scores)).tolist() == [2, 3]
+    assert len(server.seen) == 9
 
 
 def test_an_item_with_a_text_that_got_no_score_is_not_explained(judge):
@@ -254,13 +250,6 @@ def test_a_key_is_in_no_error_about_the_list_of_models(judge, monkeypatch, key, 
     ):
         judge(server, retries=0).check()
     assert "secret" not in str(error.value)
-
-
-def test_spaces_around_a_key_are_not_part_of_it(judge, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", " secret-key\n")
-    with ChatServer(plain).running() as server:
-        judge(server).score(ITEMS[:1])
-    assert server.keys == {"Bearer secret-key"}
 
 
 def test_requests_are_sent_at_once(judge):

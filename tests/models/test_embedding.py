@@ -1,11 +1,12 @@
 """Batches by token budget, memory that runs out, texts that are too long."""
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from bmx_grid.models.encoding import in_batches, token_budget, tokenize, truncated
+from bmx_grid.models.encoding import in_batches, note_truncated, token_budget, tokenize, truncated
 from bmx_grid.models.loading import LoadedModel, load_model
 
 
@@ -83,3 +84,11 @@ def test_a_text_of_just_the_limit_is_not_truncated(tiny_model):
     ids = tokenize(model, [". " * 62], None)
     assert len(ids[0]) == 64
     assert truncated() == before
+
+
+def test_counts_add_up_over_models_and_threads_whose_first_texts_are_known(no_text_truncated):
+    told = [note_truncated(count, model) for count, model in ((0, "a"), (2, "a"), (2, "a"), (1, "b"), (0, "b"))]
+    assert (told, truncated()) == ([False, True, False, True, False], 5)
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(lambda _: note_truncated(1, "c"), range(2000))) == 1
+    assert truncated() == 2005

@@ -93,8 +93,13 @@ def test_logits_of_any_size_have_their_log_probabilities(model, with_entropies, 
 def test_a_common_beginning_goes_through_the_output_layer_once(tiny_model, monkeypatch):
     loaded = load_translator(tiny_model("m2m100"), None, "float32", "cpu")
     languages = languages_of(loaded, "de", "en")
-    asked = []
-    monkeypatch.setattr(translation, "likelihoods", counting(translation.likelihoods, asked))
+    asked, likelihoods = [], translation.likelihoods
+
+    def counting(network, states, *rest, **options):
+        asked.append(len(states))
+        return likelihoods(network, states, *rest, **options)
+
+    monkeypatch.setattr(translation, "likelihoods", counting)
     targets = ["The cat sat on the mat .", "The cat sat on the road .", "The cat sat on the mat ."]
     use(loaded.tokenizer, languages)
     labels = [loaded.tokenizer(text_target=text)["input_ids"] for text in targets]
@@ -112,24 +117,13 @@ def test_a_common_beginning_goes_through_the_output_layer_once(tiny_model, monke
     assert sum(asked) == len(labels[0]) + len(labels[1]), "another source, another question"
 
 
-def counting(likelihoods, asked):
-    """`likelihoods`, which notes how many states it is asked for."""
-
-    def noted(network, states, *rest, **options):
-        asked.append(len(states))
-        return likelihoods(network, states, *rest, **options)
-
-    return noted
-
-
 @pytest.mark.parametrize("states", [1, 5, 40])
 @pytest.mark.parametrize("block", [1, 2**9, 2**20])
 def test_answers_do_not_depend_on_blocks(model, states, block, monkeypatch):
     _, loaded, languages = model
     whole = forced(loaded, SOURCES, TARGETS, languages)
     monkeypatch.setattr(translation, "_CPU_BLOCK", block)
-    for module in (translation,):
-        monkeypatch.setattr(module, "STATES_AT_ONCE", states)
+    monkeypatch.setattr(translation, "STATES_AT_ONCE", states)
     monkeypatch.setattr(translation, "_HELD", 32 * 20)  # a window of a source or two
     parts = forced(loaded, SOURCES, TARGETS, languages)
     assert parts.log_probabilities.values.tolist() == pytest.approx(whole.log_probabilities.values.tolist(), abs=1e-6)
@@ -252,12 +246,3 @@ def test_a_family_without_known_codes_is_refused(tiny_model, tmp_path):
     (folder / "config.json").write_text(json.dumps({**config, "model_type": "t5"}))
     with pytest.raises(UnavailableError, match="is a t5, whose language codes are not known here"):
         load_translator(str(folder), None, "float32", "cpu")
-
-
-def test_long_texts_are_counted(tiny_model, no_text_truncated):
-    from bmx_grid.models.encoding import truncated
-
-    loaded = load_translator(tiny_model("m2m100"), None, "float32", "cpu")
-    found = forced(loaded, ["Katze"], ["the cat " * 200], languages_of(loaded, "de", "en"))
-    assert found.log_probabilities.lengths.tolist() == [64]
-    assert truncated() == 1
