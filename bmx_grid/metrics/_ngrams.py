@@ -87,14 +87,12 @@ def sides_of_request(request: Request, tokenizer: Tokenizer) -> Iterator[MaskedS
         for text in plan.render():
             yield _shown(tokenizer.text(text), fixed, is_hypothesis)
         return
-    tokens: list[str] = []
-    word_of_token: list[int] = []
-    replaces: list[bool] = []
-    for index, own in enumerate(known[0]):
-        tokens += own + known[1]
-        word_of_token += [index] * (len(own) + len(known[1]))
-        replaces += [False] * len(own) + [True] * len(known[1])
-    columns, shown_if_hidden = np.array(word_of_token, np.intp), np.array(replaces, np.bool_)
+    words, instead = known
+    tokens = list(chain.from_iterable(own + instead for own in words))
+    own_tokens = np.array([len(own) for own in words], np.intp)
+    columns = np.repeat(np.arange(len(words)), own_tokens + len(instead))
+    first = np.repeat(np.cumsum(own_tokens + len(instead)) - len(instead), own_tokens + len(instead))  # of the stand-in
+    shown_if_hidden = np.arange(len(tokens)) >= first
     at_once = max(MOST_CELLS // cells_per_text(tokens, fixed), 1)
     for start in range(0, len(plan), at_once):
         keep = plan.keep[start : start + at_once]

