@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,6 +154,7 @@ def _moved(flow: NDArray[np.float64], cost: NDArray[np.float64], dropout: float)
     return float((flow * cost).sum())
 
 
+_LIBRARIES = ("sacremoses", "truecase", "nltk", "pyemd")
 _SENTENCES = "tokenizers/punkt_tab/english/"  # NLTK's data, which word_tokenize needs
 
 
@@ -187,15 +188,14 @@ def _truecaser() -> Any:
 class AuthorsXMoverScore(XMoverScore):
     """XMoverScore with the steps that the code of BMX's authors takes and the paper does not mention.
 
-    detokenize: both texts are put together by sacremoses' MosesDetokenizer. source_language: whose rules apply to
-        the ground truth (such as "de"); None for the rules common to all languages, which give the same texts for all
-        3,920 sources of WMT17. The hypothesis is English.
-    truecase: the hypothesis is tokenised and cased again by the library truecase, with its English model.
-    transport: "pyemd" leaves out flows as the authors do; "exact" as XMoverScore does. pyemd rounds the flows to
-        about a millionth, each mass with 1e-9 added, so that flows that ought to be equal differ, and those below
-        the threshold by that rounding go as well. Measured on the 140 pairs of the sample (embedded MiniLM, layer
-        6): the authors' score is never below ours, above it by .003 at the median, by more than .01 for a quarter
-        of the pairs and by .19 at most. Distances that differ by 1e-7, as between batches, move it by 4e-8 at most.
+    Both texts are put together by sacremoses' MosesDetokenizer. source_language: whose rules apply to the ground truth
+    (such as "de"); None for the rules common to all languages, which give the same texts for all 3,920 sources of
+    WMT17. The hypothesis is English, and tokenised and cased again by the library truecase.
+    Flows are left out as pyemd has them: it rounds them to about a millionth, each mass with 1e-9 added, so that flows
+    that ought to be equal differ, and those below the threshold by that rounding go as well. Measured on the 140 pairs
+    of the sample (embedded MiniLM, layer 6): the authors' score is never below ours, above it by .003 at the median, by
+    more than .01 for a quarter of the pairs and by .19 at most. Distances that differ by 1e-7, as between batches, move
+    it by 4e-8 at most.
 
     Perturbed texts go through the same steps: a mask UNKWORDZ becomes "Unkwordz", double spaces vanish.
     Not followed: the authors' distances are float32 matrix products (off by up to 1e-4 where two vectors are the
@@ -205,46 +205,38 @@ class AuthorsXMoverScore(XMoverScore):
 
     VERSION = 1
 
-    detokenize: bool = identity(True)
+    GONE: ClassVar[Mapping[str, Any]] = {"detokenize": True, "truecase": True, "transport": "pyemd"}
+
     source_language: str | None = identity(None)
-    truecase: bool = identity(True)
-    transport: Literal["exact", "pyemd"] = identity("pyemd")
 
     def check(self) -> None:
         super().check()
-        needed = {"sacremoses": self.detokenize, "truecase": self.truecase, "nltk": self.truecase}
-        needed["pyemd"] = self.transport == "pyemd"
-        lacking = [name for name, used in needed.items() if used and importlib.util.find_spec(name) is None]
+        lacking = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
         if lacking:
             raise UnavailableError(
                 f"metric 'xmoverscore_authors' needs {', '.join(lacking)}: `pip install {' '.join(lacking)}`, or "
                 '`pip install "bmx-grid[authors]"` for all that the code of the paper\'s authors uses.'
             )
-        if self.truecase:
-            import nltk
+        import nltk
 
-            try:
-                nltk.data.find(_SENTENCES)
-            except LookupError as error:
-                raise UnavailableError(
-                    "metric 'xmoverscore_authors': the library truecase splits texts with data of NLTK that no package "
-                    "carries: run `python -m nltk.downloader punkt_tab`, or set truecase=false."
-                ) from error
+        try:
+            nltk.data.find(_SENTENCES)
+        except LookupError as error:
+            raise UnavailableError(
+                "metric 'xmoverscore_authors': the library truecase splits texts with data of NLTK that no package "
+                "carries: run `python -m nltk.downloader punkt_tab`."
+            ) from error
 
     def score(self, items: Sequence[Item]) -> NDArray[np.float64]:
         return super().score([self._prepared(item) for item in items])
 
     def _prepared(self, item: Item) -> Item:
         """The item with its texts as the encoder and the language model read them."""
-        truth, hypothesis = item.text(self.ground_truth), item.text("hypothesis")
-        if self.detokenize:
-            truth, hypothesis = detokenized(truth, self.source_language or "any"), detokenized(hypothesis, "en")
-        hypothesis = truecased(hypothesis) if self.truecase else hypothesis
+        truth = detokenized(item.text(self.ground_truth), self.source_language or "any")
+        hypothesis = truecased(detokenized(item.text("hypothesis"), "en"))
         return item.with_text(self.ground_truth, truth).with_text("hypothesis", hypothesis)
 
     def _compare(self, truth: TokenVectors, hypothesis: TokenVectors) -> NDArray[np.float64]:
-        if self.transport == "exact":
-            return super()._compare(truth, hypothesis)
         left, right = (
             [vectors[mask].double().cpu().numpy() for vectors, mask in zip(side.vectors, side.mask, strict=True)]
             for side in (truth, hypothesis)

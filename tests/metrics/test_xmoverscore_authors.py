@@ -5,14 +5,12 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from neural import PAIRS
 from pairs import score
 
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.metrics import xmoverscore
 from bmx_grid.metrics.xmoverscore import AuthorsXMoverScore, XMoverScore, moved_distance, rounded_distance
 
-PLAIN = {"detokenize": False, "truecase": False, "transport": "exact"}
 pytestmark = pytest.mark.filterwarnings("ignore:model '.*tokens:UserWarning")
 
 
@@ -24,12 +22,6 @@ def unit_vectors(count: int, seed: int) -> np.ndarray:
 @pytest.fixture
 def options(tiny_model) -> dict[str, object]:
     return {"model": tiny_model("bert"), "layer": 2, "device": "cpu"}
-
-
-def test_without_its_steps_it_is_xmoverscore(options):
-    assert (
-        score(AuthorsXMoverScore(**options, **PLAIN), PAIRS).tolist() == score(XMoverScore(**options), PAIRS).tolist()
-    )
 
 
 @pytest.mark.parametrize(
@@ -44,16 +36,6 @@ def test_without_its_steps_it_is_xmoverscore(options):
 )
 def test_texts_are_detokenised(text, language, expected):
     assert xmoverscore.detokenized(text, language) == expected
-
-
-def test_both_texts_are_detokenised_by_their_languages_before_they_are_compared(options):
-    pairs = [("Der Kater 's Matte , ja !", "The cat 's mat , yes !"), ("l' eau .", "the water .")]
-    by_hand = [("Der Kater 's Matte, ja!", "The cat's mat, yes!"), ("l'eau.", "the water.")]
-    found = [
-        score(AuthorsXMoverScore(**options, **PLAIN | {"detokenize": True}, source_language=language), [pair])[0]
-        for pair, language in zip(pairs, (None, "fr"), strict=True)
-    ]
-    assert found == pytest.approx(score(XMoverScore(**options), by_hand).tolist(), abs=1e-6)
 
 
 @pytest.fixture
@@ -78,10 +60,14 @@ def truecaser(monkeypatch) -> None:
         cached.cache_clear()
 
 
-def test_the_hypothesis_alone_is_cased_again_and_ties_do_not_depend_on_the_process(options, truecaser):
-    metric = AuthorsXMoverScore(**options, **PLAIN | {"truecase": True})
-    expected = score(XMoverScore(**options), [("THE cat", "The cat MAT")])  # of equals the first in code points
-    assert score(metric, [("THE cat", "THE CAT Mat")]).tolist() == expected.tolist()
+def test_texts_are_put_together_and_the_hypothesis_is_cased_the_same_in_any_process(options, truecaser):
+    pairs = [("Der Kater 's MAT , ja !", "THE Mat CAT !"), ("l' eau .", "CAT .")]
+    by_hand = [("Der Kater 's MAT, ja!", "The MAT Cat!"), ("l'eau.", "Cat.")]  # MAT: the first of equals in code points
+    found = [
+        score(AuthorsXMoverScore(**options, flow_dropout=0.0, source_language=language), [pair])[0]
+        for pair, language in zip(pairs, (None, "fr"), strict=True)
+    ]
+    assert found == pytest.approx(score(XMoverScore(**options, flow_dropout=0.0), by_hand).tolist(), abs=5e-5)
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (7, 7), (5, 9), (12, 3)])
@@ -109,22 +95,13 @@ def test_noise_as_between_batches_does_not_choose_other_flows():
         assert rounded_distance(left + noise, right, 0.3) == pytest.approx(rounded_distance(left, right, 0.3), abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("library", "without"),
-    [("sacremoses", "detokenize"), ("truecase", "truecase"), ("nltk", "truecase"), ("pyemd", "transport")],
-)
-def test_a_missing_library_is_named_with_its_command_and_only_where_it_is_needed(
-    options, monkeypatch, library, without
-):
+@pytest.mark.parametrize("library", ["sacremoses", "truecase", "nltk", "pyemd"])
+def test_a_missing_library_is_named_with_its_command(options, monkeypatch, library):
     spec = SimpleNamespace(name="there")
     there = {name: spec for name in ("sacremoses", "truecase", "nltk", "pyemd") if name != library}
     monkeypatch.setattr(xmoverscore.importlib.util, "find_spec", lambda name: there.get(name))
-    nltk = ModuleType("nltk")
-    nltk.data = SimpleNamespace(find=lambda path: path)
-    monkeypatch.setitem(sys.modules, "nltk", nltk)
     with pytest.raises(UnavailableError, match=rf"needs {library}: `pip install {library}`, or .*bmx-grid\[authors\]"):
         AuthorsXMoverScore(**options).check()
-    AuthorsXMoverScore(**options, **{without: PLAIN[without]}).check()
 
 
 def test_missing_data_of_nltk_are_named_with_their_command(options, monkeypatch):
