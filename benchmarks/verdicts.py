@@ -27,6 +27,7 @@ from planted import (
     EVALUATION,
     MAIN,
     Sweep,
+    by_document,
     by_system,
     clustered,
     curve,
@@ -98,6 +99,10 @@ SCENARIOS = {
     "difficulty of sources only, five systems": Scenario(pairs_of(systems), known=True),
     "each system its level, one pair": Scenario(pairs_of(by_system, 1)),
     "each system its level": Scenario(pairs_of(by_system)),
+    "each document its level, one pair": Scenario(pairs_of(by_document, 1)),
+    "each document its level, one pair, documents not named": Scenario(
+        pairs_of(partial(by_document, named=False), 1), known=True
+    ),
     "signal .2": planted(0.2),
     "signal .2, one pair": planted(0.2, pairs=1),
     "signal .2, words opposed": planted(0.2, -1.0),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from planted import (
     DECLARED,
+    by_document,
     by_system,
     clustered,
     curve,
@@ -53,6 +54,7 @@ def verdicts_in(sweep, sets, point=DECLARED):
         pytest.param(pairs_of(partial(clustered, clusters=6), 1), 8, DECLARED, id="six clusters"),
         pytest.param(shared, 3, DECLARED, id="the same segments in six pairs"),
         pytest.param(pairs_of(by_system, 1), 9, DECLARED, id="the level of each system"),
+        pytest.param(pairs_of(by_document, 1), 9, DECLARED, id="the level of each document"),
     ],
 )
 def test_no_boost_helps_that_knows_score_and_length_only(sweep, sets, point):
