@@ -50,7 +50,7 @@ class SentenceBleu(Counted):
     reference nearest in length, the shorter of two (Papineni et al., 2002).
 
     The defaults are the paper's SentenceBLEU: 13a tokens, orders 2 to 4 smoothed by adding 1.
-    smooth_value: None means the default of the method (1 for add-k, 0.1 for floor).
+    smooth_value: None means the default of the method (1 for add-k, 0.1 for floor); for no smoothing choose none.
     effective_order: leave out orders that are longer than the hypothesis, as sacrebleu.sentence_bleu does.
     An empty hypothesis or reference scores 0.
     """
@@ -59,11 +59,12 @@ class SentenceBleu(Counted):
 
     tokenize: Literal["13a", "intl", "none", "char", "zh", "ja-mecab", "ko-mecab"] = identity("13a")
     smooth_method: Literal["add-k", "exp", "floor", "none"] = identity("add-k")
-    smooth_value: float | None = identity(None)
+    smooth_value: float | None = identity(None, above=0)
     lowercase: bool = identity(False)
     effective_order: bool = identity(True)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         default = _SMOOTH_VALUES.get(self.smooth_method)
         if self.smooth_value is None:
             # written out, so that the default given and the default left out are one identity
@@ -72,11 +73,6 @@ class SentenceBleu(Counted):
             raise ConfigError(
                 f"smooth_value={self.smooth_value:g}: smoothing '{self.smooth_method}' takes no value; "
                 "leave smooth_value out (null), or choose smooth_method=add-k or floor."
-            )
-        elif not (self.smooth_value > 0 and math.isfinite(self.smooth_value)):
-            raise ConfigError(
-                f"smooth_value={self.smooth_value:g}: smoothing '{self.smooth_method}' needs a number above 0; "
-                "for BLEU without smoothing choose smooth_method=none."
             )
 
     @property

@@ -1,0 +1,241 @@
+"""Sentence BLEU, chrF and TER against sacreBLEU: not close to it, equal to it."""
+
+import dataclasses
+import logging
+import sys
+
+import numpy as np
+import pytest
+import sacrebleu
+from nasty import PAIRS, masked, random_text, requests_of, short_texts
+from pairs import items, pairs_of, request_of, score
+
+from bmx_grid.core.configure import build
+from bmx_grid.core.errors import ConfigError, UnavailableError
+from bmx_grid.metrics import sentence_bleu
+from bmx_grid.metrics.base import Metric
+from bmx_grid.metrics.chrf import Chrf
+from bmx_grid.metrics.sentence_bleu import SentenceBleu
+from bmx_grid.metrics.words import Ter
+from bmx_grid.words.perturbation import Plan
+
+PAPER = SentenceBleu()
+LIBRARY = {SentenceBleu: sacrebleu.BLEU, Chrf: sacrebleu.CHRF, Ter: sacrebleu.TER}
+MASKED = [
+    pytest.param(SentenceBleu(), id="BLEU"),
+    pytest.param(SentenceBleu(smooth_value=0.3, lowercase=True), id="BLEU add-0.3-lowercase"),
+    pytest.param(SentenceBleu(smooth_method="exp"), id="BLEU exp"),
+    pytest.param(SentenceBleu(smooth_method="exp", effective_order=False), id="BLEU exp-all-orders"),
+    pytest.param(SentenceBleu(smooth_method="floor", effective_order=False), id="BLEU floor-all-orders"),
+    pytest.param(SentenceBleu(smooth_method="floor", smooth_value=0.01), id="BLEU floor-0.01"),
+    pytest.param(SentenceBleu(smooth_method="none"), id="BLEU unsmoothed"),
+    pytest.param(SentenceBleu(smooth_method="none", effective_order=False), id="BLEU unsmoothed-all-orders"),
+    pytest.param(SentenceBleu(tokenize="none"), id="BLEU untokenised"),
+    pytest.param(SentenceBleu(tokenize="char", lowercase=True), id="BLEU characters-lowercase"),
+    pytest.param(Chrf(), id="chrF2"),
+    pytest.param(Chrf(word_order=2), id="chrF2++"),
+    pytest.param(Chrf(word_order=1, beta=1, lowercase=True), id="chrF1+-lowercase"),
+    pytest.param(Chrf(char_order=1, beta=3), id="chrF3-single-characters"),
+    pytest.param(Chrf(char_order=0, word_order=1, beta=1), id="chrF1+-words-alone"),
+]
+WRITTEN = [
+    pytest.param(SentenceBleu(tokenize="intl"), id="BLEU intl"),
+    pytest.param(SentenceBleu(tokenize="zh"), id="BLEU zh"),
+    pytest.param(Ter(), id="TER"),
+    pytest.param(Ter(case_sensitive=True), id="TER case-sensitive"),
+    pytest.param(Ter(normalized=True, no_punct=True), id="TER normalized-without-punctuation"),
+    pytest.param(Ter(normalized=True, asian_support=True), id="TER asian"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _quiet_library():
+    logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it advises against all orders, pair by pair
+
+
+def library(metric):
+    return LIBRARY[type(metric)](**metric.library_settings())
+
+
+def oracle(metric, pairs) -> list[float]:
+    made = library(metric)
+    return [made.sentence_score(hypothesis, [reference]).score / 100 for reference, hypothesis in pairs]
+
+
+def assert_as_the_oracle(requests, metric=PAPER):
+    for request, scores in zip(requests, metric.score_masked(requests), strict=True):
+        assert scores.tolist() == oracle(metric, pairs_of(request)), request
+
+
+def some_pairs(seed, count):
+    rng = np.random.Generator(np.random.PCG64(seed))
+    return [*(param.values for param in PAIRS), *((random_text(rng, 12), random_text(rng, 12)) for _ in range(count))]
+
+
+@pytest.mark.parametrize("metric", [*MASKED, *WRITTEN])
+def test_texts_and_systems_score_as_sacrebleu_scores_them(metric):
+    pairs = some_pairs(7, 60)
+    assert score(metric, pairs).tolist() == oracle(metric, pairs)
+    references, hypotheses = zip(*pairs, strict=True)
+    expected = library(metric).corpus_score(list(hypotheses), [list(references)]).score / 100
+    found = metric.combine(metric.statistics(items(pairs)).sum(axis=0))
+    assert float(found) == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize("metric", MASKED)
+def test_masks_score_as_sacrebleu_scores_the_written_texts(metric):
+    requests = [request for pair in some_pairs(11, 2) for request in requests_of(*pair)]
+    assert_as_the_oracle(requests if metric == PAPER else requests[::3], metric)
+
+
+def numbered(count: int, step: int = 1) -> str:
+    return " ".join(f"w{number}" for number in range(0, count * step, step))
+
+
+BITS = [  # where masks can be counted as bits of 64 tokens, and where not
+    pytest.param("a a a a a b a b a b", "a a b a b", "UNKWORDZ", id="ngrams-clipped-in-every-order"),
+    pytest.param("a a b", "a a a b b", "UNKWORDZ", id="fixed-side-holds-more"),
+    pytest.param(numbered(63), numbered(63), "UNKWORDZ", id="63-tokens"),
+    pytest.param(numbered(64), numbered(64), "UNKWORDZ", id="64-tokens"),
+    pytest.param(" ".join(["a b"] * 32), " ".join(["a b"] * 20), "UNKWORDZ", id="64-tokens-clipped"),
+    pytest.param(numbered(65), numbered(65), "UNKWORDZ", id="65-tokens"),
+    pytest.param(numbered(20), numbered(130), "UNKWORDZ", id="130-tokens-on-the-fixed-side"),
+    pytest.param(numbered(2000), numbered(2000), "UNKWORDZ", id="more-counts-than-64-bits-number"),
+    pytest.param("so 5,3-7. isn't (it)", "so 5,3-7. is (it)", "UNKWORDZ", id="words-of-several-tokens"),
+    pytest.param("a b c d", "a b c d", "two words", id="stand-in-of-two-tokens"),
+    pytest.param("a UNKWORDZ b a", "a b c", "UNKWORDZ", id="stand-in-on-the-masked-side"),
+    pytest.param("a b c", "a UNKWORDZ b c", "UNKWORDZ", id="stand-in-on-the-fixed-side"),
+    pytest.param("a b c", "a words b c", "two words", id="half-of-the-stand-in-on-the-fixed-side"),
+    pytest.param("a  b c", "a b c", "UNKWORDZ", id="empty-word"),
+    pytest.param("a <skipped> b c", "a b c", "UNKWORDZ", id="word-without-tokens"),
+    pytest.param("a b c", "a b c", "<skipped>", id="stand-in-without-tokens"),
+    pytest.param("a b\n c", "a b c", "UNKWORDZ", id="line-feed"),
+]
+
+
+@pytest.mark.parametrize("side", ["ground_truth", "hypothesis"])
+@pytest.mark.parametrize(("text", "other", "stand_in"), BITS)
+def test_masks_counted_as_bits_score_as_written_texts(text, other, stand_in, side):
+    request = masked(text, other, side, stand_in)
+    some = np.concatenate([request.plan.keep[:12], request.plan.keep[-6:]])
+    assert_as_the_oracle([dataclasses.replace(request, plan=dataclasses.replace(request.plan, keep=some))])
+
+
+@pytest.mark.parametrize("stand_in", ["UNKWORDZ", "", None])
+def test_where_nothing_is_hidden_it_does_not_matter_what_would_stand_there(stand_in):
+    plan = Plan(("a", "", "b,", "b", "UNKWORDZ", "c"), keep=np.ones((2, 6), bool), replacement=stand_in)
+    assert_as_the_oracle([request_of(plan, "hypothesis", "UNKWORDZ b")])
+
+
+@pytest.mark.parametrize("vocabulary", [1, 2, 4, 30])
+def test_masks_of_all_kinds_are_scored_together(vocabulary):
+    rng = np.random.Generator(np.random.PCG64(17))
+    requests = []
+    for seed in range(20):
+        text, other = (" ".join(map(str, rng.integers(vocabulary, size=rng.integers(1, 70)))) for _ in range(2))
+        side = ("ground_truth", "hypothesis")[seed % 2]
+        requests.append(masked(text, other, side, ("UNKWORDZ", "")[seed % 5 == 0], seed))
+    assert_as_the_oracle(requests)
+
+
+def test_requests_with_written_texts_without_texts_and_without_words():
+    written = request_of(Plan(("a", "b"), texts=["a b", "", "b"]), "hypothesis", "a b")
+    nothing = request_of(Plan(("a",), keep=np.empty((0, 1), bool)), "ground_truth", "a")
+    wordless = request_of(Plan((), keep=np.empty((2, 0), bool), replacement="UNKWORDZ"), "hypothesis", "a b")
+    for requests in ([written, nothing, wordless], [nothing], [wordless, nothing], []):
+        assert_as_the_oracle(requests)
+
+
+@pytest.mark.parametrize(
+    ("metric", "correlations"),
+    [
+        pytest.param(SentenceBleu(), (0.4305, 0.4159, 0.5631, 0.3806, 0.4729, 0.5464, 0.5146), id="published sentBLEU"),
+        pytest.param(Chrf(), (0.5121, 0.5159, 0.6638, 0.5103, 0.5884, 0.6017, 0.5872), id="chrF"),
+    ],
+)
+def test_real_segments_score_as_sacrebleu_scores_them_and_correlate_as_expected(wmt17, metric, correlations):
+    for pair, expected in zip(wmt17, correlations, strict=True):
+        pairs = list(zip(pair.texts("reference"), pair.texts("hypothesis"), strict=True))
+        scores = score(metric, pairs)
+        assert scores[::40].tolist() == oracle(metric, pairs[::40])
+        assert np.corrcoef(scores, pair.human_scores)[0, 1] == pytest.approx(expected, abs=5e-5)
+        assert_as_the_oracle([masked(*text, "ground_truth", "UNKWORDZ") for text in pairs[::80]][:6], metric)
+
+
+OTHERS = {"tokenize": "intl", "smooth_method": "exp", "lowercase": True, "effective_order": False}
+SIGNATURES = [
+    (SentenceBleu(), "BLEU|nrefs:1|case:mixed|eff:yes|tok:13a|smooth:add-k[1.00]"),
+    (SentenceBleu(**OTHERS), "BLEU|nrefs:1|case:lc|eff:no|tok:intl|smooth:exp"),
+    (Chrf(), "chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no"),
+    (Chrf(word_order=2), "chrF2++|nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no"),
+    (Ter(), "TER|nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:no"),
+]
+
+
+@pytest.mark.parametrize(("metric", "expected"), SIGNATURES, ids=[text.partition("|")[0] for _, text in SIGNATURES])
+def test_signature_is_sacrebleus(metric, expected):
+    assert metric.signature == f"{expected}|version:{sacrebleu.__version__}"
+
+
+@pytest.mark.parametrize(
+    ("reference", "hypothesis", "expected"),
+    [
+        pytest.param("a b c d", "a b c d", 0.0, id="equal"),
+        pytest.param("a b c d", "a b x d", 0.25, id="one-word-replaced"),
+        pytest.param("a b c d", "c d a b", 0.25, id="one-shift"),
+        pytest.param("a b", "a b c d e f", 2.0, id="more-edits-than-words"),
+        pytest.param("", "a b", 1.0, id="empty-reference"),
+        pytest.param("", "", 0.0, id="both-empty"),
+        pytest.param("a b", "", 1.0, id="empty-hypothesis"),
+    ],
+)
+def test_ter_counts_edits_per_reference_word(reference, hypothesis, expected):
+    assert score(Ter(), [(reference, hypothesis)]).tolist() == [expected]
+
+
+@pytest.mark.parametrize("name", sentence_bleu._BY_WORD)
+def test_tokens_of_a_text_are_the_tokens_of_its_words(name):
+    rng = np.random.Generator(np.random.PCG64(3))
+    tokenizer, library = sentence_bleu._tokenizer(name, False), sentence_bleu._library_tokenizer(name)
+    texts = short_texts(" .,-5a&\N{NO-BREAK SPACE}", 4) + [random_text(rng, 15) for _ in range(500)]
+    for text in texts:
+        assert tokenizer.text(text) == tuple(library(text.rstrip()).split()), repr(text)
+
+
+def test_13a_leaves_letters_and_digits_of_all_scripts_together():
+    word = "".join(character for character in map(chr, range(sys.maxunicode + 1)) if character.isalnum())
+    assert sentence_bleu._library_tokenizer("13a")(word).split() == [word]
+    assert sentence_bleu._tokenizer("13a", False).word(word) == (word,)
+
+
+@pytest.mark.parametrize("tokenize", ["intl", "zh"])
+def test_tokenizers_that_look_at_the_ends_of_a_text_have_no_short_cut(tokenize):
+    tokenizer = sentence_bleu._library_tokenizer(tokenize)
+    assert tokenizer("5.").split() + tokenizer("a").split() != tokenizer("5. a").split()
+    assert SentenceBleu(tokenize=tokenize).score_masked([masked("a b", "a b", "hypothesis", None)]) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        pytest.param({"smooth_value": 0.0}, "smooth_value: expected a number above 0, got 0", id="zero"),
+        pytest.param({"smooth_value": float("nan")}, "smooth_value: expected .*above 0, got nan", id="nan"),
+        pytest.param({"smooth_method": "exp", "smooth_value": 1.0}, "takes no value", id="value-without-use"),
+        pytest.param({"tokenize": "13b"}, "tokenize: unknown value '13b'. Did you mean '13a'", id="tokenizer"),
+        pytest.param({"smooth_method": "add-one"}, "unknown value 'add-one'", id="smoothing"),
+    ],
+)
+def test_values_that_cannot_be_are_refused_with_the_way_out(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        build({"_target_": "bmx_grid.metrics.sentence_bleu.SentenceBleu", **settings}, Metric, "metric.sentence_bleu")
+
+
+@pytest.mark.parametrize("language", ["ja", "ko"])
+def test_a_tokenizer_without_its_libraries_says_how_to_get_them(monkeypatch, language):
+    module = pytest.importorskip(f"sacrebleu.tokenizers.tokenizer_{language}_mecab")
+    monkeypatch.setattr(module, "MeCab", None, raising=False)
+    sentence_bleu._library_tokenizer.cache_clear()
+    metric = SentenceBleu(tokenize=f"{language}-mecab")
+    for ask in (metric.check, lambda: metric.signature, lambda: score(metric, [("a", "a")])):
+        with pytest.raises(UnavailableError, match=rf"pip install 'sacrebleu\[{language}\]'"):
+            ask()
