@@ -55,7 +55,7 @@ if __name__ == "__main__":
     items = [Item(reference=f"a house {n}", hypothesis=f"one house {n}") for n in range(bench.options.texts)]
     judge = Judge(model="m", prompt="plain", base_url=url, concurrency=AT_ONCE, score_from=r"(\d)")
     bodies = [json.dumps(judge._body(judge.template.messages(item, "none"), False)).encode() for item in items]
-    ways = {"judge": lambda: judge.ask([(judge.template.messages(item, "none"), 0) for item in items])}
+    ways = {"judge": lambda: judge.ask([judge.template.messages(item, "none") for item in items])}
     bench.compare("texts", {**ways, "bare threads": lambda: bare(url, bodies)}, floor=0.9, clock=time.perf_counter)
     server.kill()
     sys.exit(bench.finish())

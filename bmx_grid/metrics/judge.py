@@ -85,7 +85,7 @@ class Judge(ServedModel, Metric):
 
     def score(self, items: Sequence[Item], turn: int = 0) -> Floats:
         """float64[n] scores, NaN where no answer holds one. turn: which of the repetitions."""
-        scores = self.read(items, self._score_of, turn, log_probabilities=self.template.score == "expectation")
+        scores = self.read(items, self._score_of, turn)
         return np.array([math.nan if score is None else score for score in scores], dtype=np.float64)
 
     def _score_of(self, item: Item, answer: Answer) -> float | None:

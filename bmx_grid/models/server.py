@@ -100,14 +100,13 @@ class ServedModel(Component):
         name = type(self).__name__.lower()
         return f"{name}|model:{self.served or self.model}|prompt:{prompt}|{settings}|version:{self.VERSION}"
 
-    def ask(self, requests: Sequence[tuple[Messages, int]], *, log_probabilities: bool = False) -> list[Answer]:
-        """The answers to (messages, repetition) requests, in their order; those that are kept are not asked for again.
+    def ask(self, asked: Sequence[Messages], turn: int = 0) -> list[Answer]:
+        """The answers to messages, in their order; those that are kept are not asked for again. turn: of repetitions.
 
-        log_probabilities: those of the 20 most probable tokens at each position are asked for.
         Raises UnavailableError when the server gives no answer; what was answered until then is kept.
         """
-        bodies = [self._body(messages, log_probabilities) for messages, _ in requests]
-        keys = [digest([self.served, body, turn]) for body, (_, turn) in zip(bodies, requests, strict=True)]
+        bodies = [self._body(messages) for messages in asked]
+        keys = [digest([self.served, body, turn]) for body in bodies]
         with self._kept() as kept:
             known = kept.read(keys)
             missing = {key: body for key, body in zip(keys, bodies, strict=True) if key not in known}
@@ -116,23 +115,18 @@ class ServedModel(Component):
         return [known[key] for key in keys]
 
     def read(
-        self,
-        items: Sequence[Item],
-        read: Callable[[Item, Answer], Value | None],
-        turn: int = 0,
-        *,
-        log_probabilities: bool = False,
+        self, items: Sequence[Item], read: Callable[[Item, Answer], Value | None], turn: int = 0
     ) -> list[Value | None]:
         """What `read` finds in the answer about each item: in the first one, or after a reminder; None in neither.
 
         What is left without is warned of, with how many there are and an example.
         """
         asked = [self.template.messages(item, self.language_pair) for item in items]
-        answers = self.ask([(messages, turn) for messages in asked], log_probabilities=log_probabilities)
+        answers = self.ask(asked, turn)
         values = [read(item, answer) for item, answer in zip(items, answers, strict=True)]
         left = [row for row, value in enumerate(values) if value is None]
         reminded = [(*asked[row], ("assistant", answers[row].text or "…"), ("user", REMINDER)) for row in left]
-        again = self.ask([(messages, turn) for messages in reminded], log_probabilities=log_probabilities)
+        again = self.ask(reminded, turn)
         for row, answer in zip(left, again, strict=True):
             values[row] = read(items[row], answer)
         unread = [shown(answer.text) for row, answer in zip(left, again, strict=True) if values[row] is None]
@@ -198,10 +192,10 @@ class ServedModel(Component):
             f"most {written:,} written" + ("" if self.price is None else f", {cost:,.2f} at the price given")
         )
 
-    def _body(self, messages: Messages, log_probabilities: bool) -> dict[str, Any]:
+    def _body(self, messages: Messages) -> dict[str, Any]:
         chat = [{"role": role, "content": text} for role, text in messages]
         settings = {"temperature": self.temperature, "max_tokens": self.max_tokens, "seed": self.seed}
-        more = {"logprobs": True, "top_logprobs": 20} if log_probabilities else {}
+        more = {"logprobs": True, "top_logprobs": 20} if self.template.score == "expectation" else {}
         return {"model": self.model, "messages": chat, **settings, **more}
 
     async def _answered(self, bodies: Mapping[str, dict[str, Any]], kept: _Kept) -> dict[str, Answer]:
@@ -263,7 +257,7 @@ class ServedModel(Component):
             if self.model in listed:
                 return str(getattr(listed[self.model], "root", None) or self.model)
             try:
-                body = self._body((("user", "1"),), False) | {"max_tokens": 1}
+                body = self._body((("user", "1"),)) | {"max_tokens": 1}
                 return await self._reply(quick, body, lambda reply: str(reply["model"]))
             except UnavailableError as error:
                 raise UnavailableError(

@@ -228,7 +228,7 @@ def test_any_text_is_read_kept_and_sent_back_with_the_reminder(judge, text, kept
 
     with ChatServer(answer).running() as server:
         for _ in range(2):
-            assert [one.text for one in judge(server).ask([((("user", "a"),), 0)])] == [kept]
+            assert [one.text for one in judge(server).ask([(("user", "a"),)])] == [kept]
         assert judge(server, score_from=r"(\d)\Z").score(ITEMS[:1])[0] == 0.25
         assert server.seen[-1]["messages"][1]["content"] == kept
 
