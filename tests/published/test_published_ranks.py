@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
+from real_data import read
 
-from bmx_grid.core.configure import build, load_option
-from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.segments import clusters
 from bmx_grid.measures.resampling import codes, seeded_draws
 from bmx_grid.measures.systems import SystemScores, by_mean, mean, rank_ranges
@@ -21,7 +20,7 @@ def test_zh_en_has_two_clusters_of_systems_only_where_segments_of_a_document_are
     unit, first, last, data_dir
 ):
     """Ranges of rank and cluster of the best of 13 systems, and of the last."""
-    found = build(load_option("dataset", "mqm21"), DatasetReader, "dataset.mqm21").read(data_dir, "zh-en")
+    found = read(data_dir, "mqm21", "zh-en")
     systems = codes([segment.system for segment in found.segments])
     names = sorted(found.systems)
     of = codes(clusters([found])[0]) if unit == "document" else codes([segment.source for segment in found.segments])
