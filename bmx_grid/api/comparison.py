@@ -21,7 +21,7 @@ from bmx_grid.api.notebook import paragraphs, table_html, table_of
 from bmx_grid.api.sweeps import Run
 from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.identity import digest, identity, runtime
-from bmx_grid.core.wording import with_interval
+from bmx_grid.core.wording import counted, with_interval
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.datasets.tables import Table as File
 from bmx_grid.evaluations.verdicts import LEGEND
@@ -180,7 +180,11 @@ class Compared:
         columns = {"value": (self.statistic, ".3f"), "low": ("low", ".3f"), "high": ("high", ".3f")}
         columns |= {kind: (kind.replace("_", " "), ".3f") for kind in others} | {f"n_{unit}": (unit, "")}
         grouped = "" if self.level == "system" or self.grouping == "none" else f", grouped by {self.grouping}"
-        notes = [f"Low, high: 95 % interval of {self.statistic}, by a bootstrap of {self.resamples:,} resamples."]
+        drawn = counted(self.run.scores["cluster"].nunique(), "cluster")
+        notes = [
+            f"Low, high: 95 % interval of {self.statistic}, by a bootstrap of {drawn} of segments (of one id, source, "
+            f"reference or document), {self.resamples:,} resamples."
+        ]
         notes += [UNDEFINED_IN_GROUPS] if grouped and ranked["value"].isna().all() else []
         title = f"Correlation with human judgements ({frame['human'].iloc[0]}), {self.level} level{grouped}"
         return table_of(ranked, title, names, columns, notes, "compared_agreement", in_groups=True)
