@@ -14,7 +14,7 @@ import numpy as np
 
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.core.identity import digest, identity, runtime
+from bmx_grid.core.identity import canonical_json, digest, identity, runtime
 from bmx_grid.measures.one_vs_rest import one_vs_rest, weighted
 from bmx_grid.metrics.base import Cost, Floats, GivenScores, Metric
 from bmx_grid.models.kept import Value, kept, key_of
@@ -225,7 +225,7 @@ class Combined(Mixed):
         def make(contents: list[Item]) -> list[Value]:
             return [(score,) for score in metric.score(contents).tolist()]
 
-        store = kept(self.cache_dir, "parts", {"metric": metric.fingerprint()})
+        store = kept(self.cache_dir, "parts", canonical_json({"metric": metric.fingerprint()}))
         scores = np.array([value[0] for value in store.values(keys, read, keep, make)], dtype=np.float64)
         return scores if metric.higher_is_better else -scores
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 import numpy as np
 
 from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.core.identity import identity
+from bmx_grid.core.identity import canonical_json, identity
 from bmx_grid.metrics.bartscore import Seq2SeqMetric, score_of
 from bmx_grid.metrics.base import Floats
 from bmx_grid.metrics.combined import Mixed
@@ -151,4 +151,4 @@ class DatScore(Mixed, Seq2SeqMetric):
         if kind == "translations":
             made_with = {key: value for key, value in made_with.items() if key != "language_code"}
             made_with |= {"seed": None, "temperature": None}  # of translations that were drawn
-        return kept(self.cache_dir, kind, made_with)
+        return kept(self.cache_dir, kind, canonical_json(made_with))

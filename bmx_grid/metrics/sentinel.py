@@ -129,18 +129,15 @@ def ridge_without(fold: Ints, columns: Floats, human: Floats) -> Floats:
     known = [number for number, rows in enumerate(of_fold) if rows.any()]
     if len(known) < FEWEST_FOLDS:
         return found
-    errors = np.zeros((len(of_fold), len(PENALTIES)))
-    for place, first in enumerate(known):
-        for second in known[:place]:
-            weights = _ridge(standard, human, rated & ~of_fold[first] & ~of_fold[second], PENALTIES)
-            for judged, without in ((first, second), (second, first)):
-                rows = of_fold[judged]
-                predicted = weights[:, :1] + weights[:, 1:] @ standard[rows].T
-                errors[without] += np.square(predicted - human[rows]).sum(axis=1)
     inverse = np.divide(1, sds, out=np.zeros_like(sds), where=sds > 0)
     for number, rows in enumerate(of_fold):
-        penalty = PENALTIES[errors[number if rows.any() else known[0]].argmin()]
-        ((intercept, *weights),) = _ridge(standard, human, rated & ~rows, np.array([penalty]))
+        errors = np.zeros(len(PENALTIES))
+        for left_out in (of_fold[other] for other in known if other != number):
+            weights = _ridge(standard, human, rated & ~rows & ~left_out, PENALTIES)
+            predicted = weights[:, :1] + weights[:, 1:] @ standard[left_out].T
+            errors += np.square(predicted - human[left_out]).sum(axis=1)
+        penalty = PENALTIES[[errors.argmin()]]
+        ((intercept, *weights),) = _ridge(standard, human, rated & ~rows, penalty)
         found[number] = intercept - means @ (weights * inverse), *(weights * inverse)
     return found
 

@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from bmx_grid.core.errors import StoreError
 from bmx_grid.core.identity import canonical_json, digest
@@ -134,13 +134,9 @@ def _made(contents: Mapping[str, Content], make: Make[Content]) -> Iterator[list
         yield list(zip([key for key, _ in part], make([content for _, content in part]), strict=True))
 
 
-def kept(cache_dir: str | None, kind: str, identity: Mapping[str, Any]) -> Kept:
-    """The values of a kind ("translations") and identity; one store per process, read again as it grows."""
-    return _kept(cache_dir, kind, canonical_json(identity))
-
-
 @functools.lru_cache(maxsize=128)
-def _kept(cache_dir: str | None, kind: str, identity: str) -> Kept:
+def kept(cache_dir: str | None, kind: str, identity: str) -> Kept:
+    """The values of a kind ("translations") and an identity in canonical JSON; one store per process."""
     path = None if cache_dir is None else place(cache_dir) / kind / f"{digest(json.loads(identity))[:24]}.parquet"
     return Kept(path, identity)
 

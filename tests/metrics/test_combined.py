@@ -19,6 +19,7 @@ from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.combined import Combined
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.metrics.words import Ter
+from bmx_grid.models.kept import kept
 
 TEXTS = [
     ("The cat sat on the mat .", "A cat sat on the mat ."),
@@ -83,9 +84,7 @@ def test_members_score_the_set_once_for_all_chunks_and_processes(tmp_path):
     together = metric.score(metric.fitted_on)
     chunks = np.concatenate([metric.score([item]) for item in metric.fitted_on])
     assert together.tolist() == chunks.tolist()
-    from bmx_grid.models import kept
-
-    kept._kept.cache_clear()  # as another process
+    kept.cache_clear()  # as another process
     assert metric.score(metric.fitted_on).tolist() == together.tolist()
     assert log.read_text().split() == ["5", "5"]
     metric.score([metric.fitted_on[0].with_text("hypothesis", "another")] * 2)

@@ -10,8 +10,8 @@ from bmx_grid.measures.one_vs_rest import one_vs_rest
 from bmx_grid.metrics import datscore
 from bmx_grid.metrics.bartscore import BartScore, score_of
 from bmx_grid.metrics.datscore import DatScore
-from bmx_grid.models import kept
 from bmx_grid.models.generation import translate
+from bmx_grid.models.kept import kept
 from bmx_grid.models.languages import languages_of, load_translator
 from bmx_grid.models.translation import forced
 from bmx_grid.words.perturbation import Item
@@ -157,7 +157,7 @@ def test_nothing_is_scored_or_translated_twice(tiny_model, tmp_path, monkeypatch
     first = metric.score(ITEMS[:2])
     assert len(translated) == len(set(translated)) == 6  # three sources, three references
     assert len(scored) == len(set(scored)) == 8 * len(ITEMS)
-    kept._kept.cache_clear()  # as in another process, with other weights
+    kept.cache_clear()  # as in another process, with other weights
     again = DatScore(model=folder, augment=("fr",), cache_dir=str(tmp_path)).fitted(segments())
     assert again.score(ITEMS).tolist()[:2] == first.tolist()
     DatScore(model=folder, augment=("fr",), cache_dir=str(tmp_path), term_weights="uniform", length="sum").fitted(
