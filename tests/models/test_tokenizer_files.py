@@ -11,10 +11,11 @@ from bmx_grid.core.errors import UnavailableError
 from bmx_grid.models.files import LOWER_CASED_BY_DEFAULT, check_model
 from bmx_grid.models.loading import load_model
 
-COMMIT = "a" * 40
+VOCABULARY = "only vocab.txt"  # as BERT's authors published it
 CASED = {"type": "BertNormalizer", "lowercase": False}
 LOWER_CASED = {"type": "BertNormalizer", "lowercase": True}
 IN_A_ROW = {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]}
+SPECIALS = {"pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
 
 
 def test_a_tokenizer_of_one_sentencepiece_file_is_read(tiny_model):
@@ -27,76 +28,59 @@ def test_a_tokenizer_of_one_sentencepiece_file_is_read(tiny_model):
     assert [tokenizer.tokenize(text) for text in SENTENCES] == [plain.encode(text, out_type=str) for text in SENTENCES]
 
 
-@pytest.fixture
-def vocabulary_only(tiny_model, tmp_path) -> Path:
-    """A cased BERT as its authors published it: the words of its tokenizer in vocab.txt, and nothing else."""
-    folder = Path(shutil.copytree(tiny_model("bert"), tmp_path / "model"))
-    words = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
-    (folder / "vocab.txt").write_text("\n".join(sorted(words, key=words.get)) + "\n", encoding="utf-8")
-    (folder / "tokenizer.json").unlink()
-    (folder / "tokenizer_config.json").unlink()
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("settings", "cased"),
-    [
-        pytest.param(None, None, id="no tokenizer_config.json"),
-        pytest.param({"model_max_length": 64}, None, id="one that does not say"),
-        pytest.param({"model_max_length": 64, "do_lower_case": False}, True, id="one that says cased"),
-        pytest.param({"model_max_length": 64, "do_lower_case": True}, False, id="one that says lower-cased"),
-    ],
-)
-def test_a_bert_that_does_not_say_whether_it_is_cased_is_refused(vocabulary_only, settings, cased):
-    if settings is not None:
-        (vocabulary_only / "tokenizer_config.json").write_text(json.dumps(settings))
-    if cased is None:
-        with pytest.raises(UnavailableError, match=r'"do_lower_case": false.*tokenizer_config\.json') as caught:
-            check_model(str(vocabulary_only))
-        assert str(vocabulary_only) in str(caught.value)
+def write_tokenizer(folder: Path, described: object, settings: dict | None) -> None:
+    """The words of a tokenizer alone, or its tokenizer.json with another normalizer; and what its settings say."""
+    path = folder / "tokenizer.json"
+    tokenizer = json.loads(path.read_text())
+    if described == VOCABULARY:
+        words = tokenizer["model"]["vocab"]
+        (folder / "vocab.txt").write_text("\n".join(sorted(words, key=words.get)) + "\n", encoding="utf-8")
+        path.unlink()
     else:
-        check_model(str(vocabulary_only))
-        tokenizer = load_model("encoder", str(vocabulary_only), device="cpu").tokenizer
-        assert (tokenizer.tokenize("Katze") == ["Katze"]) is cased
+        if described in (CASED, LOWER_CASED):
+            described = {**tokenizer["normalizer"], **described}
+        path.write_text(json.dumps({**tokenizer, "normalizer": described}))
+    (folder / "tokenizer_config.json").unlink()
+    if settings is not None:
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings))
 
 
 @pytest.mark.parametrize(
-    ("normalizer", "settings", "refused"),
+    ("described", "settings", "cased"),
     [
-        pytest.param(CASED, None, True, id="cased, no settings"),
-        pytest.param(CASED, "BertTokenizer", True, id="cased, for BERT's class"),
-        pytest.param(CASED, "TokenizersBackend", False, id="cased, read whole"),
-        pytest.param(None, None, True, id="nothing said"),
+        pytest.param(VOCABULARY, None, None, id="a vocabulary, no settings"),
+        pytest.param(VOCABULARY, {"model_max_length": 64}, None, id="settings that do not say"),
+        pytest.param(VOCABULARY, {"model_max_length": 64, "do_lower_case": False}, True, id="settings say cased"),
+        pytest.param(VOCABULARY, {"model_max_length": 64, "do_lower_case": True}, False, id="settings say lower-cased"),
+        pytest.param(CASED, None, None, id="cased, no settings"),
+        pytest.param(CASED, {"tokenizer_class": "BertTokenizer", **SPECIALS}, None, id="cased, for BERT's class"),
+        pytest.param(CASED, {"tokenizer_class": "TokenizersBackend", **SPECIALS}, True, id="cased, read whole"),
+        pytest.param(None, None, None, id="nothing said"),
         pytest.param(LOWER_CASED, None, False, id="lower-cased"),
         pytest.param(IN_A_ROW, None, False, id="in a row"),
     ],
 )
-def test_a_tokenizer_json_counts_as_far_as_transformers_follows_it(tiny_model, tmp_path, normalizer, settings, refused):
+def test_a_bert_that_does_not_say_whether_it_is_cased_is_refused(tiny_model, tmp_path, described, settings, cased):
     folder = Path(shutil.copytree(tiny_model("bert"), tmp_path / "model"))
-    tokenizer = json.loads((folder / "tokenizer.json").read_text())
-    if normalizer is not None and normalizer["type"] == "BertNormalizer":
-        normalizer = {**tokenizer["normalizer"], **normalizer}
-    (folder / "tokenizer.json").write_text(json.dumps({**tokenizer, "normalizer": normalizer}))
-    (folder / "tokenizer_config.json").unlink()
-    if settings is not None:
-        stated = {"tokenizer_class": settings, "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-        (folder / "tokenizer_config.json").write_text(json.dumps(stated))
-    if refused:
-        with pytest.raises(UnavailableError, match="transformers would lower-case its *texts"):
+    write_tokenizer(folder, described, settings)
+    if cased is None:
+        with pytest.raises(UnavailableError, match=r'"do_lower_case": false.*tokenizer_config\.json') as caught:
             check_model(str(folder))
+        assert str(folder) in str(caught.value)
         return
-    lowers = normalizer.get("lowercase", True)
-    assert (load_model("encoder", str(folder), device="cpu").tokenizer.tokenize("Katze") == ["Katze"]) is not lowers
+    check_model(str(folder))
+    tokenizer = load_model("encoder", str(folder), device="cpu").tokenizer
+    assert (tokenizer.tokenize("Katze") == ["Katze"]) is cased
 
 
-def test_a_cached_hub_model_is_held_to_the_same(vocabulary_only, monkeypatch, tmp_path):
+def test_a_cached_hub_model_is_held_to_the_same(tiny_model, monkeypatch, tmp_path):
     from huggingface_hub import constants
 
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-    repository = tmp_path / "cache" / "models--acme--tiny"
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    repository = tmp_path / "models--acme--tiny"
     (repository / "refs").mkdir(parents=True)
-    (repository / "refs" / "main").write_text(COMMIT)
-    shutil.copytree(vocabulary_only, repository / "snapshots" / COMMIT)
+    (repository / "refs" / "main").write_text("a" * 40)
+    write_tokenizer(Path(shutil.copytree(tiny_model("bert"), repository / "snapshots" / ("a" * 40))), VOCABULARY, None)
     with pytest.raises(UnavailableError, match="does not say whether it is cased"):
         check_model("acme/tiny")
 
