@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -164,8 +164,8 @@ def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.str_]]:
     Segments belong together when they share a source, a reference (the exact text; all references count) or, within a
     language pair, a document, whose segments have a topic and mostly a rater in common; also through others: labels are
     the connected components. A repeated pair of source and hypothesis shares its source. A text that stands in several
-    documents, such as "Thank you.", does not link them. Empty and absent texts and documents link nothing; a segment
-    without any text but its hypothesis is a cluster of its own.
+    documents, such as "Thank you.", does not link them, nor does a document that all segments are of. Empty and absent
+    texts and documents link nothing; a segment without any text but its hypothesis is a cluster of its own.
 
     Returns one array of N labels per set, in the given order. A label is 12 hexadecimal digits of the SHA-256 of the
     smallest text of its cluster, so it does not depend on the order of sets or segments.
@@ -178,12 +178,15 @@ def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.str_]]:
     edges: list[tuple[int, int]] = []  # texts of one segment belong together
     for found in sets:
         firsts.append([])
+        several = len({segment.document for segment in found.segments}) > 1
         repeated = _in_several_documents(found)
         for segment in found.segments:
+            linking: list[tuple[str, ...]] = [text for text in _texts_of(segment) if text not in repeated]
+            if several and segment.document:  # one that is named for each system apart is still the same by its ids
+                names = {"document": segment.document, "id": segment.id}
+                linking += [(kind, found.dataset, found.language_pair, name) for kind, name in names.items()]
             alone = ("", found.dataset, found.language_pair, segment.id, str(segment.system))
-            first, *others = [
-                numbers.setdefault(key, len(numbers)) for key in _shared_by(segment, found, repeated) or [alone]
-            ]
+            first, *others = [numbers.setdefault(key, len(numbers)) for key in linking or [alone]]
             firsts[-1].append(first)
             edges += [(first, other) for other in others]
     ends = np.array(edges, dtype=np.intp).reshape(-1, 2).T
@@ -194,15 +197,6 @@ def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.str_]]:
         smallest[components[numbers[key]]] = key
     labels = np.array([hashlib.sha256("\0".join(key).encode()).hexdigest()[:12] for key in smallest], dtype="<U12")
     return [labels[components[np.array(one, dtype=np.intp)]] for one in firsts]
-
-
-def _shared_by(segment: Segment, of: SegmentSet, repeated: Set[tuple[str, str]]) -> list[tuple[str, ...]]:
-    """What links a segment to others; repeated: texts that link nothing."""
-    shared: list[tuple[str, ...]] = [text for text in _texts_of(segment) if text not in repeated]
-    if segment.document:  # one that is named for each system apart is still the same by its ids
-        names = {"document": segment.document, "id": segment.id}
-        shared += [(kind, of.dataset, of.language_pair, name) for kind, name in names.items()]
-    return shared
 
 
 def _in_several_documents(of: SegmentSet) -> set[tuple[str, str]]:

@@ -131,6 +131,7 @@ def test_clusters_by_hand(texts, groups, split):
         pytest.param([("1", "a", "x"), ("2", "a", "y"), ("3", "a", None)], [{0}, {1}, {2}], id="boilerplate"),
         pytest.param([("1", "a", "x"), ("2", "b", None), ("3", "a", None)], [{0, 2}, {1}], id="some documents"),
         pytest.param([("1", "a", "x/A"), ("1", "b", "x/B"), ("2", "c", "z")], [{0, 1}, {2}], id="named by system"),
+        pytest.param([("1", "a", "x"), ("2", "b", "x"), ("3", "b", "x")], [{0}, {1, 2}], id="one for all says nothing"),
         pytest.param([("1", "a", ""), ("2", "b", "")], [{0}, {1}], id="empty names link nothing"),
     ],
 )
