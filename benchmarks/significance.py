@@ -29,7 +29,7 @@ import numpy as np
 from settings import P, W, make_setting
 
 from bmx_grid.measures.agreement import SegmentPairs
-from bmx_grid.measures.agreement_tests import compare_agreement
+from bmx_grid.measures.agreement_tests import Scores, compare_agreement
 from bmx_grid.measures.grid import GridSpec, grid_inputs
 from bmx_grid.measures.grid_resampling import Sample, cross_fit, selection_adjusted
 from bmx_grid.measures.significance import compare
@@ -117,8 +117,9 @@ if floor is not None:
     bench.compare("one pair of metrics", ways, share={"loops": RESAMPLES / TIMED})
     scores = judged_systems()
     for statistic in ("acc_eq", "spa", "pairwise_accuracy"):
-        how = {"item": scores[3], "system": scores[4], "cluster": scores[3], "unit": "both", "bootstrap": False}
-        ways = {statistic: functools.partial(compare_agreement, statistic, *scores[:3], **how)}
+        given_scores = Scores(*scores[:3], cluster=scores[3], system=scores[4], item=scores[3])
+        how = {"unit": "both", "bootstrap": False}
+        ways = {statistic: functools.partial(compare_agreement, statistic, given_scores, **how)}
         ways |= {"loop": functools.partial(agreement_loop, *scores)} if statistic == "acc_eq" else {}
         medians = bench.compare(f"permutations of {statistic}", ways, share={"loop": RESAMPLES / TIMED})
         seconds = PAIRS * medians[statistic]

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
@@ -25,7 +24,6 @@ from bmx_grid.evaluations.base import (
     Estimate,
     Evaluation,
     Finished,
-    Floats,
     Measured,
     check_bounds,
     grouped,
@@ -33,7 +31,7 @@ from bmx_grid.evaluations.base import (
 )
 from bmx_grid.evaluations.grid import GridEvaluation, sample_of
 from bmx_grid.evaluations.levels import SystemLevel
-from bmx_grid.measures.agreement_tests import AgreementStatistic, compare_agreement
+from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, compare_agreement
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid_resampling import selection_adjusted
@@ -109,26 +107,6 @@ class Rank:
 
 Result = dict[str, list[Any]]  # the rows of a setting by table
 Placed = tuple[int, Row]  # a row, and the place of its setting
-
-
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """Two metrics' scores of n segments, or of n systems, with the human scores and what is swapped as one.
-
-    item: int64[n] codes, and of_systems: published human scores of the systems, for statistics of agreement.
-    """
-
-    x: Floats
-    y: Floats
-    human: Floats
-    cluster: NDArray[Any]
-    system: NDArray[Any] | None
-    item: NDArray[Any] | None = None
-    of_systems: Floats | None = None
-
-    def unit(self, test: str) -> Unit:
-        """What a test swaps; of one system there is nothing but the inputs, and each system score is an input."""
-        return UNITS.get(test, "inputs") if self.system is not None else "inputs"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,7 +279,7 @@ class SignificanceEvaluation(Evaluation):
                     scores = _against(setting, row.point, other, row.level, row.statistic)
                 count = min(math.ceil(ENOUGH * size / LEVEL), MOST_REPEATED)
                 drawn = {"resamples": count, "seed": seed, "bootstrap": False}
-                found = self._compared(scores, row.statistic, scores.unit(row.test), **drawn)
+                found = self._compared(scores, row.statistic, _unit(scores, row.test), **drawn)
                 row = replace(row, p=found.p, resamples=count, seed=seed)
             refined.append((at, row))
         return refined
@@ -314,9 +292,7 @@ class SignificanceEvaluation(Evaluation):
     def _compared(self, scores: Scores, statistic: Any, unit: Unit, **drawn: Any) -> Comparison:
         how: dict[str, Any] = {"statistic": statistic, "unit": unit, "alternative": self.alternative, **drawn}
         if statistic in AGREEMENTS:
-            names = ("item", "system", "cluster", "of_systems")
-            where = {name: getattr(scores, name) for name in names}
-            return compare_agreement(x=scores.x, y=scores.y, human=scores.human, **where, **how)
+            return compare_agreement(scores=scores, **how)
         return compare(scores.x, scores.y, scores.human, scores.cluster, system=scores.system, **how)
 
     def _tests(self, where: Mapping[str, Any], scores: Scores, kind: str) -> Iterator[Row]:
@@ -326,7 +302,7 @@ class SignificanceEvaluation(Evaluation):
         of_segments = where["level"] == "segment" or statistic in AGREEMENTS
         tests = [test if of_segments or test not in UNITS else "perm_systems" for test in self.tests]
         for test in dict.fromkeys(tests):
-            unit = scores.unit(test)
+            unit = _unit(scores, test)
             # Each system score is a row of its own; of one system's segments no system can be swapped.
             undefined = UNITS.get(test, "inputs") != "inputs" and scores.system is None and of_segments
             if unit not in done:
@@ -352,6 +328,11 @@ class SignificanceEvaluation(Evaluation):
                 seed=self.seed,
                 family=f"{kind}, {statistic}, {test}",
             )
+
+
+def _unit(scores: Scores, test: str) -> Unit:
+    """What a test swaps; of one system there is nothing but the inputs, and each system score is an input."""
+    return UNITS.get(test, "inputs") if scores.system is not None else "inputs"
 
 
 def _levels(setting: Finished, statistic: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,8 +31,8 @@ from bmx_grid.evaluations.base import (
     here,
 )
 from bmx_grid.evaluations.levels import SystemLevel
-from bmx_grid.evaluations.significance import ALONE, Scores, significance_ranks, turned
-from bmx_grid.measures.agreement_tests import AgreementStatistic, Drawn, drawn_agreement
+from bmx_grid.evaluations.significance import ALONE, significance_ranks, turned
+from bmx_grid.measures.agreement_tests import AgreementStatistic, Drawn, Scores, drawn_agreement
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.significance import comparison_of
 from bmx_grid.measures.systems import outliers, ranges_by_wins
@@ -181,9 +181,8 @@ class TasksEvaluation(Evaluation):
 
     def _drawn(self, statistic: AgreementStatistic, of: Scores, other: Floats, resamples: int) -> Drawn:
         """The agreement of a metric and of another one, with swaps of their difference; the same ones in all tasks."""
-        arrays: Any = of.x, other, of.human, of.item, of.system, of.cluster
-        how: dict[str, Any] = {"of_systems": of.of_systems, "resamples": resamples, "seed": self.seed}
-        return drawn_agreement(statistic, *arrays, **how, bootstrap=False)
+        both = replace(of, y=other)
+        return drawn_agreement(statistic, both, resamples=resamples, seed=self.seed, bootstrap=False)
 
 
 def _human_ranking(setting: Finished) -> Iterator[HumanRank]:

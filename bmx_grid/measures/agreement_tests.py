@@ -63,24 +63,37 @@ class Drawn:
     clusters: int
 
 
-def compare_agreement(*metrics: Any, alternative: Alternative = "two-sided", **how: Any) -> Comparison:
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Two metrics' scores of n segments, or of n systems, with the human scores and what is swapped as one.
+
+    x, y, human: float64[n]; cluster, system, item: int64[n] codes, None where there are none; of_systems: float64[S]
+    published human scores of systems, for statistics of agreement.
+    """
+
+    x: Floats
+    y: Floats
+    human: Floats
+    cluster: Ints
+    system: Ints | None
+    item: Ints | None = None
+    of_systems: Floats | None = None
+
+
+def compare_agreement(
+    statistic: AgreementStatistic, scores: Scores, *, alternative: Alternative = "two-sided", **how: Any
+) -> Comparison:
     """The difference of two metrics' agreement with people; p by permutation. Arguments as of `drawn_agreement`."""
     check_drawn(alternative, how.get("resamples", 1))
-    drawn = drawn_agreement(*metrics, **how)
+    drawn = drawn_agreement(statistic, scores, **how)
     both = drawn.samples, drawn.swapped
     return comparison_of(drawn.x, drawn.y, *both, alternative, drawn.clusters, drawn.n, drawn.clusters)
 
 
 def drawn_agreement(
     statistic: AgreementStatistic,
-    x: Floats,
-    y: Floats,
-    human: Floats,
-    item: Ints,
-    system: Ints,
-    cluster: Ints,
+    scores: Scores,
     *,
-    of_systems: Floats | None = None,
     unit: Unit = "inputs",
     resamples: int = 1000,
     seed: int = 0,
@@ -88,21 +101,23 @@ def drawn_agreement(
 ) -> Drawn:
     """The agreement of two metrics with people, both higher where better, with resamples and swaps of their difference.
 
-    x, y, human: float64[N], a row per item and system; a row with NaN in any of them is left out. item, system,
-    cluster: int64[N] codes. of_systems: float64[S] human scores of systems, in place of means of `human`.
+    scores: a row per item and system; one with NaN in any score is left out. `of_systems` is in place of means.
     statistic: "acc_eq", the mean over items; "pairwise_accuracy" of the systems' mean standardised scores; "spa", with
     the p-values of systems that 1,000 permutations estimate taken from the normal distribution they tend to.
     unit: what is swapped, as for `significance.compare`; the interval draws clusters. NaN where undefined.
     """
-    used = np.flatnonzero(np.isfinite(x + y) & (np.isfinite(human) if of_systems is None else True))
-    used = used[np.lexsort((item[used], system[used]))]
-    x, y, human, system = standardised(x[used]), standardised(y[used]), human[used], system[used]
-    items, clusters = codes(item[used]), codes(cluster[used])
+    assert scores.item is not None and scores.system is not None
+    rated = np.isfinite(scores.human) if scores.of_systems is None else True
+    used = np.flatnonzero(np.isfinite(scores.x + scores.y) & rated)
+    used = used[np.lexsort((scores.item[used], scores.system[used]))]
+    x, y, human = standardised(scores.x[used]), standardised(scores.y[used]), scores.human[used]
+    items, system, clusters = codes(scores.item[used]), scores.system[used], codes(scores.cluster[used])
     design, count = Design(unit, clusters, codes(system)), number_of(clusters)
     if statistic == "acc_eq":
         values = _of_segments(x, y, human, items, clusters)
     else:
-        values = _of_systems(statistic, x, y, human, items, system, clusters, of_systems)
+        both = Scores(x, y, human, clusters, system, items, scores.of_systems)
+        values = _of_systems(both, _order if statistic == "pairwise_accuracy" else _sureness)
     none, once = np.zeros((1, len(x))), np.ones((1, count))
     first, second = values(none, once)[0].tolist() if len(x) else (np.nan, np.nan)
     samples, swapped, few = [np.empty(0)], [np.empty(0)], fitting(AT_ONCE, len(x))  # arrays stay in a cache
@@ -186,22 +201,14 @@ def _most_gained(
     return most
 
 
-def _of_systems(
-    statistic: AgreementStatistic,
-    x: Floats,
-    y: Floats,
-    human: Floats,
-    items: Ints,
-    system: Ints,
-    clusters: Ints,
-    of_systems: Floats | None,
-) -> Values:
-    """Agreement on pairs of systems of both metrics, after swaps and draws."""
+def _of_systems(scores: Scores, judge: Callable[[Floats, Floats, Floats], Floats]) -> Values:
+    """Agreement on pairs of systems of both metrics, after swaps and draws, by their `_order` or `_sureness`."""
+    x, y, system, items, of_systems = scores.x, scores.y, scores.system, scores.item, scores.of_systems
+    assert items is not None and system is not None
     n_systems = number_of(system) if of_systems is None else len(of_systems)
     first, second = np.triu_indices(n_systems, 1)
     at_item = np.zeros(number_of(items), dtype=np.int64)
-    at_item[items] = clusters
-    judge = _order if statistic == "pairwise_accuracy" else _sureness
+    at_item[items] = scores.cluster
 
     def filled(rows: Floats) -> Floats:
         if len(x) == n_systems * len(at_item):  # each system has each item, in order
@@ -210,18 +217,18 @@ def _of_systems(
         found[:, system, items] = rows
         return found
 
-    seen, judged = filled(np.ones((1, len(x))))[0], filled(human[None])
+    seen, judged = filled(np.ones((1, len(x))))[0], filled(scores.human[None])
 
     def values(swap: Floats, times: Floats) -> Floats:
         weights = times[:, at_item]
         people = judge(judged, seen, weights)
-        if statistic == "pairwise_accuracy" and of_systems is not None:
+        if judge is _order and of_systems is not None:
             people = np.sign(of_systems[:, None] - of_systems)[None]
         of_x = np.where(swap > 0, y, x)
         found = []
-        for scores in (of_x, x + y - of_x):
-            apart = np.abs(people - judge(filled(scores), seen, weights))[:, first, second]
-            if statistic == "pairwise_accuracy":
+        for metric in (of_x, x + y - of_x):
+            apart = np.abs(people - judge(filled(metric), seen, weights))[:, first, second]
+            if judge is _order:
                 apart = np.where(apart > 0, 1.0, apart)
             known = np.isfinite(apart)
             with np.errstate(invalid="ignore"):

@@ -14,7 +14,7 @@ from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
 from bmx_grid.evaluations.significance import SignificanceEvaluation, significance_ranks
-from bmx_grid.measures.agreement_tests import compare_agreement
+from bmx_grid.measures.agreement_tests import Scores, compare_agreement
 from bmx_grid.measures.correlation import correlate, pearson
 from bmx_grid.measures.grid import Point
 from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
@@ -225,13 +225,12 @@ def test_statistics_of_agreement_are_compared_by_item_and_by_system():
     assert {row.statistic: (row.level, row.grouping) for row in rows} == where
     assert len(rows) == 3 * 3 * len(TESTS)
     segments = settings[0].segments.segments
-    named = [codes([getattr(segment, name) for segment in segments]) for name in ("id", "system")]
-    clusters = codes(settings[0].clusters)
+    named = [codes([getattr(segment, name) for segment in segments]) for name in ("system", "id")]
+    where = (settings[0].segments.human_scores, codes(settings[0].clusters), *named)
     for row in (row for row in rows if (row.compared, row.against) == ("good", "noise")):
         x, y = (setting.scores.base_scores for setting in (settings[0], settings[2]))
         unit = {"perm_both": "both", "perm_systems": "systems"}.get(row.test, "inputs")
-        human = settings[0].segments.human_scores
-        found = compare_agreement(row.statistic, x, y, human, *named, clusters, unit=unit, resamples=200)
+        found = compare_agreement(row.statistic, Scores(x, y, *where), unit=unit, resamples=200)
         p = {"williams": np.nan, "bootstrap": found.p_bootstrap}.get(row.test, found.p)
         np.testing.assert_equal((row.difference, row.p, row.low), (found.difference, p, found.low))
     assert [row.rank for result in results for row in result["ranking"] if row.statistic == "acc_eq"] == [1, 1, 2]

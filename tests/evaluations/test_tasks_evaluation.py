@@ -12,7 +12,7 @@ from bmx_grid.core.configure import build
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.tasks import TasksEvaluation
-from bmx_grid.measures.agreement_tests import drawn_agreement
+from bmx_grid.measures.agreement_tests import Scores, drawn_agreement
 from bmx_grid.measures.systems import outliers, ranges_by_wins
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.random import RandomMetric
@@ -40,7 +40,8 @@ def test_the_mean_over_tasks_and_its_test_are_those_of_each_task(weights):
     means, swapped, total = np.zeros(2), np.zeros(60), 0.0
     for statistic in ("spa", "acc_eq"):
         weight = weights.get(statistic, 1.0)
-        drawn = drawn_agreement(statistic, *scores, segments.human_scores, item, system, item, resamples=60)
+        both = Scores(*scores, segments.human_scores, item, system, item)
+        drawn = drawn_agreement(statistic, both, resamples=60)
         means += weight * np.array([drawn.x, drawn.y])
         swapped += weight * drawn.swapped
         total += weight

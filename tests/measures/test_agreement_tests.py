@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bmx_grid.measures.agreement import spa
-from bmx_grid.measures.agreement_tests import compare_agreement
+from bmx_grid.measures.agreement_tests import Scores, compare_agreement
 from bmx_grid.measures.resampling import draws, swaps
 from bmx_grid.measures.significance import generators, standardised
 
@@ -65,7 +65,7 @@ def by_loops(statistic, metric, human, item, system, times):
 @pytest.mark.parametrize("statistic", ["acc_eq", "spa", "pairwise_accuracy"])
 def test_values_interval_and_p_are_those_of_plain_loops(statistic, unit):
     x, y, human = scores(1)
-    found = compare_agreement(statistic, x, y, human, ITEM, SYSTEM, ITEM, unit=unit, resamples=60, seed=3)
+    found = compare_agreement(statistic, Scores(x, y, human, ITEM, SYSTEM, ITEM), unit=unit, resamples=60, seed=3)
     used = np.isfinite(x + y + human)
     item, system, judged = ITEM[used], SYSTEM[used], human[used]
     metrics, once = [standardised(x[used]), standardised(y[used])], np.ones(ITEMS)
@@ -99,14 +99,14 @@ def test_p_values_of_systems_are_those_that_many_permutations_tend_to():
     rng = np.random.default_rng(2)
     human, x, y = (rng.normal(size=(200, 5)) + 0.1 * np.arange(5) for _ in range(3))
     item, system = np.repeat(np.arange(200), 5), np.tile(np.arange(5), 200)
-    found = compare_agreement("spa", x.ravel(), y.ravel(), human.ravel(), item, system, item, resamples=1)
+    found = compare_agreement("spa", Scores(x.ravel(), y.ravel(), human.ravel(), item, system, item), resamples=1)
     assert found.x == pytest.approx(spa(x, human, resamples=20_000).value, abs=0.005)
 
 
 @pytest.mark.parametrize("statistic", ["acc_eq", "spa", "pairwise_accuracy"])
 def test_equal_metrics_do_not_differ(statistic):
     x, _, human = scores(4)
-    found = compare_agreement(statistic, x, x, human, ITEM, SYSTEM, ITEM, resamples=40)
+    found = compare_agreement(statistic, Scores(x, x, human, ITEM, SYSTEM, ITEM), resamples=40)
     assert (found.difference, found.p) == (0.0, 1.0)
 
 
@@ -116,14 +116,16 @@ def test_equal_metrics_do_not_differ(statistic):
 )
 def test_without_a_pair_everything_is_nan(statistic, human):
     x, y, _ = scores(5)
-    found = compare_agreement(statistic, x, y, human, ITEM, SYSTEM, ITEM, resamples=40)
+    found = compare_agreement(statistic, Scores(x, y, human, ITEM, SYSTEM, ITEM), resamples=40)
     assert np.isnan([found.difference, found.low, found.p, found.p_bootstrap]).all()
 
 
 def test_human_scores_of_systems_take_the_place_of_means():
     x, y, human = scores(6, missing=False)
     means = np.array([human[system == SYSTEM].mean() for system in range(SYSTEMS)])
-    how = {"item": ITEM, "system": SYSTEM, "cluster": ITEM, "resamples": 40}
-    by_segments = compare_agreement("pairwise_accuracy", x, y, human, **how)
-    by_systems = compare_agreement("pairwise_accuracy", x, y, np.full(len(x), np.nan), of_systems=means, **how)
+    of_segments = Scores(x, y, human, ITEM, SYSTEM, ITEM)
+    published = Scores(x, y, np.full(len(x), np.nan), ITEM, SYSTEM, ITEM, means)
+    by_segments, by_systems = (
+        compare_agreement("pairwise_accuracy", given, resamples=40) for given in (of_segments, published)
+    )
     assert (by_segments.difference, by_segments.p) == (by_systems.difference, by_systems.p)
