@@ -188,8 +188,7 @@ def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis:
 def grid_of(spec: GridSpec, given: GridInputs) -> GridResult:
     """The grid of the used segments."""
     base, human, lengths, w = given.base, given.human, given.lengths, np.array(spec.w)
-    blocks = (given.columns[:, block] for block in given.columns.blocks())
-    grid = np.concatenate([correlate_grid(spec.correlation, means, base, human, w, PRECISION) for means in blocks])
+    grid = whole_grid(spec.correlation, given.columns, base, human, w)
     best, best_p, best_w = float("nan"), float("nan"), float("nan")
     at = int(first_within_rounding(grid[None])[0])
     if at >= 0:
@@ -320,7 +319,7 @@ class GridMeans:
 
     def blocks(self) -> Iterator[slice]:
         """Ranges of p that are made together, in order; one where all are."""
-        return iter((slice(0, self.shape[1]),)) if self._packed is None else ranges(self.shape[1], self._width)
+        return ranges(self.shape[1], max(self.shape[1], 1) if self._packed is None else self._width)
 
     def __getitem__(self, key: tuple[Any, Any]) -> Floats:
         """`means[rows, columns]` as of an array; columns: a range, or a single p."""
@@ -339,3 +338,14 @@ class GridMeans:
     def _of(self, columns: slice) -> Floats:
         assert self._packed is not None
         return self._aggregation.of_packed(self._packed, self.shape[0], self._p[columns])
+
+
+def blocks_of(means: Floats | GridMeans) -> Iterator[slice]:
+    """Ranges of p whose means are there together."""
+    return means.blocks() if isinstance(means, GridMeans) else iter((slice(0, means.shape[1]),))
+
+
+def whole_grid(kind: Kind, means: Floats | GridMeans, base: Floats, human: Floats, w: Floats) -> Floats:
+    """float64[P, W] the grid of all segments, by `correlate_grid`."""
+    of_blocks = (means[:, block] for block in blocks_of(means))
+    return np.concatenate([correlate_grid(kind, block, base, human, w, PRECISION) for block in of_blocks])

@@ -30,7 +30,7 @@ function of the base score. So does length: see the placebos.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -40,7 +40,7 @@ from numpy.typing import ArrayLike, NDArray
 from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.best import TIE, first_within_rounding
 from bmx_grid.measures.correlation import Kind, correlate, correlate_grid, unit
-from bmx_grid.measures.grid import GridMeans
+from bmx_grid.measures.grid import GridMeans, blocks_of, whole_grid
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
     blocks,
@@ -58,7 +58,6 @@ Flags = NDArray[np.bool_]
 
 SELECTION, FOLDS = 1, 3  # places in the seed
 MOMENT_CELLS = 2**23  # segments x moments handled at a time: 64 MiB; few columns at a time are slow to gather
-FEW = 16  # segments of a cluster up to which sums go segment by segment; the same digits, several times as fast
 BLEND_CELLS = 2**15  # p x resamples blended at a time: 256 KiB stay in a processor's cache
 WEIGHT_CELLS = 2**27  # resamples x clusters handled at a time: 1 GiB; moments are computed anew for each lot
 
@@ -68,8 +67,8 @@ class Sample:
     """The used segments of one setting (`grid.grid_inputs`).
 
     means: float64[N, P] aggregated attributions, perhaps made as they are read (`GridMeans`); base, human: float64[N];
-    w: float64[W + 1 or W] weights of the base score, ascending, the last one 1 ("do not boost"); cluster: int[N]
-    codes; clusters: their number. precision: the relative error of the means.
+    w: float64[W + 1 or W] weights of the base score, ascending, the last one 1 ("do not boost"); cluster: int64[N]
+    codes.
     """
 
     means: Floats | GridMeans
@@ -77,9 +76,7 @@ class Sample:
     human: Floats
     w: Floats
     cluster: Ints
-    clusters: int
     kind: Kind
-    precision: float
 
     @classmethod
     def of(
@@ -90,11 +87,9 @@ class Sample:
         w: ArrayLike,
         cluster: ArrayLike,
         kind: Kind = "pearson",
-        precision: float = PRECISION,
     ) -> Sample:
         """From finite arrays, ascending w in [0, 1] and N cluster labels of any type."""
-        unit = codes(cluster)
-        return cls(means, base, human, np.union1d(w, [1.0]), unit, number_of(unit), kind, precision)
+        return cls(means, base, human, np.union1d(w, [1.0]), codes(cluster), kind)
 
     def grids_on(self, parts: Sequence[Flags] | Flags) -> Floats:
         """float64[S, P, W] the grids of S parts of the segments, bool[N] each.
@@ -102,30 +97,24 @@ class Sample:
         The column w = 1, the last one, is that of the base score alone.
         """
         grids = np.empty((len(parts), self.means.shape[1], len(self.w)))
-        for block in self.blocks():
+        for block in blocks_of(self.means):
             means = self.means[:, block]
             memory = np.empty_like(means)  # asked for anew for each part, it would cost as much as its grid
             for grid, part in zip(grids, parts, strict=True):
                 rows = np.flatnonzero(part)
                 of_part = np.take(means, rows, axis=0, out=memory[: len(rows)], mode="clip")
-                given = of_part, self.base[rows], self.human[rows], self.w, self.precision
-                grid[block] = correlate_grid(self.kind, *given)
+                grid[block] = correlate_grid(self.kind, of_part, self.base[rows], self.human[rows], self.w, PRECISION)
         return grids
 
-    def blocks(self) -> Iterator[slice]:
-        """Ranges of p whose means are there together."""
-        return self.means.blocks() if isinstance(self.means, GridMeans) else iter((slice(0, self.means.shape[1]),))
-
-    def correlation_with(self, human: Floats) -> Floats:
-        """float64[P, W] the grid of all segments with other human scores float64[N]."""
-        means = (self.means[:, block] for block in self.blocks())
-        grids = [correlate_grid(self.kind, of_block, self.base, human, self.w, self.precision) for of_block in means]
-        return np.concatenate(grids)
+    @property
+    def clusters(self) -> int:
+        """How many clusters there are."""
+        return number_of(self.cluster)
 
     @cached_property
     def correlation(self) -> Floats:
         """float64[P, W] the grid of all segments."""
-        return self.correlation_with(self.human)
+        return whole_grid(self.kind, self.means, self.base, self.human, self.w)
 
     @cached_property
     def baseline(self) -> float:
@@ -137,26 +126,11 @@ class Sample:
         """Whether there is something to resample: three clusters and a defined baseline."""
         return self.clusters >= FEWEST_CLUSTERS and not np.isnan(self.baseline)
 
-    @cached_property
-    def order(self) -> Ints:
-        """Segments by cluster."""
-        return np.argsort(self.cluster, kind="stable")
-
-    @cached_property
-    def starts(self) -> Ints:
-        """Where each cluster begins in `order`."""
-        return np.searchsorted(self.cluster[self.order], np.arange(self.clusters))
-
     def by_cluster(self, columns: Floats) -> Floats:
         """float64[C, K] the sums of float64[N, K] over the segments of each cluster."""
-        sizes = np.diff(self.starts, append=len(self.order))
-        if sizes.max(initial=0) > FEW:
-            return np.add.reduceat(columns[self.order], self.starts, axis=0)
-        found = columns[self.order[self.starts]]
-        for place in range(1, int(sizes.max(initial=0))):  # most clusters have one segment: the rest is added to it
-            larger = sizes > place
-            found[larger] += columns[self.order[self.starts[larger] + place]]
-        return found
+        order = np.argsort(self.cluster, kind="stable")
+        starts = np.searchsorted(self.cluster[order], np.arange(self.clusters))
+        return np.add.reduceat(columns[order], starts, axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,7 +279,7 @@ def _one_by_one(sample: Sample, signs: Floats) -> Floats:
         flipped -= (base @ flipped) * base
         flipped *= math.sqrt(float(error @ error) / float(flipped @ flipped))
         score = along * base + flipped
-        grid = sample.correlation_with(score)
+        grid = whole_grid(sample.kind, sample.means, sample.base, score, sample.w)
         gains = grid - correlate(sample.kind, sample.base, score)
         largest[place] = np.nanmax(gains[:, sample.w != 1], initial=0.0)
     return largest

@@ -32,7 +32,6 @@ OTHERS = {
     "measures.levels.grouped_acc_eq resamples": 0,  # no interval unless it is asked for
     "measures.levels.grouped_correlations resamples": 0,
     "evaluations.verdicts.Verdict pairs": 1,  # of a boost that cannot be made: no segment of one pair
-    "measures.grid_resampling.of precision": 2e-14,  # of means, which a sample is made of
 }
 
 

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 from some_grids import W, segments
 
+from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.correlation import correlate, correlate_grid
 from bmx_grid.measures.grid_resampling import Sample, _largest_gains, _one_by_one, selection_adjusted
 
@@ -81,7 +82,7 @@ def test_largest_gains_of_rank_correlations_are_those_of_flipped_ranks(kind, clu
     for row in signs:
         human = flipped(ranked, row)
         alone = correlate(kind, sample.base, human)
-        expected.append(np.nanmax(correlate_grid(kind, sample.means, sample.base, human, W, sample.precision)) - alone)
+        expected.append(np.nanmax(correlate_grid(kind, sample.means, sample.base, human, W, PRECISION)) - alone)
     np.testing.assert_allclose(_one_by_one(sample, signs), expected, atol=1e-12)
 
 
