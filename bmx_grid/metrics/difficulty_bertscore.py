@@ -202,7 +202,7 @@ class DifficultyBertScore(BertScore):
     systems: str | tuple[str, ...] = identity("all")
     specials: Literal["matchable", "excluded"] = identity("matchable")
     repeated: Repeated = identity("running")
-    baseline: float = identity(0.0)
+    baseline: float = identity(0.0, below=1)  # below the cosine of equal tokens
     best: bool = identity(False)
     outputs: SystemOutputs | None = runtime(None)
 
@@ -210,8 +210,6 @@ class DifficultyBertScore(BertScore):
         super().__post_init__()
         if self.ground_truth != "reference":
             raise ConfigError(f"ground_truth={self.ground_truth}: it weighs tokens of references; leave it out.")
-        if not self.baseline < 1:
-            raise ConfigError(f"baseline={self.baseline}: must be below 1, the cosine of equal tokens.")
         if not isinstance(self.systems, str):
             object.__setattr__(self, "systems", tuple(self.systems))
         elif how_many(self.systems, MANY, "systems") < 2:  # refused once, not for each language pair
