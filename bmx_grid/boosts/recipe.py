@@ -222,7 +222,7 @@ def read_recipe(path: Path) -> Recipe:
             "or an embedded one."
         ) from error
     except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror or error}.") from error
+        raise StoreError(f"cannot read {path}: {error.strerror or error}; name a file that you may read.") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not a recipe, a JSON file: {' '.join(str(error).split())}.") from error
     version = raw.get("version") if isinstance(raw, dict) else None

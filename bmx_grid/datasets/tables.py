@@ -237,7 +237,8 @@ def _parquet(path: Path, lists: Collection[str]) -> Table:
             ) from error
         if len(values) != file.metadata.num_rows:
             raise DataError(
-                f"{path}: the column '{name}' has {len(values)} values in {file.metadata.num_rows} rows; damaged?"
+                f"{path}: the column '{name}' has {len(values)} values in {file.metadata.num_rows} rows, as a damaged "
+                "file has; copy it again."
             )
         return values
 
