@@ -122,11 +122,11 @@ def drawn_agreement(
     first, second = values(none, once)[0].tolist() if len(x) else (np.nan, np.nan)
     samples, swapped, few = [np.empty(0)], [np.empty(0)], fitting(AT_ONCE, len(x))  # arrays stay in a cache
     if design.count >= FEWEST_CLUSTERS and np.isfinite(first - second):
-        drawing, swapping = generators(seed)
+        drawing, _ = generators(seed)
         for size in blocks(resamples, 2 * len(x)) if bootstrap and count >= FEWEST_CLUSTERS else ():
             times = draws(drawing, count, size)
             samples += [_difference(values, none, times[part]) for part in ranges(size, few)]
-        for swap in design.blocks(swaps, resamples, swapping):
+        for swap in design.blocks(swaps, resamples, seed):
             for part in ranges(len(swap), few):
                 of_rows = swap[part] if unit == "both" else swap[part][:, design.unit_of_row]
                 swapped.append(_difference(values, of_rows, once))

@@ -8,6 +8,7 @@ bootstrap (Koehn 2004) and approximate randomisation (Riezler and Maxwell 2005).
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from bmx_grid.measures.best import TIE
 from bmx_grid.measures.correlation import Kind, check_kind, correlate
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
+    Draw,
     blocks,
     codes,
     draws,
@@ -164,12 +166,11 @@ def _drawn(
     bootstrap: bool,
 ) -> tuple[Floats, Floats]:
     """float64[R] differences of bootstrap samples, none without a bootstrap, and float64[R] after swaps."""
-    drawing, swapping = generators(seed)
     samples, of = [np.empty(0)], design.unit_of_row
-    for times in design.blocks(draws, resamples, drawing) if bootstrap else ():
+    for times in design.blocks(draws, resamples, seed) if bootstrap else ():
         one, other = _resampled(kind, np.column_stack([x, y]), human, of, times, groups)
         samples.append(one - other)
-    swapped = [_after_swaps(kind, x, y, human, of, swap, groups) for swap in design.blocks(swaps, resamples, swapping)]
+    swapped = [_after_swaps(kind, x, y, human, of, swap, groups) for swap in design.blocks(swaps, resamples, seed)]
     return np.concatenate(samples), np.concatenate(swapped)
 
 
@@ -193,22 +194,37 @@ class Design:
         rows = np.arange(len(self.clusters))
         return {"inputs": self.clusters, "systems": self.systems, "both": rows}[self.unit]
 
-    def blocks(self, draw: Callable[..., Floats], resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
-        """float64[R, U] how often each unit is drawn, or whether it is swapped, of a block of resamples at a time."""
-        of_clusters, of_systems = rng.spawn(2)
-        for size in blocks(resamples, 2 * len(self.clusters)):
+    def blocks(self, draw: Draw, resamples: int, seed: int) -> Iterator[Floats]:
+        """float64[R, U] how often each unit is drawn, or whether it is swapped, of a block of resamples at a time.
+
+        Not to be written to: a single block is kept for the next comparison on as many units.
+        """
+        units, sizes = (number_of(self.clusters), number_of(self.systems)), [*blocks(resamples, 2 * len(self.clusters))]
+        if self.unit != "both" and len(sizes) == 1:
+            place = ("inputs", "systems").index(self.unit)
+            yield _kept(draw, units[place], resamples, seed, place)
+            return
+        of_clusters, of_systems = generators(seed)[draw is swaps].spawn(2)
+        for size in sizes:
             if self.unit == "inputs":
-                yield draw(of_clusters, number_of(self.clusters), size)
+                yield draw(of_clusters, units[0], size)
                 continue
-            times = draw(of_systems, number_of(self.systems), size)
+            times = draw(of_systems, units[1], size)
             if self.unit == "both":
-                other = draw(of_clusters, number_of(self.clusters), size)
+                other = draw(of_clusters, units[0], size)
                 if draw is swaps:  # as truth values, an eighth of the memory
                     swapped = (times > 0)[:, self.systems] ^ (other > 0)[:, self.clusters]
                     times = swapped.astype(np.float64)
                 else:
                     times = times[:, self.systems] * other[:, self.clusters]
             yield times
+
+
+@functools.lru_cache(maxsize=4)
+def _kept(draw: Draw, units: int, resamples: int, seed: int, place: int) -> Floats:
+    found = draw(generators(seed)[draw is swaps].spawn(2)[place], units, resamples)
+    found.flags.writeable = False
+    return found
 
 
 def _resampled(kind: Kind, columns: Floats, human: Floats, unit: Ints, times: Floats, groups: Ints) -> Floats:
