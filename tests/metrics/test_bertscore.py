@@ -1,5 +1,6 @@
 """BERTScore against the library bert-score on the same models, and its own promises."""
 
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -12,6 +13,7 @@ from pairs import score
 from bmx_grid.metrics import _matching
 from bmx_grid.metrics.encoders import BertScore
 from bmx_grid.models import encoding
+from bmx_grid.models.encoding import HeldStates
 
 pytestmark = pytest.mark.filterwarnings("ignore:model '.*tokens:UserWarning")
 
@@ -73,6 +75,22 @@ def test_each_text_is_embedded_once(tiny_model, monkeypatch):
     pairs += [(" ".join(["UNKWORDZ"] * k + ["mat ."]), hypothesis) for k in range(9)]
     score(BertScore(model=tiny_model("bert"), layer=1), pairs)
     assert len(seen) == len(set(seen)) == 20
+
+
+def test_held_tokens_stay_within_the_budget(tiny_model, monkeypatch):
+    """Else the vectors of a whole chunk would be in memory at once."""
+    held, original = [], HeldStates.__init__
+
+    def recording(self, *arguments, **named):
+        original(self, *arguments, **named)
+        held.append(len(self.flat))
+
+    monkeypatch.setattr(HeldStates, "__init__", recording)
+    rng = np.random.Generator(np.random.PCG64(0))
+    texts = [" ".join(rng.choice(["the", "cat", "sat", "on", "mat", "a", "dog", "ran"], 12)) for _ in range(400)]
+    score(BertScore(model=tiny_model("bert"), layer=1, batch_tokens=100), list(itertools.pairwise(texts)))
+    assert max(held) <= 8 * 100 + 64
+    assert sum(held) > 4_000
 
 
 def test_bfloat16_is_another_identity_close_by():
