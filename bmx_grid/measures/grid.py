@@ -172,7 +172,7 @@ class GridInputs:
     @property
     def means(self) -> Floats:
         """float64[n, P] all means at once: 4.8 GB for a million segments of the paper's 600 p."""
-        return self.columns.whole
+        return self.columns[:, :]
 
 
 def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis: Ragged, human: Floats) -> GridResult:
@@ -297,25 +297,15 @@ class GridMeans:
         self._aggregation, self._p = aggregation, p
         self._packed: Packed | None = None
         self._range, self._made = slice(0, 0), np.empty((len(words), 0))
-        if self.size <= WHOLE_CELLS:
+        if math.prod(self.shape) <= WHOLE_CELLS:
             self._range, self._made = slice(0, len(p)), aggregation.aggregate(words, p)
         else:
             self._packed = aggregation.packed(words)
 
     @property
-    def size(self) -> int:
-        """The number of means."""
-        return self.shape[0] * self.shape[1]
-
-    @property
     def _width(self) -> int:
         """How many p are made together, where not all are."""
         return fitting(CELLS, self.shape[0])
-
-    @property
-    def whole(self) -> Floats:
-        """float64[n, P] all of them, at once."""
-        return self[:, :]
 
     def blocks(self) -> Iterator[slice]:
         """Ranges of p that are made together, in order; one where all are."""

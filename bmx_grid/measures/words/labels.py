@@ -43,28 +43,15 @@ MEASURES = (
 )
 THE_SIX = ("f1_bad", "f1_mult", "phrase_f1_bad", "phrase_f1_mult", "mcc", "seqcor")  # that the paper compares
 
-# Both labels in turn, OK first: words of the label in both labellings, in the predicted one, in the true one; sums of
-# the agreeing shares of predicted spans and their number, the same of true spans. Then SeqCor, its attainable maximum
-# and 1 for each text with words, and the number of words.
-COLUMNS = (
-    *(
-        "ok_both",
-        "ok_predicted",
-        "ok_gold",
-        "ok_share_predicted",
-        "ok_spans_predicted",
-        "ok_share_gold",
-        "ok_spans_gold",
-    ),
-    *("bad_both", "bad_predicted", "bad_gold"),
-    *("bad_share_predicted", "bad_spans_predicted", "bad_share_gold", "bad_spans_gold"),
-    *("seqcor", "seqcor_max", "texts", "words"),
-)
-PER_LABEL = 7
+PER_LABEL = 7  # statistics of each label
 
 
 def statistics(gold: Labels, predicted: Labels) -> Floats:
-    """float64[N, 18] the sums of each text that `measures` needs, in the order of COLUMNS.
+    """float64[N, 18] the sums of each text that `measures` needs.
+
+    Of both labels in turn, OK first: words of the label in both labellings, in the predicted one, in the true one; sums
+    of the agreeing shares of predicted spans and their number, the same of true spans. Then SeqCor, its attainable
+    maximum, 1 for each text with words, and the number of words.
 
     SeqCor of a text of n words: for each label, true and predicted spans are matched one to one by their
     largest intersection (`spans.matched`); the matched words count n / (2 k) each, with k words of the label in the
