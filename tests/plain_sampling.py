@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from bmx_grid.measures.words.labels import THE_SIX, measures_of
+from bmx_grid.measures.word_labels import THE_SIX, measures_of
 from bmx_grid.words.tags import Labels
 
 

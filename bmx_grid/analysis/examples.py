@@ -13,7 +13,7 @@ from bmx_grid.analysis.table import CONTROL
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.grid import GridSpec, boosted_scores
-from bmx_grid.measures.words.scores import Ranking
+from bmx_grid.measures.word_scores import Ranking
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import Setting, SweepPlan
 from bmx_grid.words.alignment import align, carry_labels

@@ -26,8 +26,8 @@ from bmx_grid.evaluations.base import (
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate, spearman
 from bmx_grid.measures.resampling import Ints, codes, interval, number_of, resampled_correlations
-from bmx_grid.measures.words.labels import WordMeasure, label_measures, mean_over_segments, statistics
-from bmx_grid.measures.words.scores import Ranking, Ties, cross_fitted_labels, rank_words
+from bmx_grid.measures.word_labels import WordMeasure, label_measures, mean_over_segments, statistics
+from bmx_grid.measures.word_scores import Ranking, Ties, cross_fitted_labels, rank_words
 from bmx_grid.words.alignment import Alignment, Carried, align, carry_labels, carry_scores, carry_tags
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.tags import EOS, Labels, Rows, WordScores, WordTags, sums_by_text
@@ -226,7 +226,7 @@ class WordsEvaluation(Evaluation):
     could be reached. Intervals draw clusters of segments. A low score is a suspected error; the attributions of a
     metric whose lower scores are better are turned. Settings without tags or without an explanation have no rows.
 
-    ties: what recall at top K makes of equal scores (`measures.words.scores`). eos: whether `<EOS>` counts where tags
+    ties: what recall at top K makes of equal scores (`measures.word_scores`). eos: whether `<EOS>` counts where tags
     and explanation have it, as in the tables of WMT22. Scores are cut where MCC is best on the other folds of clusters.
     correlation: of the gains in word_boosts.parquet. resamples: of each interval; folds: of clusters; seed: of all
     draws. Raises ConfigError for a negative number of resamples, or fewer than 2 folds.

@@ -10,9 +10,8 @@ from bmx_grid.evaluations import boost_evidence
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_of
 from bmx_grid.evaluations.held_out import Held, Rated
-from bmx_grid.measures import annotators, cluster_means, levels, resampling, significance, systems
+from bmx_grid.measures import annotators, cluster_means, levels, resampling, significance, systems, word_labels
 from bmx_grid.measures.grid_resampling import Sample, cross_fit, selection_adjusted
-from bmx_grid.measures.words import labels
 
 DRAWN = {"resamples": 40, "seed": 1}
 N = 24
@@ -72,7 +71,7 @@ INTERVALS = {
     "two means": lambda count: (
         significance.compare_sums(systems.by_mean(X), systems.by_mean(Y), systems.mean, clusters(count), **DRAWN).low
     ),
-    "a mean of texts": lambda count: labels.mean_over_segments(X, clusters(count), **DRAWN).low,
+    "a mean of texts": lambda count: word_labels.mean_over_segments(X, clusters(count), **DRAWN).low,
     "the score of a system": lambda count: systems.system_score(systems.by_mean(X), systems.mean, clusters(count), 40)[
         1
     ],

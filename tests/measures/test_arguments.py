@@ -13,8 +13,8 @@ from bmx_grid.measures.grid import GridSpec, boosted_scores, compute_grid
 from bmx_grid.measures.multiplicity import benjamini_hochberg, holm, partial_conjunction_p
 from bmx_grid.measures.significance import compare, compare_sums, williams
 from bmx_grid.measures.systems import rank_ranges
-from bmx_grid.measures.words.labels import label_measures, statistics
-from bmx_grid.measures.words.scores import cross_fitted_labels
+from bmx_grid.measures.word_labels import label_measures, statistics
+from bmx_grid.measures.word_scores import cross_fitted_labels
 from bmx_grid.words.tags import Labels
 
 ONES = np.ones((4, 2))

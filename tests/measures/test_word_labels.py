@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, matthews_corrcoef
 
-from bmx_grid.measures.words.labels import MEASURES, Spans, matched, measures, measures_of, statistics
+from bmx_grid.measures.word_labels import MEASURES, Spans, matched, measures, measures_of, statistics
 from bmx_grid.words.tags import Labels
 
 NAN = float("nan")

@@ -8,7 +8,7 @@ from sampling import erring_sequences, errors_at, sampled_sums
 from scipy.stats import norm, ttest_ind
 
 from bmx_grid.core.errors import DataError
-from bmx_grid.measures.words.labels import MEASURES, THE_SIX, measures, statistics
+from bmx_grid.measures.word_labels import MEASURES, THE_SIX, measures, statistics
 from bmx_grid.words.tags import Labels
 
 SIX = [MEASURES.index(name) for name in THE_SIX]

@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.measures.words.scores import rank_words
+from bmx_grid.measures.word_scores import rank_words
 from bmx_grid.words.tags import Labels
 
 

@@ -5,7 +5,7 @@ import pytest
 from synthetic import DRAWN, SYNTHETIC, synthetic_labels
 
 from bmx_grid.core.errors import ConfigError, DataError
-from bmx_grid.measures.words.labels import measures_of
+from bmx_grid.measures.word_labels import measures_of
 from bmx_grid.words.tags import Labels
 
 

@@ -13,7 +13,7 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.multiplicity import holm
 from bmx_grid.measures.resampling import dealt, interval_levels, seeded_draws, swaps
-from bmx_grid.measures.words.labels import (
+from bmx_grid.measures.word_labels import (
     MEASURES,
     THE_SIX,
     label_measures,
@@ -21,7 +21,7 @@ from bmx_grid.measures.words.labels import (
     measures_of,
     statistics,
 )
-from bmx_grid.measures.words.scores import FOLDS, best_threshold, cross_fitted_labels, labels_at
+from bmx_grid.measures.word_scores import FOLDS, best_threshold, cross_fitted_labels, labels_at
 from bmx_grid.words.tags import Labels
 
 

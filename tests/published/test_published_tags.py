@@ -9,7 +9,7 @@ from bmx_grid.datasets.lines import read_archive, read_lines
 from bmx_grid.datasets.mlqe_pe import Eval4nlp21, MlqePe, mlqe_pe_test20_tags, mlqe_pe_test21_tags, read_model_scores
 from bmx_grid.datasets.mqm21 import annotated
 from bmx_grid.datasets.word_tags import tags_of_spans
-from bmx_grid.measures.words.scores import rank_words
+from bmx_grid.measures.word_scores import rank_words
 from bmx_grid.words.alignment import carry_tags
 
 # sentences, source words (errors), target words (errors), sentences without a target error

@@ -13,8 +13,8 @@ from word_submissions import (
     submissions,
 )
 
-from bmx_grid.measures.words.labels import measures_of
-from bmx_grid.measures.words.scores import rank_words
+from bmx_grid.measures.word_labels import measures_of
+from bmx_grid.measures.word_scores import rank_words
 from bmx_grid.words.tags import Labels
 
 WORD_PAIRS = ("en-cs", "en-de", "en-ja", "en-mr", "en-ru")
