@@ -59,11 +59,16 @@ def rated_of(
     systems: NDArray[Any],
     used: Flags,
     seed: int,
+    among: Flags | None = None,
 ) -> Rated:
-    """The segments where bool[N] `used` is true, of arrays of N; labels of clusters, items, systems. seed: of folds."""
-    base, human, unit = base[used], human[used], codes(clusters[used])
-    labels = codes(items[used]), codes(systems[used])
-    return Rated(base, human, log_words[used], unit, *labels, folds_of(kind, base, human, unit, seed), used)
+    """The segments where bool[N] `used` is true, of arrays of N; labels of clusters, items, systems.
+
+    seed: of folds, which are dealt among the same segments, or those where bool[N] `among` is true.
+    """
+    among = used if among is None else among
+    folds = folds_of(kind, base[among], human[among], codes(clusters[among]), seed)[used[among]]
+    of_cluster, of_item, of_system = (codes(names[used]) for names in (clusters, items, systems))
+    return Rated(base[used], human[used], log_words[used], of_cluster, of_item, of_system, folds, used)
 
 
 def folds_of(kind: Kind, base: Floats, human: Floats, unit: Ints, seed: int) -> Ints:
@@ -237,26 +242,22 @@ def _member(
     labels, kind = np.asarray(setting.clusters, dtype=np.str_), spec.correlation
     features: dict[str, Floats] = {}
     lacking: dict[str, str] = {}
-    used = np.isfinite(human) & np.isfinite(base)
+    used = among = np.isfinite(human) & np.isfinite(base)
     if setting.explainer is not None:
-        used = setting.inputs(spec).used
-        features, lacking = _features(setting, boosts, used)
-        # one set of segments for all boosts that can be made here
-        used = np.logical_and.reduce([used, *(np.isfinite(columns).all(axis=1) for columns in features.values())])
+        among = setting.inputs(spec).used
+        features, lacking = _features(setting, boosts, among)
+        # one set of segments for all boosts that can be made here, in the folds of the grid's points
+        used = np.logical_and.reduce([among, *(np.isfinite(columns).all(axis=1) for columns in features.values())])
     words = np.column_stack([setting.word_counts(role) for role in setting.worded])
     segments = setting.segments.segments
     items, systems = (np.array([str(getattr(one, name)) for one in segments]) for name in ("id", "system"))
     log_words = np.log(np.maximum(words, 1).astype(np.float64))
-    rated = rated_of(kind, base, human, log_words, labels, items, systems, used, fold_seed)
+    rated = rated_of(kind, base, human, log_words, labels, items, systems, used, fold_seed, among)
     own, drawn = labels[used], []
-    if setting.explainer is not None:  # the folds of the grid's points, also where boosts need fewer segments
-        inputs = setting.inputs(spec)
-        folds = folds_of(kind, inputs.base, inputs.human, codes(labels[inputs.used]), fold_seed)
-        rated = replace(rated, fold_of=folds[used[inputs.used]])
-        for draw in range(draws if features else 0):  # whatever settings a sweep has
-            content = int(setting.segments.fingerprint()[:16], 16)
-            rng = np.random.default_rng([seed, content, REASSIGNED_PLACE, draw])
-            drawn.append(donors(inputs.lengths[used[inputs.used]], codes(own), rng))
+    for draw in range(draws if features else 0):  # the same whatever settings a sweep has
+        content = int(setting.segments.fingerprint()[:16], 16)
+        rng = np.random.default_rng([seed, content, REASSIGNED_PLACE, draw])
+        drawn.append(donors(setting.inputs(spec).lengths[used[among]], codes(own), rng))
     features = {name: columns if used.all() else columns[used] for name, columns in features.items()}
     return Member(
         **vars(rated), labels=own, features=features, lacking=lacking, donors=tuple(drawn), roles=setting.worded
