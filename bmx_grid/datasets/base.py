@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, Literal, NamedTuple
-from urllib.parse import urlsplit
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.identity import Component, runtime
@@ -25,22 +24,8 @@ MANIFEST = Path(__file__).with_name("manifest.tsv")
 State = Literal["verified", "missing", "differs"]
 PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _TOP = re.compile(r"top:(\d+)(%?)")
+ARCHIVE = "https://codeload.github.com/{repository}/tar.gz/{revision}"
 REPOSITORY = re.compile(rf"{PART.pattern}/{PART.pattern}")
-
-
-def check_address(address: str, what: str) -> None:
-    """Refuse what is not an http(s) address with a host. Raises ConfigError naming `what` and the address."""
-    try:
-        parts = urlsplit(address)
-        problem = "" if parts.hostname and (parts.port is None or parts.port > 0) else "it names no host"
-    except ValueError as error:
-        problem = str(error)
-    if not address.lower().startswith(("http://", "https://")):
-        problem = "it must start with https:// or http://"
-    elif not (address.isascii() and address.isprintable()) or " " in address:
-        problem = "it contains spaces or other characters that must be written as %XX"
-    if problem:
-        raise ConfigError(f"{what}: the address {address[:200]!r} cannot be used: {problem}.")
 
 
 def how_many(asked: str, count: int, key: str) -> int:
@@ -62,16 +47,14 @@ def how_many(asked: str, count: int, key: str) -> int:
 
 @dataclass(frozen=True)
 class Source:
-    """A publisher's repository at one revision, and the address its archive is fetched from.
+    """A publisher's repository on GitHub at one revision.
 
     repository: owner/name. revision: a commit, tag or branch. Both become parts of paths below data_dir.
-    archive: an address in which {repository} and {revision} stand for the other two fields.
-    Raises ConfigError for names that could leave data_dir, and for a malformed address.
+    Raises ConfigError for names that could leave data_dir.
     """
 
     repository: str
     revision: str
-    archive: str = "https://codeload.github.com/{repository}/tar.gz/{revision}"
 
     def __post_init__(self) -> None:
         if not (REPOSITORY.fullmatch(self.repository) and PART.fullmatch(self.revision)):
@@ -80,7 +63,6 @@ class Source:
                 "commit, tag or branch, each part of at most 100 letters, digits, '-', '_' and '.', with a letter, a "
                 "digit or '_' first."
             )
-        check_address(self.address, f"sources: the archive of {self.repository}")
 
     @property
     def folder(self) -> str:
@@ -90,7 +72,7 @@ class Source:
     @property
     def address(self) -> str:
         """The address of the archive."""
-        return self.archive.replace("{repository}", self.repository).replace("{revision}", self.revision)
+        return ARCHIVE.format(repository=self.repository, revision=self.revision)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +84,8 @@ class DatasetReader(Component):
     sources: where `download` fetches the files that `needs` lists. Empty: nothing to download.
 
     All three are runtime fields. A setting names its data set and pair itself, and the texts and
-    scores that were read are in `SegmentSet.fingerprint`: narrowing the pairs, a mirror of the
-    archive or another data_dir must not make an attribution count as a different one.
+    scores that were read are in `SegmentSet.fingerprint`: narrowing the pairs or another
+    data_dir must not make an attribution count as a different one.
     """
 
     PAIRS: ClassVar[tuple[str, ...]] = ()  # what the data set has; empty: whatever its file holds

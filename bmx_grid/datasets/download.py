@@ -19,7 +19,7 @@ from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.core.progress import BYTES, Progress
 from bmx_grid.core.storage import replacing
 from bmx_grid.core.wording import counted
-from bmx_grid.datasets.base import DatasetReader, Entry, Source, State, check_address, manifest, verify
+from bmx_grid.datasets.base import DatasetReader, Entry, Source, State, manifest, verify
 from bmx_grid.datasets.lines import CHUNK, archive_members
 
 ARCHIVES = ".archives-"  # how the folder below data_dir begins that holds a download while it runs
@@ -82,10 +82,8 @@ def _folder(data_dir: Path) -> Iterator[Path]:
 def fetch(address: str, target: Path) -> None:
     """Download `address` to `target`.
 
-    Raises ConfigError for an address that is malformed or not http(s), DataMissingError when the server refuses, cannot
-    be reached or redirects to an invalid address.
+    Raises DataMissingError when the server refuses, cannot be reached or redirects to an invalid address.
     """
-    check_address(address, "the archive")
     problem = ""
     for attempt in range(ATTEMPTS):
         if attempt > 0:
@@ -99,7 +97,7 @@ def fetch(address: str, target: Path) -> None:
             problem = f"the server answers {error.code} {error.reason}"
             if error.code in FINAL:
                 raise DataMissingError(f"{address}: {problem}.") from error
-        except ValueError as error:  # the target of a redirect: the address itself was checked
+        except ValueError as error:  # the target of a redirect
             raise DataMissingError(f"{address}: the server redirects to an invalid address ({error}).") from error
         except (OSError, http.client.HTTPException) as error:
             problem = f"the connection failed ({getattr(error, 'reason', error)})"

@@ -133,8 +133,10 @@ class Publisher:
 
 
 @pytest.fixture
-def publisher() -> Iterator[Publisher]:
+def publisher(monkeypatch: pytest.MonkeyPatch) -> Iterator[Publisher]:
+    """A publisher that all archives come from."""
     server = Publisher()
+    monkeypatch.setattr(base, "ARCHIVE", server.address)
     yield server
     server.server.shutdown()
     server.server.server_close()

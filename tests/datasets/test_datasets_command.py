@@ -111,8 +111,7 @@ def test_a_folder_of_mt_metrics_eval_is_shown_with_its_command(run, write, tmp_p
 def test_download_verify_show(run, publisher, checksums, pack, tmp_path):
     checksums(FILES)
     publisher.content = pack({path.replace("wmt-qe-2022-data", "top"): raw for path, raw in FILES.items()})
-    source = "sources=[{repository: a/wmt-qe-2022-data, revision: '1', archive: '" + publisher.address + "'}]"
-    status, out, _ = run("download", "wmt22_qe", "language_pair=km-en", source)
+    status, out, _ = run("download", "wmt22_qe", "language_pair=km-en")
     assert status == 0
     assert "3 files written below data" in out
     assert run("verify", "wmt22_qe", "language_pair=km-en")[0] == 0

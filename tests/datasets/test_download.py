@@ -24,7 +24,7 @@ def in_archive(files):
 @pytest.fixture
 def km_en(reader, publisher, checksums):
     checksums(FILES)
-    source = {"repository": "anyone/wmt-qe-2022-data", "revision": "0123456789", "archive": publisher.address}
+    source = {"repository": "anyone/wmt-qe-2022-data", "revision": "0123456789"}
     return reader("wmt22_qe", language_pairs=["km-en"], sources=[source])
 
 
@@ -171,8 +171,6 @@ def test_a_file_without_a_known_checksum(reader, checksums, tmp_path):
         pytest.param({"repository": "a/b", "revision": "x" * 300}, "names no file", id="long-revision"),
         pytest.param({"repository": "a/b", "revision": ""}, "names no file", id="empty-revision"),
         pytest.param({"repository": "a/b", "revision": "1\0"}, "names no file", id="nul"),
-        pytest.param({"repository": "a/b", "revision": "1", "archive": "http://[::1"}, "cannot be used", id="address"),
-        pytest.param({"repository": "a/b", "revision": "1", "archive": "x"}, "must start with https", id="no-address"),
     ],
 )
 def test_sources_that_cannot_be_are_refused_when_the_option_is_built(reader, tmp_path, source, reason):
