@@ -7,7 +7,7 @@ import numpy as np
 from bmx_grid.core.identity import digest
 from bmx_grid.evaluations.grid import Declared, GridEvaluation, GridOfSetting, PointRow, PowerRange
 from bmx_grid.measures.grid import GridResult, GridSpec
-from bmx_grid.sweep.results import SettingResult, evaluation_tables
+from bmx_grid.sweep.results import SettingResult, Spent, evaluation_tables
 
 GRID = GridEvaluation(p=PowerRange(-3, 3, 0.1), w=(0.0, 0.4, 1.0), fixed={})
 P = tuple((np.arange(-30, 30) / 10).tolist())
@@ -54,8 +54,7 @@ def make_result(seed=0, dataset="toy", language_pair="de-en", metric="chrf", exp
         signature=f"{metric}|version:1 || {explainer} || seed:{seed}",
         parameters={"metric.type": "Chrf", "explainer.num_samples": 100, "explainer.batched": True, "seed": seed},
         fingerprint=digest([seed, dataset, language_pair, metric, explainer, str(p), str(w)]),
-        seconds=1.5,
-        n_texts=800,
+        spent=Spent(1.5, 800),
         cached=False,
     )
 

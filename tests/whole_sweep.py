@@ -39,7 +39,7 @@ from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.grid import Point
 from bmx_grid.report.table import MARK
 from bmx_grid.sweep.evaluation import in_turn
-from bmx_grid.sweep.results import SettingResult, ceilings_table, evaluation_tables, settings_table
+from bmx_grid.sweep.results import SettingResult, Spent, ceilings_table, evaluation_tables, settings_table
 from bmx_grid.words.tags import Labels, WordTags
 
 SYSTEMS, ITEMS = "abcd", 6
@@ -152,8 +152,7 @@ def whole_sweep():
             "",
             {},
             "",
-            0.0,
-            0,
+            Spent(),
             False,
             words={"source": 3.0, "hypothesis": 5.5},
         )

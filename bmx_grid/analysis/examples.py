@@ -96,7 +96,7 @@ def _best(
 def _point(result: SettingResult) -> tuple[float, float, float]:
     """w, p, and the gain there."""
     if math.isfinite(result.fixed_gain):
-        return result.fixed_w, result.fixed_p, result.fixed_gain
+        return result.published.w, result.published.p, result.fixed_gain
     return result.grid.best_w, result.grid.best_p, result.gain
 
 

@@ -113,7 +113,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
         tracker.finish(ending(error), [*failed, Refused(settings.name, f"stopped by {type(error).__name__}")])
         raise
     tracker.finish("finished", failed)
-    scored = sum(one.result.n_texts for one in ran.everything if one.result is not None)
+    scored = sum(one.result.spent.n_texts for one in ran.everything if one.result is not None)
     log.say(f"{counted(scored, 'text')} scored in {time.perf_counter() - start:.1f} s; {_where(sweep, written)}")
     if tracker.failure is not None:
         log.say(f"not tracked: {tracker.failure}")

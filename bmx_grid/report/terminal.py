@@ -66,10 +66,11 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str], width
     parts = []
     if result.n_unexplained > 0:
         parts.append(f"{counted(result.n_unexplained, 'segment')} not explained")
-    if result.n_truncated > 0:
-        parts.append(f"{result.n_truncated:,} of {counted(result.n_texts, 'text')} truncated")
-    if result.unread:
-        parts.append(f"{counted(len(result.unread), 'answer')} could not be read, for example {result.unread[0]}")
+    spent = result.spent
+    if spent.n_truncated > 0:
+        parts.append(f"{spent.n_truncated:,} of {counted(spent.n_texts, 'text')} truncated")
+    if spent.unread:
+        parts.append(f"{counted(len(spent.unread), 'answer')} could not be read, for example {spent.unread[0]}")
     needed = len(parts) + 1
     if math.isfinite(result.baseline):
         parts.append(f"baseline {number(result.baseline, '.4f')}")
@@ -77,8 +78,8 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str], width
         parts.append(f"gain {number(result.fixed_gain, '+.4f')}")
     if math.isfinite(result.repeat_deviation):
         parts.append(f"correlation varies by {number(result.repeat_deviation, '.4f')} when repeated")
-    spent = [f"{result.seconds:.1f} s", counted(result.n_texts, "text")]
-    parts += ["cached"] if outcome.status == "cached" else spent
+    took = [f"{spent.seconds:.1f} s", counted(spent.n_texts, "text")]
+    parts += ["cached"] if outcome.status == "cached" else took
     while len(parts) > needed and columns_of(head + ", ".join(parts)) > width:
         parts.pop()
     return head + ", ".join(parts)

@@ -20,7 +20,7 @@ from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.local import Sequential
-from bmx_grid.sweep.results import SettingResult, segment_rows
+from bmx_grid.sweep.results import SettingResult, Spent, segment_rows
 from bmx_grid.sweep.settings import PlannedSetting, Refused, Setting, SweepPlan
 
 VERSION = 3  # of what is reported of a setting besides its evaluations; part of a result's fingerprint
@@ -49,10 +49,7 @@ class Progress:
     """What is left to do for one setting."""
 
     chunks: int
-    n_texts: int = 0
-    n_truncated: int = 0
-    unread: tuple[str, ...] = ()
-    seconds: float = 0.0
+    spent: Spent = field(default_factory=Spent)
     done: set[int] = field(default_factory=set)
 
 
@@ -75,7 +72,6 @@ def evaluate(setting: Setting, evaluations: Evaluations, state: Progress | None)
     """
     start = time.perf_counter()
     segments = setting.segments
-    spent = state if state is not None else Progress(chunks=0)
     finished = setting.finished()
     grid = next((one for one in evaluations.values() if isinstance(one, GridEvaluation)), None)
     of_grid = None if grid is None else grid.of_setting(finished)
@@ -91,10 +87,7 @@ def evaluate(setting: Setting, evaluations: Evaluations, state: Progress | None)
         signature=_signature(setting),
         parameters={**_parameters(setting), "seed": setting.seed, "segments": len(segments)},
         fingerprint=fingerprint(setting, evaluations),
-        seconds=time.perf_counter() - start + spent.seconds,
-        n_texts=spent.n_texts,
-        n_truncated=spent.n_truncated,
-        unread=spent.unread,
+        spent=Spent(time.perf_counter() - start) + (Spent() if state is None else state.spent),
         n_unexplained=finished.scores.n_unexplained,
         repeat_deviation=_repeat_deviation(finished, "pearson" if grid is None else grid.spec.correlation),
         words={role: _mean(finished.word_counts(role)) for role in finished.worded},

@@ -15,9 +15,9 @@ from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.storage import replacing
 from bmx_grid.core.wording import setting_label
 from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, Finished, columns_of
-from bmx_grid.evaluations.grid import GridOfSetting, not_evaluated
+from bmx_grid.evaluations.grid import NO_POINT, GridOfSetting, PointRow, not_evaluated
 from bmx_grid.measures.annotators import reliability
-from bmx_grid.measures.grid import GridResult
+from bmx_grid.measures.grid import GridResult, GridSpec
 from bmx_grid.words.perturbation import ROLES, Role
 
 if TYPE_CHECKING:
@@ -26,6 +26,21 @@ if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
 
 HUMAN = "human"  # the primary human score; others are named human.ASPECT
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a run spent. n_texts: those sent to the metric; n_truncated: those of them longer than a model reads;
+    unread: answers of a model that could not be read."""
+
+    seconds: float = 0.0
+    n_texts: int = 0
+    n_truncated: int = 0
+    unread: tuple[str, ...] = ()
+
+    def __add__(self, other: Spent) -> Spent:
+        counts = self.n_texts + other.n_texts, self.n_truncated + other.n_truncated
+        return Spent(self.seconds + other.seconds, *counts, self.unread + other.unread)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +56,7 @@ class SettingResult:
     signature: metric, explainer and seed in one line, to travel with the numbers.
     parameters: the readable settings behind the result.
     fingerprint: SHA-256 of all that the result depends on.
-    seconds, n_texts, cached: what this run spent on it; n_truncated: of these texts, those that were truncated because
-        they are longer than a model reads; unread: answers of a model that could not be read. Not part of the result.
+    spent, cached: what this run did for it. Not part of the result.
 
     The properties below read the evaluation "grid"; numbers are NaN in a sweep without it, and for a metric alone all
     but the baseline.
@@ -58,11 +72,8 @@ class SettingResult:
     signature: str
     parameters: Mapping[str, Any]
     fingerprint: str
-    seconds: float
-    n_texts: int
+    spent: Spent
     cached: bool
-    n_truncated: int = 0
-    unread: tuple[str, ...] = ()
     n_unexplained: int = 0
     repeat_deviation: float = math.nan
     words: Mapping[str, float] = field(default_factory=dict)
@@ -93,19 +104,14 @@ class SettingResult:
         return self.grid.correlation.size > 0
 
     @property
-    def p(self) -> Sequence[float]:
-        """P powers, ascending; none for a metric alone."""
-        return self._of_grid.spec.p if self._of_grid is not None and self.has_grid else ()
+    def spec(self) -> GridSpec | None:
+        """The powers, the weights and what else the grid was computed with."""
+        return None if self._of_grid is None else self._of_grid.spec
 
     @property
-    def w(self) -> Sequence[float]:
-        """W weights, ascending."""
-        return () if self._of_grid is None else self._of_grid.spec.w
-
-    @property
-    def side(self) -> str:
-        """Whose words are aggregated: "both" or "hypothesis"."""
-        return "" if self._of_grid is None else self._of_grid.spec.side
+    def published(self) -> PointRow:
+        """The grid point at which the published point is evaluated, and the correlation there."""
+        return NO_POINT if self._of_grid is None else self._of_grid.published
 
     @property
     def correlation(self) -> str:
@@ -113,29 +119,9 @@ class SettingResult:
         return "" if self._of_grid is None else self._of_grid.spec.correlation
 
     @property
-    def aggregation(self) -> str:
-        """The name of the mean."""
-        return "" if self._of_grid is None else type(self._of_grid.spec.aggregation).__name__
-
-    @property
     def baseline(self) -> float:
         """Correlation of the metric alone."""
         return self.grid.baseline
-
-    @property
-    def fixed_p(self) -> float:
-        """p of the grid point at which the published point is evaluated."""
-        return math.nan if self._of_grid is None else self._of_grid.published.p
-
-    @property
-    def fixed_w(self) -> float:
-        """w of that grid point."""
-        return math.nan if self._of_grid is None else self._of_grid.published.w
-
-    @property
-    def fixed(self) -> float:
-        """Correlation there."""
-        return math.nan if self._of_grid is None else self._of_grid.published.correlation
 
     @property
     def gain(self) -> float:
@@ -145,7 +131,7 @@ class SettingResult:
     @property
     def fixed_gain(self) -> float:
         """Correlation at the published point above the baseline; NaN when either is undefined."""
-        return self.fixed - self.baseline
+        return self.published.correlation - self.baseline
 
 
 def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) -> dict[str, pa.Table]:
@@ -175,8 +161,8 @@ def _mean_words(role: Role, result: SettingResult) -> float | None:
 
 # The columns of settings.csv after NAMES: the Arrow type, and the value of a result.
 SETTINGS: Mapping[str, tuple[str, Callable[[SettingResult], Any]]] = {
-    "side": ("string", lambda result: result.side),
-    "aggregation": ("string", lambda result: result.aggregation),
+    "side": ("string", lambda result: getattr(result.spec, "side", "")),
+    "aggregation": ("string", lambda result: "" if result.spec is None else type(result.spec.aggregation).__name__),
     "correlation": ("string", lambda result: result.correlation),
     "baseline": ("double", lambda result: result.baseline),
     "best": ("double", lambda result: result.grid.best),
@@ -184,9 +170,9 @@ SETTINGS: Mapping[str, tuple[str, Callable[[SettingResult], Any]]] = {
     "best_p": ("double", lambda result: result.grid.best_p),
     "gain": ("double", lambda result: result.gain),
     "plateau": ("int64", lambda result: result.grid.plateau),
-    "fixed_w": ("double", lambda result: result.fixed_w),
-    "fixed_p": ("double", lambda result: result.fixed_p),
-    "fixed": ("double", lambda result: result.fixed),
+    "fixed_w": ("double", lambda result: result.published.w),
+    "fixed_p": ("double", lambda result: result.published.p),
+    "fixed": ("double", lambda result: result.published.correlation),
     "fixed_gain": ("double", lambda result: result.fixed_gain),
     "n_segments": ("int64", lambda result: result.n_segments),
     "n_rated": ("int64", lambda result: result.n_rated),

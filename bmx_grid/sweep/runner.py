@@ -20,6 +20,7 @@ from bmx_grid.models.encoding import truncated
 from bmx_grid.models.prompts import UNREAD
 from bmx_grid.sweep.evaluation import Evaluations, Outcome, Progress, finish, run_jobs, wherever_quicker
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
+from bmx_grid.sweep.results import Spent
 from bmx_grid.sweep.settings import PlannedSetting, SweepPlan
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import PairWords
@@ -29,17 +30,11 @@ _Chunk = tuple[Sequence[Item], int]  # items for one job, and the most texts the
 
 @dataclass(frozen=True)
 class _ChunkEnd:
-    """n_texts: as planned; n_scored: as sent to the metric; n_truncated: those of them longer than a model reads.
-
-    unread: answers of a model that could not be read.
-    """
+    """n_texts: as planned."""
 
     setting: int
     n_texts: int
-    seconds: float
-    n_scored: int = 0
-    n_truncated: int = 0
-    unread: tuple[str, ...] = ()
+    spent: Spent
     reason: str = ""
     details: str = ""
 
@@ -107,10 +102,7 @@ def _scored_outcomes(
                     continue
                 planned = plan.settings[end.setting]
                 state.done.add(number)
-                state.n_texts += end.n_scored
-                state.n_truncated += end.n_truncated
-                state.unread += end.unread
-                state.seconds += end.seconds
+                state.spent += end.spent
                 if end.reason:
                     outcome = Outcome(planned.setting.label, "failed", reason=end.reason, details=end.details)
                 elif len(state.done) == state.chunks:
@@ -171,11 +163,9 @@ def _work(
             n_scored = sum(metric.count_texts(item, one.n_texts) for item, one in zip(items, explained, strict=True))
         slot.add(explained)
     except BmxError as error:
-        seconds = time.perf_counter() - start
-        return number, _ChunkEnd(index, n_texts, seconds, reason=str(error), details=error.details)
-    return number, _ChunkEnd(
-        index, n_texts, time.perf_counter() - start, n_scored, n_truncated, tuple(UNREAD[n_unread:])
-    )
+        return number, _ChunkEnd(index, n_texts, Spent(time.perf_counter() - start), str(error), error.details)
+    spent = Spent(time.perf_counter() - start, n_scored, n_truncated, tuple(UNREAD[n_unread:]))
+    return number, _ChunkEnd(index, n_texts, spent)
 
 
 def _cached_outcomes(plan: SweepPlan, evaluations: Evaluations, executor: Executor) -> Iterator[Outcome]:

@@ -229,9 +229,9 @@ class MlflowTracker(Tracker):
                 "signature": result.signature[:LONGEST_TAG],
                 "step": f"{step_scale(result)} x p",
                 "non_finite": str(n_left_out),
-                "seconds": f"{result.seconds:.3f}",
-                "texts": str(result.n_texts),
-                "texts_truncated": str(result.n_truncated),
+                "seconds": f"{result.spent.seconds:.3f}",
+                "texts": str(result.spent.n_texts),
+                "texts_truncated": str(result.spent.n_truncated),
             }
             experiment = self._parent.info.experiment_id
             runs[result.fingerprint] = self._client.create_run(
@@ -387,8 +387,9 @@ def points(result: SettingResult) -> tuple[list[Entry], int]:
     """
     kind = result.correlation
     numbers: dict[str, float] = {}
-    if math.isfinite(result.fixed_p):
-        fixed = {"gain": result.fixed_gain, kind: result.fixed, "p": result.fixed_p, "w": result.fixed_w}
+    point = result.published
+    if math.isfinite(point.p):
+        fixed = {"gain": result.fixed_gain, kind: point.correlation, "p": point.p, "w": point.w}
         numbers |= {f"fixed {key}": value for key, value in fixed.items()}
     if result.has_grid:
         grid = result.grid
@@ -407,12 +408,12 @@ def points(result: SettingResult) -> tuple[list[Entry], int]:
         }
     numbers[f"baseline {kind}"] = result.baseline
     entries: list[tuple[str, float, float]] = [(key, float(value), 0) for key, value in numbers.items()]
-    if result.has_grid:
-        scale = step_scale(result)
-        steps = np.asarray(result.p, dtype=np.float64) * scale
+    if result.spec is not None and result.has_grid:
+        scale, weights = step_scale(result), result.spec.w
+        steps = np.asarray(result.spec.p, dtype=np.float64) * scale
         group = kind if scale == TENTHS else f"{kind} by {scale} p"
-        names = legal_names(f"{group}/w{weight:.12g}" for weight in result.w)
-        for name, weight, curve in zip(names, result.w, result.grid.correlation.T, strict=True):
+        names = legal_names(f"{group}/w{weight:.12g}" for weight in weights)
+        for name, weight, curve in zip(names, weights, result.grid.correlation.T, strict=True):
             sent_down = slice(None, None, -1 if weight != 1 else min(1 - len(steps), -1))
             entries += [
                 (name, float(value), step) for value, step in zip(curve[sent_down], steps[sent_down], strict=True)
@@ -423,7 +424,8 @@ def points(result: SettingResult) -> tuple[list[Entry], int]:
 
 def step_scale(result: SettingResult) -> int:
     """10, so that steps are tenths of p (a step must be a whole number); a higher power of ten for a finer grid."""
-    powers = np.array([power for power in result.p if math.isfinite(power)], dtype=np.float64)
+    p = () if result.spec is None else result.spec.p
+    powers = np.array([power for power in p if math.isfinite(power)], dtype=np.float64)
     scale = TENTHS
     while scale < 10**9 and np.abs(powers * scale - np.rint(powers * scale)).max(initial=0) > 1e-6:
         scale *= 10
@@ -437,12 +439,13 @@ def parameters(result: SettingResult) -> dict[str, str]:
     """
     values = dict(zip(("dataset", "language_pair", "metric", "explainer"), result.names, strict=True))
     values |= {"correlation": result.correlation}
-    if result.has_grid:
+    spec = result.spec
+    if spec is not None and result.has_grid:
         values |= {
-            "side": result.side,
-            "aggregation": result.aggregation,
-            "p": f"{result.p[0]:g} … {result.p[-1]:g}, {counted(len(result.p), 'value')}",
-            "w": ", ".join(f"{weight:.12g}" for weight in result.w),
+            "side": spec.side,
+            "aggregation": type(spec.aggregation).__name__,
+            "p": f"{spec.p[0]:g} … {spec.p[-1]:g}, {counted(len(spec.p), 'value')}",
+            "w": ", ".join(f"{weight:.12g}" for weight in spec.w),
         }
     values |= {key: _as_text(value) for key, value in result.parameters.items() if "." not in key and key != "segments"}
     return dict(zip(legal_names(values), values.values(), strict=True))

@@ -25,8 +25,7 @@ def planned(name: str, made, gain: float, fixed_gain: float = float("nan"), expl
         explainer=explainer,
         gain=gain,
         fixed_gain=fixed_gain,
-        fixed_w=0.5,
-        fixed_p=1.0,
+        published=SimpleNamespace(w=0.5, p=1.0),
         grid=dataclasses.replace(found.grid, best_w=0.0, best_p=-1.0),
     )
     setting = SimpleNamespace(

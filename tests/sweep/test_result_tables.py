@@ -9,7 +9,7 @@ import pytest
 from some_results import P, W, grid_table, make_result, with_grid
 
 from bmx_grid.core.errors import StoreError
-from bmx_grid.sweep.results import settings_table, write_csv, write_parquet
+from bmx_grid.sweep.results import Spent, settings_table, write_csv, write_parquet
 
 
 def test_rows_run_over_w_first_then_p_and_hold_every_point():
@@ -52,14 +52,14 @@ def test_a_setting_is_a_row_with_its_numbers_and_settings(tmp_path):
     write_csv(settings_table([result]), tmp_path / "settings.csv")
     row = settings_table([result]).to_pylist()[0]
     assert row["gain"] == result.grid.best - 0.5
-    assert row["fixed_gain"] == result.fixed - 0.5
+    assert row["fixed_gain"] == result.published.correlation - 0.5
     assert (row["n_segments"], row["n_rated"], row["n_used"]) == (40, 39, 38)
     assert '"explainer.num_samples":100' in row["parameters"]
     assert repr(row["best"]) in (tmp_path / "settings.csv").read_text()
 
 
 def test_what_a_run_spent_is_no_part_of_the_tables():
-    cheap = dataclasses.replace(make_result(), seconds=0.0, n_texts=0, cached=True)
+    cheap = dataclasses.replace(make_result(), spent=Spent(), cached=True)
     assert settings_table([cheap]).to_pandas().equals(settings_table([make_result()]).to_pandas())
 
 

@@ -24,6 +24,7 @@ from tracked import (
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import StoreError
 from bmx_grid.evaluations.grid import metric_alone
+from bmx_grid.sweep.results import Spent
 from bmx_grid.sweep.settings import Refused
 from bmx_grid.sweep.tracking import (
     MlflowTracker,
@@ -74,7 +75,7 @@ def test_every_grid_point_is_there_once_at_its_step(folder):
     assert n_points(folder) == CURVES + SCALARS + HEADLINE
     assert child.data.metrics["best pearson"] == result.grid.best
     assert child.data.metrics["best p"] == result.grid.best_p
-    assert child.data.metrics["fixed gain"] == result.fixed - 0.5
+    assert child.data.metrics["fixed gain"] == result.published.correlation - 0.5
     times = client(folder).get_metric_history(child.info.run_id, "pearson/w0.4")  # pages draw over time at first
     assert [point.timestamp - child.info.start_time for point in times] == list(range(60))
     assert {type(point.step) for point in times} == {int}
@@ -166,7 +167,7 @@ def test_a_repeated_sweep_adds_nothing(folder):
     results = [make_result(metric=name) for name in ("chrf", "bleu")]
     track(folder, results)
     before = n_points(folder)
-    again = dataclasses.replace(results[0], seconds=0.1, n_texts=0, cached=True)
+    again = dataclasses.replace(results[0], spent=Spent(0.1), cached=True)
     track(folder, [again, results[1]], config=CONFIG.replace("n_jobs: 2", "n_jobs: 7").replace("here", "there"))
     parents, children = runs_of(folder)
     assert (len(parents), len(children), n_points(folder)) == (1, 2, before)
@@ -194,7 +195,7 @@ def test_a_run_that_was_cut_off_is_closed_and_completed_in_place(folder, monkeyp
         "bleu": "FINISHED",
         "chrf": "KILLED",
     }
-    track(folder, [make_result(metric="bleu"), dataclasses.replace(make_result(), seconds=0.01, cached=True)])
+    track(folder, [make_result(metric="bleu"), dataclasses.replace(make_result(), spent=Spent(0.01), cached=True)])
     (parent,), children = runs_of(folder)
     assert {run.info.status for run in (parent, *children)} == {"FINISHED"} and len(children) == 2
     assert n_points(folder) == 2 * (CURVES + SCALARS) + HEADLINE
