@@ -46,9 +46,8 @@ class Component:
     """Base of all configured parts. Subclasses are frozen dataclasses that check their own values."""
 
     VERSION: ClassVar[int] = 1
-    GONE: ClassVar[
-        Mapping[str, Any]
-    ] = {}  # options of earlier versions, in every fingerprint since: results stay valid
+    # options of earlier versions, in every fingerprint since: results stay valid
+    GONE: ClassVar[Mapping[str, Any]] = {}
 
     def __post_init__(self) -> None:
         """Raise ConfigError for a number beyond the bounds of its field."""
@@ -56,9 +55,9 @@ class Component:
             value, bounds = getattr(self, item.name), [key for key in BOUNDS if key in item.metadata]
             if value is None or not bounds:
                 continue
-            if not (math.isfinite(value) and all(BOUNDS[key][1](value, item.metadata[key]) for key in bounds)):
+            if not (abs(value) < math.inf and all(BOUNDS[key][1](value, item.metadata[key]) for key in bounds)):
                 asked = ", ".join(f"{BOUNDS[key][0]} {item.metadata[key]:,}" for key in bounds)
-                raise ConfigError(f"{item.name}: expected a number {asked}, got {value:,}.")
+                raise ConfigError(f"{item.name}: expected a number {asked}, got {f'{value:,}':.60}.")
 
     def settings(self, role: str = IDENTITY) -> dict[str, Any]:
         """The fields of one role with their values, in order of declaration.

@@ -73,6 +73,8 @@ REFUSED = [
     (Chrf, {"char_order": 0}, "nothing to count; the usual char_order is 6"),
     (Chrf, {"word_order": -1}, "word_order: expected a number at least 0"),
     (Chrf, {"beta": 0}, "beta: expected a number at least 1"),
+    (Chrf, {"beta": 10**400}, "beta: expected a number at least 1, at most 1,000, got 10,000"),
+    (Chrf, {"beta": float("nan")}, "beta: expected a number at least 1, at most 1,000, got nan"),
     (SENTENCES, {"max_length": 2}, "max_length: expected a number at least 3"),
     (SENTENCES, {"batch_tokens": 0}, "batch_tokens: expected a number at least 1"),
     (BertScore, {"model": MINILM, "layer": 0}, "layer: expected a number at least 1"),
