@@ -133,3 +133,37 @@ def test_mqm_numbers_equal_the_published_map(reader, data_dir, pair, scores):
     ours = Counter((segment.document, int(segment.id)) for segment in kept)
     assert set(ours) == theirs
     assert set(ours.values()) == {15}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_sources_are_pinned_revisions(reader, name):
+    sources = reader(name).sources
+    assert sources and all(len(one.revision) == 40 and one.revision in one.address for one in sources)
+
+
+def test_wmt17_joined_systems_have_one_text(reader, data_dir):
+    wmt17 = reader("wmt17", unescape=False)
+    joined = 0
+    for pair in wmt17.language_pairs:
+        for segment in wmt17.read(data_dir, pair).segments:
+            _, *others = segment.system.split("+")
+            joined += len(others) > 0
+            for system in others:
+                folder = data_dir / f"ACL20-Reference-Free-MT-Evaluation/WMT17/system-outputs/{pair}"
+                lines = (folder / f"newstest2017.{system}.{pair}").read_text(encoding="utf-8").split("\n")
+                assert lines[int(segment.id) - 1].strip(" ") == segment.hypothesis
+    assert joined == 127
+
+
+def test_eval4nlp_scores_are_raw_judgements(data_dir):
+    found = read(data_dir, "eval4nlp21", "ru-de")
+    assert 0 <= found.human_scores.min() < found.human_scores.max() <= 100
+    assert any("\u00ad" in segment.source for segment in found.segments), "soft hyphens stay"
+
+
+def test_mqm_segments_of_one_number_have_one_source(data_dir):
+    found = read(data_dir, "mqm21", "en-de")
+    assert len({(one.id, one.source) for one in found.segments}) == len({one.id for one in found.segments}) == 527
+    assert not any("<v>" in one.source + one.hypothesis for one in found.segments)
+    assert found.human_scores.max() == 0
+    assert not np.signbit(found.human_scores[found.human_scores == 0]).any(), "the published -0.000000 is 0"
