@@ -101,7 +101,7 @@ class Compared:
         perm_systems) and drawn with replacement for the interval.
         """
         if self.level == "segment" and self.grouping != "none":
-            return grouped_tests(self.run.scores, self.grouping, self.statistic, self.resamples, self.seed)
+            return grouped_tests(self._scores, self.grouping, self.statistic, self.resamples, self.seed)
         return self._of_level("tests")
 
     @functools.cached_property
@@ -119,7 +119,7 @@ class Compared:
             return pd.DataFrame()
         known = [
             ((pair, *better), evidence)
-            for (_, pair), left, right in _pairs_of_metrics(self.run.scores)
+            for (_, pair), left, right in _pairs_of_metrics(self._scores)
             for better, evidence in [_better(left, right, self.statistic, self.resamples, self.seed)]
         ]
         rows = []
@@ -135,6 +135,11 @@ class Compared:
     def ranking(self) -> pd.DataFrame:
         """Ranks with clusters of metrics that no test tells apart, as the WMT metrics tasks print them; ungrouped."""
         return self._of_level("ranking")
+
+    @functools.cached_property
+    def _scores(self) -> pd.DataFrame:
+        """The table of scores, read once."""
+        return self.run.scores
 
     def _of_level(self, name: str) -> pd.DataFrame:
         """The rows of this level; none where a single metric leaves nothing to compare."""
@@ -180,7 +185,7 @@ class Compared:
         columns = {"value": (self.statistic, ".3f"), "low": ("low", ".3f"), "high": ("high", ".3f")}
         columns |= {kind: (kind.replace("_", " "), ".3f") for kind in others} | {f"n_{unit}": (unit, "")}
         grouped = "" if self.level == "system" or self.grouping == "none" else f", grouped by {self.grouping}"
-        drawn = counted(self.run.scores["cluster"].nunique(), "cluster")
+        drawn = counted(self._scores["cluster"].nunique(), "cluster")
         notes = [
             f"Low, high: 95 % interval of {self.statistic}, by a bootstrap of {drawn} of segments (of one id, source, "
             f"reference or document), {self.resamples:,} resamples."

@@ -201,11 +201,11 @@ def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.str_]]:
 
 def _in_several_documents(of: SegmentSet) -> set[tuple[str, str]]:
     """The texts that segments of different documents share."""
-    first: dict[tuple[str, str], str] = {}
-    named = [segment for segment in of.segments if segment.document]
-    return {
-        text for one in named for text in _texts_of(one) if first.setdefault(text, one.document or "") != one.document
-    }
+    documents: dict[tuple[str, str], set[str]] = {}
+    for segment in of.segments:
+        for text in _texts_of(segment) if segment.document else ():
+            documents.setdefault(text, set()).add(str(segment.document))
+    return {text for text, names in documents.items() if len(names) > 1}
 
 
 def _texts_of(segment: Segment) -> list[tuple[str, str]]:
