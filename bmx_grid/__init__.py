@@ -8,7 +8,6 @@
 | `Run` | a finished sweep, opened by its folder |
 | `grid` | the p x w grid of a DataFrame's segments, also of a metric that is a function: a `Run` |
 | `compare` | how well metrics correlate with human judgements, from a DataFrame of their scores: a `Compared` |
-| `annotators` | how far annotators agree, from a DataFrame of their scores: an `Annotators` |
 | `boost` | scores and attributions as arrays, boosted: a `Boosted` |
 | `analyse` | finished sweeps in comparison, as a DataFrame |
 | `load` | a `Scorer`: a metric, boosted or not, that scores texts, and explains its scores (`Scored`) |
@@ -26,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid._version import __version__
 
 if TYPE_CHECKING:
-    from bmx_grid.api.annotators import Annotators, annotators
     from bmx_grid.api.arrays import Boosted, boost
     from bmx_grid.api.comparison import Compared, compare
     from bmx_grid.api.frames import grid
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     from bmx_grid.metrics.base import Metric
 
 PLACES = {
-    **dict.fromkeys(("annotators", "Annotators"), "bmx_grid.api.annotators"),
     **dict.fromkeys(("boost", "Boosted"), "bmx_grid.api.arrays"),
     **dict.fromkeys(("compare", "Compared"), "bmx_grid.api.comparison"),
     **dict.fromkeys(("run", "Run", "analyse"), "bmx_grid.api.sweeps"),
@@ -47,7 +44,6 @@ PLACES = {
     **{"grid": "bmx_grid.api.frames", "Words": "bmx_grid.api.notebook", "BmxError": "bmx_grid.core.errors"},
 }
 __all__ = [
-    "Annotators",
     "BmxError",
     "Boosted",
     "Compared",
@@ -57,7 +53,6 @@ __all__ = [
     "Words",
     "__version__",
     "analyse",
-    "annotators",
     "boost",
     "compare",
     "grid",
