@@ -47,5 +47,5 @@ def test_the_transcript_runs_as_it_stands(tmp_path, monkeypatch, capsys):
         if dry:
             assert [one for one in words if one != "dry_run=true"] == ready, "the page has the command that is printed"
         if "--multirun" in words:
-            assert lines[0] in out and (tmp_path / "outputs" / "quickstart" / "multirun.csv").is_file()
+            assert (tmp_path / "outputs" / "quickstart,explainer.lime.num_samples=20" / "settings.csv").is_file()
     assert (tmp_path / "conclusions" / "report.html").is_file()

@@ -1,4 +1,4 @@
-"""A sweep's configuration: Hydra composes the chosen options, then each KEY=VALUE is set; unknown names are refused."""
+"""A sweep's configuration: Hydra composes the chosen options and each KEY=VALUE; unknown names are refused."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.core.configure import CONFIGS, field_types, folder_path, groups, load_option, options
+from bmx_grid.core.configure import CONFIGS, folder_path, groups, load_option, options
 from bmx_grid.core.errors import ConfigError, StoreError, unknown
 from bmx_grid.core.masking import masked_address, masked_argument
-from bmx_grid.core.user_yaml import check_references, read_yaml
+from bmx_grid.core.wording import shortened
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 SEVERAL = ("dataset", "metric", "explainer", "boost", "evaluation")  # groups of which several options can be chosen
-PLUS = "+"  # Hydra's sign for what is added; here a key is set with or without it
+KEY = re.compile(r"\$\{[^${}:]+\}")  # a reference to another key; with a colon it calls a resolver, such as oc.env
 
 
 def composed(lines: Sequence[str], folder: str | Path | None = None) -> dict[str, Any]:
@@ -27,14 +27,15 @@ def composed(lines: Sequence[str], folder: str | Path | None = None) -> dict[str
     folder: options of the user's own, as --config-dir names them. Hydra's state is as before. Raises ConfigError.
     """
     place = None if folder is None else options_folder(str(folder))
-    overrides = [parse(line) for line in lines]
+    overrides = [parse_one(line) for line in lines]
     for override in overrides:
-        _check_override(override, place)
-    choices = {override.key_or_group: override for override in overrides if override.key_or_group in groups()}
-    config = _of_options(choices, place)
-    for override in overrides:
-        if override.key_or_group not in groups():
-            _apply(config, override, place)
+        check_references(override.value(), shown(override.input_line or ""))
+        if re.split(r"[./]", override.key_or_group)[0] == "hydra":
+            raise ConfigError(
+                f"{shown(override.input_line or '')}: Hydra itself is not configured here, because it could run code; "
+                "leave it out (options of your own: --config-dir DIR)."
+            )
+    config = _by_hydra(overrides, place)
     _check(config, place)
     return _resolved(config)
 
@@ -44,11 +45,11 @@ def options_folder(name: str) -> Path:
     folder = folder_path(name, "--config-dir")
     if not folder.is_dir():
         raise ConfigError(f"--config-dir {name}: there is no such folder (looked at {folder.absolute()}); name yours.")
-    for group in groups():
-        for option in sorted(set(options(group)) & set(options(group, folder))):
+    for group, option, file in _user_files(folder):
+        if option in options(group):
             raise ConfigError(
-                f"{folder / group / option}.yaml: an option {group}={option} comes with bmx_grid and would be used "
-                "instead; give yours another name."
+                f"{file}: an option {group}={option} comes with bmx_grid and would be used instead; give yours "
+                "another name."
             )
     return folder.absolute()
 
@@ -64,17 +65,16 @@ def naming_files(lines: Sequence[str], folder: Path | None) -> Iterator[None]:
     try:
         yield
     except (ConfigError, StoreError) as error:
-        key = re.split(r"[: ]", str(error))[0].split(".")
-        named = {*re.findall(r"[\w-]+", " ".join(lines)), *key[1:2]}  # options, and the one that the key belongs to
-        for group, name, file in _user_files(folder) if not _sets(lines, key) else ():
-            path = key if group != "sweep" else [group, *key]
-            if name in named and _holds({group: _option(group, name, file)}, path):
+        key = re.split(r"[: ]", str(error))[0]
+        if any(line.lstrip("+~").partition("=")[0] == key for line in lines):
+            raise
+        named = {*re.findall(r"[\w-]+", " ".join(lines)), *key.split(".")}  # options, and that of the key
+        for group, name, file in _user_files(folder):
+            keys = {"sweep": _option(group, name, file)} if name in named else {}
+            node = keys.get("sweep") if group == "sweep" else {group: keys.get("sweep")}
+            if keys and _holds(node, key.split(".")):
                 raise type(error)(f"{file}: {error}") from error
         raise
-
-
-def _sets(lines: Sequence[str], key: Sequence[str]) -> bool:
-    return any(line.lstrip("+~").partition("=")[0] == ".".join(key) for line in lines)
 
 
 def _holds(node: Any, key: Sequence[str]) -> bool:
@@ -90,108 +90,107 @@ def _user_files(folder: Path | None) -> Iterator[tuple[str, str, Path]]:
 
 def _option(group: str, name: str, file: Path) -> dict[str, Any]:
     """The keys of a user's option, which may neither configure Hydra nor read the environment. Raises ConfigError."""
-    keys = read_yaml(file)
-    defaults = keys.get("defaults", [])
-    if not isinstance(defaults, list):
-        raise ConfigError(f"{file}: defaults must be a list, as '- override /metric: [chrf]'; write it so.")
-    if "hydra" in keys or any("hydra" in str(entry) for entry in defaults):
+    from omegaconf import OmegaConf
+    from yaml import YAMLError
+
+    try:
+        keys: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
+    except (YAMLError, OSError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{file} cannot be read: {' '.join(str(error).split())[:300]}; correct it.") from error
+    if not isinstance(keys, dict) or not isinstance(keys.get("defaults", []), list):
+        raise ConfigError(f"{file}: expected 'KEY: VALUE' lines, and defaults as '- override /metric: [chrf]'.")
+    if "hydra" in keys or any("hydra" in str(entry) for entry in keys.get("defaults", [])):
         raise ConfigError(
             f"{file}: hydra: files of options cannot configure Hydra, which could run code; leave it out."
         )
     check_references(keys, str(file))
     if group in SEVERAL and (not keys or not {*keys} <= {name, "defaults"}):
         raise ConfigError(f"{file}: an option's settings belong below its file's name, '{name}:'; write them there.")
-    return keys
+    return {str(key): value for key, value in keys.items()}
+
+
+def check_references(value: Any, where: str) -> None:
+    """Refuse ${…} that reads anything but keys of the configuration. Raises ConfigError."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            check_references(inner, f"{where}: {key}" if ":" not in where else f"{where}.{key}")
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            check_references(inner, where)
+    elif isinstance(value, str) and "${" in KEY.sub("", value):
+        raise ConfigError(
+            f"{where}: {value[:60]!r} may refer to keys, as ${{data_dir}}, and to nothing else, such as the "
+            "environment; write the value."
+        )
 
 
 def parse(line: str) -> Override:
     """An override as Hydra understands it. Raises ConfigError."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.core.override_parser.types import Sweep
     from hydra.errors import HydraException
 
     try:
         override: Override = OverridesParser.create().parse_override(line)
-    except HydraException as error:
+    except (HydraException, ValueError, RecursionError) as error:
         raise ConfigError(
             f"{shown(line)} cannot be read as KEY=VALUE; put a value with spaces, commas, brackets, quotes or letters "
             "beyond ASCII in quotes of its own: KEY='\"VALUE\"'."
         ) from error
-    except RecursionError as error:
-        raise ConfigError(f"{shown(line)} is nested too deeply to be a value; give a shorter one.") from error
-    if any(isinstance(value, Sweep) for value in getattr(override.value(), "list", ())):
-        raise ConfigError(f"{shown(line)}: a range cannot be one of several values; list them all.")
+    return override
+
+
+def parse_one(line: str) -> Override:
+    """`parse`, of one value. Raises ConfigError for several."""
+    override = parse(line)
+    if override.is_sweep_override():
+        key, _, text = masked_argument(line).partition("=")
+        raise ConfigError(
+            f"{shown(line)}: several values; write {key}=[{text}] for a list, {key}='\"{text}\"' for a text with "
+            "commas, or add --multirun to run one sweep per value."
+        )
     return override
 
 
 def shown(line: str) -> str:
     """An argument as messages show it: without passwords, and shortened."""
-    text = masked_argument(line)
-    return repr(text if len(text) <= 100 else f"{text[:97]}…")
+    return repr(shortened(masked_argument(line), 100))
 
 
-def _check_override(override: Override, folder: Path | None) -> None:
-    """Refuse options and keys that do not exist, with the closest name. Raises ConfigError."""
-    key, value, line = override.key_or_group, override.value(), shown(override.input_line or "")
-    known = {*_top_keys(), *groups()}
-    root = re.split(r"[./]", key)[0]
-    if root == "hydra":
-        raise ConfigError(
-            f"{line}: Hydra itself is not configured here, because it could run code; leave it out (options of your "
-            "own: --config-dir DIR)."
-        )
-    if override.is_sweep_override():
-        text = masked_argument((override.input_line or "").partition("=")[2])
-        raise ConfigError(
-            f"{line}: several values; write {key}=[{text}] for a list, {key}='\"{text}\"' for a text with commas, "
-            "or add --multirun to run one sweep per value."
-        )
-    check_references(value, line)
-    if override.package is not None:
-        raise ConfigError(f"{line}: options have one place; leave out @{override.package}.")
-    if root not in known:
-        raise ConfigError(f"{line}: {unknown('key', root, known)}")
-    if key not in groups():
-        return
-    if override.is_delete() or isinstance(value, Mapping):
-        form = "[NAME,…]" if key in SEVERAL else "NAME"
-        raise ConfigError(
-            f"{line}: options of {key} are chosen by name, not deleted or set as a whole; write {key}={form}."
-        )
-    for name in value if isinstance(value, list) else [value]:
-        if name not in option_names(key, folder):
-            raise ConfigError(unknown(key, "null" if name is None else name, option_names(key, folder)))
-
-
-def _of_options(choices: Mapping[str, Override], folder: Path | None) -> dict[str, Any]:
-    """What Hydra composes of the chosen options, as plain values with ${…} as it is written. Raises ConfigError."""
+def _by_hydra(overrides: Sequence[Override], folder: Path | None) -> dict[str, Any]:
+    """What Hydra composes, as plain values with ${…} as it is written. Raises ConfigError."""
     from hydra import compose
     from hydra.errors import MissingConfigException
     from omegaconf import OmegaConf
 
-    lines = [
-        f"{PLUS if group == 'sweep' else ''}{(override.input_line or '').lstrip(PLUS)}"
-        for group, override in choices.items()
-    ]
     try:
         with _hydra(folder):
-            config: Any = OmegaConf.to_container(compose("config", overrides=lines), resolve=False)
+            config: Any = OmegaConf.to_container(compose("config", overrides=list(map(_line, overrides))))
     except MissingConfigException as error:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
         if folder is not None and name in options(group, folder):
             _option(group, name, folder / group / f"{name}.yaml")  # raises for what is wrong with it
-        raise ConfigError(_of_sweep(choices, folder) + unknown(group, name, option_names(group, folder))) from error
+        raise ConfigError(_of_sweep(overrides, folder) + unknown(group, name, option_names(group, folder))) from error
     # Hydra and OmegaConf raise a dozen unrelated types here (AttributeError and TypeError among them) for what a
     # user wrote, and nothing but their own code runs: each is a mistake in the configuration, shown as one.
     except Exception as error:
         reason = f"the options cannot be composed: {_reason(error)}; correct them, or leave them out."
-        raise ConfigError(_of_sweep(choices, folder) + reason) from error
-    for group in choices.keys() & set(SEVERAL):  # a sweep's settings for options that the command line replaced
-        chosen: Any = choices[group].value()
-        for name, option in list((config.get(group) or {}).items()):
-            if name in option_names(group, folder) and "_target_" not in option and name not in (chosen or ()):
+        raise ConfigError(_of_sweep(overrides, folder) + reason) from error
+    chosen: dict[str, Any] = {override.key_or_group: override.value() for override in overrides}
+    named = {".".join(key.split(".")[:2]) for key in chosen}
+    for group in chosen.keys() & set(SEVERAL):  # a sweep's settings for options that the command line replaced
+        for name in {*(config.get(group) or {})} & {*option_names(group, folder)} - {*(chosen[group] or ())}:
+            if "_target_" not in config[group][name] and f"{group}.{name}" not in named:
                 del config[group][name]
     return {str(key): value for key, value in config.items()}
+
+
+def _line(override: Override) -> str:
+    """An override in which options of a group are chosen, and keys are set whether they are there or not."""
+    line = override.input_line or ""
+    if override.is_delete():
+        return line
+    sign = "+" if override.key_or_group == "sweep" else "" if override.key_or_group in groups() else "++"
+    return f"{sign}{line.lstrip('+')}"
 
 
 @contextmanager
@@ -218,62 +217,11 @@ def _hydra(folder: Path | None) -> Iterator[None]:
         GlobalHydra.instance().hydra = hydra  # another instance by now
 
 
-def _of_sweep(choices: Mapping[str, Override], folder: Path | None) -> str:
+def _of_sweep(overrides: Sequence[Override], folder: Path | None) -> str:
     """The beginning of a message on what a user's sweep chooses: its file."""
-    files = {name: file for group, name, file in _user_files(folder) if group == "sweep"}
-    name = choices["sweep"].value() if "sweep" in choices else None
-    return f"{files[name]}: " if isinstance(name, str) and name in files else ""
-
-
-def _apply(config: dict[str, Any], override: Override, folder: Path | None) -> None:
-    """Set or delete the key of an override. Raises ConfigError for one that does not exist."""
-    key, value = override.key_or_group, override.value()
-    *parts, last = key.split(".")
-    node: Any = config
-    for depth, part in enumerate([*parts, last]):
-        above = ".".join(parts[:depth])
-        if not isinstance(node, dict):
-            raise ConfigError(f"{key}: {above} is {node!r}, so there is no key '{part}' below it; write {above}=VALUE.")
-        if part not in node:
-            _check_new(node, above, part, override, folder)
-        if depth < len(parts):
-            node = node.setdefault(part, {})
-    if override.is_delete():
-        if len(parts) == 0 or parts == ["grid"]:
-            raise ConfigError(f"{key}: the key is missing if it is deleted; write {key}=VALUE.")
-        del node[last]
-    elif isinstance(value, dict) and isinstance(node.get(last), dict):
-        node[last] = _merged(node[last], value)
-    else:
-        node[last] = value
-
-
-def _check_new(node: Mapping[str, Any], above: str, part: str, override: Override, folder: Path | None) -> None:
-    """Refuse a key that is not below `above` yet, unless it belongs there or is added. Raises ConfigError."""
-    if above in SEVERAL and part in option_names(above, folder):
-        raise ConfigError(_not_chosen(above, part))
-    fields = field_types(node, above) if "_target_" in node else {}
-    if override.is_delete() or not (part in fields or override.is_add() or override.is_force_add()):
-        raise ConfigError(f"{above}: {unknown('key', part, {*node, *fields} - {'_target_'})}")
-
-
-def _not_chosen(group: str, name: str) -> str:
-    return f"{group}.{name}: {name} is not chosen, so it has no keys yet; choose it: {group}=[{name}]."
-
-
-def _merged(node: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of both; where both have one, the second's, mappings key by key."""
-    merged = dict(node)
-    for key, value in values.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = _merged(merged[key], value) if both else value
-    return merged
-
-
-def _top_keys() -> list[str]:
-    """The keys at the top of a configuration that belong to no group."""
-    text = (CONFIGS / "config.yaml").read_text(encoding="utf-8")
-    return [key for key in re.findall(r"^(\w+):", text, re.MULTILINE) if key != "defaults"]
+    chosen = [override.value() for override in overrides if override.key_or_group == "sweep"]
+    files = [f"{file}: " for group, name, file in _user_files(folder) if group == "sweep" and name in chosen]
+    return files[0] if files else ""
 
 
 def _check(config: Mapping[str, Any], folder: Path | None) -> None:
@@ -281,13 +229,19 @@ def _check(config: Mapping[str, Any], folder: Path | None) -> None:
 
     config: plain values, ${…} as it is written.
     """
-    _check_keys(config, {*_top_keys(), *groups()} - {"sweep"}, "")
+    text = (CONFIGS / "config.yaml").read_text(encoding="utf-8")
+    keys = {*re.findall(r"^(\w+):", text, re.MULTILINE)} - {"defaults"}
+    _check_keys(config, {*keys, *groups()} - {"sweep"}, "")
+    for key in sorted({*keys, "grid"} - config.keys()):
+        raise ConfigError(f"{key}: the key is missing if it is deleted; write {key}=VALUE.")
     for group in SEVERAL:
         node = config.get(group)
         for name, option in node.items() if isinstance(node, Mapping) else ():
             if isinstance(option, Mapping) and "_target_" not in option and name in options(group):
-                raise ConfigError(_not_chosen(group, name))
-    grid = config.get("grid")
+                raise ConfigError(
+                    f"{group}.{name}: {name} is not chosen, so it has no keys yet; choose it: {group}=[{name}]."
+                )
+    grid = config["grid"]
     if isinstance(grid, Mapping):
         _check_keys(grid, load_option("grid", "paper"), "grid.")
         explainers = {*option_names("explainer", folder), *(config.get("explainer") or {})}
@@ -308,9 +262,7 @@ def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:
 
     try:
         plain: Any = OmegaConf.to_container(OmegaConf.create(dict(config)), resolve=True)
-    except RecursionError as error:
-        raise ConfigError("keys refer to each other in a circle (${...}); write a value in place of one.") from error
-    except OmegaConfBaseException as error:
+    except (OmegaConfBaseException, RecursionError) as error:
         key = getattr(error, "full_key", None) or "the configuration"
         raise ConfigError(f"{key}: it cannot be resolved: {_reason(error)}; write a value in its place.") from error
     return {str(key): value for key, value in plain.items()}
@@ -319,6 +271,6 @@ def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:
 def _reason(error: BaseException) -> str:
     """The first line of what Hydra or OmegaConf says."""
     if isinstance(error, RecursionError):
-        return "files name each other in their defaults lists in a circle, or are nested too deeply"
+        return "keys or files refer to each other in a circle, or are nested too deeply"
     text = str(error.__cause__ or error)
     return masked_address(text.split("\n")[0][:300].strip().rstrip(".")) or type(error).__name__

@@ -9,7 +9,7 @@ what to run: +sweep=NAME, dataset=[A,B], metric=[A,B], explainer=[A,B]
 flags:
   --cfg job          print every key that can be set, and its value
   --config-dir DIR   options of your own: DIR/metric/mine.yaml is metric=[mine]
-  --multirun, -m     one sweep per value (seed=1,2,3), and a table of them all
+  --multirun, -m     one sweep per combination of values (seed=1,2,3)
 
 exit status: 0 done; 1 something failed; 2 a mistake in the command; 130 Ctrl-C
 
@@ -21,17 +21,25 @@ examples:
 from __future__ import annotations
 
 import argparse
+import itertools
+import math
+import re
 import sys
+import textwrap
 from collections.abc import Sequence
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
-from bmx_grid.commands.compose import composed, naming_files, options_folder
-from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.commands.compose import composed, naming_files, option_names, options_folder, parse, shown
+from bmx_grid.core.configure import CONFIGS, groups
+from bmx_grid.core.errors import BmxError, ConfigError, unknown
 from bmx_grid.core.masking import masked, masked_address
 from bmx_grid.core.terminal import RESUMES, command
 
 # Hydra is imported inside functions, so that Ctrl-C is handled before anything else.
 FLAGS = ("--help", "--cfg", "--config-dir", "--multirun")
+KEY = re.compile(r"^(\w+): (.*?)\s+# (.*)$", re.MULTILINE)  # how configs/config.yaml writes a key and what it is for
+MAX_JOBS = 10_000  # of a multirun, all of which are composed before the first one starts
 
 
 class _Parser(argparse.ArgumentParser):
@@ -49,14 +57,10 @@ def compose_and_run(arguments: Sequence[str]) -> int:
     parsed = _parsed(arguments)
     folder = None if parsed.config_dir is None else options_folder(parsed.config_dir)
     if parsed.help:
-        from bmx_grid.commands.help import help_text
-
-        print(help_text(str(__doc__), folder))
+        print(_help(folder))
         return 0
     if parsed.multirun:
-        from bmx_grid.commands.multirun import run_several
-
-        return run_several(parsed.overrides, folder)
+        return _run_several(parsed.overrides, folder)
     with naming_files(parsed.overrides, folder):
         config = composed(parsed.overrides, folder)
         if parsed.cfg:
@@ -83,6 +87,57 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     if parsed.multirun and parsed.cfg:
         raise ConfigError("--multirun and --cfg exclude each other; choose one.")
     return parsed
+
+
+def _help(folder: Path | None) -> str:
+    """The help of runs, with the existing options (those in `folder` among them) and keys in 80 columns."""
+    head, flags = str(__doc__).rstrip().split("\n\nflags:\n")
+    rows = [(group, ", ".join(option_names(group, folder))) for group in groups()]
+    rows += [
+        (f"{key}={default}", meaning) for key, default, meaning in KEY.findall((CONFIGS / "config.yaml").read_text())
+    ]
+    lines = [textwrap.fill(f"  {name}  {text}", 80, subsequent_indent="      ") for name, text in rows]
+    return "\n".join([head, *lines, "  and those below a group: grid.correlation=kendall", "", "flags:", flags])
+
+
+def _run_several(lines: Sequence[str], folder: Path | None) -> int:
+    """Run one sweep per combination of the values in these overrides, each in its folder; the worst exit status."""
+    from bmx_grid.commands.sweep import run
+
+    values = [_values(line) for line in lines]
+    if math.prod(map(len, values)) > MAX_JOBS:
+        raise ConfigError(f"these values make more than {MAX_JOBS:,} sweeps; name fewer.")
+    jobs = list(itertools.product(*values))
+    configs = list[dict[str, Any]]()
+    for job in jobs:  # all are composed before the first one runs
+        with naming_files(job, folder):
+            configs.append(composed(job, folder))
+    status = 0
+    for job, config in zip(jobs, configs, strict=True):
+        varied = [line for line, texts in zip(job, values, strict=True) if len(texts) > 1]
+        suffix = "".join(f",{masked_address(line.lstrip('+'))}" for line in varied).replace("\\", "").replace("/", "_")
+        config["name"], config["output_dir"] = f"{config['name']}{suffix}", f"{config['output_dir']}{suffix}"
+        try:
+            with naming_files(job, folder):
+                status = max(status, 1 if run(config) else 0)
+        except BmxError as error:  # the other sweeps still run
+            print(masked_address(f"error: {shown(suffix.lstrip(','))}: {error}"), file=sys.stderr)
+            status = 2
+    return status
+
+
+def _values(line: str) -> list[str]:
+    """An override with one value for each of its values. Raises ConfigError for what has no list of them."""
+    from hydra.errors import HydraException
+
+    override = parse(line)
+    if not override.is_sweep_override():
+        return [line]
+    try:
+        texts = list(itertools.islice(override.sweep_string_iterator(), MAX_JOBS + 1))
+    except (HydraException, ValueError) as error:
+        raise ConfigError(f"{shown(line)}: it has no list of values; name them, as KEY=1,2,3.") from error
+    return [f"{override.get_key_element()}={text}" for text in texts]
 
 
 if __name__ == "__main__":

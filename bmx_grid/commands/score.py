@@ -27,6 +27,7 @@ examples:
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,13 +37,13 @@ import numpy as np
 
 from bmx_grid.attribution.scorer import DEFAULT_EXPLAINER, Scorer, make_scorer
 from bmx_grid.boosts.recipe import LIST, embedded, find_recipe, recipes_in_words
-from bmx_grid.commands.scored_text import FORMATS, agreement, segments, system_kind, systems
+from bmx_grid.commands.compose import parse_one
+from bmx_grid.commands.scored_text import as_text, segments, systems
 from bmx_grid.core.configure import load_option, options
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.progress import Progress
 from bmx_grid.core.terminal import command, parser
-from bmx_grid.core.user_yaml import parse_yaml
-from bmx_grid.core.wording import counted, named, shortened, telling_apart, visible
+from bmx_grid.core.wording import counted, named, telling_apart
 from bmx_grid.datasets.lines import GZIP, check_aligned, decode_lines, gunzip, read_bytes
 from bmx_grid.words.perturbation import ROLES, Role
 
@@ -83,11 +84,8 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("-s", "--source", nargs=1, help=f"one source per line{needed}", **files)
     made.add_argument("-r", "--reference", nargs="+", help=several, **files)
     made.add_argument("-t", "--hypothesis", nargs="+", help="one output per line; several files are systems", **files)
-    made.add_argument("--format", choices=list(FORMATS), default="text", help="text (default), json or tsv")
-    made.add_argument("--json", action="store_const", const="json", dest="format", help="as --format json")
+    made.add_argument("--json", action="store_true", help="print JSON, with all digits")
     made.add_argument("--only-system", action="store_true", help="the systems' scores and tests, no segments")
-    of_thresholds = "of a sweep with evaluation=[levels]: how often people agree with a difference of two systems"
-    made.add_argument("--thresholds", metavar="DIR", help=of_thresholds)
     made.add_argument("-q", "--quiet", action="store_true", help="no notes and no progress")
     made.add_argument("--words", action="store_true", help="add the attribution of each word")
     made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (below)")
@@ -100,7 +98,7 @@ def _run(parsed: argparse.Namespace) -> str:
         return recipes_in_words()
     _check(parsed)
     texts = _texts(parsed)
-    settings = dict(map(_setting, parsed.set))
+    settings: dict[str, Any] = {override.key_or_group: override.value() for override in map(parse_one, parsed.set)}
     scorer = _scorer(parsed, settings, texts["reference"])
     for role in scorer.reads:
         if not texts[role]:
@@ -114,9 +112,6 @@ def _run(parsed: argparse.Namespace) -> str:
         for place, name in enumerate(names)
     }
     shown = scorer if scorer.boosts or parsed.words else Scorer(scorer.metric)  # what is not shown is not explained
-    thresholds = None if parsed.thresholds is None else (Path(parsed.thresholds).expanduser(), str(parsed.metric))
-    if thresholds is not None:
-        agreement(*thresholds, system_kind(shown), 0.0)  # a mistake is found before anything is scored
     # All systems at once: they share sources and references, and batches are full.
     whole = [[text for system in of_system.values() for text in system[place]] for place in range(len(scorer.reads))]
     with Progress(0 if parsed.quiet else shown.count_texts(*whole)) as progress:
@@ -128,11 +123,10 @@ def _run(parsed: argparse.Namespace) -> str:
     if parsed.only_system or len(names) > 1:
         parts = dict(zip(names, np.split(scored.scores, len(names)), strict=True))
         items = {name: shown.items(*lists) for name, lists in of_system.items()}
-        how: dict[str, Any] = {"with_segments": not parsed.only_system, "thresholds": thresholds}
-        values = systems(shown, parts, items, int(settings.get("seed", 0)), **how)
+        values = systems(shown, parts, items, int(settings.get("seed", 0)), with_segments=not parsed.only_system)
     else:
         values = segments(shown, scored, words=parsed.words)
-    return FORMATS[parsed.format](values)
+    return json.dumps(values, ensure_ascii=False, indent=1) if parsed.json else as_text(values)
 
 
 def _check(parsed: argparse.Namespace) -> None:
@@ -151,10 +145,6 @@ def _check(parsed: argparse.Namespace) -> None:
         )
     if parsed.words and len(parsed.hypothesis) > 1:
         raise ConfigError("--words shows the words of one system: give one file of hypotheses.")
-    if parsed.thresholds is not None and (
-        parsed.metric is None or len(parsed.hypothesis) < 2 or parsed.recipe or parsed.p
-    ):
-        raise ConfigError("--thresholds: it is of a metric alone and two systems; give --metric and two --hypothesis.")
     if len(set(parsed.hypothesis)) < len(parsed.hypothesis):
         raise ConfigError(f"--hypothesis: the same file is given twice: {', '.join(parsed.hypothesis)}.")
 
@@ -178,13 +168,6 @@ def _scorer(parsed: argparse.Namespace, settings: Mapping[str, Any], references:
 
 def _metric(parsed: argparse.Namespace, scorer: Scorer) -> str:
     return str(parsed.metric) if scorer.recipe is None else scorer.recipe.metric.name
-
-
-def _setting(argument: str) -> tuple[str, Any]:
-    key, equals, value = argument.partition("=")
-    if not equals:
-        raise ConfigError(f"--set {argument}: expected KEY=VALUE, for example explainer.num_samples=500.")
-    return key, parse_yaml(value, f"--set {shortened(visible(argument), 100)}")
 
 
 def _texts(parsed: argparse.Namespace) -> dict[Role, list[Any]]:

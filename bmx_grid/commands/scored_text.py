@@ -1,29 +1,22 @@
-"""What `score` prints: segments or whole systems, as JSON, and as text or TSV made from the same values."""
+"""What `score` prints: segments or whole systems, as values for JSON, and as text made from them."""
 
 from __future__ import annotations
 
 import itertools
-import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis.load import read_frame
 from bmx_grid.attribution.boosted import BoostedMetric
-from bmx_grid.attribution.explain import Explanation
 from bmx_grid.attribution.scorer import Scored, Scorer
-from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import number, visible
 from bmx_grid.measures.multiplicity import holm
 from bmx_grid.measures.significance import compare_sums
-from bmx_grid.measures.systems import by_mean, expit, mean, system_score
+from bmx_grid.measures.systems import by_mean, mean, system_score
 from bmx_grid.metrics.base import Metric
-from bmx_grid.sweep.output import table_path
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.text import split_words
 
@@ -45,52 +38,18 @@ def segments(scorer: Scorer, scored: Scored, *, words: bool) -> Values:
     both = zip((scale * scored.scores).tolist(), (scale * scored.base).tolist(), strict=True)
     rows: list[Values] = [{"score": score, "base": base} for score, base in both]
     for row, explanation in zip(rows, scored.explanations, strict=True) if words else ():
-        row["words"] = _words(explanation, scale)
+        row["words"] = {
+            role: [
+                {"word": word, "attribution": scale * value}
+                for word, value in zip(split_words(text), explanation.attributions[role].tolist(), strict=True)
+            ]
+            for role, text in explanation.item.texts().items()
+        }
     values: Values = {"signature": scorer.signature, "scale": scale}
     values |= {"explainer": scorer.explanation_signature} if words and scorer.explanation_signature else {}
     values |= {"mean": scale * float(scored.scores.mean())}
     values |= {"unboosted": [row + 1 for row in scored.unboosted]} if scorer.recipe is not None else {}
     return {**values, "scores": rows}
-
-
-def _words(explanation: Explanation, scale: int) -> Values:
-    """role -> words with their attributions, in order."""
-    return {
-        role: [
-            {"word": word, "attribution": scale * value}
-            for word, value in zip(split_words(text), explanation.attributions[role].tolist(), strict=True)
-        ]
-        for role, text in explanation.item.texts().items()
-    }
-
-
-def system_kind(scorer: Scorer) -> str:
-    """What a system's score is: made of summed statistics, "corpus", or the "mean" of its segments."""
-    return "corpus" if not scorer.boosts and scorer.metric.has_statistics else "mean"
-
-
-def agreement(path: Path, metric: str, system_score: str, gap: float) -> list[Values]:
-    """How often people agree with a difference of two systems' scores, for each judgement of a sweep's thresholds.
-
-    path: thresholds.parquet, or the folder of the sweep. The logistic curve of `evaluations.levels.ThresholdRow`, with
-    the ends of its interval. Raises DataError for a table without this metric and kind of system score.
-    """
-    rows = read_frame(table_path(path, "thresholds") if path.is_dir() else path)
-    if not {"metric", "point", "probability", "probability_low", "probability_high", "difference"} <= set(rows):
-        raise DataError(f"{path}: no table of thresholds; name the folder of a sweep with evaluation=[levels].")
-    rows = rows[(rows["metric"] == metric) & (rows["point"] == "base") & (rows["system_score"] == system_score)]
-    if not len(rows):
-        raise DataError(
-            f"{path}: no thresholds of {metric} with system scores of the kind '{system_score}'; run a sweep with "
-            f"metric=[{metric}] evaluation=[levels] evaluation.levels.system_score={system_score}."
-        )
-    found = []
-    for names, curve in rows.groupby(["dataset", "language_pair", "human_name"], sort=False):
-        row = curve.sort_values("probability").iloc[0]
-        odds = [row[name] / (1 - row[name]) for name in ("probability", "probability_low", "probability_high")]
-        shares = [float(expit(np.log(value) * abs(gap) / row["difference"])) for value in odds]
-        found.append({"judged": " ".join(map(str, names)), **_scaled(1, ("agree", "low", "high"), shares)})
-    return found
 
 
 def systems(
@@ -100,14 +59,10 @@ def systems(
     seed: int,
     *,
     with_segments: bool,
-    thresholds: tuple[Path, str] | None = None,
 ) -> Values:
-    """The scores of systems with intervals, and paired tests of every two; texts, scores: by system.
-
-    thresholds: a table of `agreement`, and the name of the metric there.
-    """
+    """The scores of systems with intervals, and paired tests of every two; texts, scores: by system."""
     metric = scorer.metric
-    corpus, scale = system_kind(scorer) == "corpus", scale_of(metric)
+    corpus, scale = not scorer.boosts and metric.has_statistics, scale_of(metric)
     combine = metric.combine if corpus else mean
     terms = {name: by_mean(of_system) for name, of_system in scores.items()}
     if corpus:
@@ -122,7 +77,7 @@ def systems(
     values: Values = {
         "signature": scorer.signature,
         "scale": scale,
-        "system_score": system_kind(scorer),
+        "system_score": "corpus" if corpus else "mean",  # of summed statistics, or of the segments' scores
         "higher_is_better": metric.higher_is_better,
         "clusters": len(np.unique(labels)),
         "systems": {name: _scaled(scale, ("score", "low", "high"), ends) for name, ends in intervals.items()},
@@ -135,9 +90,6 @@ def systems(
             for (left, right), test, p in zip(pairs, tests, adjusted, strict=True)
         ],
     }
-    if thresholds is not None:
-        for row, test in zip(values["tests"], tests, strict=True):
-            row["people"] = agreement(*thresholds, values["system_score"], test.difference)
     if with_segments:
         values["scores"] = {name: (scale * of_system).tolist() for name, of_system in scores.items()}
     return values
@@ -192,9 +144,6 @@ def _lines_of_systems(values: Values) -> Iterator[str]:
             f"{_interval(test, signed)}, p = {_number(test['p'], '.4f')}, for all pairs "
             f"{_number(test['p_holm'], '.4f')}{'' if established else ', not established'}"
         )
-        for people in test.get("people", ()):
-            share = f"{_number(people['agree'], '.0%')} {_interval(people, '.0%')}"
-            yield f"  people agree with a difference of this size: {share} ({visible(people['judged'])})"
 
 
 def _number(value: float | None, form: str) -> str:
@@ -203,34 +152,3 @@ def _number(value: float | None, form: str) -> str:
 
 def _interval(ends: Mapping[str, float | None], form: str) -> str:
     return f"[{_number(ends['low'], form)}, {_number(ends['high'], form)}]"
-
-
-def as_tsv(values: Values) -> str:
-    """Rows with all digits, below comments."""
-    lines = [f"# {key}: {values[key]}" for key in ("signature", "scale", "explainer", "mean") if key in values]
-    if "systems" in values:
-        rows = [["system", "segment", "score", "low", "high"]]
-        for name, score in values["systems"].items():
-            rows.append([visible(name), "all", *(_full(score[key]) for key in rows[0][2:])])
-        for name, scores in values.get("scores", {}).items():
-            rows += [[visible(name), str(place), repr(score), "", ""] for place, score in enumerate(scores, start=1)]
-    else:
-        lines += [f"# unboosted: {' '.join(map(str, values['unboosted']))}"] if values.get("unboosted") else []
-        roles = list(values["scores"][0].get("words", {}))
-        rows = [["segment", "score", "base", *(f"{role}_words" for role in roles)]]
-        for place, row in enumerate(values["scores"], start=1):  # words as JSON, in which a tab inside a word is no tab
-            words = [[list(word.values()) for word in row["words"][role]] for role in roles]
-            shown = [json.dumps(pairs, ensure_ascii=False) for pairs in words]
-            rows.append([str(place), repr(row["score"]), repr(row["base"]), *shown])
-    return "\n".join([*lines, *map("\t".join, rows)])
-
-
-def _full(value: float | None) -> str:
-    return "nan" if value is None else repr(value)
-
-
-FORMATS: Mapping[str, Callable[[Values], str]] = {
-    "text": as_text,
-    "json": partial(json.dumps, ensure_ascii=False, indent=1),
-    "tsv": as_tsv,
-}

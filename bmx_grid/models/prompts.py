@@ -13,7 +13,6 @@ from typing import Any
 from bmx_grid.core.configure import CONFIGS, convert, options
 from bmx_grid.core.errors import ConfigError, ExplainError, UnavailableError, unknown
 from bmx_grid.core.identity import digest
-from bmx_grid.core.user_yaml import read_yaml
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 Messages = tuple[tuple[str, str], ...]  # (role, text), in order
@@ -53,7 +52,13 @@ class Prompt:
             path = CONFIGS / "prompt" / f"{name}.yaml"
         elif path.suffix not in (".yaml", ".yml"):
             raise ConfigError(f"prompt: {unknown('prompt', name, options('prompt'))} Or name a YAML file.")
-        prompt: Prompt = convert({**read_yaml(path), "name": path.stem}, cls, str(path))
+        import yaml
+
+        try:
+            keys = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, yaml.YAMLError) as error:
+            raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}; correct it.") from error
+        prompt: Prompt = convert({**keys, "name": path.stem} if isinstance(keys, dict) else keys, cls, str(path))
         return prompt
 
     @property

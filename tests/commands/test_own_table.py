@@ -1,5 +1,6 @@
 """A table of a user's own: what is recognised, what is said of the rest, and the command that runs."""
 
+import re
 import shlex
 
 import pytest
@@ -90,7 +91,7 @@ def test_the_command_that_is_shown_reads_the_table(name, separator, header, row,
 
 
 def test_several_columns_of_a_role_are_in_the_command_whatever_their_names(show):
-    status, out, err = show("my.tsv", "src|hyp|ref|b\\c|da", "q|w|r|s|1", more=["columns.reference=[ref, b\\c]"])
+    status, out, err = show("my.tsv", "src|hyp|ref|b\\c|da", "q|w|r|s|1", more=[r"columns.reference=[ref,'b\c']"])
     assert status == 0, err
     words = shlex.split(out.split("to run it:\n")[1].replace("\\\n", " "))
     assert composed(*words[2:])["dataset"]["tabular"]["columns"]["reference"] == ["ref", "b\\c"]
@@ -100,7 +101,7 @@ def test_all_missing_roles_are_said_at_once_with_the_columns_there_are(show):
     status, _, err = show("my.tsv", "a|b|c", "x|y|1")
     assert status == 2
     assert "my.tsv has no column for hypothesis, score, source or reference among a, b, c" in err
-    assert "bmx-grid data show my.tsv --columns hypothesis=NAME" in err
+    assert "bmx-grid data show my.tsv columns.hypothesis=NAME" in err
 
 
 def test_named_columns_go_before_recognised_ones(show):
@@ -110,19 +111,12 @@ def test_named_columns_go_before_recognised_ones(show):
     assert status == 2 and "score: unknown column 'dda'. Did you mean 'da'" in err
 
 
-def test_settings_may_follow_columns(show):
-    status, out, err = show("my.tsv", "src|hyp|ref|da|mqm", "q|w|r|1|2", more=["--columns", "score=mqm", "limit=1"])
-    assert (status, err) == (0, "") and "  score          mqm\n" in out and "[1] mqm 2" in out
-    assert "write ROLE=COLUMN" in show("my.tsv", "src|hyp|ref|da", "q|w|r|1", more=["--columns", "score="])[2]
-
-
 @pytest.mark.parametrize(
     ("name", "said"),
     [
         pytest.param("none.tsv", "there is no file none.tsv", id="no such file"),
         pytest.param("table.xlsx", "the name must end in .tsv, .csv, .jsonl, .parquet", id="another kind of file"),
-        pytest.param("./", "a file that ends in .tsv, .csv", id="a folder"),
-        pytest.param("/dev/null", "/dev/null is no table; name a file that ends in", id="no file of rows"),
+        pytest.param("./", "unknown data set './'.* a file that ends in .tsv, .csv", id="a folder"),
         pytest.param("wmt_17", "unknown data set 'wmt_17'. Did you mean 'wmt17'", id="no data set"),
         pytest.param("tabular", "name your file: bmx-grid data show my.tsv", id="no file at all"),
     ],
@@ -132,7 +126,7 @@ def test_what_is_no_table_is_one_sentence(name, said, tmp_path, monkeypatch, cap
     (tmp_path / "table.xlsx").write_bytes(b"PK")
     assert main(["show", name]) == 2
     err = capsys.readouterr().err
-    assert said in err and err.count("\n") == 1
+    assert re.search(said, err) and err.count("\n") == 1
 
 
 def test_ids_that_do_not_tell_segments_apart_are_not_taken(show):

@@ -103,7 +103,7 @@ def test_a_file_gets_the_numbers_of_the_sweep(metric, explainer, side, tmp_path,
 
     p, w = -1.4, 0.4
     arguments = ("--metric", metric, "--explainer", explainer, "-p", str(p), "-w", str(w), "--set", f"side={side}")
-    done = score(*arguments, "--format", "json", **{name: str(tmp_path / name) for name in columns})
+    done = score(*arguments, "--json", **{name: str(tmp_path / name) for name in columns})
     assert done.status == 0, done.err
     told = json.loads(done.out)
     ours = [row["score"] for row in told["scores"]]
@@ -119,7 +119,7 @@ def test_a_file_gets_the_numbers_of_the_sweep(metric, explainer, side, tmp_path,
 
 
 def test_json_holds_what_was_promised(score):
-    plain, worded = (json.loads(score("--format", "json", *BOOST, *more).out) for more in ((), ("--words",)))
+    plain, worded = (json.loads(score("--json", *BOOST, *more).out) for more in ((), ("--words",)))
     assert list(plain) == ["signature", "scale", "mean", "scores"]
     assert [list(row) for row in plain["scores"]] == [["score", "base"]] * 4
     assert plain["signature"] == BoostedMetric(Chrf(), Erasure(), -0.3, 0.6).signature
@@ -130,17 +130,6 @@ def test_json_holds_what_was_promised(score):
     }
     fall = score_pairs(Chrf(), [("Hello world", "Hello there"), ("Hello world", " there")])
     assert words["hypothesis"][0]["attribution"] == pytest.approx(100 * (fall[0] - fall[1]))
-
-
-def test_tsv_has_one_line_a_segment_and_all_digits(score):
-    expected = json.loads(score("--format", "json", *BOOST).out)
-    signature, scale, mean, header, *rows = score("--format", "tsv", "--words", *BOOST).out.rstrip("\n").split("\n")
-    assert (signature, scale) == (f"# signature: {expected['signature']}", "# scale: 100")
-    assert mean == f"# mean: {expected['mean']!r}"
-    fields = [row.split("\t") for row in rows]
-    assert header.split("\t") == ["segment", "score", "base", "reference_words", "hypothesis_words"]
-    assert [(float(row[1]), float(row[2])) for row in fields] == [(o["score"], o["base"]) for o in expected["scores"]]
-    assert [word for word, _ in json.loads(fields[3][4])] == HYPOTHESES[3].split(" ")
 
 
 def test_text_shows_scores_mean_signature_and_words(score):
@@ -158,7 +147,7 @@ def load_and_score():
 
 
 def test_without_an_explainer_it_is_the_metric(score):
-    done = score("--explainer", "none", "--format", "json")
+    done = score("--explainer", "none", "--json")
     told = json.loads(done.out)
     expected = score_pairs(Chrf(), list(zip(REFERENCES, HYPOTHESES, strict=True)))
     assert [row["score"] for row in told["scores"]] == (100 * expected).tolist()
@@ -167,13 +156,13 @@ def test_without_an_explainer_it_is_the_metric(score):
     assert done.err == ""  # who asks for the metric alone is not told about boosts
 
 
-@pytest.mark.parametrize("form", ["text", "json", "tsv"])
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
 def test_without_a_boost_scores_are_the_metrics_and_words_are_shown(score, form):
     expected = score_pairs(Chrf(), list(zip(REFERENCES, HYPOTHESES, strict=True)))
     for explainer in ("erasure", "lime"):
-        done = score("--words", "--explainer", explainer, "--format", form)
+        done = score("--words", "--explainer", explainer, *form)
         assert done.status == 0, done.err
-        assert f"{100 * expected[1]:.4f}" in done.out if form == "text" else repr(float(100 * expected[1])) in done.out
+        assert (repr(float(100 * expected[1])) if form else f"{100 * expected[1]:.4f}") in done.out
         assert f"{explainer}|" in done.out and Chrf().signature in done.out and "boosted|" not in done.out
         assert "Hello" in done.out
     assert bmx_grid.load("chrf", "erasure").score(REFERENCES, HYPOTHESES).tolist() == expected.tolist()
@@ -219,19 +208,19 @@ def test_settings_of_the_command_are_typed_as_yaml(score):
         "--set",
         "metric.lowercase=true",
     )
-    signature = json.loads(score(*arguments, "--format", "json").out)["signature"]
+    signature = json.loads(score(*arguments, "--json").out)["signature"]
     assert "num_samples:7|" in signature
     assert "case:lc" in signature
 
 
 def test_gzip_and_standard_input(score, tmp_path, monkeypatch):
-    plain = score("--format", "tsv").out
+    plain = score("--json").out
     packed = gzip.compress((tmp_path / "h.txt").read_bytes())
     (tmp_path / "h.gz").write_bytes(packed)
-    assert score("--format", "tsv", hypothesis=str(tmp_path / "h.gz")).out == plain
+    assert score("--json", hypothesis=str(tmp_path / "h.gz")).out == plain
     for content in (packed, (tmp_path / "h.txt").read_bytes()):
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
-        assert score("--format", "tsv", hypothesis="-").out == plain
+        assert score("--json", hypothesis="-").out == plain
 
 
 def write(path, content: bytes) -> str:
@@ -265,13 +254,7 @@ def write(path, content: bytes) -> str:
             "metric.beta: expected a number at least 1",
             id="the second",
         ),
-        pytest.param(
-            ("--set", "seed=2024-13-45"), {}, r"seed: expected a whole number, got '2024-13-45'", id="no date"
-        ),
-        pytest.param(("--set", f"side={'[' * 5_000}"), {}, r"\[\[….*: nested too deeply", id="nested deeply"),
-        pytest.param(("--set", "side=[&a 0, *a]"), {}, r"anchors \(&NAME\) and aliases", id="an alias"),
-        pytest.param(("--set", "seed"), {}, "expected KEY=VALUE", id="no value"),
-        pytest.param(("--set", "foo=1"), {}, "unknown key 'foo'. Available: explainer, max_texts,", id="likewise"),
+        pytest.param(("--set", "seed"), {}, "cannot be read as KEY=VALUE", id="no value"),
         pytest.param(
             ("--words", "--set", "max_texts=9"), {}, "segment 1: 17 texts would be scored", id="too many texts"
         ),

@@ -85,27 +85,10 @@ def test_a_table_with_german_names_is_recognised(run, write):
 
 def test_escapes_of_a_table_do_not_reach_the_terminal(run, write):
     write("t.tsv", "id\tsource\thypothesis\tscore\x1b[2J\na\x1b[1m\tb\x1b[31m\tc\x9b\t1\n")
-    status, out, err = run("show", "t.tsv", "--columns", "score=score\x1b[2J")
+    status, out, err = run("show", "t.tsv", "columns.score='score\x1b[2J'")
     assert (status, err) == (0, "")
     assert out.replace("\n", "").isprintable()
     assert "b\\x1b[31m" in out and "[a\\x1b[1m]" in out
-
-
-def test_a_folder_of_mt_metrics_eval_is_shown_with_its_command(run, write, tmp_path):
-    for name, line in (
-        ("sources/en-de.txt", "a"),
-        ("references/en-de.refA.txt", "r"),
-        ("system-outputs/en-de/A.txt", "b"),
-        ("system-outputs/en-de/B.txt", "c"),
-        ("human-scores/en-de.mqm.seg.score", "A 1\nB 2"),
-    ):
-        write(f"wmt99/{name}", f"{line}\n")
-    for folder in ("wmt99", "."):
-        status, out, err = run("show", folder)
-        assert (status, err) == (0, "")
-        assert "mt_metrics_eval en-de: 2 segments of 2 systems" in out
-        assert f"dataset.mt_metrics_eval.folder={tmp_path} " in out.replace('"', "").replace("'", "")
-        assert "dataset.mt_metrics_eval.test_set=wmt99" in out
 
 
 def test_download_verify_show(run, publisher, checksums, pack, tmp_path):
@@ -131,12 +114,10 @@ def test_download_verify_show(run, publisher, checksums, pack, tmp_path):
         pytest.param(["show", "wmt17", "limit=many"], "limit=many", id="limit"),
         pytest.param(["show", "wmt17", "unescpae=true"], "unescape", id="key"),
         pytest.param(["show", "wmt17", "unescape=5"], "true or false", id="value"),
-        pytest.param(["show", "wmt17", "name.x=5"], "no keys below", id="key-below-a-value"),
-        pytest.param(["show", "wmt17", "unescape=[1"], "this is not YAML", id="half-a-list"),
+        pytest.param(["show", "wmt17", "name.x=5"], "name: expected a text", id="key-below-a-value"),
+        pytest.param(["show", "wmt17", "unescape=[1"], "cannot be read as KEY=VALUE", id="half-a-list"),
         pytest.param(["show", "wmt17"], "download wmt17", id="no-data"),
-        pytest.param(["show", "my.tsv", "path="], "both name a table; leave out path=", id="a-table-and-a-path"),
-        pytest.param(["show", "my.tsv", "--columns", "rating=da"], "unknown role 'rating'", id="another-role"),
-        pytest.param(["show", "."], "is a folder: a folder is read in the layout of mt-metrics-eval", id="folder"),
+        pytest.param(["show", "my.tsv", "columns.rating=da"], "unknown role 'rating'", id="another-role"),
         pytest.param(["download", "wmt18"], "unknown data set", id="download-name"),
     ],
 )
