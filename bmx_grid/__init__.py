@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from bmx_grid.api.arrays import Boosted, boost
     from bmx_grid.api.comparison import Compared, compare
     from bmx_grid.api.frames import grid
-    from bmx_grid.api.notebook import Words
-    from bmx_grid.api.sweeps import Run, analyse, run
+    from bmx_grid.api.sweeps import Run, Words, analyse, run
     from bmx_grid.attribution.scorer import Scored, Scorer
     from bmx_grid.boosts.recipe import Recipe
     from bmx_grid.core.errors import BmxError
@@ -39,9 +38,9 @@ if TYPE_CHECKING:
 PLACES = {
     **dict.fromkeys(("boost", "Boosted"), "bmx_grid.api.arrays"),
     **dict.fromkeys(("compare", "Compared"), "bmx_grid.api.comparison"),
-    **dict.fromkeys(("run", "Run", "analyse"), "bmx_grid.api.sweeps"),
+    **dict.fromkeys(("run", "Run", "Words", "analyse"), "bmx_grid.api.sweeps"),
     **dict.fromkeys(("Scorer", "Scored"), "bmx_grid.attribution.scorer"),
-    **{"grid": "bmx_grid.api.frames", "Words": "bmx_grid.api.notebook", "BmxError": "bmx_grid.core.errors"},
+    **{"grid": "bmx_grid.api.frames", "BmxError": "bmx_grid.core.errors"},
 }
 __all__ = [
     "BmxError",
@@ -111,6 +110,5 @@ def load(
     from bmx_grid.attribution.scorer import make_scorer
 
     if callable(metric) and not isinstance(metric, type):
-        metric = function_metric(getattr(metric, "__name__", "function"), metric)
-    known = None if recipe is None else recipe_of(recipe)
-    return make_scorer(metric, explainer, p, w, keyed("settings", settings), known)
+        metric = function_metric(metric)
+    return make_scorer(metric, explainer, p, w, keyed("settings", settings), recipe_of(recipe))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from bmx_grid.boosts.recipe import Recipe
     from bmx_grid.evaluations.verdicts import Verdict
-    from bmx_grid.measures.aggregation import Aggregation
     from bmx_grid.measures.correlation import Kind
     from bmx_grid.measures.grid import Words
     from bmx_grid.measures.significance import Comparison
@@ -53,7 +53,6 @@ class Boosted:
     _recipe: Recipe | None = field(repr=False)
     _spec: GridSpec = field(repr=False)
     _clusters: Ints = field(repr=False)
-    _systems: Ints = field(repr=False)
     _resamples: int = field(repr=False)
     _seed: int = field(repr=False)
 
@@ -72,9 +71,8 @@ class Boosted:
     def verdict(self) -> Verdict:
         """The verdict on the gain at this point, or of this recipe: `label`, and `because` with the numbers.
 
-        The same rule and controls as in a sweep: a smooth curve of score and lengths, and a level of each system, are
-        fitted to these segments, and attributions are reassigned from other ones. It is valid if the point was not
-        chosen on these human scores.
+        The same rule and controls as in a sweep: a smooth curve of score and lengths is fitted to these segments, and
+        attributions are reassigned from other ones. It is valid if the point was not chosen on these human scores.
         """
         from bmx_grid.evaluations.held_out import rated_of
         from bmx_grid.evaluations.verdicts import evidence_on, judged
@@ -84,7 +82,8 @@ class Boosted:
         used = np.isfinite(scores) & np.isfinite(self.base) & np.isfinite(human)
         rows = np.arange(len(self.base))
         words = log_words(self.ground_truth, self.hypothesis)
-        rated = rated_of(kind, self.base, human, words, self._clusters, rows, self._systems, used, seed)
+        no_systems = np.zeros(len(rows), np.int64)
+        rated = rated_of(kind, self.base, human, words, self._clusters, rows, no_systems, used, seed)
         n_words = (self.ground_truth.lengths + self.hypothesis.lengths)[used]
         reassigned = []
         for draw in range(DRAWS):
@@ -139,9 +138,7 @@ class Boosted:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the summary."""
-        from bmx_grid.api.notebook import paragraphs
-
-        return paragraphs(repr(self), *(self.summary().splitlines() if self.human is not None else ()))
+        return f"<pre>{html.escape(self.summary())}</pre>"
 
     def _boosted(self, rows: Ints, donors: Ints) -> Floats:
         """The scores of some segments with the attributions of others."""
@@ -170,11 +167,9 @@ def boost(
     p: float | None = None,
     w: float | None = None,
     side: Words = "both",
-    aggregation: Aggregation | None = None,
     recipe: str | Path | Recipe | None = None,
     correlation: Kind = "pearson",
     clusters: ArrayLike | None = None,
-    systems: ArrayLike | None = None,
     resamples: int = 1000,
     seed: int = 0,
 ) -> Boosted:
@@ -195,100 +190,58 @@ def boost(
         hypothesis; or {"hypothesis": rows, "ground_truth": rows} with those of the source or reference as well; or
         the N explanations of `load(…).explain(…)`.
     human: float[N], NaN for unrated segments; for `gain`, `verdict` and `grid`. p, w: the point; both or neither.
-    side, aggregation, correlation: as a grid has them; where an attribution of a segment is not above 0, all of the
-        segment are shifted (section 3.4). recipe: a `Recipe`, its file, or the name of an embedded one, in place of p,
-        w, side and aggregation; it is not checked that metric and explainer are those of the recipe. clusters: N labels
-        of segments that are drawn together in the interval; each is its own without. systems: N names of the systems
-        that translated, whose levels a verdict takes off. resamples, seed: of the interval.
+    side, correlation: as a grid has them; where an attribution of a segment is not above 0, all of the segment are
+        shifted (section 3.4). recipe: a `Recipe`, its file, or the name of an embedded one, in place of p, w and side;
+        it is not checked that metric and explainer are those of the recipe. clusters: N labels of segments that are
+        drawn together in the interval; each is its own without. resamples, seed: of the interval.
     Raises DataError naming the row where rows do not fit or hold no numbers, ConfigError for p without w, a NaN p, or a
     w outside [0, 1].
     """
-    from bmx_grid.measures.aggregation import Aggregation, PowerMean
     from bmx_grid.measures.correlation import check_kind
 
     check_kind(correlation)
-    base = _scores(scores, "scores")
+    base = _vector(scores, "scores")
     truth, hypothesis = _sides(attributions, len(base))
-    judged = None if human is None else _human(human, len(base))
-    p, w = (None if value is None else real(name, value) for name, value in (("p", p), ("w", w)))
+    judged = None if human is None else _vector(human, "human", len(base))
+    if judged is not None and np.isfinite(judged).sum() < FEWEST:
+        raise DataError(f"human: {np.isfinite(judged).sum()} rated segments; a correlation needs {FEWEST}.")
+    p, w = real("p", p), real("w", w)
     resamples, seed = drawn(resamples, seed, 1)
-    _check_choice(p, w, recipe, judged, of_its_own=aggregation is not None or side != "both")
-    if not isinstance(aggregation, Aggregation | None):
-        raise ConfigError(f"aggregation: expected an Aggregation, as PowerMean(), got {aggregation!r:.60}.")
-    spec = GridSpec(side=side, aggregation=aggregation or PowerMean(), correlation=correlation)
-    labels = np.arange(len(base)) if clusters is None else _labels("clusters", clusters, len(base))
-    of_systems = np.zeros(len(base), np.int64) if systems is None else _labels("systems", systems, len(base))
-    known = None if recipe is None else recipe_of(recipe)
-    boosted = Boosted(base, truth, hypothesis, judged, p, w, known, spec, labels, of_systems, resamples, seed)
-    _ = boosted.scores  # a point or a row that cannot be used is an error of this call
-    return boosted
-
-
-def _check_choice(p: float | None, w: float | None, recipe: object, human: object, *, of_its_own: bool) -> None:
-    """Raise ConfigError unless a point, a recipe, or human scores for the whole grid are given.
-
-    of_its_own: whether a side or an aggregation is chosen, which a recipe has already.
-    """
     if (p is None) != (w is None):
         raise ConfigError("p and w: give both, or neither for the whole grid.")
-    if recipe is not None and (p is not None or of_its_own):
-        raise ConfigError("recipe: it is a boost of its own; leave out p, w, side and aggregation.")
+    if recipe is not None and (p is not None or side != "both"):
+        raise ConfigError("recipe: it is a boost of its own; leave out p, w and side.")
     if p is None and recipe is None and human is None:
         raise ConfigError("give p and w or a recipe for boosted scores, human scores for the grid, or both.")
+    spec = GridSpec(side=side, correlation=correlation)
+    labels = np.arange(len(base)) if clusters is None else _labels(clusters, len(base))
+    boosted = Boosted(base, truth, hypothesis, judged, p, w, recipe_of(recipe), spec, labels, resamples, seed)
+    _ = boosted.scores  # a point or a row that cannot be used is an error of this call
+    return boosted
 
 
 def _sides(attributions: Any, count: int) -> tuple[Ragged, Ragged]:
     """The rows of the ground truth, empty ones where there are none, and those of the hypothesis."""
     if isinstance(attributions, Sequence) and attributions and isinstance(attributions[0], Explanation):
         roles = [role for role in attributions[0].attributions if role != "hypothesis"]
-        attributions = {
-            "ground_truth": [
-                np.concatenate([[], *(item.attributions[role] for role in roles)]) for item in attributions
-            ],
-            "hypothesis": [item.attributions["hypothesis"] for item in attributions],
-        }
+        truth = [np.concatenate([[], *(item.attributions[role] for role in roles)]) for item in attributions]
+        attributions = {"ground_truth": truth, "hypothesis": [item.attributions["hypothesis"] for item in attributions]}
     sides = dict(attributions) if isinstance(attributions, Mapping) else {"hypothesis": attributions}
-    for name in sides:
-        if name not in SIDES:
-            raise ConfigError(f"attributions: the side is {name!r}; write one of {', '.join(SIDES)}.")
-    if "hypothesis" not in sides:
-        raise ConfigError("attributions: those of the hypothesis are missing.")
-    truth, hypothesis = (_rows(sides.get(side, [()] * count), side, count) for side in SIDES)
-    return truth, hypothesis
+    if not {"hypothesis"} <= sides.keys() <= set(SIDES):
+        raise ConfigError(f"attributions: sides {', '.join(map(str, sides))}; give hypothesis, and ground_truth.")
+    made = []
+    for side in SIDES:
+        rows: Any = sides.get(side, [()] * count)
+        if not isinstance(rows, Sequence | np.ndarray) or getattr(rows, "ndim", 1) == 0:
+            raise DataError(f"attributions of the {side}: expected a list of rows, got a {type(rows).__name__}.")
+        if len(rows) != count:
+            raise DataError(f"attributions of the {side}: {len(rows)} rows for {count} scores.")
+        of = f"attributions of the {side}, row"
+        made.append(Ragged.from_rows([_vector(row, f"{of} {place}") for place, row in enumerate(rows)]))
+    return made[0], made[1]
 
 
-def _rows(rows: Rows, side: str, count: int) -> Ragged:
-    if not isinstance(rows, Sequence | np.ndarray) or getattr(rows, "ndim", 1) == 0:
-        raise DataError(f"attributions of the {side}: expected a list of rows, got a {type(rows).__name__}.")
-    if len(rows) != count:
-        raise DataError(f"attributions of the {side}: {len(rows)} rows for {count} scores.")
-    of = f"attributions of the {side}, row"
-    return Ragged.from_rows([_vector(row, f"{of} {place}", "one number per word") for place, row in enumerate(rows)])
-
-
-def _human(values: ArrayLike, count: int) -> Floats:
-    """float64[count] human scores, enough for a correlation."""
-    scores = _scores(values, "human", count)
-    if (rated := int(np.isfinite(scores).sum())) < FEWEST:
-        raise DataError(f"human: {rated} rated segments; a correlation needs {FEWEST}.")
-    return scores
-
-
-def _scores(values: ArrayLike, what: str, count: int | None = None) -> Floats:
-    """float64[count] within the largest number that is read; NaN for a segment without one."""
-    scores = _vector(values, what, "one number per segment")
-    if count is not None and scores.size != count:
-        raise DataError(f"{what} has the shape {scores.shape}; give {count} numbers, as many as scores.")
-    too_large = np.abs(scores) > LARGEST
-    if too_large.any():
-        row = int(too_large.argmax())
-        raise DataError(
-            f"{what}: row {row} is {scores[row]}; give a number within ±{LARGEST:g}, or NaN for a segment without one."
-        )
-    return scores
-
-
-def _vector(values: ArrayLike, what: str, expected: str) -> Floats:
+def _vector(values: ArrayLike, what: str, count: int | None = None) -> Floats:
     """float64[n], NaN where an array is masked. Raises DataError, also for what would silently become other numbers."""
     try:
         array = np.asanyarray(values)
@@ -296,24 +249,25 @@ def _vector(values: ArrayLike, what: str, expected: str) -> Floats:
             raise TypeError(f"{array.dtype} are no real numbers")
         numbers: Floats = np.ma.filled(np.ma.asanyarray(array.astype(np.float64)), np.nan)
     except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{what}: {first_line(error)[:100]}; give {expected}.") from error
-    if numbers.ndim != 1:
-        raise DataError(f"{what} has the shape {numbers.shape}; give {expected}.")
+        raise DataError(f"{what}: {first_line(error)[:100]}; give a list of numbers.") from error
+    if numbers.ndim != 1 or count not in (None, len(numbers)):
+        raise DataError(f"{what} has the shape {numbers.shape}; give {count or 'a list of'} numbers.")
+    if (too_large := np.flatnonzero(np.abs(numbers) > LARGEST)).size:
+        raise DataError(
+            f"{what}: number {too_large[0]} is {numbers[too_large[0]]}; give one within ±{LARGEST:g}, or NaN."
+        )
     return numbers
 
 
-def _labels(what: str, values: ArrayLike, count: int) -> Ints:
+def _labels(values: ArrayLike, count: int) -> Ints:
     """int64[count], equal for equal labels and in their order."""
     import pandas as pd
 
     try:
         labels = np.asarray(values)
-        if labels.shape != (count,):
-            raise ValueError(f"they have the shape {labels.shape}")
-        codes = np.asarray(pd.factorize(labels, sort=True)[0], dtype=np.int64)
+        known = np.asarray(pd.factorize(labels, sort=True)[0], dtype=np.int64)
     except (TypeError, ValueError) as error:
-        reason = first_line(error)[:100]
-        raise DataError(f"{what}: {reason}; give {count} labels, texts or numbers, one per segment.") from error
-    if (codes < 0).any():
-        raise DataError(f"{what}: row {int(codes.argmin())} has no label; give each segment one.")
-    return codes
+        raise DataError(f"clusters: {first_line(error)[:100]}; give {count} labels, texts or numbers.") from error
+    if labels.shape != (count,) or (known < 0).any():
+        raise DataError(f"clusters: give {count} labels, texts or numbers, one per segment; none may be missing.")
+    return known

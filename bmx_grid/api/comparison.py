@@ -1,228 +1,139 @@
-"""Columns of scores in, how well each metric correlates with human judgements out, with tests of every pair."""
+"""Which metric correlates best with human judgements: correlations with
+intervals, and tests of every pair.
+
+The table (TSV, CSV, JSON Lines, Parquet) has one row per segment and system: a
+column per metric, higher is better, one of human scores, and where there are
+any, columns for id, system, source, reference, document and language pair:
+segments that share an id, source, reference or document are drawn and swapped
+together. Usual names
+(DA, seg_id, sys, lp, src, ref, ...) are recognised.
+
+exit status: 0 done; 2 a mistake in the command or its table.
+
+examples:
+  bmx-grid compare scores.tsv --metrics comet chrf --human mqm --by item
+  bmx-grid compare scores.tsv --metrics comet chrf --level system --json
+"""
 
 from __future__ import annotations
 
-import functools
+import argparse
 import itertools
-import tempfile
+import json
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from bmx_grid.analysis.base import Table
-from bmx_grid.analysis.gains import ALPHA, PREFERRED
-from bmx_grid.api.frames import NAME, frame_reader, segment_sets, swept_frame
-from bmx_grid.api.inputs import Columns, Floats, FrameTable, check_columns, drawn, keyed, listed, numbers, roles_of
-from bmx_grid.api.notebook import paragraphs, table_html, table_of
-from bmx_grid.api.sweeps import Run
+from bmx_grid.analysis.base import Column, Table
+from bmx_grid.analysis.gains import ALPHA
+from bmx_grid.api.frames import Columns, Roles, frame_table, numbers, roles_of, segment_sets
+from bmx_grid.api.inputs import Floats, Function, drawn, keyed, listed
+from bmx_grid.attribution.store import AttributionSet
+from bmx_grid.core.configure import build, convert, load_option
 from bmx_grid.core.errors import ConfigError, DataError, unknown
-from bmx_grid.core.identity import digest, identity, runtime
-from bmx_grid.core.wording import counted, with_interval
-from bmx_grid.datasets.segments import NO_PAIR
+from bmx_grid.core.terminal import command, parser
+from bmx_grid.core.wording import counted, visible
+from bmx_grid.datasets.columns import ROLES, named_roles
+from bmx_grid.datasets.columns import listed as columns_listed
+from bmx_grid.datasets.segments import NO_PAIR, clusters
 from bmx_grid.datasets.tables import Table as File
-from bmx_grid.evaluations.verdicts import LEGEND
-from bmx_grid.measures.correlation import FEWEST, KINDS, Kind, correlate
-from bmx_grid.metrics.base import GivenScores, Metric
-from bmx_grid.words.perturbation import Item, Role
+from bmx_grid.datasets.tables import open_table
+from bmx_grid.evaluations.base import Evaluation, Finished
+from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.levels import LevelsEvaluation
+from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
+from bmx_grid.measures.correlation import KINDS, Kind
+from bmx_grid.measures.levels import within_groups
+from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
+from bmx_grid.measures.significance import compare as significance
+from bmx_grid.measures.significance import compare_sums
+from bmx_grid.measures.systems import by_mean, mean
+from bmx_grid.report.table import as_text
+from bmx_grid.report.terminal import fitted, terminal_width
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bmx_grid.datasets.segments import SegmentSet
-    from bmx_grid.evaluations.verdicts import Verdict
-
-LEVELS = ("segment", "system")
-GROUPINGS = ("item", "system", "none")
+Level = Literal["segment", "system"]
+Grouping = Literal["item", "system", "none"]
+NEEDED: Mapping[str, tuple[str, ...]] = {"item": ("id", "system"), "system": ("system",), "none": (), "segment": ()}
 FEWEST_RESAMPLES = 40  # of tests
-ESTIMATES = ("gain", "beyond", "within_source")
-COMPARED = ("language_pair", "compared", "against")
+
 UNDEFINED_IN_GROUPS = "n/a: a correlation within a group needs 3 rated segments; accuracy with ties (acc eq) needs 2."
-
-
-@dataclass(frozen=True, kw_only=True)
-class ColumnMetric(Metric):
-    """A metric by its scores that are in memory: language pair -> float64 of its segments, in their order."""
-
-    scores: Mapping[str, Floats] = runtime()
-    content: str = identity()
-
-    @property
-    def reads(self) -> tuple[Role, ...]:
-        return ("hypothesis",)
-
-    @property
-    def signature(self) -> str:
-        return f"column|scores:{self.content}|version:{self.VERSION}"
-
-    def given(self, segments: SegmentSet) -> GivenScores:
-        """The scores of these segments, NaN where there is none."""
-        return GivenScores(self.scores[segments.language_pair][: len(segments)])  # a limit takes the first
-
-    def score(self, items: Sequence[Item]) -> NoReturn:
-        raise ConfigError("a column of scores cannot score other texts; name a metric that scores texts.")
-
-
-def column_metric(values: Floats, sets: Sequence[tuple[SegmentSet, list[int]]]) -> ColumnMetric:
-    """The metric of a column: float64 of the rows of a frame, which the sets name."""
-    scores = {segments.language_pair: values[rows] for segments, rows in sets}
-    return ColumnMetric(scores=scores, content=digest(repr(values.tolist()))[:16])
 
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """Metrics in comparison: `correlations` with human judgements, `tests` of every pair, `verdicts`, `ranking`.
+    """Metrics in comparison.
 
-    run: the sweep behind it, with further tables. columns: role -> columns that play it.
+    correlations: of each metric with human judgements, with its interval, at this level and grouping. tests: every pair
+    of metrics: difference with interval, p, and p adjusted for the number of pairs; clusters of segments (or at system
+    level whole systems) are swapped between the metrics and drawn with replacement for the interval. ranking: ranks
+    with clusters of metrics that no test tells apart, as the WMT metrics tasks print them; none with a grouping.
+    columns: role -> columns that play it. n_clusters: of segments.
     """
 
-    run: Run
-    level: str
-    grouping: str
+    correlations: pd.DataFrame
+    tests: pd.DataFrame
+    ranking: pd.DataFrame
+    level: Level
+    grouping: Grouping
     statistic: Kind
     resamples: int
     seed: int
-    columns: Mapping[str, tuple[str, ...]]
-
-    @property
-    def correlations(self) -> pd.DataFrame:
-        """The correlation of each metric with human judgements, with its interval, at this level and grouping."""
-        table = self._of_level("correlations")
-        return table[(table["grouping"] == self.grouping) | (self.level == "system")].reset_index(drop=True)
-
-    @functools.cached_property
-    def tests(self) -> pd.DataFrame:
-        """Every pair of metrics: difference with interval, p, and p adjusted for the number of pairs.
-
-        Clusters of segments (or at system level whole systems) are swapped between the metrics (perm_inputs,
-        perm_systems) and drawn with replacement for the interval.
-        """
-        if self.level == "segment" and self.grouping != "none":
-            return grouped_tests(self._scores, self.grouping, self.statistic, self.resamples, self.seed)
-        return self._of_level("tests")
-
-    @functools.cached_property
-    def verdicts(self) -> pd.DataFrame:
-        """Of every two metrics the better one over the other: gain, the gain beyond score and length, a verdict.
-
-        A metric may be another one's boosted scores: what a curve of the other's score and the numbers of words explain
-        is not its own. All are one family of tests. No rows at system level, and with a grouping.
-        """
-        import pandas as pd
-
-        from bmx_grid.evaluations.verdicts import judged
-
-        if (self.level, self.grouping) != ("segment", "none"):
-            return pd.DataFrame()
-        known = [
-            ((pair, *better), evidence)
-            for (_, pair), left, right in _pairs_of_metrics(self._scores)
-            for better, evidence in [_better(left, right, self.statistic, self.resamples, self.seed)]
-        ]
-        rows = []
-        for (names, _), verdict in zip(known, judged([evidence for _, evidence in known]), strict=True):
-            row = {**dict(zip(COMPARED, names, strict=True)), "verdict": verdict.label}
-            for name in ESTIMATES:
-                estimate = getattr(verdict, name)
-                row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-            rows.append({**row, "because": verdict.because})
-        return pd.DataFrame(rows)
-
-    @property
-    def ranking(self) -> pd.DataFrame:
-        """Ranks with clusters of metrics that no test tells apart, as the WMT metrics tasks print them; ungrouped."""
-        return self._of_level("ranking")
-
-    @functools.cached_property
-    def _scores(self) -> pd.DataFrame:
-        """The table of scores, read once."""
-        return self.run.scores
-
-    def _of_level(self, name: str) -> pd.DataFrame:
-        """The rows of this level; none where a single metric leaves nothing to compare."""
-        import pandas as pd
-
-        table = self.run.table(name) if name in self.run.names else pd.DataFrame({"level": []})
-        return table[table["level"] == self.level].reset_index(drop=True)
+    columns: Roles
+    n_clusters: int
 
     def tables(self) -> list[Table]:
-        """What `summary` and `bmx-grid compare` print: correlations, differences, verdicts; those that have rows."""
-        return [table for table in (self._agreement(), self._differences(), self._judged()) if table.rows]
+        """What `summary` and `bmx-grid compare` print: correlations, best first, and differences."""
+        pair = [] if set(self.correlations["language_pair"]) == {NO_PAIR} else [Column("language_pair", "pair")]
+        names, unit = ["language_pair", "metric"], f"{self.level}s"
+        wide = self.correlations.pivot(index=names, columns="statistic", values="value").reset_index()
+        frame = self.correlations[self.correlations["statistic"] == self.statistic].merge(wide, on=names)
+        frame = frame.sort_values(["language_pair", "value"], ascending=[True, False], kind="stable")
+        others = [kind for kind in dict.fromkeys(self.correlations["statistic"]) if kind != self.statistic]
+        columns = [Column("value", self.statistic, ".3f"), Column("low", "low", ".3f"), Column("high", "high", ".3f")]
+        columns += [Column(kind, kind.replace("_", " "), ".3f") for kind in others] + [Column(f"n_{unit}", unit)]
+        grouped = "" if self.level == "system" or self.grouping == "none" else f", grouped by {self.grouping}"
+        notes = [
+            f"Low, high: 95 % interval of {self.statistic}, by a bootstrap of {counted(self.n_clusters, 'cluster')} of "
+            f"segments (of one id, source, reference or document), {self.resamples:,} resamples."
+        ]
+        notes += [UNDEFINED_IN_GROUPS] if grouped and frame["value"].isna().all() else []
+        title = f"Correlation with human judgements ({frame['human'].iloc[0]}), {self.level} level{grouped}"
+        shown = [*pair, Column("metric"), *columns]
+        tables = [Table.of("agreement", title, frame, shown, notes, by=["language_pair"], names=len(pair) + 1)]
+        if len(self.tests):
+            columns = [Column(name, name, "+.3f") for name in ("difference", "low", "high")]
+            columns += [Column("p", "p", ".3g"), Column("p_holm", "p holm", ".3g", marked="is_marked")]
+            notes = [
+                "p: two-sided, by swapping clusters of segments (or whole systems) between the metrics; p holm: "
+                f"adjusted for all these tests. \u2020: at most {ALPHA:g}."
+            ]
+            title = f"Differences in {self.statistic} between metrics"
+            shown = [*pair, Column("compared", "metric"), Column("against"), *columns]
+            marked = self.tests.assign(is_marked=self.tests["p_holm"] <= ALPHA)
+            tables.append(Table.of("differences", title, marked, shown, notes, names=len(pair) + 2))
+        return tables
 
     def summary(self, width: int | None = None) -> str:
-        """The metrics, best first, with intervals; then the tests of each pair, and the verdicts."""
-        from bmx_grid.report.table import as_text
-
+        """The metrics, best first, with intervals; then the tests of each pair."""
         return "\n".join(as_text(table, width) for table in self.tables()).rstrip()
-
-    def as_dict(self) -> dict[str, Any]:
-        """All rows with all digits, as JSON holds them; None where a number is undefined or a language pair unknown."""
-        settings = {key: getattr(self, key) for key in ("level", "grouping", "statistic", "resamples", "seed")}
-        tables = {name: getattr(self, name) for name in ("correlations", "tests", "verdicts")}
-        for name, table in tables.items():
-            shown = table.drop(columns=["dataset", "explainer", "point"], errors="ignore").astype(object)
-            settings[name] = shown.where(shown.notna() & (shown != NO_PAIR), None).to_dict("records")
-        return settings
 
     def __repr__(self) -> str:
         metrics = ", ".join(dict.fromkeys(self.correlations["metric"]))
         return f"Compared({metrics}: {self.level} level, grouping {self.grouping}, {self.statistic})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the tables of `summary`, each with its title."""
-        return "".join(paragraphs(table.title) + table_html(table) for table in self.tables())
+        """What a notebook shows: the tables of `summary`."""
+        import html
 
-    def _agreement(self) -> Table:
-        frame, unit, names = self.correlations, f"{self.level}s", ["language_pair", "metric"]
-        wide = frame.pivot(index=names, columns="statistic", values="value").reset_index()
-        ranked = frame[frame["statistic"] == self.statistic].merge(wide, on=names)
-        ranked = ranked.sort_values("value", ascending=False, kind="stable")
-        ranked = ranked.sort_values("language_pair", kind="stable")
-        others = [kind for kind in dict.fromkeys(frame["statistic"]) if kind != self.statistic]
-        columns = {"value": (self.statistic, ".3f"), "low": ("low", ".3f"), "high": ("high", ".3f")}
-        columns |= {kind: (kind.replace("_", " "), ".3f") for kind in others} | {f"n_{unit}": (unit, "")}
-        grouped = "" if self.level == "system" or self.grouping == "none" else f", grouped by {self.grouping}"
-        drawn = counted(self._scores["cluster"].nunique(), "cluster")
-        notes = [
-            f"Low, high: 95 % interval of {self.statistic}, by a bootstrap of {drawn} of segments (of one id, source, "
-            f"reference or document), {self.resamples:,} resamples."
-        ]
-        notes += [UNDEFINED_IN_GROUPS] if grouped and ranked["value"].isna().all() else []
-        title = f"Correlation with human judgements ({frame['human'].iloc[0]}), {self.level} level{grouped}"
-        return table_of(ranked, title, names, columns, notes, "compared_agreement", in_groups=True)
-
-    def _differences(self) -> Table:
-        frame = self.tests
-        if len(frame):
-            frame = frame[frame["statistic"] == self.statistic]
-            frame = frame[frame["test"] == next((test for test in PREFERRED if test in set(frame["test"])), "")]
-        columns = {name: (name, "+.3f") for name in ("difference", "low", "high")}
-        columns |= {"p": ("p", ".3g"), "p_holm": ("p holm", ".3g")}
-        notes = [
-            "p: two-sided, by swapping clusters of segments (or whole systems) between the metrics; p holm: adjusted "
-            f"for all these tests. \u2020: at most {ALPHA:g}."
-        ]
-        title = f"Differences in {self.statistic} between metrics"
-        return table_of(frame, title, COMPARED, columns, notes, "compared_differences")
-
-    def _judged(self) -> Table:
-        frame = self.verdicts
-        for name in ESTIMATES if len(frame) else ():
-            ends = frame[[name, f"{name}_low", f"{name}_high"]].to_numpy()
-            frame = frame.assign(**{name: [with_interval(value, low, high, "+.3f") for value, low, high in ends]})
-        columns = {"gain": ("gain", ""), "beyond": ("beyond score and length", "")}
-        columns |= {"within_source": ("within source", ""), "verdict": ("verdict", "")}
-        notes = [
-            "Beyond score and length: with a smooth curve of the other metric's score and of the numbers of words "
-            "fitted to these segments, for both. Within source: among the outputs for one source, where there are "
-            "30 of them.",
-            *(f"{label}: {LEGEND[label]}." for label in LEGEND if len(frame) and label in set(frame["verdict"])),
-        ]
-        title = "Is the better metric more than the other one's score and the length?"
-        return table_of(frame, title, COMPARED, columns, notes, "compared_verdicts")
+        return f"<pre>{html.escape(self.summary())}</pre>"
 
 
 def compare(
@@ -230,17 +141,13 @@ def compare(
     metrics: str | Sequence[str],
     human: str | None = None,
     *,
-    by: Literal["item", "system", "none"] | None = None,
-    level: Literal["segment", "system"] = "segment",
+    by: Grouping = "none",
+    level: Level = "segment",
     statistic: Kind = "pearson",
     resamples: int = 1000,
     seed: int = 0,
     columns: Columns | None = None,
     language_pair: str | None = None,
-    output_dir: str | Path | None = None,
-    settings: Mapping[str, Any] | None = None,
-    quiet: bool = True,
-    **keys: Any,
 ) -> Compared:
     """Which metric correlates best with human judgements: correlations, intervals and tests of columns of scores.
 
@@ -259,86 +166,73 @@ def compare(
     metrics: columns of scores, higher is better. human: the column of human scores; without it, that of a usual name.
     by: grouping of segments: "item" (the systems of one id against each other), "system", or none. level: "segment" or
         "system" (means of the systems' segments). statistic: "pearson", "spearman" or "kendall", which tests compare;
-        resamples, seed: of intervals and tests. columns, language_pair, output_dir: as for `grid`.
+        resamples, seed: of intervals and tests. columns, language_pair: as for `grid`.
     Raises ConfigError for unknown columns, DataError for values that are not scores.
     """
-    grouping = by or "none"
-    _check_choices(grouping, level, statistic)
+    import pandas as pd
+
+    for name, value, choices in (("by", by, Grouping), ("level", level, Level), ("statistic", statistic, Kind)):
+        convert(value, choices, name)
     resamples, seed = drawn(resamples, seed, FEWEST_RESAMPLES)
-    table = frame if isinstance(frame, File) else FrameTable(frame)
+    table = frame if isinstance(frame, File) else frame_table(frame)
     names = listed("metrics", metrics)
     roles = _roles(table, names, human, keyed("columns", columns))
-    _check_groups(roles, grouping, level)
-    scores = {name: _scores(table, name) for name in names}
-    sets = segment_sets(*_with_texts(table, roles), language_pair)
-    config = {
-        "cache_dir": str(Path(tempfile.gettempdir()) / "bmx_grid"),  # nothing is scored, so nothing is kept there
-        "explainer": [],
-        "evaluation": ["levels", "significance"],
-        **{f"evaluation.{name}.resamples": resamples for name in ("levels", "significance")},
-        "evaluation.significance.statistics": [statistic],
-        "seed": seed,
-        **keys,
-        **keyed("settings", settings),
-        "dataset": {NAME: frame_reader([segments for segments, _ in sets])},
-        "metric": {name: column_metric(values, sets) for name, values in scores.items()},
-    }
-    return Compared(swept_frame(config, output_dir, quiet), level, grouping, statistic, resamples, seed, roles)
+    missing = [role for role in NEEDED[level if level == "system" else by] if role not in roles]
+    if missing:
+        raise DataError(
+            f"{'level' if level == 'system' else 'by'}: systems are compared, and {table.path} has no column for "
+            f"{' and '.join(missing)}; name it: columns={{'{missing[0]}': 'COLUMN'}}."
+        )
+    settings = list(_settings(table, {name: _scores(table, name) for name in names}, roles, language_pair))
+    how: dict[str, Any] = {"resamples": resamples, "seed": seed}
+    correlations = _frame(LevelsEvaluation(**how), settings)["correlations"]
+    correlations = correlations[(correlations["grouping"] == by) | (level == "system")]
+    grid = build(load_option("evaluation", "grid", seed), GridEvaluation, "grid")
+    by_pairs = SignificanceEvaluation(grid=grid, tests=("perm_inputs",), statistics=(statistic,), **how)
+    tested = _frame(by_pairs, settings)
+    tests, ranking = tested["tests"], tested["ranking"]
+    if level == "segment" and by != "none":
+        tests = pd.DataFrame(_grouped_tests(settings, by, statistic, how)).assign(level=level)
+        tests = tests.assign(p_holm=holm(tests["p"]), p_bh=benjamini_hochberg(tests["p"])) if len(tests) else tests
+    correlations, tests, ranking = (
+        of[of["level"] == level].reset_index(drop=True) if len(of) else of for of in (correlations, tests, ranking)
+    )
+    n_clusters = len({label for setting in settings for label in setting.clusters})
+    return Compared(correlations, tests, ranking, level, by, statistic, resamples, seed, roles, n_clusters)
 
 
-def _check_choices(grouping: object, level: object, statistic: object) -> None:
-    choices = (("by", grouping, GROUPINGS), ("level", level, LEVELS), ("statistic", statistic, KINDS))
-    for argument, value, known in choices:
-        if not isinstance(value, str) or value not in known:
-            raise ConfigError(f"{argument}: " + unknown("grouping" if argument == "by" else argument, value, known))
-
-
-def _roles(
-    table: File, metrics: Sequence[str], human: str | None, columns: Mapping[str, Any]
-) -> dict[str, tuple[str, ...]]:
+def _roles(table: File, metrics: Sequence[str], human: str | None, columns: Mapping[str, Any]) -> Roles:
     """Role -> its columns. Raises ConfigError for metrics and human scores that cannot be used, DataError for none."""
     if not metrics:
         raise ConfigError("metrics: name at least one column of scores, as in compare(frame, ['comet', 'chrf']).")
-    check_columns(table, "metrics", metrics)
-    if human is None:
-        return roles_of(table, columns, ("score",), taken=metrics)
+    for argument, name in [*(("metrics", name) for name in metrics), *([] if human is None else [("human", human)])]:
+        if name not in table.names:
+            raise ConfigError(f"{table.path}: {argument}: {unknown('column', name, table.names)}")
     if human in metrics:
         raise ConfigError(f"human: the column {human!r} is one of the metrics; name another one with human.")
-    if "score" in columns:
+    if human is not None and "score" in columns:
         raise ConfigError("human and the role score both name the human scores; give one of them.")
-    check_columns(table, "human", [human])
-    return roles_of(table, {**columns, "score": human}, ("score",), taken=metrics)
-
-
-def _check_groups(roles: Mapping[str, object], grouping: str, level: str) -> None:
-    """Raise DataError where a grouping or level needs columns that the frame does not have."""
-    needed: dict[str, tuple[str, ...]] = {"item": ("id", "system"), "system": ("system",), "none": ()}
-    argument, value = ("level", level) if level == "system" else ("by", grouping)
-    missing = [role for role in needed[value] if role not in roles]
-    if missing:
-        raise DataError(
-            f"{argument}={value!r} compares systems, and the frame has no column for {' and '.join(missing)}; name it: "
-            f"columns={{'{missing[0]}': 'COLUMN'}}."
-        )
+    given = columns if human is None else {**columns, "score": human}
+    return roles_of(table, given, ("score",), taken=metrics)
 
 
 def _scores(table: File, name: str) -> Floats:
     """float64 of a metric's column; a warning says how many are missing. Raises DataError."""
-    values = numbers(table, name, FEWEST)
+    values = numbers(table, name)
     if missing := int(np.isnan(values).sum()):
         warnings.warn(
             f"{table.path}: {missing:,} of {len(values):,} segments have no score in column '{name}'; they are left "
             "out and counted.",
-            stacklevel=4,
+            stacklevel=3,
         )
     return values
 
 
-def _with_texts(table: File, roles: Mapping[str, tuple[str, ...]]) -> tuple[File, dict[str, tuple[str, ...]]]:
-    """The table with texts, and its roles: scores need no texts.
+def _settings(table: File, scores: Mapping[str, Floats], roles: Roles, language_pair: str | None) -> Iterator[Finished]:
+    """A finished setting of each language pair and column, sorted by the names of the metrics.
 
-    Without a hypothesis there is the number of the row, and without a source or reference the id, so that segments of
-    one id are one cluster.
+    Scores need no texts: without a hypothesis there is the number of the row, and without a source or reference the id,
+    so that segments of one id are one cluster.
     """
     rows = [str(row + 1) for row in range(len(table))]
     texts = {} if "hypothesis" in roles else {"hypothesis": rows}
@@ -352,75 +246,88 @@ def _with_texts(table: File, roles: Mapping[str, tuple[str, ...]]) -> tuple[File
 
     used = dict.fromkeys(name for names in roles.values() for name in names)  # a metric may be called as a role
     whole = File(table.path, [*used, *added], len(table), column, table.place)
-    return whole, {**roles, **{role: (f"({role})",) for role in texts}}
+    sets = segment_sets(whole, {**roles, **{role: (f"({role})",) for role in texts}}, language_pair)
+    labels = clusters([segments for segments, _ in sets])
+    for (segments, places), label in zip(sets, labels, strict=True):
+        for name in sorted(scores):
+            metric = Function(len, name, ("hypothesis",), "")  # that scores nothing: its scores are here
+            items, base = segments.items(metric.reads), AttributionSet(scores[name][places], {})
+            yield Finished(segments, name, ALONE, metric, None, items, base, label.tolist())
 
 
-def _pairs_of_metrics(scores: pd.DataFrame) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame, pd.DataFrame]]:
-    """Of every data set and language pair every two metrics, with the rows of both."""
-    for names, rows in scores.groupby(["dataset", "language_pair"], sort=False):
-        of_metric = [part.reset_index(drop=True) for _, part in rows.groupby("metric")]
-        for left, right in itertools.combinations(of_metric, 2):
-            yield tuple(names), left, right
-
-
-def _better(
-    left: pd.DataFrame, right: pd.DataFrame, kind: Kind, resamples: int, seed: int
-) -> tuple[tuple[str, str], Verdict]:
-    """The better of two metrics on the segments that both score, and the other one; the evidence for it."""
-    from bmx_grid.evaluations.held_out import rated_of
-    from bmx_grid.evaluations.verdicts import evidence_on
-
-    human, *both = (part.to_numpy(np.float64) for part in (left["human"], left["base"], right["base"]))
-    used = np.asarray(np.isfinite([human, *both]).all(axis=0))
-    correlations = [correlate(kind, values[used], human[used]) for values in both]
-    names = [str(frame["metric"].iloc[0]) for frame in (left, right)]
-    if correlations[1] > correlations[0]:
-        both, names = both[::-1], names[::-1]
-    counts = left.filter(regex="^words_").dropna(axis=1).to_numpy(np.float64)
-    clusters, items = (left[name].to_numpy(str) for name in ("cluster", "id"))
-    words, systems = np.log(np.maximum(counts, 1)), np.zeros(len(human))  # to rank systems is what metrics are for
-    rated = rated_of(kind, both[1], human, words, clusters, items, systems, used, seed)
-    return (names[0], names[1]), evidence_on(kind, rated, both[0][used], (), resamples, seed)
-
-
-def grouped_tests(scores: pd.DataFrame, grouping: str, statistic: Kind, resamples: int, seed: int) -> pd.DataFrame:
-    """Tests of every pair of metrics of a table of scores by their correlation within items or within systems.
-
-    One row per language pair and pair of metrics; segments count that both metrics scored. p_holm, p_bh: over all rows.
-    """
+def _frame(evaluation: Evaluation, settings: Sequence[Finished]) -> dict[str, pd.DataFrame]:
+    """The tables of an evaluation, with the language pair and the metric of each row."""
     import pandas as pd
 
-    from bmx_grid.measures.levels import within_groups
-    from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
-    from bmx_grid.measures.resampling import codes
-    from bmx_grid.measures.significance import compare as significance
-    from bmx_grid.measures.significance import compare_sums
-    from bmx_grid.measures.systems import by_mean, mean
+    results = evaluation.evaluate(settings)
+    frames: dict[str, list[pd.DataFrame]] = {table: [] for table in evaluation.ROWS}
+    for setting, result in zip(settings, results, strict=True):
+        names = {"language_pair": setting.segments.language_pair, "metric": setting.metric_name}
+        for table, rows in evaluation.columns(result).items():
+            frames[table].append(pd.DataFrame({**names, **rows}).drop(columns=["explainer", "point"], errors="ignore"))
+    return {table: pd.concat(parts, ignore_index=True) for table, parts in frames.items()}
 
-    drawn_with: dict[str, Any] = {"resamples": resamples, "seed": seed}
-    rows: list[dict[str, Any]] = []
-    for (dataset, pair), left, right in _pairs_of_metrics(scores):
-        x, y, human = (np.asarray(part, float) for part in (left["base"], right["base"], left["human"]))
-        x = np.where(left["system"].notna().to_numpy(), x, np.nan)
-        groups = codes(left["id" if grouping == "item" else "system"].astype(str))
-        cluster = left["cluster"].to_numpy()
+
+def _grouped_tests(
+    settings: Sequence[Finished], grouping: Grouping, statistic: Kind, how: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Tests of every pair of metrics of a language pair by their correlation within items or within systems.
+
+    Segments count that both metrics scored.
+    """
+    for left, right in itertools.combinations(settings, 2):
+        if left.pair != right.pair:
+            continue
+        of, human = left.codes, left.segments.human_scores
+        x, y = (np.where(of.named, setting.scores.base_scores, np.nan) for setting in (left, right))
         if grouping == "item":
-            both = within_groups(statistic, np.stack([x, y], axis=1), human, groups)
-            _, first = np.unique(groups, return_index=True)
-            test = compare_sums(by_mean(both[0]), by_mean(both[1]), mean, cluster[first], **drawn_with)
+            both = within_groups(statistic, np.stack([x, y], axis=1), human, of.items)
+            _, first = np.unique(of.items, return_index=True)
+            test = compare_sums(by_mean(both[0]), by_mean(both[1]), mean, of.clusters[first], **how)
         else:
-            test = significance(x, y, human, cluster, group=groups, statistic=statistic, **drawn_with)
-        compared, against = (frame["metric"].iloc[0] for frame in (left, right))
-        rows.append(
-            {
-                **{"dataset": dataset, "language_pair": pair, "compared": compared, "against": against},
-                **{"level": "segment", "grouping": grouping, "statistic": statistic},
-                **{name: getattr(test, name) for name in ("difference", "low", "high", "p", "n", "clusters")},
-                **{"test": "perm_inputs", "alternative": "two-sided", **drawn_with},
-            }
-        )
-    table = pd.DataFrame(rows)
-    if rows:
-        p = table["p"].to_numpy()
-        table = table.assign(p_holm=holm(p), p_bh=benjamini_hochberg(p))
-    return table
+            test = significance(x, y, human, of.clusters, group=of.systems, statistic=statistic, **how)
+        names = {"language_pair": left.pair[1], "compared": left.metric_name, "against": right.metric_name}
+        numbers = {name: getattr(test, name) for name in ("difference", "low", "high", "p", "n", "clusters")}
+        yield {**names, "grouping": grouping, "statistic": statistic, **numbers, "test": "perm_inputs"}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare the columns of a file; the exit status (see above)."""
+    made = parser("compare", __doc__)
+    made.add_argument("table", metavar="TABLE", help="the file")
+    made.add_argument("--metrics", nargs="+", metavar="COLUMN", help="columns of scores")
+    made.add_argument("--human", metavar="COLUMN", help="the column of human scores")
+    made.add_argument("--by", choices=get_args(Grouping), default="none", help="grouping of segments")
+    made.add_argument("--level", choices=get_args(Level), default="segment", help="default: segment")
+    made.add_argument("--statistic", choices=KINDS, default="pearson", help="what tests compare")
+    made.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=f"roles: {', '.join(ROLES)}")
+    made.add_argument("--language-pair", metavar="LP", help="of a table without a column for it")
+    made.add_argument("--resamples", type=int, default=1000, help="of intervals and tests (default: 1000)")
+    made.add_argument("--seed", type=int, default=0, help="of intervals and tests (default: 0)")
+    made.add_argument("--json", action="store_true", help="print JSON")
+    parsed = made.parse_args(arguments)
+    return command(lambda: print(_printed(parsed)))
+
+
+def _printed(parsed: argparse.Namespace) -> str:
+    """The output. Raises BmxError for every mistake that the user can fix."""
+    table, columns = open_table(Path(parsed.table).expanduser()), named_roles(parsed.columns)
+    if not parsed.metrics:
+        raise ConfigError(f"--metrics is missing: which of the columns are metrics? {columns_listed(table.names)}.")
+    options = ("metrics", "human", "by", "level", "statistic", "resamples", "seed", "language_pair")
+    arguments = {name: getattr(parsed, name) for name in options}
+    compared = compare(table, columns=columns, **arguments)
+    roles = {role.replace("_", " "): list(names) for role, names in compared.columns.items()}
+    read = {"human scores": roles.pop("score"), "metrics": parsed.metrics, **roles}
+    read["unused"] = [name for name in dict.fromkeys(table.names) if not any(name in names for names in read.values())]
+    if parsed.json:
+        frames = {name: getattr(compared, name).replace({NO_PAIR: None}) for name in ("correlations", "tests")}
+        rows = {name: json.loads(of.to_json(orient="records", double_precision=15)) for name, of in frames.items()}
+        return json.dumps({"table": parsed.table, "read": read, **arguments, **rows}, ensure_ascii=False, indent=1)
+    parts = [f"{kind} {visible(', '.join(names))}" for kind, names in read.items() if names]
+    head = fitted(f"{visible(parsed.table)}: {counted(len(table), 'row')}; {'; '.join(parts)}")
+    return f"{head}\n\n{compared.summary(terminal_width())}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

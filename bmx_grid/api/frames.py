@@ -7,16 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.api.inputs import Columns, FrameTable, keyed, numbers, path, roles_of
+import numpy as np
+
+from bmx_grid.api.inputs import Floats, keyed, listed, path
 from bmx_grid.api.sweeps import Run, swept
-from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.identity import digest, identity, runtime
+from bmx_grid.core.wording import visible
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.columns import recognised
 from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.lines import parse_number
 from bmx_grid.datasets.segments import NO_PAIR, SegmentSet
 from bmx_grid.datasets.tables import Table
 from bmx_grid.datasets.tabular import Rows
 from bmx_grid.measures.correlation import FEWEST
+from bmx_grid.words.text import INVISIBLE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +33,8 @@ if TYPE_CHECKING:
 
     AMetric = str | Metric | Scorer | Callable[..., Any]
 
+Columns = Mapping[str, str | Sequence[str]]
+Roles = Mapping[str, tuple[str, ...]]
 NAME = "frame"
 
 
@@ -42,32 +50,65 @@ class Frame(DatasetReader):
         return self.sets[language_pair]
 
 
-def frame_reader(sets: Sequence[SegmentSet]) -> Frame:
-    """The data set of these sets of segments, each of a language pair of its own."""
-    by_pair = {segments.language_pair: segments for segments in sets}
-    content = digest([segments.fingerprint() for segments in sets])[:16]
-    return Frame(sets=by_pair, language_pairs=tuple(by_pair), content=content)
+def frame_table(frame: object) -> Table:
+    """A DataFrame as a user's table, so that its rows are read like those of a file.
+
+    Raises ConfigError for anything but a DataFrame, DataError for one without rows.
+    """
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame):
+        raise ConfigError(
+            f"frame: expected a pandas DataFrame, got a {type(frame).__name__}; pandas.DataFrame makes one."
+        )
+    if not len(frame):
+        raise DataError("the frame has no rows.")
+    named = frame.set_axis([str(name).strip(INVISIBLE) for name in frame.columns], axis=1)
+
+    def column(name: str) -> list[Any]:
+        values: list[Any] = named[name].astype(object).where(named[name].notna(), None).tolist()
+        return values
+
+    return Table(Path("the frame"), list(named.columns), len(frame), column, lambda row: f"row {row + 1}")
 
 
-def segment_sets(
-    table: Table, roles: Mapping[str, tuple[str, ...]], language_pair: str | None
-) -> list[tuple[SegmentSet, list[int]]]:
+def roles_of(table: Table, columns: Columns | None, needed: Sequence[str], taken: Sequence[str] = ()) -> Roles:
+    """Role -> its columns, as `recognised` finds them; taken: columns that play another part."""
+    given = {role: listed(f"columns: {role}", names) for role, names in keyed("columns", columns).items()}
+    free = [name for name in dict.fromkeys(table.names) if name not in taken]
+    way_out = "columns={{'{}': 'COLUMN'}}" if str(table.path) == "the frame" else "--columns {}=COLUMN"
+    return recognised(free, given, needed, str(table.path), way_out)
+
+
+def numbers(table: Table, name: str) -> Floats:
+    """float64 of a column, NaN for gaps. Raises DataError naming the row of anything else, and for too few numbers."""
+    what, way_out = f"the score in column '{name}'", "leave it empty where there is none"
+    values = table.take([name])[name]
+    parsed = [parse_number(value, visible(table.where(row)), what, way_out) for row, value in enumerate(values)]
+    count = int(np.isfinite(parsed).sum())
+    if count < FEWEST:
+        raise DataError(
+            f"the column {name!r} of {table.path} has {count} numbers in {len(table)} rows; a correlation needs "
+            f"{FEWEST}."
+        )
+    return np.array(parsed)
+
+
+def segment_sets(table: Table, roles: Roles, language_pair: str | None) -> list[tuple[SegmentSet, list[int]]]:
     """The segments of a table by language pair, in order of appearance, each set with the numbers of its rows.
 
     roles: role -> columns. Raises DataError naming the row of what cannot be used, ConfigError for a language pair that
     is given twice.
     """
-    if not isinstance(language_pair, str | None):
-        raise ConfigError(f"language_pair: expected a text, such as 'de-en', got {language_pair!r:.60}.")
     if "language_pair" in roles and language_pair is not None:
         raise ConfigError(
             f"language_pair={language_pair!r}: {table.path} has a column for it, {roles['language_pair'][0]!r}; leave "
             "one out."
         )
     for name in roles["score"]:
-        numbers(table, name, FEWEST)
-    pairs = () if "language_pair" in roles else (language_pair or NO_PAIR,)
-    parsed = Rows(table, roles, pairs, str(table.path))
+        numbers(table, name)
+    pairs = () if "language_pair" in roles else (str(language_pair or NO_PAIR),)
+    parsed = Rows(table, dict(roles), pairs, str(table.path))
     sets = []
     for pair, rows in parsed.by_pair.items():
         judgements = Judgements({name: parsed.scores[name][rows] for name in roles["score"]})
@@ -116,14 +157,13 @@ def grid(
     Attributions are kept in cache_dir as those of any sweep. Nothing is logged to MLflow unless tracking="mlflow".
     Raises DataError for rows that cannot be used, and as `run`.
     """
-    table = FrameTable(frame)
+    table = frame_table(frame)
     roles = roles_of(table, columns, ("hypothesis", "score"))
-    sets = [segments for segments, _ in segment_sets(table, roles, language_pair)]
-    chosen = {"metric": metric, "explainer": explainer, "dataset": {NAME: frame_reader(sets)}}
-    return swept_frame({**keys, **keyed("settings", settings), **chosen}, output_dir, quiet)
-
-
-def swept_frame(keys: Mapping[str, Any], output_dir: str | Path | None, quiet: bool) -> Run:
-    """A sweep over a frame: into a temporary folder unless there is an output_dir, and untracked unless asked for."""
-    where = {} if output_dir is None else {"output_dir": path("output_dir", output_dir)}
-    return swept({"tracking": "none", "name": NAME, **keys, **where}, quiet=quiet, temporary=output_dir is None)
+    sets = {segments.language_pair: segments for segments, _ in segment_sets(table, roles, language_pair)}
+    content = digest([segments.fingerprint() for segments in sets.values()])[:16]
+    reader = Frame(sets=sets, language_pairs=tuple(sets), content=content)
+    chosen: dict[str, Any] = {"metric": metric, "explainer": explainer, "dataset": {NAME: reader}}
+    if output_dir is not None:
+        chosen["output_dir"] = path("output_dir", output_dir)
+    values = {"tracking": "none", "name": NAME, **keys, **keyed("settings", settings), **chosen}
+    return swept(values, quiet=quiet, temporary=output_dir is None)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import html
 import io
+import itertools
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
@@ -11,23 +13,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bmx_grid.api.inputs import FACTORS, PARTS, Function, chosen_setting, drawn, keyed, override_value, parts_of, path
-from bmx_grid.core.errors import BmxError, ConfigError, DataError, DataMissingError, unknown
+from bmx_grid.api.inputs import Function, drawn, keyed, listed, parts_of, path, plain
+from bmx_grid.core.configure import groups
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.terminal import plain_warnings
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import counted, factor_in_words, setting_label, visible
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from bmx_grid.analysis.base import Table
     from bmx_grid.analysis.questions import Analysis
-    from bmx_grid.api.notebook import Words
     from bmx_grid.measures.correlation import Kind
 
+FACTORS = ("dataset", "language_pair", "metric", "explainer")
+PARTS = ("dataset", "metric", "explainer")  # groups whose options may be objects
 PICTURES = ("curves", "heat")
 SETTINGS = "settings.csv"
+MOST_ROWS, MOST_SHOWN = 20, 5  # rows of a table, and segments with their words, that a notebook shows
 Picture = Literal["curves", "heat"]
+Names = tuple[str | None, str | None, str | None, str | None]  # in the order of FACTORS; None for any
 
 
 def run(
@@ -47,7 +52,7 @@ def run(
     0   chrf   erasure       5
 
     sweep: a name of configs/sweep; without one the sweep is defined by the keys. overrides: further ones as the command
-        line takes them ("+grid.fixed.lime.w=0.5"). keys: groups and keys at the top of the configuration, as in
+        line takes them ("grid.fixed.lime.w=0.5"). keys: groups and keys at the top of the configuration, as in
         metric=["chrf"], explainer=[], limit=50, data_dir="DIR", output_dir="DIR"; metrics and explainers may be
         objects and functions, as in `grid`. settings: keys with dots, as in {"explainer.lime.num_samples": 500}.
     config_dir: a folder of options of your own, config_dir/metric/mine.yaml for metric=["mine"].
@@ -87,8 +92,13 @@ def swept(
         values = {"analysis": False, **values, "output_dir": f"{folder.name}/out"}
     if folder is not None and by_function:
         values = {"executor": "sequential", **values, "cache_dir": f"{folder.name}/cache"}
-    lines = [f"{key}={override_value(value)}" for key, value in values.items()]
-    config = composed([*([] if sweep is None else [f"+sweep={override_value(sweep)}"]), *lines, *overrides], config_dir)
+    chosen = {group: values.pop(group) for group in groups() if group in values}
+    lines = [
+        f"{group}=[{','.join(map(str, of))}]" if isinstance(of, list) else f"{group}={of}"
+        for group, of in chosen.items()
+    ]
+    lines += [] if sweep is None else [f"sweep={sweep}"]
+    config = composed([*lines, *overrides], config_dir, {key: plain(value) for key, value in values.items()})
     for group, named in objects.items():
         config[group] = {**(config.get(group) or {}), **named}
     if config["dry_run"]:
@@ -100,6 +110,62 @@ def swept(
         more = len(ended.failed) - 3
         raise DataError(f"no setting could be run: {reasons}{f'; and {more} more' if more > 0 else ''}")
     return Run(Path(config["output_dir"]), ended.n_failed, folder, config)
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """The attributions of one setting's segments.
+
+    names: data set, language pair, metric, explainer. frame: one row per word: id, system, score of the segment by the
+    metric alone, side, position (from 0), word, attribution (NaN where a segment could not be explained).
+    """
+
+    names: tuple[str, str, str, str]
+    frame: pd.DataFrame
+
+    def __repr__(self) -> str:
+        return f"Words({setting_label(*self.names)}: {counted(self.frame['id'].nunique(), 'segment')})"
+
+    def _repr_html_(self) -> str:
+        """The first segments: a word in blue raises the score, one in orange lowers it."""
+        parts = [_paragraph(f"{setting_label(*self.names)}. Blue: raises the score; orange, wavy line: lowers it.")]
+        by_text = self.frame.groupby(["id", "system", "side"], sort=False, dropna=False)
+        for (identifier, _, side), rows in itertools.islice(by_text, 2 * MOST_SHOWN):
+            largest = rows["attribution"].abs().max() or 1.0
+            shown = [_word(word, value, largest) for word, value in zip(rows["word"], rows["attribution"], strict=True)]
+            parts.append(f"<p dir='auto'><small>{html.escape(f'{identifier}, {side}')}</small> {' '.join(shown)}</p>")
+        return "".join(parts)
+
+
+def _word(word: str, value: float, largest: float) -> str:
+    colour, line = ("0,114,178", "solid") if value > 0 else ("213,94,0", "wavy")
+    style = f"background:rgba({colour},{abs(value) / largest / 2:.2f});text-decoration:underline {line}"
+    return f"<span style='{style if abs(value) > 0 else ''}' title='{value:+.4g}'>{html.escape(visible(word))}</span>"
+
+
+def _paragraph(line: str) -> str:
+    return f"<p>{html.escape(visible(line))}</p>"
+
+
+def chosen_setting(settings: Sequence[Sequence[str]], names: Names) -> int:
+    """The position of the one setting, each its four names, that fits.
+
+    Raises ConfigError for a name that no setting has, and where none or several settings fit.
+    """
+    for place, (factor, name) in enumerate(zip(FACTORS, names, strict=True)):
+        known = {setting[place] for setting in settings}
+        if name is not None and name not in known:
+            raise ConfigError(f"{factor}: " + unknown(factor_in_words(factor), str(name), known))
+    fits = [all(name in (None, known) for known, name in zip(setting, names, strict=True)) for setting in settings]
+    rows = [row for row, fit in enumerate(fits) if fit]
+    if len(rows) != 1:
+        some = "; ".join(setting_label(*settings[row]) for row in (rows or range(len(settings)))[:4])
+        raise ConfigError(f"{len(rows)} settings fit; name one by language_pair, metric, explainer, dataset: {some}.")
+    return rows[0]
+
+
+def _table(name: str, doc: str) -> property:
+    return property(lambda run: run.table(name), doc=doc)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,35 +219,12 @@ class Run:
         files = [*self.folder.glob("*.parquet"), *self.folder.glob("tables/*.parquet"), *self.folder.glob(SETTINGS)]
         return {file.stem: file for file in files}
 
-    @property
-    def settings(self) -> pd.DataFrame:
-        """One row per setting with a grid: correlation of the metric alone, best point, gain, and their basis."""
-        return self.table("settings")
-
-    @property
-    def grid(self) -> pd.DataFrame:
-        """Every correlation: side, w, p, correlation of each setting."""
-        return self.table("grid")
-
-    @property
-    def scores(self) -> pd.DataFrame:
-        """One row per segment and setting: human score, score of the metric alone and at each declared point."""
-        return self.table("scores")
-
-    @property
-    def correlations(self) -> pd.DataFrame:
-        """Correlation with human judgements at segment and system level, with intervals."""
-        return self.table("correlations")
-
-    @property
-    def tests(self) -> pd.DataFrame:
-        """Every comparison with difference, interval, p and adjusted p."""
-        return self.table("tests")
-
-    @property
-    def verdicts(self) -> pd.DataFrame:
-        """The verdict on each metric and explainer."""
-        return self.table("verdicts")
+    settings = _table("settings", "One row per setting with a grid: the metric alone, best point, gain, their basis.")
+    grid = _table("grid", "Every correlation: side, w, p, correlation of each setting.")
+    scores = _table("scores", "One row per segment and setting: human score, the metric alone and at each point.")
+    correlations = _table("correlations", "Correlation with human judgements at segment and system level.")
+    tests = _table("tests", "Every comparison with difference, interval, p and adjusted p.")
+    verdicts = _table("verdicts", "The verdict on each metric and explainer.")
 
     @functools.cached_property
     def analysis(self) -> Analysis:
@@ -206,17 +249,22 @@ class Run:
         A matplotlib figure, `.axes` and all; a notebook shows it. Names may be left out where they leave no choice.
         Raises ConfigError for an unknown name, and where several settings fit.
         """
-        from bmx_grid.api.notebook import in_notebook
         from bmx_grid.report.figures.canvas import style
         from bmx_grid.report.figures.grid import correlation_over_p, curves_of_row, heat_map
 
         if kind not in PICTURES:
             raise ConfigError("kind: " + unknown("kind", kind, PICTURES))
-        names = (dataset, language_pair, metric, explainer)
-        row = chosen_setting(self.analysis.table.settings, names, "plot")
+        row = chosen_setting(self.analysis.table.settings, (dataset, language_pair, metric, explainer))
         curves = curves_of_row(self.analysis, row)
         with style():
-            return in_notebook(correlation_over_p(curves) if kind == "curves" else heat_map(curves))
+            figure: Any = correlation_over_p(curves) if kind == "curves" else heat_map(curves)
+
+        def picture() -> bytes:  # else a notebook shows a figure that pyplot did not make as a line of text
+            figure.savefig(held := io.BytesIO(), format="png", dpi=110)
+            return held.getvalue()
+
+        figure._repr_png_ = picture
+        return figure  # type: ignore[no-any-return]
 
     def words(
         self,
@@ -229,19 +277,55 @@ class Run:
     ) -> Words:
         """The attribution of each word, in one setting: `frame` has a row per word, a notebook shows coloured words.
 
-        ids: of segments; all without. The attributions are those in the cache of the sweep: DataMissingError says if
-        they, or the sweep's data, are gone. Names as for `plot`.
+        ids: of segments; all without. The sweep is planned again, and the attributions are those in its cache:
+        DataMissingError says if they, or the sweep's data, are gone. Names as for `plot`.
         """
-        from bmx_grid.api.notebook import words_of
+        import pandas as pd
 
-        return words_of(self.folder, self._config, (dataset, language_pair, metric, explainer), ids)
+        from bmx_grid.analysis.examples import sides_of
+        from bmx_grid.commands.sweep_plan import plan_sweep
+
+        plan = plan_sweep({**self._configuration(), "seeds": [], "dry_run": True}).plan
+        explained = [planned for planned in plan.settings if planned.setting.explainer is not None]
+        if not explained and plan.failed:
+            raise DataMissingError(f"{self.folder}: {plan.failed[0].label}: {plan.failed[0].reason}")
+        names = (dataset, language_pair, metric, explainer)
+        planned = explained[chosen_setting([item.setting.names for item in explained], names)]
+        setting = planned.setting
+        if planned.missing:
+            raise DataMissingError(
+                f"{setting.label}: the attributions of {len(planned.missing)} segments are not in the cache; run the "
+                "sweep again with the same cache_dir."
+            )
+        stored, texts = setting.explanations(), setting.attributed()
+        known = {segment.id for segment in setting.segments.segments}
+        wanted = known if ids is None else set(listed("ids", ids))
+        for name in sorted(wanted - known):
+            raise ConfigError("ids: " + unknown("segment", name, sorted(known)[:10]))
+        rows = [
+            (segment.id, segment.system, float(stored.base_scores[row]), side.name, position, word, value)
+            for row, segment in enumerate(setting.segments.segments)
+            if segment.id in wanted
+            for side in sides_of(setting, stored, texts, row)
+            for position, (word, value) in enumerate(zip(side.words, side.attributions.tolist(), strict=True))
+        ]
+        columns = ["id", "system", "score", "side", "position", "word", "attribution"]
+        return Words(setting.names, pd.DataFrame(rows, columns=columns))
+
+    def _configuration(self) -> Mapping[str, Any]:
+        """That of the sweep where it ran in this process, else that in its folder. Raises DataMissingError."""
+        import yaml
+
+        file = self.folder / "config.yaml"
+        if self._config is None and not file.is_file():
+            raise DataMissingError(f"{self.folder} has no config.yaml, which says where its data and attributions are.")
+        return yaml.safe_load(file.read_text(encoding="utf-8")) if self._config is None else self._config
 
     def summary(self) -> str:
         """The answer first, a line per metric and explainer; then a table of the settings, or of the metrics alone."""
-        from bmx_grid.report.table import as_text
-
-        lines, table = self._answer()
-        return "\n".join([*lines, *([] if table is None else ["", as_text(table)])]).strip()
+        lines, frame = self._answer()
+        shown = frame.to_string(index=False, float_format="{:.4f}".format) if len(frame) else ""
+        return "\n".join([*lines, "", shown]).strip()
 
     def __repr__(self) -> str:
         failed = f", {self.n_failed} failed" if self.n_failed else ""
@@ -250,47 +334,43 @@ class Run:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the answer, and the gain of every setting; of metrics alone, correlations."""
-        from bmx_grid.api.notebook import paragraphs, table_html
-
-        try:
-            lines, table = self._answer()
-        except BmxError as error:
-            lines, table = [str(error)], None
-        names = f"Tables: {', '.join(self.names) or 'none'}."
-        where = [] if self._is_temporary() else [f"{self.folder}."]
-        return paragraphs(*lines) + ("" if table is None else table_html(table)) + paragraphs(" ".join([*where, names]))
+        lines, frame = self._answer()
+        table = frame.to_html(index=False, max_rows=MOST_ROWS, float_format="{:.4f}".format) if len(frame) else ""
+        where = "" if self._is_temporary() else f"{self.folder}. "
+        names = f"{where}Tables: {', '.join(self.names) or 'none'}."
+        return "".join([*map(_paragraph, lines), table, _paragraph(names)])
 
     def _is_temporary(self) -> bool:
         return self._temporary is not None and self.folder.is_relative_to(self._temporary.name)
 
-    def _answer(self) -> tuple[Sequence[str], Table | None]:
+    def _answer(self) -> tuple[Sequence[str], pd.DataFrame]:
+        """The answer, and a table with the gains at the published points and their intervals."""
+        import pandas as pd
+
         from bmx_grid.analysis.gains import PUBLISHED, declared_points
         from bmx_grid.analysis.headline import answer
-        from bmx_grid.api.notebook import table_of
 
         lines = [f"{counted(self.n_failed, 'failure')}."] if self.n_failed else []
-        ends = {name: (name, "+.4f") for name in ("low", "high")}
+        names, columns = tuple[str, ...](FACTORS), {name: name for name in ("value", "low", "high")}
         if "grid" in self.names:
-            frame = self.settings
             tested = declared_points(self.analysis.frames)
-            tested = tested[tested["point"] == PUBLISHED][[*FACTORS, *ends]]
-            frame = frame.merge(tested, on=list(FACTORS), how="left")
-            columns = {"n_used": ("segments", ""), "baseline": ("metric alone", ".4f")}
-            if frame["fixed_gain"].notna().any():
-                columns |= {"fixed_gain": ("gain", "+.4f"), **ends}
-            columns |= {"gain": ("gain of the best point (in-sample)", "+.4f")}
-            return [*answer(self.analysis), *lines], table_of(frame, "Settings", varied(frame, FACTORS), columns)
-        if "correlations" in self.names:
-            frame = self.correlations
-            names = varied(frame, (*FACTORS[:3], "level", "grouping", "statistic"))
-            columns = {name: (name, ".4f") for name in ("value", "low", "high")}
-            return lines, table_of(frame, "Correlation with human judgements", names, columns)
-        return lines, None
-
-
-def varied(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
-    """The columns that hold several values, or the last of them where none does."""
-    return [name for name in names if frame[name].nunique() > 1] or list(names[-1:])
+            tested = tested[tested["point"] == PUBLISHED][[*FACTORS, "low", "high"]]
+            frame = self.settings.merge(tested, on=list(FACTORS), how="left")
+            columns = {
+                "n_used": "segments",
+                "baseline": "metric alone",
+                "fixed_gain": "gain",
+                "low": "low",
+                "high": "high",
+            }
+            columns |= {"gain": "gain of the best point (in-sample)"}
+            lines = [*answer(self.analysis), *lines]
+        elif "correlations" in self.names:
+            frame, names = self.correlations, (*FACTORS[:3], "level", "grouping", "statistic")
+        else:
+            return lines, pd.DataFrame()
+        varied = [name for name in names if frame[name].nunique() > 1] or list(names[-1:])
+        return lines, frame[[*varied, *columns]].rename(columns=columns).dropna(axis=1, how="all")
 
 
 def analyse(

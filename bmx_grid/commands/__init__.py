@@ -4,7 +4,7 @@
 COMMANDS = {
     "run": "bmx_grid.commands.run",
     "score": "bmx_grid.commands.score",
-    "compare": "bmx_grid.api.compare_command",
+    "compare": "bmx_grid.api.comparison",
     "analyse": "bmx_grid.commands.analyse",
     "data": "bmx_grid.commands.data",
 }

@@ -21,10 +21,13 @@ SEVERAL = ("dataset", "metric", "explainer", "boost", "evaluation")  # groups of
 KEY = re.compile(r"\$\{[^${}:]+\}")  # a reference to another key; with a colon it calls a resolver, such as oc.env
 
 
-def composed(lines: Sequence[str], folder: str | Path | None = None) -> dict[str, Any]:
+def composed(
+    lines: Sequence[str], folder: str | Path | None = None, values: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The configuration of a sweep as these overrides compose it, checked, with values in place of ${…}.
 
-    folder: options of the user's own, as --config-dir names them. Hydra's state is as before. Raises ConfigError.
+    folder: options of the user's own, as --config-dir names them. values: further keys, set after the overrides.
+    Hydra's state is as before. Raises ConfigError.
     """
     place = None if folder is None else options_folder(str(folder))
     overrides = [parse_one(line) for line in lines]
@@ -35,7 +38,8 @@ def composed(lines: Sequence[str], folder: str | Path | None = None) -> dict[str
                 f"{shown(override.input_line or '')}: Hydra itself is not configured here, because it could run code; "
                 "leave it out (options of your own: --config-dir DIR)."
             )
-    config = _by_hydra(overrides, place)
+    check_references(values, "settings")
+    config = _by_hydra(overrides, place, values or {})
     _check(config, place)
     return _resolved(config)
 
@@ -156,7 +160,7 @@ def shown(line: str) -> str:
     return repr(shortened(masked_argument(line), 100))
 
 
-def _by_hydra(overrides: Sequence[Override], folder: Path | None) -> dict[str, Any]:
+def _by_hydra(overrides: Sequence[Override], folder: Path | None, values: Mapping[str, Any]) -> dict[str, Any]:
     """What Hydra composes, as plain values with ${…} as it is written. Raises ConfigError."""
     from hydra import compose
     from hydra.errors import MissingConfigException
@@ -164,7 +168,10 @@ def _by_hydra(overrides: Sequence[Override], folder: Path | None) -> dict[str, A
 
     try:
         with _hydra(folder):
-            config: Any = OmegaConf.to_container(compose("config", overrides=list(map(_line, overrides))))
+            tree = compose("config", overrides=list(map(_line, overrides)))
+        for key, value in values.items():
+            OmegaConf.update(tree, key, value, force_add=True)
+        config: Any = OmegaConf.to_container(tree)
     except MissingConfigException as error:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
         if folder is not None and name in options(group, folder):
@@ -176,7 +183,7 @@ def _by_hydra(overrides: Sequence[Override], folder: Path | None) -> dict[str, A
         reason = f"the options cannot be composed: {_reason(error)}; correct them, or leave them out."
         raise ConfigError(_of_sweep(overrides, folder) + reason) from error
     chosen: dict[str, Any] = {override.key_or_group: override.value() for override in overrides}
-    named = {".".join(key.split(".")[:2]) for key in chosen}
+    named = {".".join(key.split(".")[:2]) for key in (*chosen, *values)}
     for group in chosen.keys() & set(SEVERAL):  # a sweep's settings for options that the command line replaced
         for name in {*(config.get(group) or {})} & {*option_names(group, folder)} - {*(chosen[group] or ())}:
             if "_target_" not in config[group][name] and f"{group}.{name}" not in named:

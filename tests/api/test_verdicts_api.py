@@ -1,11 +1,8 @@
-"""Verdicts on given scores: of `boost` at a point or by a recipe, and of `compare`."""
+"""Verdicts on given scores: of `boost` at a point or by a recipe."""
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
-import pandas as pd
 import pytest
 from some_recipe import recipe
 
@@ -43,17 +40,6 @@ def test_a_point_is_judged_beside_score_and_length(knows, label):
     assert found.label == label, found.because
 
 
-def test_the_level_of_each_system_is_taken_off_where_they_are_named():
-    rng, system = np.random.default_rng(3), np.arange(N) % 6
-    score, noise = rng.normal(size=(2, N))
-    level = np.linspace(-1.5, 1.5, 6)[system]  # people and attributions order six systems alike
-    given = score, rows(np.exp(0.4 * level), rng.integers(5, 40, size=N)), score + level + noise
-    found = {named: bmx.boost(*given, p=1, w=0.3, systems=system if named else None).verdict for named in (True, False)}
-    assert found[False].label == "helps"
-    assert found[True].label == "explained by length or score", found[True].because
-    assert found[True].gain.value == found[False].gain.value
-
-
 def test_a_point_without_human_scores_or_a_grid_has_no_verdict():
     score, human, quality, words = segments()
     attributions = rows(np.exp(quality), words)
@@ -82,31 +68,3 @@ def test_what_is_no_recipe_is_refused():
 def test_a_recipe_with_a_point_is_refused():
     with pytest.raises(ConfigError, match="recipe"):
         bmx.boost([0.1, 0.2], [[1.0], [2.0]], recipe="minilm_bertscore-erasure-learned", p=1, w=0.5)
-
-
-@pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
-    score, human, quality, words = segments()
-    texts = [f"s{at}" + " x" * count for at, count in enumerate(words)]
-    columns = {"source": texts, "hypothesis": texts, "mqm": human, "alone": score, "curve": np.exp(0.8 * score)}
-    return pd.DataFrame({"id": range(N), **columns, "better": score + quality})
-
-
-def test_compare_says_what_of_a_lead_is_the_other_ones_score(table):
-    found = bmx.compare(table, ["alone", "curve", "better"], human="mqm").verdicts.set_index(["compared", "against"])
-    assert found.loc[("curve", "alone"), "verdict"] == "explained by length or score"
-    assert found.loc[("better", "alone"), "verdict"] == "helps"
-    assert (found["gain"] >= 0).all()
-
-
-def test_the_command_shows_verdicts_with_what_they_mean(table, tmp_path, capsys):
-    from bmx_grid.api.compare_command import main
-
-    table.to_csv(tmp_path / "t.tsv", sep="\t", index=False)
-    command = [str(tmp_path / "t.tsv"), "--metrics", "alone", "curve", "--human", "mqm"]
-    assert main(command) == 0
-    assert "explained by length or score: an established gain" in " ".join(capsys.readouterr().out.split())
-    assert main([*command, "--json"]) == 0
-    assert [row["verdict"] for row in json.loads(capsys.readouterr().out)["verdicts"]] == [
-        "explained by length or score"
-    ]

@@ -4,6 +4,7 @@ SLURM's are in test_slurm.py.
 """
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,6 @@ from clusters import tables
 from fakes import ROOT
 
 import bmx_grid as bmx
-from bmx_grid.api.inputs import override_value
 
 pytestmark = pytest.mark.processes
 SMALL = {
@@ -25,7 +25,7 @@ SMALL = {
 
 def told(folder, **keys: object) -> list[str]:
     places = {"output_dir": folder / "out", "cache_dir": folder / "cache"}
-    return [f"{key}={override_value(value)}" for key, value in {**SMALL, **places, **keys}.items()]
+    return [f"{key}={json.dumps(value, default=str)}" for key, value in {**SMALL, **places, **keys}.items()]
 
 
 def written(folder) -> dict[str, object]:

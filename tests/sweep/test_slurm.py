@@ -3,6 +3,7 @@
 BMX_SLURM=1 sets a controller up for these tests where none answers, as root; see tests/slurm_here.py.
 """
 
+import json
 import os
 import random
 import signal
@@ -15,7 +16,6 @@ import pytest
 from clusters import allow_fakes, begun, chunks, ended, planned, tables
 from started import wait_for, wait_until_alone
 
-from bmx_grid.api.inputs import override_value
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.terminal import RESUMES
 from bmx_grid.sweep.executors.base import Job
@@ -37,7 +37,7 @@ def _fakes():
 @pytest.fixture(scope="module")
 def keys(slurm) -> tuple[str, ...]:
     """Overrides that choose SLURM, with two jobs."""
-    return ("executor=slurm", *(f"executor.{key}={override_value(value)}" for key, value in slurm.items()))
+    return ("executor=slurm", *(f"executor.{key}={json.dumps(value)}" for key, value in slurm.items()))
 
 
 @pytest.fixture(scope="module")
