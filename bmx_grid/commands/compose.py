@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 SEVERAL = ("dataset", "metric", "explainer", "boost", "evaluation")  # groups of which several options can be chosen
+MOST_BYTES = 1_000_000  # of a user's option file
 KEY = re.compile(r"\$\{[^${}:]+\}")  # a reference to another key; with a colon it calls a resolver, such as oc.env
 
 
@@ -94,12 +95,16 @@ def _user_files(folder: Path | None) -> Iterator[tuple[str, str, Path]]:
 
 def _option(group: str, name: str, file: Path) -> dict[str, Any]:
     """The keys of a user's option, which may neither configure Hydra nor read the environment. Raises ConfigError."""
+    import yaml
     from omegaconf import OmegaConf
-    from yaml import YAMLError
 
     try:
+        if file.stat().st_size > MOST_BYTES:
+            raise ValueError(f"it is larger than {MOST_BYTES:,} bytes")
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(file.read_text(encoding="utf-8-sig"))):
+            raise ValueError("aliases (*NAME) are not read, a few of which make a file of any size")
         keys: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
-    except (YAMLError, OSError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{file} cannot be read: {' '.join(str(error).split())[:300]}; correct it.") from error
     if not isinstance(keys, dict) or not isinstance(keys.get("defaults", []), list):
         raise ConfigError(f"{file}: expected 'KEY: VALUE' lines, and defaults as '- override /metric: [chrf]'.")

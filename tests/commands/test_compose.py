@@ -14,6 +14,7 @@ from bmx_grid.core.errors import BmxError, ConfigError
 
 QUIET = ["executor=sequential", "tracking=none", "analysis=false", "metric=[chrf]", "explainer=[erasure]", "limit=3"]
 GLOBAL = "# @package _global_\n"
+BOMB = "a0: &a0 x\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))  # 9^9 texts
 HOSTILE = """from pathlib import Path
 Path("RAN").write_text("")
 class Thing:
@@ -154,6 +155,8 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
                 ("grid: {p: {stp: 3}}", "unknown key 'stp'"),
                 ("defaults: [override /dataset: [smaple]]", "Did you mean 'sample'?"),
                 ("defaults: x", "defaults as '- override /metric: [chrf]'"),
+                (BOMB, "aliases (*NAME) are not read"),
+                (f"name: {'x' * 1_000_001}", "it is larger than 1,000,000 bytes"),
                 ("name: !!python/name:os.system x", "could not determine a constructor for the tag"),
                 (f"limit: {'9' * 5000}", "cannot be read"),
                 ("~: 5", "Incompatible key type 'NoneType'"),
