@@ -12,6 +12,7 @@ import dataclasses
 import importlib
 import os
 import re
+import stat
 import types
 import typing
 from collections.abc import Mapping
@@ -116,7 +117,8 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
             check_seed(values[key], f"{where}.{key}")
         elif fields[key].metadata.get("role") == IDENTITY and isinstance(values[key], int) and values[key] > MOST:
             raise ConfigError(f"{where}.{key} must be at most {MOST:,}, got {shown(values[key])}; write a smaller one.")
-    required = [name for name, item in fields.items() if name not in values and _required(item)]
+    absent = [item for name, item in fields.items() if name not in values]
+    required = [item.name for item in absent if item.default is item.default_factory is dataclasses.MISSING]
     if required:
         raise ConfigError(f"{where}: {', '.join(required)} must be given, as {where}.{required[0]}=VALUE.")
     try:
@@ -125,50 +127,32 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
     except ComponentError as error:
         raise ConfigError(f"{where}: {cls.__name__} cannot be built: {error}") from error
     except ConfigError as error:  # options of several names share a class, which knows its fields only
-        said = str(error)
-        if re.match(rf"({'|'.join(map(re.escape, fields))})[=:.\[]", said):
-            raise ConfigError(f"{where}.{said}") from error
+        if re.split(r"[=:.\[]", str(error))[0] in fields:
+            raise ConfigError(f"{where}.{error}") from error
         raise
-
-
-def field_types(node: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The keys that a component takes, with their types; none when the class of `_target_` cannot be found."""
-    try:
-        cls = _allowed_class(str(node.get("_target_", "")), where)
-    except ConfigError:
-        return {}
-    if not dataclasses.is_dataclass(cls):
-        return {}
-    hints = typing.get_type_hints(cls)
-    return {item.name: hints[item.name] for item in dataclasses.fields(cls) if item.init}
 
 
 def folder_path(value: Any, where: str) -> Path:
     """`value` as the path of a folder, `~` expanded. Raises ConfigError for text that cannot be a path."""
     text = convert(value, str, where)
-    if not text.strip() or "\0" in text:
-        raise ConfigError(f"{where}: {shown(text)} is not a path; write {where}=FOLDER.")
     path = Path(os.path.expanduser(text))
     try:
-        raw = os.fsencode(path)
-    except UnicodeEncodeError as error:
-        raise ConfigError(f"{where}: {shown(text)} contains a character invalid in paths ({error.reason}).") from error
-    # The limits of Linux: 255 bytes per name, 4,096 per path, of which the files inside the folder need some.
-    if len(raw) > 3_000 or any(len(part) > 255 for part in raw.split(b"/")):
-        raise ConfigError(
-            f"{where}: the path {shown(text)} is too long; use at most 3,000 bytes in all and 255 between two slashes."
-        )
-    if os.path.isfile(path):  # False, not an error, where the folder above it cannot be read
+        if not text.strip():
+            raise ValueError("it is empty")
+        is_file = stat.S_ISREG(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        is_file = False
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{where}: {shown(text)} is not a path: {error!s:.80}; write {where}=FOLDER.") from error
+    if is_file:
         raise ConfigError(f"{where}: {text!r} is a file; name a folder.")
     return path
 
 
 def check_seed(seed: int, where: str = "seed") -> int:
     """The seed. Raises ConfigError for one that nothing can be drawn from, or that no table can hold."""
-    if seed < 0:
-        raise ConfigError(f"{where} must be 0 or more, got {seed}.")
-    if seed > MOST_SEED:
-        raise ConfigError(f"{where} must be at most {MOST_SEED:,}, which tables can hold; got {seed}.")
+    if not 0 <= seed <= MOST_SEED:
+        raise ConfigError(f"{where} must be 0 or more, and at most {MOST_SEED:,}, which tables can hold; got {seed}.")
     return seed
 
 
@@ -196,18 +180,14 @@ def _allowed_class(target: str, where: str) -> type:
             f"({', '.join(allowed)}). Name its package in the environment variable {ALLOWED_PACKAGES} if you trust it."
         )
     try:
-        found = getattr(importlib.import_module(module_name), class_name, None)
+        cls = getattr(importlib.import_module(module_name), class_name, None)
     except ModuleNotFoundError as error:
         raise ConfigError(f"{where}._target_: there is no module '{error.name}' for '{target}'.") from error
     except (Exception, SystemExit) as error:  # importing a module of another package may raise anything
         raise ConfigError(f"{where}._target_: importing '{module_name}' fails: {exception_line(error)}") from error
-    if not isinstance(found, type):
+    if not isinstance(cls, type):
         raise ConfigError(f"{where}._target_: there is no class '{class_name}' in {module_name}.")
-    return found
-
-
-def _required(item: dataclasses.Field[Any]) -> bool:
-    return item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
+    return cls
 
 
 def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
@@ -222,7 +202,7 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
     if origin is typing.Literal:
         if value in arguments:
             return value
-        raise ConfigError(f"{where}: {unknown('value', str(value), [str(one) for one in arguments])}")
+        raise ConfigError(f"{where}: {unknown('value', str(value), map(str, arguments))}")
     if origin in (typing.Union, types.UnionType):
         return _convert_union(value, arguments, where)
     if origin is tuple and isinstance(value, list | tuple):

@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any
 
 from bmx_grid.core.errors import BmxError
 from bmx_grid.core.masking import masked_address
@@ -82,41 +82,12 @@ def _status(work: Callable[[], int | None]) -> int:
 
 @contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Our own warnings in one plain line each, and none of any library through a progress bar, in this block.
-
-    A worker is another process, which does not know whether a bar stands on the terminal that both write to.
-    """
-    before, stream = warnings.showwarning, sys.stderr
-    warnings.showwarning = _show_warning
-    if stream is not None and stream.isatty() and not isinstance(stream, _WholeLines):
-        sys.stderr = _WholeLines(stream)
+    """Our own warnings in one plain line each, in this block."""
+    before, warnings.showwarning = warnings.showwarning, _show_warning
     try:
         yield
     finally:
-        warnings.showwarning, sys.stderr = before, stream
-
-
-class _WholeLines:
-    """A stream to a terminal on which every line begins at the left of an empty line, where a bar may have stood.
-
-    What begins with a carriage return is the bar itself, which writes over its own line.
-    """
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream, self._within = stream, False
-
-    def write(self, text: str) -> int:
-        """Write text, behind what clears the line where a new one begins."""
-        if text and not text.startswith(("\r", "\n")):
-            if not self._within:
-                self._stream.write(CLEAR)
-            self._within = not text.endswith("\n")
-        elif text:
-            self._within = False
-        return self._stream.write(text)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+        warnings.showwarning = before
 
 
 def say(line: str) -> None:

@@ -47,9 +47,9 @@ def own(sweep, tmp_path):
     ("overrides", "message"),
     [
         pytest.param(["limit=0"], "limit must be at least 1", id="limit"),
-        pytest.param(["seed=-1"], "seed must be 0 or more, got -1", id="seed"),
-        pytest.param([f"seed={2**63}"], "seed must be at most 9,223,372,036,854,775,807", id="large seed"),
-        pytest.param(["evaluation.grid.seed=-1"], "grid.seed must be 0 or more, got -1", id="an evaluation's seed"),
+        pytest.param(["seed=-1"], "seed must be 0 or more, .* got -1", id="seed"),
+        pytest.param([f"seed={2**63}"], "at most 9,223,372,036,854,775,807", id="large seed"),
+        pytest.param(["evaluation.grid.seed=-1"], "grid.seed must be 0 or more, .* got -1", id="an evaluation's seed"),
         pytest.param(
             ["questions=[bmx.q]"], "questions are answered by the analysis, and analysis=false", id="question"
         ),
@@ -81,9 +81,11 @@ def own(sweep, tmp_path):
         pytest.param(["grid.fixed.lime.w=2"], "grid.fixed.lime: weight w = 2.0 is outside", id="a fixed w"),
         pytest.param(["grid.fixed.lime.p=nan"], "grid.fixed.lime: a p of the grid is NaN", id="a fixed p"),
         pytest.param(["~grid.fixed.lime.p"], "grid.fixed.lime: p must be given", id="half a fixed point"),
-        pytest.param([f"output_dir={'x/' * 3000}"], "output_dir: the path .* is too long", id="a long path"),
-        pytest.param([f"cache_dir={'x' * 300}"], "cache_dir: the path .* is too long", id="a long name"),
-        pytest.param(["data_dir=''"], "data_dir: '' is not a path; write data_dir=FOLDER", id="an empty path"),
+        pytest.param([f"output_dir={'x/' * 3000}"], "output_dir: .*File name too long", id="a long path"),
+        pytest.param([f"cache_dir={'x' * 300}"], "cache_dir: .* is not a path: .*File name too long", id="a long name"),
+        pytest.param(
+            ["data_dir=''"], "data_dir: '' is not a path: it is empty; write data_dir=FOLDER", id="an empty path"
+        ),
         pytest.param(
             ["metric.sentence_bleu._target_=bmx_grid.metrics.base.Metric"], "is abstract", id="abstract class"
         ),

@@ -1,16 +1,13 @@
 """Progress where standard error is no terminal: lines now and then, with rates and times that make sense."""
 
 import io
-import logging
 import sys
 import types
-import warnings
 
 import pytest
 
 from bmx_grid.core import progress as module
 from bmx_grid.core.progress import BYTES, LINE_EVERY_S, Progress, working
-from bmx_grid.core.terminal import plain_warnings
 
 
 class Terminal(io.StringIO):
@@ -121,22 +118,3 @@ def test_what_cannot_be_counted_is_said_on_a_terminal_and_goes(monkeypatch, caps
     with working("analysis"):
         assert rendered(sys.stderr.getvalue()) == ["analysis …"]
     assert rendered(sys.stderr.getvalue()) == [""]
-
-
-def test_no_warning_stands_in_the_line_of_a_bar(monkeypatch):
-    screen = Terminal()
-    monkeypatch.setattr(sys, "stderr", screen)
-    with plain_warnings(), Progress(200) as progress:
-        handler = logging.StreamHandler()  # as those of libraries, made while the work runs
-        progress.advance(20)
-        warnings.warn("of a library", DeprecationWarning, stacklevel=1)
-        handler.emit(logging.LogRecord("transformers", logging.WARNING, "", 1, "told by a logger", (), None))
-        progress.advance(20)
-        print("several", "parts", file=sys.stderr)
-        progress.advance(160)
-    assert sys.stderr is screen, "the stream is as before"
-    lines = rendered(screen.getvalue())
-    warned = [line for line in lines if "of a library" in line or "logger" in line or "parts" in line]
-    assert [line.startswith("scoring") for line in warned] == [False] * len(warned)
-    assert {"told by a logger", "several parts"} <= set(lines)
-    assert any(line.startswith("scoring") and "200/200" in line for line in lines)
