@@ -46,7 +46,7 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.lime import Lime
 from bmx_grid.explainers.shap import Shap
-from bmx_grid.metrics import _matching, encoders
+from bmx_grid.metrics import encoders
 from bmx_grid.metrics.encoders import BertScore, NeuralMetric, SentenceEmbedding
 from bmx_grid.models.encoding import CPU_BATCH_TOKENS
 from bmx_grid.models.files import model_folder
@@ -179,8 +179,12 @@ class Clock:
 
     @contextlib.contextmanager
     def watch(self) -> Iterator[None]:
-        places = [(_matching, "tokenize"), (encoders, "tokenize"), (_matching, "hidden_states")]
-        places += [(encoders, "hidden_states"), (BertScore, "score"), (SentenceEmbedding, "score")]
+        places = [
+            (encoders, "tokenize"),
+            (encoders, "hidden_states"),
+            (BertScore, "score"),
+            (SentenceEmbedding, "score"),
+        ]
         before = [(place, name, getattr(place, name)) for place, name in places]
         for place, name, function in before:
             setattr(place, name, self.watched(name, function))

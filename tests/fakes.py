@@ -20,7 +20,7 @@ import numpy as np
 from bmx_grid.core.configure import CONFIGS, groups
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity, runtime
-from bmx_grid.metrics.base import Cost, Metric, pairs_of, reads_one
+from bmx_grid.metrics.base import Cost, Metric, pairs_of
 from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class HashMetric(Metric):
 
     @property
     def reads(self) -> tuple[Role, ...]:
-        return reads_one("source")
+        return ("source", "hypothesis")
 
     @property
     def signature(self) -> str:

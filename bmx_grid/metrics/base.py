@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 GroundTruth = Literal["source", "reference"]
 Cost = Literal["light", "model"]
 
@@ -127,8 +127,7 @@ class Metric(Component):
         resample of segments is a matrix product.
         """
         with np.errstate(invalid="ignore", divide="ignore"):
-            found: Floats = np.asarray(sums[..., 0] / sums[..., 1], dtype=np.float64)
-        return found
+            return np.asarray(sums[..., 0] / sums[..., 1], dtype=np.float64)
 
     def repeated_scores(self, statistics: Floats) -> Floats:
         """float64[n, r] of statistics: the scores of a metric that scores an unchanged item r times; else r is 0."""
@@ -162,11 +161,6 @@ def ground_truths(metric: Metric) -> tuple[Role, ...]:
     return tuple(role for role in metric.reads if role != "hypothesis")
 
 
-def reads_one(role: GroundTruth) -> tuple[Role, ...]:
-    """The roles of a metric that compares a hypothesis with one ground truth."""
-    return (role, "hypothesis")
-
-
 def pairs_of(items: Sequence[Item], role: GroundTruth) -> list[tuple[str, str]]:
     """(ground truth, hypothesis) of each item, for metrics that read these two."""
     return [(item.text(role), item.text("hypothesis")) for item in items]
@@ -190,13 +184,13 @@ class OfReferences(Metric):
         return self.references == "all"
 
     def fitted(self, segments: SegmentSet) -> Self:
-        found = cast(Self, super().fitted(segments))
+        fitted = cast(Self, super().fitted(segments))
         if self.references == "first":
-            return found
-        counts = {1 + len(one.further_references) for one in segments.segments}
+            return fitted
+        counts = {1 + len(segment.further_references) for segment in segments.segments}
         if counts <= {1}:
-            return dataclasses.replace(found, references="first")
-        return dataclasses.replace(found, nrefs=str(counts.pop()) if len(counts) == 1 else "var")
+            return dataclasses.replace(fitted, references="first")
+        return dataclasses.replace(fitted, nrefs=str(counts.pop()) if len(counts) == 1 else "var")
 
     def references_of(self, item: Item) -> list[str]:
         """The references of an item that are read, the first one first."""
@@ -206,14 +200,25 @@ class OfReferences(Metric):
         """Whether any item has several references that are read."""
         return self.references == "all" and any(item.further_references for item in items)
 
-    def one_by_one(self, items: Sequence[Item]) -> tuple[list[Item], Ints]:
-        """Each item once for each of its references, and int64[n]: where those of each item begin."""
-        found = [
-            [item._replace(reference=text, further_references=()) for text in self.references_of(item)]
-            for item in items
+    def of_best(
+        self, items: Sequence[Item], count: Callable[[Sequence[Item]], Floats], score: Callable[[Floats], Floats]
+    ) -> Floats:
+        """Rows that `count` makes of items: of those with one reference each, the row that scores best, or the first.
+
+        score: of the rows of `count`.
+        """
+        if not self.reads_several(items):
+            return count(items)
+        each = [self.references_of(item) for item in items]
+        single = [
+            item._replace(reference=text, further_references=())
+            for item, texts in zip(items, each, strict=True)
+            for text in texts
         ]
-        starts = np.cumsum([0, *map(len, found)], dtype=np.int64)[:-1]
-        return [one for own in found for one in own], starts
+        rows = count(single)
+        scores = score(rows) if self.higher_is_better else -score(rows)
+        starts = np.cumsum([0, *map(len, each)])
+        return rows[[start + int(scores[start:end].argmax()) for start, end in itertools.pairwise(starts)]]
 
     def library_settings(self) -> dict[str, Any]:
         """The identity fields that sacreBLEU knows."""
@@ -229,20 +234,7 @@ class OfReferences(Metric):
 class Counted(OfReferences):
     """A metric on references whose score is `combine` of what `statistics` counts."""
 
-    @property
-    def reads(self) -> tuple[Role, ...]:
-        return reads_one("reference")
+    reads: ClassVar[tuple[Role, ...]] = ("reference", "hypothesis")
 
     def score(self, items: Sequence[Item]) -> Floats:
         return self.combine(self.statistics(items))
-
-
-def best(scores: Floats, starts: Ints, *, higher: bool = True) -> Ints:
-    """int64[n]: which of `scores`, given where those of each item begin, is its best; the first of equal ones."""
-    if not len(starts):
-        return np.empty(0, dtype=np.int64)
-    turned = scores if higher else -scores
-    sizes = np.diff(starts, append=len(turned))
-    hits = np.flatnonzero(turned == np.repeat(np.maximum.reduceat(turned, starts), sizes))
-    _, first = np.unique(np.repeat(np.arange(len(starts)), sizes)[hits], return_index=True)
-    return hits[first]

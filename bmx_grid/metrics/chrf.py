@@ -14,7 +14,7 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.metrics._ngrams import MaskedSide, Tokenizer, count_ngrams, ngrams_of, sides_of_items, sides_of_request
-from bmx_grid.metrics.base import Counted, Floats, best
+from bmx_grid.metrics.base import Counted, Floats
 from bmx_grid.words.perturbation import Item, Request
 
 _EPSILON = 1e-16  # as in sacrebleu.CHRF
@@ -55,9 +55,11 @@ class Chrf(Counted):
 
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, 3 * orders]: matches, n-grams of the reference and of the hypothesis, order by order."""
-        single, starts = self.one_by_one(items)
-        found = self._statistics(functools.partial(sides_of_items, single))
-        return found[best(self.combine(found), starts)]
+
+        def count(single: Sequence[Item]) -> Floats:
+            return self._statistics(functools.partial(sides_of_items, single))
+
+        return self.of_best(items, count, self.combine)
 
     def combine(self, sums: Floats) -> Floats:
         """sacrebleu.CHRF's corpus score of summed statistics, by its floating-point operations in their order."""

@@ -3,29 +3,99 @@
 from __future__ import annotations
 
 import dataclasses
-import math
+import functools
+import hashlib
+import json
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 
 from bmx_grid.core.configure import build, load_option
-from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.errors import ConfigError, StoreError
 from bmx_grid.core.identity import canonical_json, digest, identity, runtime
+from bmx_grid.core.storage import Place, locked, opened, place, replacing
 from bmx_grid.measures.one_vs_rest import one_vs_rest, weighted
 from bmx_grid.metrics.base import Cost, Floats, GivenScores, Metric
-from bmx_grid.models.kept import Value, kept, key_of
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
 
 KEY = "metric.combined"
-ByRule = Literal["one_vs_rest", "equal"]
-Member = tuple[str, Metric]
+AT_ONCE = 256  # values in a part of a store
+Make = Callable[[Any], Sequence[Any]]
+
+
+class Kept:
+    """What a model made once, by the content it was made of: in this process and in a folder that all processes share.
+
+    Values are written in parts, a file each that is named by its contents and never changed, so that a killed run goes
+    on. What is missing is made under a lock, so that workers that need the same do not make it twice; the lock of an
+    object store holds on one machine only.
+    """
+
+    def __init__(self, folder: Place | None) -> None:
+        self._folder = folder
+        self._values: dict[Hashable, Any] = {}
+
+    def values(self, contents: Sequence[Any], whole: Collection[Any], make: Make) -> list[Any]:
+        """The value of each content, known or made; only what is made of contents in `whole` is kept.
+
+        Perturbed texts come by the million, and are not kept.
+        Raises StoreError where values cannot be kept.
+        """
+        new = [content for content in dict.fromkeys(contents) if content not in self._values]
+        keep = [content for content in new if content in whole]
+        for start in range(0, len(keep), AT_ONCE):
+            part = keep[start : start + AT_ONCE]
+            self._values |= zip(part, self._part(part, make), strict=True)
+        passing = [content for content in new if content not in whole]
+        made = dict(zip(passing, make(passing), strict=True)) if passing else {}
+        return [made[content] if content in made else self._values[content] for content in contents]
+
+    def _part(self, contents: list[Any], make: Make) -> Any:
+        if self._folder is None:
+            return make(contents)
+        file = self._folder / f"{digest(contents)[:24]}.json"
+        try:
+            with locked(self._folder):
+                values = _read(file)
+                if values is None:
+                    values = make(contents)
+                    text = json.dumps(values)
+                    with replacing(file) as path:
+                        path.write_text(f"{_checksum(text)}\n{text}", encoding="utf-8")
+        except OSError as error:
+            raise StoreError(f"cannot use {file}: {error.strerror or error}. Choose another cache_dir.") from error
+        return values
+
+
+def _read(file: Place) -> Any:
+    """The values in a file; None where there is none, or a damaged one, of which it warns."""
+    try:
+        with opened(file) as source:
+            checksum, _, text = source.read().decode(errors="replace").partition("\n")
+    except FileNotFoundError:
+        return None
+    if checksum == _checksum(text):
+        return json.loads(text)
+    warnings.warn(f"{file} is damaged; what it held is made again.", stacklevel=2)
+    return None
+
+
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@functools.lru_cache(maxsize=128)
+def kept(cache_dir: str | None, kind: str, identity: str) -> Kept:
+    """The values of a kind ("translations") and an identity in canonical JSON; one store per process."""
+    return Kept(None if cache_dir is None else place(cache_dir) / kind / digest(json.loads(identity))[:24])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +108,7 @@ class Mixed(Metric):
     set, fitted_on: the set it is fitted to, as a digest (identity) and as items; made by `fitted`.
     """
 
-    weights: tuple[float, ...] | ByRule = identity("one_vs_rest")
+    weights: tuple[float, ...] | Literal["one_vs_rest", "equal"] = identity("one_vs_rest")
     cache_dir: str | None = runtime(None)
     set: str = identity("", later=True)
     fitted_on: tuple[Item, ...] = runtime(())
@@ -57,29 +127,27 @@ class Mixed(Metric):
         """Whether it has to be fitted before it scores."""
         return self.weights == "one_vs_rest"
 
-    def check_weights(self, count: int, where: str) -> None:
-        """Raise ConfigError for weights that are not one finite number for each of `count` parts."""
-        if isinstance(self.weights, str):
+    def check_weights(self, where: str) -> None:
+        """Raise ConfigError for weights that are not one finite number for each part."""
+        weights, names = self.weights, self.part_names
+        if isinstance(weights, str) or (len(weights) == len(names) and any(weights) and np.isfinite(weights).all()):
             return
-        if len(self.weights) != count or not all(map(math.isfinite, self.weights)) or not any(self.weights):
-            raise ConfigError(
-                f"{where}.weights={list(self.weights)}: expected one_vs_rest, equal, or {count} finite numbers, not "
-                f"all 0, one each for {', '.join(self.part_names)}."
-            )
+        raise ConfigError(
+            f"{where}.weights={list(weights)}: expected one_vs_rest, equal, or {len(names)} finite numbers, not all 0, "
+            f"one each for {', '.join(names)}."
+        )
 
     def fitted(self, segments: SegmentSet) -> Self:
-        found = cast(Self, super().fitted(segments))
         items = tuple(segments.items(self.reads, all_references=self.reads_all_references))
         texts = [[*item.texts().values(), *item.further_references] for item in items]
         name = digest(texts)[:16] if self.looks_at_a_set else ""
-        return dataclasses.replace(found, set=name, fitted_on=items)
+        return dataclasses.replace(cast(Self, super().fitted(segments)), set=name, fitted_on=items)
 
     def part_weights(self) -> Floats:
         """float64[k]. Raises ConfigError where it has to be fitted and is not, or where weights are undefined."""
         names = self.part_names
         if self.weights != "one_vs_rest":
             return np.full(len(names), 1 / len(names)) if self.weights == "equal" else np.array(self.weights)
-        self.check_fitted()
         found = one_vs_rest(self.fitted_scores(), names)
         for note in found.notes:
             warnings.warn(f"{type(self).__name__.lower()} (set {self.set}): {note}.", stacklevel=2)
@@ -87,10 +155,12 @@ class Mixed(Metric):
 
     def fitted_scores(self) -> Floats:
         """float64[N, k] scores of the parts for the set it is fitted to."""
+        self.check_fitted()
         return self.part_scores(self.fitted_on)
 
     def check_fitted(self) -> None:
-        if self.looks_at_a_set and not self.fitted_on:
+        """Raise ConfigError where it was fitted to no set."""
+        if not self.fitted_on:
             raise ConfigError(
                 f"{type(self).__name__.lower()} is fitted to a whole test set, and has seen none: use it in a sweep, "
                 "or choose settings that need none (weights=equal, or numbers)."
@@ -121,23 +191,21 @@ class Combined(Mixed):
     metrics: tuple[Any, ...] = identity()
     scale: Literal["z", "raw"] = identity("z")
     seed: int = runtime(0)
-    given_parts: Mapping[str, tuple[float, ...]] | None = runtime(None)
+    given_scores: tuple[tuple[str, tuple[float, ...]], ...] = runtime(())  # of files, by name
 
     def __post_init__(self) -> None:
         if not self.metrics:
             raise ConfigError(f"{KEY}.metrics is empty: name at least one metric, as {KEY}.metrics=[chrf].")
-        members = tuple(_member(one, row, self.seed) for row, one in enumerate(self.metrics))
-        names = [name for name, _ in members]
-        twice = next((name for name in names if names.count(name) > 1), None)
+        members = tuple(_member(entry, row, self.seed) for row, entry in enumerate(self.metrics))
+        object.__setattr__(self, "metrics", members)
+        twice = next((name for name, count in Counter(self.part_names).items() if count > 1), None)
         if twice is not None:
             raise ConfigError(f"{KEY}.metrics: there are two metrics '{twice}'; give one of them another `name`.")
-        object.__setattr__(self, "metrics", members)
-        self.check_weights(len(members), KEY)
+        self.check_weights(KEY)
 
     @property
     def reads(self) -> tuple[Role, ...]:
-        read = {role for _, metric in self.metrics for role in metric.reads}
-        return tuple(role for role in ROLES if role in read)
+        return tuple(role for role in ROLES if any(role in metric.reads for _, metric in self.metrics))
 
     @property
     def cost(self) -> Cost:
@@ -170,22 +238,22 @@ class Combined(Mixed):
             metric.check()
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Metric]:
-        found = [pair for own, metric in self.metrics for pair in metric.members(own, sets).items()]
+        found = [pair for option, metric in self.metrics for pair in metric.members(option, sets).items()]
         return {name: dataclasses.replace(self, metrics=tuple(found))}
 
     def fitted(self, segments: SegmentSet) -> Self:
         members = tuple((name, metric.fitted(segments)) for name, metric in self.metrics)
-        files = {name: given for name, metric in members if (given := metric.given(segments)) is not None}
-        scores = {name: tuple(given.segments.tolist()) for name, given in files.items()}  # higher is better
-        return dataclasses.replace(super().fitted(segments), metrics=members, given_parts=scores or None)
+        files = [(name, metric.given(segments)) for name, metric in members]
+        scores = tuple((name, tuple(given.segments.tolist())) for name, given in files if given is not None)
+        return dataclasses.replace(super().fitted(segments), metrics=members, given_scores=scores)
 
     def given(self, segments: SegmentSet) -> GivenScores | None:
         """Where a metric is a file of scores: those of the combination, NaN where a metric that counts has none."""
-        return GivenScores(weighted(self.fitted_scores(), self.part_weights())) if self.given_parts else None
+        return GivenScores(weighted(self.fitted_scores(), self.part_weights())) if self.given_scores else None
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """The texts of all metrics."""
-        return sum(metric.count_texts(_read(item, metric), copies) for _, metric in self.metrics)
+        return sum(metric.count_texts(_read_by(metric, item), copies) for _, metric in self.metrics)
 
     def part_scores(self, items: Sequence[Item]) -> Floats:
         """float64[n, k] scores of the metrics, higher is better, on their scale."""
@@ -198,18 +266,18 @@ class Combined(Mixed):
     def _scaled(self, raw: Floats) -> Floats:
         if self.scale == "raw":
             return raw
-        self.check_fitted()
         whole = self._whole()
         used = whole[np.isfinite(whole).all(axis=1)]
         if not len(used):
             raise ConfigError(f"{KEY}: no segment has a score of every metric; leave out metrics, or write scale=raw.")
-        sds = used.std(axis=0)
         varies = np.ptp(used, axis=0) > 0
-        return np.asarray(np.where(varies, (raw - used.mean(axis=0)) / np.where(varies, sds, 1.0), 0.0))
+        sds = np.where(varies, used.std(axis=0), 1.0)
+        return np.asarray(np.where(varies, (raw - used.mean(axis=0)) / sds, 0.0))
 
     def _whole(self) -> Floats:
         """float64[N, k] of the set, higher is better; from the files, else scored, each distinct text once."""
-        files = self.given_parts or {}
+        self.check_fitted()
+        files = dict(self.given_scores)
         columns = [
             np.array(files[name]) if name in files else self._scores_of(metric, self.fitted_on)
             for name, metric in self.metrics
@@ -217,35 +285,29 @@ class Combined(Mixed):
         return np.stack(columns, axis=1)
 
     def _scores_of(self, metric: Metric, items: Sequence[Item]) -> Floats:
-        read = [_read(item, metric) for item in items]
-        keys = [key_of(*item.texts().values(), *item.further_references) for item in read]
-        whole = frozenset(self.fitted_on)
-        keep = {key for key, item in zip(keys, items, strict=True) if item in whole}
-
-        def make(contents: list[Item]) -> list[Value]:
-            return [(score,) for score in metric.score(contents).tolist()]
-
+        read = [_read_by(metric, item) for item in items]
+        whole = {_read_by(metric, item) for item in self.fitted_on}
         store = kept(self.cache_dir, "parts", canonical_json({"metric": metric.fingerprint()}))
-        scores = np.array([value[0] for value in store.values(keys, read, keep, make)], dtype=np.float64)
+        scores = np.array(store.values(read, whole, lambda contents: metric.score(contents).tolist()), dtype=np.float64)
         return scores if metric.higher_is_better else -scores
 
 
-def _read(item: Item, metric: Metric) -> Item:
+def _read_by(metric: Metric, item: Item) -> Item:
     """The item with only the texts that a metric reads."""
     further = item.further_references if metric.reads_all_references else ()
     return Item(**{role: item.text(role) for role in metric.reads}, further_references=further)
 
 
-def _member(given: Any, row: int, seed: int) -> Member:
+def _member(entry: Any, row: int, seed: int) -> tuple[str, Metric]:
     """The name and the metric that an entry of `metrics` stands for."""
     where = f"{KEY}.metrics[{row}]"
-    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], Metric):
-        return given
-    if isinstance(given, str):
-        return given, build(load_option("metric", given, seed), Metric, where)
-    if isinstance(given, Mapping) and len(given) == 1:
-        ((name, own),) = given.items()
-        if isinstance(own, Mapping):
-            node = {**({} if "_target_" in own else load_option("metric", str(name), seed)), **own}
-            return str(own.get("name", name)), build(node, Metric, where)
-    raise ConfigError(f"{where}: expected the name of an option, or {{NAME: {{key: value}}}}, got {given!r}.")
+    if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[1], Metric):
+        return entry
+    if isinstance(entry, str):
+        entry = {entry: {}}
+    if isinstance(entry, Mapping) and len(entry) == 1:
+        ((name, settings),) = entry.items()
+        if isinstance(settings, Mapping):
+            node = {**({} if "_target_" in settings else load_option("metric", str(name), seed)), **settings}
+            return str(settings.get("name", name)), build(node, Metric, where)
+    raise ConfigError(f"{where}: expected the name of an option, or {{NAME: {{key: value}}}}, got {entry!r}.")

@@ -17,10 +17,9 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.identity import canonical_json, identity
 from bmx_grid.metrics.bartscore import Seq2SeqMetric, score_of
 from bmx_grid.metrics.base import Floats
-from bmx_grid.metrics.combined import Mixed
-from bmx_grid.models.generation import translate
-from bmx_grid.models.kept import Kept, Value, kept, key_of
+from bmx_grid.metrics.combined import Kept, Mixed, kept
 from bmx_grid.models.languages import languages_of
+from bmx_grid.models.translation import translate
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class DatScore(Mixed, Seq2SeqMetric):
             for text in (one, other):
                 if text not in known:
                     raise ConfigError(f"datscore.directions: {name!r}: " + unknown("text", text, known))
-        self.check_weights(len(names), "datscore")
+        self.check_weights("datscore")
 
     @property
     def reads(self) -> tuple[Role, ...]:
@@ -102,19 +101,16 @@ class DatScore(Mixed, Seq2SeqMetric):
 
     def direction_sums(self, items: Sequence[Item]) -> Floats:
         """float64[n, k, 4] sums of each direction (`Forced.sums`), of which scores of any kind are made."""
-        texts = self._with_translations(items)
-        whole = frozenset(self.fitted_on)
-        sums = np.empty((len(items), len(self.part_names), 4))
-        for column, name in enumerate(self.part_names):
-            one, _, other = name.partition("->")
-            pairs = list(zip(texts[one], texts[other], strict=True))
-            keys = [key_of(*pair) for pair in pairs]
-            keep = {key for key, item in zip(keys, items, strict=True) if item in whole}
+        texts = {name: self._versions(name, items) for name in self._texts()}
+        whole = {name: self._versions(name, self.fitted_on) for name in self._texts()}
+        columns = []
+        for direction in self.part_names:
+            one, _, other = direction.partition("->")
+            pairs, pairs_of_whole = (list(zip(of[one], of[other], strict=True)) for of in (texts, whole))
             languages = self._language(one), self._language(other)
-            sums[:, column] = self._store("directions", *languages).values(
-                keys, pairs, keep, functools.partial(self._score, languages)
-            )
-        return sums
+            make = functools.partial(self._score, languages)
+            columns.append(self._store("directions", *languages).values(pairs, set(pairs_of_whole), make))
+        return np.array(columns, dtype=np.float64).reshape(len(columns), len(items), 4).swapaxes(0, 1)
 
     def _texts(self) -> list[str]:
         """The names of the texts that directions use."""
@@ -124,31 +120,28 @@ class DatScore(Mixed, Seq2SeqMetric):
         role, _, language = text.partition(".")
         return language or (self.source_language if role == "source" else self.target_language)
 
-    def _with_translations(self, items: Sequence[Item]) -> dict[str, list[str]]:
-        """n texts by name."""
-        texts: dict[str, list[str]] = {}
-        for name in self._texts():
-            role = cast(Role, name.partition(".")[0])
-            texts[name] = [item.text(role) for item in items]
-            if "." in name:
-                languages = self._language(role), self._language(name)
-                whole = {key_of(item.text(role)) for item in self.fitted_on}
-                make = functools.partial(self._translate, languages)
-                store, keys = self._store("translations", *languages), list(map(key_of, texts[name]))
-                texts[name] = list(map(str, store.values(keys, texts[name], whole, make)))
-        return texts
+    def _versions(self, name: str, items: Sequence[Item]) -> list[str]:
+        """The text of this name of each item, translated where the name has a language."""
+        role = cast(Role, name.partition(".")[0])
+        texts = [item.text(role) for item in items]
+        if "." not in name:
+            return texts
+        languages = self._language(role), self._language(name)
+        whole = {item.text(role) for item in self.fitted_on}
+        make = functools.partial(self._translate, languages)
+        return self._store("translations", *languages).values(texts, whole, make)
 
     def _translate(self, languages: tuple[str | None, str | None], texts: Sequence[str]) -> list[str]:
         loaded = self.loaded()
         return translate(loaded, texts, languages_of(loaded, *languages), self.max_length, self.batch_tokens)
 
-    def _score(self, languages: tuple[str | None, str | None], pairs: Sequence[tuple[str, str]]) -> list[Value]:
+    def _score(self, languages: tuple[str | None, str | None], pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
         sources, targets = zip(*pairs, strict=True)
-        return list(map(tuple, self.sums(sources, targets, *languages).tolist()))
+        scored: list[list[float]] = self.sums(sources, targets, *languages).tolist()
+        return scored
 
     def _store(self, kind: str, source: str | None, target: str | None) -> Kept:
         made_with = self.of_the_model() | {"source_language": source, "target_language": target}
         if kind == "translations":
-            made_with = {key: value for key, value in made_with.items() if key != "language_code"}
-            made_with |= {"seed": None, "temperature": None}  # of translations that were drawn
+            del made_with["language_code"]
         return kept(self.cache_dir, kind, canonical_json(made_with))

@@ -9,18 +9,23 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import digest, identity, runtime
 from bmx_grid.core.wording import counted, named
-from bmx_grid.datasets.base import how_many
-from bmx_grid.metrics._matching import Match, Pair, matches_of
 from bmx_grid.metrics.base import Floats, GroundTruth, pairs_of
-from bmx_grid.metrics.encoders import BertScore
+from bmx_grid.metrics.encoders import (
+    BertScore,
+    Pair,
+    TokenVectors,
+    bert_score_tokens,
+    best_matches,
+    for_token_pairs,
+    special_ids,
+)
 from bmx_grid.models.encoding import Ints
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.text import split_words
@@ -30,7 +35,6 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-6  # of cosines of float32 vectors: a mean cosine this near to 1 is 1, a difficulty below it 0
 Repeated = Literal["running", "mean"]
-MANY = 10_000  # systems, of which any share that is not 0 % is more than one
 _OWN = 4  # columns of statistics before those of further fits
 
 
@@ -39,71 +43,52 @@ class SystemOutputs:
     """What S systems made of n segments; equal where the digest is.
 
     systems: their names, in alphabetical order. references: n. outputs: n rows of S texts, None for a system without
-    one. others: n rows of what systems that are not fitted on made of the segment, to know it by.
-    best_first: positions of the systems from the best to the worst by human score; empty where that is not asked for.
-    digest: of all of it, the order of segments left out.
+    one. best_first: positions of the systems from the best to the worst by human score; empty where that is not asked
+    for. digest: of all of it, the order of segments left out.
     """
 
     digest: str
     systems: tuple[str, ...] = field(default=(), compare=False)
     references: tuple[str, ...] = field(default=(), compare=False)
     outputs: tuple[tuple[str | None, ...], ...] = field(default=(), compare=False)
-    others: tuple[tuple[str, ...], ...] = field(default=(), compare=False)
     best_first: tuple[int, ...] = field(default=(), compare=False)
 
 
-def outputs_of(segments: SegmentSet, systems: str | Sequence[str], *, ranked: bool = False) -> SystemOutputs:
-    """The outputs of the chosen systems of a set.
+def outputs_of(segments: SegmentSet, *, ranked: bool = False) -> SystemOutputs:
+    """The outputs of the systems of a set. ranked: with their order by human score.
 
-    systems: "all", "top:K" or "top:P%" by human score, or names. ranked: with their order by human score.
-    Raises ConfigError for an unknown system, for systems that people did not score where the best are asked for or they
-    are to be ranked, and where fewer than two systems are left. Warns of segments that fewer than two translated.
+    Raises ConfigError where there are fewer than two systems, or where they are to be ranked and people did not score
+    them. Warns of segments that fewer than two translated.
     """
-    chosen = _chosen(segments, systems)
-    if len(chosen) < 2:
-        has = named(chosen) if chosen else "no named system"
+    where, systems = f"{segments.dataset} {segments.language_pair}", sorted(segments.systems)
+    if len(systems) < 2:
+        has = named(systems) if systems else "no named system"
         raise ConfigError(
-            f"systems: the metric is fitted on the outputs of several systems for the same segments, and here there is "
-            f"{has} in {segments.dataset} {segments.language_pair}; take a data set with several systems, or more of "
-            "them."
+            f"the metric is fitted on the outputs of several systems for the same segments, and there is {has} in "
+            f"{where}; take a data set with several systems, or more of them."
         )
-    at = {name: position for position, name in enumerate(chosen)}
-    found: dict[tuple[str, str], tuple[list[str | None], list[str]]] = {}
+    at = {name: position for position, name in enumerate(systems)}
+    outputs: dict[tuple[str, str], list[str | None]] = {}
     for segment in segments.segments:
-        row, others = found.setdefault((segment.id, segment.reference or ""), ([None] * len(chosen), []))
+        row = outputs.setdefault((segment.id, segment.reference or ""), [None] * len(systems))
         if segment.system in at:
             row[at[segment.system]] = segment.hypothesis
-        else:
-            others.append(segment.hypothesis)
-    few = sum(len(row) - row.count(None) < 2 for row, _ in found.values())
+    few = sum(len(row) - row.count(None) < 2 for row in outputs.values())
     if few:
         warnings.warn(
-            f"{few:,} of {counted(len(found), 'segment')} of {segments.dataset} {segments.language_pair} were "
-            "translated by fewer than two of the systems that difficulty is fitted on; the difficulty of their tokens "
-            "rests on one output, or on none (then it is 1).",
+            f"{few:,} of {counted(len(outputs), 'segment')} of {where} were translated by fewer than two of the "
+            "systems that difficulty is fitted on; the difficulty of their tokens rests on one output, or on none "
+            "(then it is 1).",
             stacklevel=2,
         )
-    rows = [(reference, tuple(row), tuple(sorted(others))) for (_, reference), (row, others) in found.items()]
-    best_first = tuple(at[name] for name in _best_first(segments, chosen)) if ranked else ()
-    told = digest([chosen, best_first, sorted(rows, key=repr)])[:16]
-    references, outputs, others_of = zip(*rows, strict=True)
-    return SystemOutputs(told, tuple(chosen), references, outputs, others_of, best_first)
+    references = tuple(reference for _, reference in outputs)
+    rows = tuple(map(tuple, outputs.values()))
+    best_first = tuple(at[name] for name in _best_first(segments)) if ranked else ()
+    told = sorted(((reference, row, ()) for reference, row in zip(references, rows, strict=True)), key=repr)
+    return SystemOutputs(digest([systems, best_first, told])[:16], tuple(systems), references, rows, best_first)
 
 
-def _chosen(segments: SegmentSet, systems: str | Sequence[str]) -> list[str]:
-    """The names of the systems, sorted."""
-    if not isinstance(systems, str):
-        for name in systems:
-            if name not in segments.systems:
-                raise ConfigError(f"systems: {unknown('system', name, segments.systems)}")
-        return sorted(set(systems))
-    if systems == "all":
-        return sorted(segments.systems)
-    best = _best_first(segments, segments.systems)
-    return sorted(best[: how_many(systems, len(best), "systems")])
-
-
-def _best_first(segments: SegmentSet, systems: Sequence[str]) -> list[str]:
+def _best_first(segments: SegmentSet) -> list[str]:
     """The systems from the best to the worst by primary human score, published or the mean over their segments.
 
     Of equal ones that which the set has first.
@@ -114,13 +99,50 @@ def _best_first(segments: SegmentSet, systems: Sequence[str]) -> list[str]:
         names = np.array([segment.system for segment in segments.segments], dtype=object)
         rated = {name: np.isfinite(segments.human_scores) & (names == name) for name in segments.systems}
         of_system = {name: float(segments.human_scores[rows].mean()) for name, rows in rated.items() if rows.any()}
-    lacking = [name for name in systems if name not in of_system]
+    lacking = [name for name in segments.systems if name not in of_system]
     if lacking:
         raise ConfigError(
-            f"systems: people did not score {named(lacking)} in {segments.dataset} {segments.language_pair}, so that "
-            "the best systems are not known; name those to be fitted on: systems=[A,B]."
+            f"best: people did not score {named(lacking)} in {segments.dataset} {segments.language_pair}, so that the "
+            "best systems are not known; leave out best, or these systems."
         )
-    return sorted((name for name in segments.systems if name in systems), key=lambda name: -of_system[name])
+    return sorted(segments.systems, key=lambda name: -of_system[name])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """A pair of texts, special tokens left out.
+
+    truth: float64[L] the best cosine of each token of the ground truth, 0 where the hypothesis has no token;
+    hypothesis: float64[M] the reverse. truth_tokens: int64[L]; hypothesis_tokens: int64[M].
+    """
+
+    truth: Floats
+    hypothesis: Floats
+    truth_tokens: Ints
+    hypothesis_tokens: Ints
+
+
+def matches_of(metric: DifficultyBertScore, pairs: Sequence[Pair]) -> dict[Pair, Match]:
+    """The matches of distinct pairs."""
+    made: dict[Pair, Match] = {}
+    loaded = metric._loaded()
+    special, match_specials = special_ids(loaded), metric.specials == "matchable"
+
+    def take(batch: Ints, truth: TokenVectors, hypothesis: TokenVectors) -> None:
+        best = best_matches(truth, hypothesis, special, match_specials=match_specials)
+        cosines, counted_tokens = ([side[part].cpu().numpy() for side in best] for part in (0, 1))
+        ids = [side.ids.cpu().numpy() for side in (truth, hypothesis)]
+        for row, number in enumerate(batch.tolist()):
+            used = [counts[row] for counts in counted_tokens]
+            values = [side[row, keep].astype(np.float64) for side, keep in zip(cosines, used, strict=True)]
+            tokens = [side[row, keep] for side, keep in zip(ids, used, strict=True)]
+            if not all(map(len, tokens)):
+                values = [np.zeros(len(side)) for side in tokens]
+            made[pairs[number]] = Match(*values, *tokens)
+
+    tokens = functools.partial(bert_score_tokens, loaded, max_length=metric.max_length)
+    for_token_pairs(loaded, pairs, tokens, take, metric.batch_tokens)
+    return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,20 +162,21 @@ class Fit:
 
         "running": the mean of what there is and the next place, from the first on; "mean": of all places.
         """
-        found: dict[int, Floats] = {}
+        weights: dict[int, Floats] = {}
         for token in dict.fromkeys(self.tokens.tolist()):
             places = self.weights[:, self.tokens == token].T
             if self.repeated == "mean":
-                found[token] = places.mean(axis=0)
+                weights[token] = places.mean(axis=0)
             else:
-                found[token] = functools.reduce(lambda value, place: (value + place) / 2, places)
-        return found
+                weights[token] = functools.reduce(lambda value, place: (value + place) / 2, places)
+        return weights
 
     def at(self, tokens: Ints) -> Floats:
         """float64[F, M] weights of other tokens: those of the same token in the reference, else 1."""
-        ones = np.ones(len(self.weights))
-        columns = [self.of_type.get(token, ones) for token in tokens.tolist()]
-        return np.stack(columns, axis=1) if columns else np.ones((len(ones), 0))
+        weights = np.ones((len(self.weights), len(tokens)))
+        for place, token in enumerate(tokens.tolist()):
+            weights[:, place] = self.of_type.get(token, 1.0)
+        return weights
 
     def aligned(self, tokens: Ints) -> Fit:
         """The weights of a perturbed reference.
@@ -179,8 +202,6 @@ class DifficultyBertScore(BertScore):
     hypothesis tokens, which have the weight of the same token in the reference, or 1 where it is not there. Both are
     divided by the number of tokens, not by the sum of weights. The score is their F, 0 where either is not above 0.
 
-    systems: whose outputs it is fitted on: "all" of the set, "top:6" or "top:30%" by human score, or names. Outputs of
-        other systems are scored with the same weights.
     specials: whether the begin and the end of a text may be the best match of a token of the other text ("matchable",
         as in the authors' code) or not ("excluded"). They are not scored themselves, and have no weight.
     repeated: the weight of a token that stands several times in a reference, as a hypothesis looks it up: averaged
@@ -198,8 +219,9 @@ class DifficultyBertScore(BertScore):
     are 0, and counted in the fourth statistic. Not fitted, all weights are 1, with a warning.
     """
 
+    GONE: ClassVar[Mapping[str, Any]] = {"systems": "all"}
+
     ground_truth: GroundTruth = identity("reference")
-    systems: str | tuple[str, ...] = identity("all")
     specials: Literal["matchable", "excluded"] = identity("matchable")
     repeated: Repeated = identity("running")
     baseline: float = identity(0.0, below=1)  # below the cosine of equal tokens
@@ -210,10 +232,6 @@ class DifficultyBertScore(BertScore):
         super().__post_init__()
         if self.ground_truth != "reference":
             raise ConfigError(f"ground_truth={self.ground_truth}: it weighs tokens of references; leave it out.")
-        if not isinstance(self.systems, str):
-            object.__setattr__(self, "systems", tuple(self.systems))
-        elif how_many(self.systems, MANY, "systems") < 2:  # refused once, not for each language pair
-            raise ConfigError(f"systems={self.systems}: difficulty is what several systems have; write top:2 at least.")
 
     @property
     def signature(self) -> str:
@@ -225,18 +243,18 @@ class DifficultyBertScore(BertScore):
 
     def fingerprint(self) -> dict[str, Any]:
         """Settings and model, and what it was fitted on."""
-        found, outputs = super().fingerprint(), self.outputs
-        if outputs is None:
-            return found
-        names, count = list(outputs.systems), len(outputs.references)
-        return {**found, "fitted_on": {"systems": names, "segments": count, "digest": outputs.digest}}
+        if self.outputs is None:
+            return super().fingerprint()
+        systems, segments = list(self.outputs.systems), len(self.outputs.references)
+        fitted_on = {"systems": systems, "segments": segments, "digest": self.outputs.digest}
+        return super().fingerprint() | {"fitted_on": fitted_on}
 
     def fitted(self, segments: SegmentSet) -> DifficultyBertScore:
         """This metric with the outputs that it is fitted on; the weights are computed when they are first needed.
 
-        Raises ConfigError for unknown systems, fewer than two, or where the best are not known.
+        Raises ConfigError for fewer than two systems, or where the best are not known.
         """
-        return dataclasses.replace(self, outputs=outputs_of(segments, self.systems, ranked=self.best))
+        return dataclasses.replace(self, outputs=outputs_of(segments, ranked=self.best))
 
     def score(self, items: Sequence[Item]) -> Floats:
         return self.combine(self.statistics(items))
@@ -256,29 +274,32 @@ class DifficultyBertScore(BertScore):
         segments = [prepared.rows(*pair) for pair in pairs]
         known = prepared.matches(segments, pairs) if items else {}
         found = np.empty((len(items), _OWN + 2 * len(self.columns_of_best())))
-        for at, (pair, rows) in enumerate(zip(pairs, segments, strict=True)):
+        for row, (pair, numbers) in enumerate(zip(pairs, segments, strict=True)):
             match = known[pair]
-            fit = prepared.fit(rows, match.truth_tokens, known)
+            fit = prepared.fit(numbers, match.truth_tokens, known)
             scale = 1 - self.baseline
-            truth, hypothesis = ((best - self.baseline) / scale for best in (match.truth, match.hypothesis))
+            truth, hypothesis = ((cosines - self.baseline) / scale for cosines in (match.truth, match.hypothesis))
             recall, precision = _mean(fit.weights * truth), _mean(fit.at(match.hypothesis_tokens) * hypothesis)
-            found[at, :_OWN] = precision[0], recall[0], 1.0, len(match.truth) > 0 and not fit.weights[0].any()
-            found[at, _OWN::2], found[at, _OWN + 1 :: 2] = precision[1:], recall[1:]
+            found[row, :_OWN] = precision[0], recall[0], 1.0, len(match.truth) > 0 and not fit.weights[0].any()
+            found[row, _OWN::2], found[row, _OWN + 1 :: 2] = precision[1:], recall[1:]
         return found
 
     def combine(self, sums: Floats) -> Floats:
         """The F of mean precision and mean recall, as the authors score a system; NaN without segments.
 
-        The mean of segment scores, as BERTScore scores a system, is the column `mean` of systems.parquet.
+        0 where either mean is not above 0: there is no harmonic mean of numbers that are not positive. The mean of
+        segment scores, as BERTScore scores a system, is the column `mean` of systems.parquet.
         """
-        return f_of_means(sums[..., 0], sums[..., 1], sums[..., 2])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            precision, recall = sums[..., 0] / sums[..., 2], sums[..., 1] / sums[..., 2]
+            found = np.where((precision > 0) & (recall > 0), 2 * precision * recall / (precision + recall), 0.0)
+        return np.asarray(np.where(sums[..., 2] > 0, found, np.nan), dtype=np.float64)
 
     def columns_of_best(self) -> Mapping[int, tuple[int, int]]:
         """By number of best systems fitted on: which statistics are precision and recall; empty without `best`."""
         if self.outputs is None or not self.best:
             return {}
-        sizes = range(2, len(self.outputs.systems) + 1)
-        return {size: (_OWN + 2 * at, _OWN + 2 * at + 1) for at, size in enumerate(sizes)}
+        return {size: (2 * size, 2 * size + 1) for size in range(2, len(self.outputs.systems) + 1)}
 
     def statistics_of(self, statistics: Floats, precision: int, recall: int) -> Floats:
         """float64[n, 4] statistics under the fit of two columns of float64[n, k]; weights of 0 not counted."""
@@ -293,7 +314,7 @@ class DifficultyBertScore(BertScore):
         if self.outputs is None:
             raise ConfigError("difficulty-aware BERTScore has not been fitted, so that nothing is known of difficulty.")
         prepared = _prepared(self)
-        strange = [one for one in references if one not in prepared.of_reference]
+        strange = [reference for reference in references if reference not in prepared.of_reference]
         if strange:
             raise ConfigError(f"difficulty-aware BERTScore was not fitted on the reference {strange[0][:80]!r}.")
         segments = [tuple(prepared.of_reference[reference]) for reference in references]
@@ -301,17 +322,6 @@ class DifficultyBertScore(BertScore):
         names = self._loaded().tokenizer.convert_ids_to_tokens
         fits = [prepared.fitted(rows, known) for rows in segments]
         return [(list(names(fit.tokens.tolist())), fit.weights) for fit in fits]
-
-
-def f_of_means(precisions: Floats, recalls: Floats, counts: Floats) -> Floats:
-    """F of mean precision and mean recall from their sums over `counts` segments; NaN without segments.
-
-    0 where either mean is not above 0: there is no harmonic mean of numbers that are not positive.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        precision, recall = precisions / counts, recalls / counts
-        found = np.where((precision > 0) & (recall > 0), 2 * precision * recall / (precision + recall), 0.0)
-    return np.asarray(np.where(counts > 0, found, np.nan), dtype=np.float64)
 
 
 def _mean(values: Floats) -> Floats:
@@ -337,53 +347,31 @@ class _Prepared:
         self._by_output: dict[str, set[str]] = defaultdict(set)
         for row, reference in enumerate(self._outputs.references):
             self.of_reference[reference].append(row)
-            for output in {*self._texts(row), *self._outputs.others[row]}:
+            for _, output in dict.fromkeys(self._pairs(row)):
                 self._by_pair[reference, output].append(row)
                 self._by_output[output].add(reference)
 
-    def _texts(self, row: int) -> list[str]:
-        """What the systems made of a segment."""
-        return [text for text in self._outputs.outputs[row] if text is not None]
-
     def rows(self, reference: str, hypothesis: str) -> tuple[int, ...]:
         """Positions of the segments of a pair, which have one reference in common; none where nothing is known."""
-        rows = self._by_pair.get((reference, hypothesis)) or self.of_reference.get(reference)
-        if rows is None:
-            nearest = self._nearest(Counter(split_words(reference)), self._by_output.get(hypothesis))
-            rows = self._by_pair.get((nearest, hypothesis)) or self.of_reference.get(nearest, [])
-        return tuple(rows)
-
-    def _nearest(self, words: Counter[str], among: set[str] | None) -> str:
-        """The reference that shares most words; "" for none."""
-        shared = {one: (words & self._words[one]).total() for one in among or self.of_reference}
-        candidates = shared if among else [one for one, count in shared.items() if count]
-        return min(candidates, key=lambda one: (-shared[one], len(one), one), default="")
-
-    @functools.cached_property
-    def _words(self) -> dict[str, Counter[str]]:
-        return {reference: Counter(split_words(reference)) for reference in self.of_reference}
+        if reference not in self.of_reference:
+            known = self._by_output.get(hypothesis)
+            shared = {other: (_words(reference) & _words(other)).total() for other in known or self.of_reference}
+            candidates = [other for other, count in shared.items() if known or count]
+            reference = min(candidates, key=lambda other: (-shared[other], len(other), other), default="")
+        return tuple(self._by_pair.get((reference, hypothesis)) or self.of_reference.get(reference, []))
 
     def matches(self, segments: Iterable[Sequence[int]], pairs: Sequence[Pair]) -> dict[Pair, Match]:
         """The matches of pairs, and of those that weights of segments are made of; those of outputs are kept."""
-        rows = dict.fromkeys(row for own in segments for row in own if (row,) not in self._fits)
-        needed = [pair for row in rows for pair in self._pairs(row)]
-        wanted = dict.fromkeys([*needed, *pairs])
-        new = [pair for pair in wanted if pair not in self._matches]
-        metric = self._metric
-        made = matches_of(
-            metric._loaded(),
-            new,
-            metric.max_length,
-            metric.batch_tokens,
-            match_specials=metric.specials == "matchable",
-        )
+        rows = dict.fromkeys(row for numbers in segments for row in numbers if (row,) not in self._fits)
+        wanted = dict.fromkeys([*(pair for row in rows for pair in self._pairs(row)), *pairs])
+        made = matches_of(self._metric, [pair for pair in wanted if pair not in self._matches])
         self._matches |= {pair: match for pair, match in made.items() if pair in self._by_pair}
         return {pair: made[pair] if pair in made else self._matches[pair] for pair in wanted}
 
     def _pairs(self, row: int) -> list[Pair]:
         """The pairs that the weights of a segment are made of."""
-        reference = self._outputs.references[row]
-        return [(reference, text) for text in self._texts(row) or [reference]]
+        reference, outputs = self._outputs.references[row], self._outputs.outputs[row]
+        return [(reference, text) for text in outputs if text is not None] or [(reference, reference)]
 
     def fit(self, rows: tuple[int, ...], tokens: Ints, known: Mapping[Pair, Match]) -> Fit:
         """The weights of the tokens of a reference, perturbed perhaps, of these segments; 1 where there are none."""
@@ -420,4 +408,9 @@ class _Prepared:
         return weights
 
 
-_prepared = lru_cache(maxsize=4)(_Prepared)
+_prepared = functools.lru_cache(maxsize=4)(_Prepared)
+
+
+@functools.lru_cache(maxsize=2**14)
+def _words(text: str) -> Counter[str]:
+    return Counter(split_words(text))

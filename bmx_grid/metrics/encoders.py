@@ -1,42 +1,143 @@
-"""Metrics on a pretrained encoder: what they share, BERTScore, and the cosine of sentence embeddings."""
+"""Metrics on a pretrained encoder: what they share, tokens of two sides matched, BERTScore, sentence embeddings."""
 
 from __future__ import annotations
 
 import functools
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity, runtime
-from bmx_grid.metrics._matching import (
-    TokenVectors,
-    bert_score_tokens,
-    best_matches,
-    distinct_texts,
-    for_token_pairs,
-    special_ids,
+from bmx_grid.metrics.base import Cost, Floats, GroundTruth, Metric, OfReferences, pairs_of
+from bmx_grid.models.encoding import (
+    HeldStates,
+    Ints,
+    TokenIds,
+    hidden_states,
+    in_batches,
+    lengths_of,
+    tensors,
+    token_budget,
+    tokenize,
+    windows,
 )
-from bmx_grid.metrics.base import Cost, Floats, GroundTruth, Metric, OfReferences, best, pairs_of, reads_one
-from bmx_grid.models.encoding import Ints, hidden_states, in_batches, lengths_of, tokenize
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
 from bmx_grid.words.perturbation import Item, Role
+
+Pair = tuple[str, str]
+PADDING = -1  # the token id of padding in `TokenVectors`
+_WINDOW = 8  # budgets' worth of tokens that are held: wide enough that batches fill up with texts of one length
+_SPACE_FIRST = ("roberta", "gpt2")  # bert-score has their byte-level tokens begin with a blank
+
+
+@dataclass(frozen=True, eq=False)
+class TokenVectors:
+    """B texts as tensors: float32[B, L, D] unit vectors, bool[B, L] where there is a token, int64[B, L] token ids."""
+
+    vectors: Any
+    mask: Any
+    ids: Any
+
+
+# int64[B] positions of pairs, with their ground truths and hypotheses
+Take = Callable[[Ints, TokenVectors, TokenVectors], None]
+
+
+def for_token_pairs(
+    loaded: LoadedModel,
+    pairs: Sequence[Pair],
+    tokens: Callable[[list[str]], TokenIds],
+    take: Take,
+    batch_tokens: int | None,
+) -> None:
+    """Hand n pairs of texts to `take`, in batches, each pair once; `tokens` makes the tokens of distinct texts.
+
+    Pairs that share a text are in a window together, whose texts are embedded once and held.
+    """
+    import torch
+
+    texts, truths, hypotheses = distinct_texts(pairs)
+    ids = tokens(texts)
+    sides = np.array([truths, hypotheses], dtype=np.int64).reshape(2, -1)
+    uses = np.bincount(sides.ravel(), minlength=len(ids))
+    shared = np.where(uses[sides[1]] > uses[sides[0]], sides[1], sides[0])  # the text of a pair that more pairs have
+    lengths = lengths_of(ids)[sides].sum(axis=0)
+
+    def encode(some: TokenIds) -> tuple[Any, Any]:
+        states, mask = hidden_states(loaded, some)
+        return torch.nn.functional.normalize(states, dim=-1), mask
+
+    def take_window(window: Ints) -> None:
+        in_use, rows = np.unique(sides[:, window], return_inverse=True)
+        rows = rows.reshape(2, -1)
+        held = HeldStates(loaded, [ids[text] for text in in_use], encode, batch_tokens)
+
+        def compare(batch: Ints) -> None:
+            vectors = []
+            for side in rows[:, batch]:
+                padded_ids, _ = tensors(loaded, [ids[in_use[row]] for row in side], PADDING)
+                vectors.append(TokenVectors(*held.take(side), padded_ids))
+            take(window[batch], *vectors)
+
+        in_batches(compare, lengths[window], loaded, batch_tokens)
+
+    # a function, so that one window's vectors are freed before the next one's are made
+    for window in windows(np.argsort(shared, kind="stable"), lengths, _WINDOW * token_budget(loaded, batch_tokens)):
+        take_window(window)
+
+
+def bert_score_tokens(loaded: LoadedModel, texts: Sequence[str], max_length: int | None) -> TokenIds:
+    """Token ids of each text with special tokens, blanks at both ends removed; warns as `tokenize` does."""
+    before = " " if loaded.network.config.model_type in _SPACE_FIRST else ""
+    stripped = [text.strip() for text in texts]
+    return tokenize(loaded, [before + text if text else "" for text in stripped], max_length)
+
+
+def special_ids(loaded: LoadedModel) -> list[int]:
+    """The ids of tokens that do not count: of the begin and the end of a text, and of padding."""
+    return [loaded.tokenizer.cls_token_id, loaded.tokenizer.sep_token_id, PADDING]
+
+
+def best_matches(
+    truth: TokenVectors, hypothesis: TokenVectors, special: Sequence[int], *, match_specials: bool = True
+) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """For the ground truths and for the hypotheses of B pairs: float32[B, L] and bool[B, L] tensors.
+
+    The first has the highest cosine of each token with a token of the other side, -2 where there is none; the second
+    is True for tokens that count: neither special nor padding. special: as `special_ids`; match_specials: whether these
+    may be a best match.
+    """
+    import torch
+
+    specials = torch.tensor(special, device=truth.ids.device)
+    of_truth, of_hypothesis = (~torch.isin(side.ids, specials) for side in (truth, hypothesis))
+    rows, columns = (truth.mask, hypothesis.mask) if match_specials else (of_truth, of_hypothesis)
+    similar = truth.vectors @ hypothesis.vectors.transpose(1, 2)
+    # below every cosine, so that padding is never the best match
+    similar = similar.masked_fill(~(rows[:, :, None] & columns[:, None, :]), -2.0)
+    return (similar.amax(dim=2), of_truth), (similar.amax(dim=1), of_hypothesis)
+
+
+def distinct_texts(pairs: Iterable[Pair]) -> tuple[list[str], list[int], list[int]]:
+    """The different texts of all pairs, and the positions in them of each ground truth and each hypothesis."""
+    rows: dict[str, int] = {}
+    places = [tuple(rows.setdefault(text, len(rows)) for text in pair) for pair in pairs]
+    return list(rows), [truth for truth, _ in places], [hypothesis for _, hypothesis in places]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelMetric(Metric):
     """A metric on one pretrained model, which its identity names by what it holds."""
 
+    cost: ClassVar[Cost] = "model"
+
     model: str = identity()
     revision: str | None = identity(None)
-
-    @property
-    def cost(self) -> Cost:
-        return "model"
 
     @property
     def signature(self) -> str:
@@ -70,21 +171,19 @@ class NeuralMetric(ModelMetric):
 
     @property
     def reads(self) -> tuple[Role, ...]:
-        return reads_one(self.ground_truth)
+        return (self.ground_truth, "hypothesis")
 
     def check(self) -> None:
-        check_model(self.model, self.revision, self.layers)
+        check_model(self.model, self.revision, self._layers)
 
     @property
-    def layers(self) -> int | None:
+    def _layers(self) -> int | None:
         """How many of the model's hidden layers are used, where a field `layer` says so; None for all."""
-        layer: int | None = getattr(self, "layer", None)
-        return layer
+        return getattr(self, "layer", None)
 
     def _loaded(self) -> LoadedModel:
-        return load_model(
-            "encoder", self.model, self.revision, layers=self.layers, dtype=self.dtype, device=self.device
-        )
+        dtype, device = self.dtype, self.device
+        return load_model("encoder", self.model, self.revision, layers=self._layers, dtype=dtype, device=device)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,11 +203,7 @@ class NearestReference(OfReferences, NeuralMetric):
         return super().signature + (f"|nrefs:{self.nrefs}" if self.references == "all" else "")
 
     def score(self, items: Sequence[Item]) -> Floats:
-        if not self.reads_several(items):
-            return self.of_pairs(items)
-        single, starts = self.one_by_one(items)
-        scores = self.of_pairs(single)
-        return scores[best(scores, starts)]
+        return self.of_best(items, self.of_pairs, lambda scores: scores)
 
     @abstractmethod
     def of_pairs(self, items: Sequence[Item]) -> Floats:

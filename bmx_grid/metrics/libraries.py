@@ -14,7 +14,7 @@ import numpy as np
 
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity, runtime
-from bmx_grid.metrics.base import Cost, Floats, Metric, pairs_of, reads_one
+from bmx_grid.metrics.base import Cost, Floats, Metric, pairs_of
 from bmx_grid.words.perturbation import Item, Role
 
 
@@ -33,7 +33,7 @@ class _OfLibrary(Metric):
 
     @property
     def reads(self) -> tuple[Role, ...]:
-        return reads_one("source")
+        return ("source", "hypothesis")
 
     @property
     def cost(self) -> Cost:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from bmx_grid.core.identity import identity
-from bmx_grid.metrics.base import Floats, GroundTruth, Metric, pairs_of, reads_one
+from bmx_grid.metrics.base import Floats, GroundTruth, Metric, pairs_of
 from bmx_grid.words.perturbation import Item, Role
 
 
@@ -29,7 +29,7 @@ class RandomMetric(Metric):
 
     @property
     def reads(self) -> tuple[Role, ...]:
-        return reads_one(self.ground_truth)
+        return (self.ground_truth, "hypothesis")
 
     @property
     def signature(self) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity
-from bmx_grid.metrics.base import Floats, OfReferences, reads_one
+from bmx_grid.metrics.base import Floats, OfReferences
 from bmx_grid.words.perturbation import Item, Role
 
 
@@ -28,7 +28,7 @@ class Rouge(OfReferences):
 
     @property
     def reads(self) -> tuple[Role, ...]:
-        return reads_one("reference")
+        return ("reference", "hypothesis")
 
     @property
     def signature(self) -> str:

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bmx_grid.core.identity import identity
-from bmx_grid.metrics.base import Counted, Floats, best, pairs_of
+from bmx_grid.metrics.base import Counted, Floats, pairs_of
 from bmx_grid.words.perturbation import Item
 
 Measure = Literal["precision", "recall", "f1"]
@@ -36,13 +36,13 @@ class _OfWords(Counted):
 
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, k] counts."""
-        single, starts = self.one_by_one(items)
-        rows = [
-            self._counts(self._words(hypothesis), self._words(truth))
-            for truth, hypothesis in pairs_of(single, "reference")
-        ]
-        found = np.array(rows, dtype=np.float64).reshape(-1, self.COUNTS)
-        return found[best(self.combine(found), starts, higher=self.higher_is_better)]
+
+        def count(single: Sequence[Item]) -> Floats:
+            sides = [map(self._words, pair) for pair in pairs_of(single, "reference")]
+            rows = [self._counts(hypothesis, truth) for truth, hypothesis in sides]
+            return np.array(rows, dtype=np.float64).reshape(-1, self.COUNTS)
+
+        return self.of_best(items, count, self.combine)
 
     def _signed(self, name: str) -> str:
         case = "lc" if self.lowercase else "mixed"

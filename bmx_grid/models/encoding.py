@@ -60,7 +60,7 @@ def _ids(loaded: LoadedModel, texts: Sequence[str], specials: bool, target: bool
             verbose=False,
             **options,
         )
-        found += [np.array(one, dtype=np.int32) for one in encoded["input_ids"]]
+        found += [np.array(ids, dtype=np.int32) for ids in encoded["input_ids"]]
     return found
 
 
@@ -99,7 +99,7 @@ def in_batches(work: Callable[[Ints], None], lengths: Ints, loaded: LoadedModel,
 
 def lengths_of(ids: Sequence[Sequence[int]] | TokenIds) -> Ints:
     """int64[n] tokens of each text."""
-    return np.array([len(one) for one in ids], dtype=np.int64)
+    return np.array([len(text) for text in ids], dtype=np.int64)
 
 
 def padded(ids: Sequence[Sequence[int]] | TokenIds, fill: int) -> tuple[Ints, NDArray[np.bool_]]:
@@ -107,7 +107,7 @@ def padded(ids: Sequence[Sequence[int]] | TokenIds, fill: int) -> tuple[Ints, ND
     lengths = lengths_of(ids)
     mask = np.arange(max(int(lengths.max(initial=0)), 1)) < lengths[:, None]
     rows = np.full(mask.shape, fill, dtype=np.int64)
-    rows[mask] = np.concatenate([np.asarray(one, dtype=np.int64) for one in ids]) if len(ids) else []
+    rows[mask] = np.concatenate([np.asarray(text, dtype=np.int64) for text in ids]) if len(ids) else []
     return rows, mask
 
 
@@ -132,7 +132,7 @@ def hidden_states(loaded: LoadedModel, ids: Sequence[Sequence[int]] | TokenIds) 
 class HeldStates:
     """Vectors of the tokens of n texts, one text after the other in one tensor.
 
-    encode: from the ids of B texts to tensors [B, L, D] and bool[B, L]. width: D. dtype: of the vectors.
+    encode: from the ids of B texts to tensors [B, L, D] and bool[B, L].
     """
 
     def __init__(
@@ -141,22 +141,20 @@ class HeldStates:
         ids: TokenIds,
         encode: Callable[[TokenIds], tuple[Any, Any]],
         batch_tokens: int | None,
-        *,
-        width: int,
-        dtype: Any,
     ) -> None:
-        import torch
-
-        self._loaded, self._ids, self._encode = loaded, ids, encode
+        self.flat: Any = None
         self._lengths = lengths_of(ids)
         self._starts = np.cumsum(self._lengths) - self._lengths
-        self.flat = torch.empty((int(self._lengths.sum()), width), dtype=dtype, device=loaded.device)
-        in_batches(self._fill, self._lengths, loaded, batch_tokens)
+        self._device = loaded.device
 
-    def _fill(self, batch: Ints) -> None:
-        states, mask = self._encode([self._ids[row] for row in batch])
-        places, _ = self._places(batch)
-        self.flat[places[mask]] = states[mask]
+        def fill(batch: Ints) -> None:
+            states, mask = encode([ids[row] for row in batch])
+            if self.flat is None:
+                self.flat = states.new_empty((int(self._lengths.sum()), states.shape[-1]))
+            places, _ = self._places(batch)
+            self.flat[places[mask]] = states[mask]
+
+        in_batches(fill, self._lengths, loaded, batch_tokens)
 
     def _places(self, rows: Ints) -> tuple[Any, Any]:
         """int64[B, L], bool[B, L]: where the tokens of these texts are in the tensor, and whether there is one."""
@@ -165,8 +163,7 @@ class HeldStates:
         columns = np.arange(max(int(self._lengths[rows].max(initial=0)), 1))
         there = columns < self._lengths[rows][:, None]
         places = np.where(there, self._starts[rows][:, None] + columns, 0)
-        device = self._loaded.device
-        return torch.from_numpy(places).to(device), torch.from_numpy(there).to(device)
+        return torch.from_numpy(places).to(self._device), torch.from_numpy(there).to(self._device)
 
     def take(self, rows: Ints) -> tuple[Any, Any]:
         """Tensors [B, L, D] and bool[B, L] of some of the texts, padded to one length."""
@@ -177,7 +174,7 @@ class HeldStates:
 def windows(order: Ints, lengths: Ints, limit: int) -> list[Ints]:
     """`order` in parts of `limit` tokens together, or of one text more. lengths: int64[n] of all texts."""
     number = (np.cumsum(lengths[order]) - 1) // max(limit, 1)
-    return [order[number == one] for one in np.unique(number)]
+    return np.split(order, np.flatnonzero(np.diff(number)) + 1) if len(order) else []
 
 
 _LOCK = threading.Lock()

@@ -4,9 +4,6 @@
 |---|---|---|---|
 | M2M-100 | m2m_100 | de | before the source and before the target |
 | NLLB | m2m_100 | deu_Latn | before (with `legacy_behaviour` behind) the source and the target |
-| mBART | mbart | de_DE | behind both; the decoder starts with that of the target |
-| mBART-50 | mbart | de_DE | before both |
-| Marian | marian | de, or >>de<< | nowhere, or before the source where there are several targets |
 | BART | bart | none | nowhere: both texts are of one language |
 
 A language is named by its code in a data set ("de") or by the model's own ("deu_Latn").
@@ -23,7 +20,7 @@ from bmx_grid.models.files import check_model, find_file, read_object
 from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
 
 _NLLB_CODE = re.compile("[a-z]{3}_[A-Z][a-z]{3}")
-FAMILIES = ("m2m_100", "mbart", "marian", "bart")
+FAMILIES = ("m2m_100", "bart")
 # ISO 639-1 -> NLLB's code, in the script that the language is mostly written in today
 _NLLB_TABLE = """
 af:afr_Latn am:amh_Ethi ar:arb_Arab as:asm_Beng az:azj_Latn ba:bak_Cyrl be:bel_Cyrl bg:bul_Cyrl bn:ben_Beng
@@ -44,13 +41,12 @@ NLLB = dict(one.split(":") for one in _NLLB_TABLE.split())
 class Languages:
     """A language pair as a model knows it.
 
-    source, target: the model's codes; None for a model without any. before: text that stands before each source.
+    source, target: the model's codes; None for a model without any.
     code: the token of the target's code, which the model is given rather than asked for; None without one.
     """
 
-    source: str | None
-    target: str | None
-    before: str = ""
+    source: str | None = None
+    target: str | None = None
     code: int | None = None
 
 
@@ -64,8 +60,7 @@ def check_translator(model: str, revision: str | None = None) -> None:
         known = settings.get("is_encoder_decoder")
         why = "whose language codes are not known here" if known else "without an encoder for the source"
         raise UnavailableError(
-            f"model '{model}' is a {kind}, {why}; name a sequence-to-sequence model: M2M-100, NLLB, mBART, "
-            "Marian or BART."
+            f"model '{model}' is a {kind}, {why}; name a sequence-to-sequence model: M2M-100, NLLB or BART."
         )
 
 
@@ -81,40 +76,37 @@ def languages_of(loaded: LoadedModel, source: str | None, target: str | None) ->
     """The pair in the model's codes. source, target: codes of the data set or of the model, None where unknown.
 
     Raises ConfigError for a language that is not given where the model needs it, for one that the model does not
-    know, and for a pair that it does not translate.
+    know, and for two languages of a model that knows one.
     """
-    tokenizer, kind = loaded.tokenizer, loaded.network.config.model_type
-    if kind == "bart":
+    if loaded.network.config.model_type == "bart":
         if source != target:
             raise ConfigError(
                 f"model '{loaded.name}' is a BART without language codes, which reads and writes one language, not "
                 f"{source} and {target}: name a multilingual model, or a direction between texts of one language."
             )
-        return Languages(None, None)
-    if kind == "marian":
-        return _of_marian(loaded, source, target)
-    known = known_languages(tokenizer)
+        return Languages()
+    known = known_languages(loaded.tokenizer)
     codes = [_code(loaded, known, language, role) for language, role in ((source, "source"), (target, "target"))]
-    token = int(known[codes[1]])
+    token = known[codes[1]]
     if token >= loaded.network.get_input_embeddings().num_embeddings:
         raise UnavailableError(
             f"model '{loaded.name}': its tokenizer has the code of '{codes[1]}' as token {token:,}, beyond its "
             "network: they do not belong together; get the tokenizer that was published with the weights."
         )
-    return Languages(codes[0], codes[1], code=token)
+    return Languages(codes[0], codes[1], token)
 
 
 def use(tokenizer: Any, languages: Languages) -> None:
     """Set the tokenizer to the pair: it marks texts from now on."""
-    if languages.source is not None and hasattr(tokenizer, "src_lang"):
+    if languages.source is not None:
         tokenizer.src_lang, tokenizer.tgt_lang = languages.source, languages.target
 
 
 def known_languages(tokenizer: Any) -> dict[str, int]:
-    """Token by code of the languages that a multilingual tokenizer knows; none for Marian and BART."""
-    own = getattr(tokenizer, "lang_code_to_id", None)
-    if own:
-        return {code: int(token) for code, token in own.items()}
+    """Token by code of the languages that a multilingual tokenizer knows; none for BART."""
+    by_code = getattr(tokenizer, "lang_code_to_id", None)
+    if by_code:
+        return {code: int(token) for code, token in by_code.items()}
     # NLLB keeps its codes, such as deu_Latn, among the tokens that were added to its vocabulary
     return {code: token for code, token in tokenizer.get_added_vocab().items() if _NLLB_CODE.fullmatch(code)}
 
@@ -126,32 +118,7 @@ def _code(loaded: LoadedModel, known: dict[str, int], language: str | None, role
             f"model '{loaded.name}' needs to know the language of the {role}: in a sweep it is taken from the "
             f"language pair; elsewhere give {role}_language, such as {role}_language=de."
         )
-    alike = [code for code in known if code.partition("_")[0] == language]  # de_DE of de
-    if language not in known and NLLB.get(language) in known:
-        return NLLB[language]
-    if language not in known and len(alike) != 1:
+    code = language if language in known else NLLB.get(language)
+    if code not in known:
         raise ConfigError(f"model '{loaded.name}': " + unknown("language", language, known))
-    return language if language in known else alike[0]
-
-
-def _of_marian(loaded: LoadedModel, source: str | None, target: str | None) -> Languages:
-    tokenizer = loaded.tokenizer
-    own = tokenizer.source_lang, tokenizer.target_lang
-    targets = [code.strip("<>") for code in tokenizer.supported_language_codes]
-    if targets:
-        if target not in targets:
-            raise ConfigError(f"model '{loaded.name}': " + unknown("target language", str(target), targets))
-        if own[0] is not None and len(own[0]) <= 3 and own[0] != source:
-            raise ConfigError(f"model '{loaded.name}' translates from {own[0]}, not from {source}: name another model.")
-        return Languages(source, target, before=f">>{target}<< ")
-    if None in own:
-        raise ConfigError(
-            f"model '{loaded.name}' does not say which languages it translates: put source_lang and target_lang into "
-            "its tokenizer_config.json."
-        )
-    if own != (source, target):
-        raise ConfigError(
-            f"model '{loaded.name}' translates {own[0]} to {own[1]}, not {source} to {target}: leave out that "
-            "direction, or name a model that knows both languages."
-        )
-    return Languages(source, target)
+    return code

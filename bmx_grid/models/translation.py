@@ -1,4 +1,4 @@
-"""How likely a translation model finds a given target: teacher-forced log-probabilities, in batches.
+"""How likely a translation model finds a given target (teacher-forced log-probabilities), and its own translations.
 
 Sources are encoded first, then targets decoded, each in batches of like lengths; the states at the targets' tokens wait
 until there are enough of them for the output layer (`models.output_layer`)."""
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.models.encoding import HeldStates, Ints, TokenIds, in_batches, lengths_of, tensors, tokenize, windows
-from bmx_grid.models.languages import Languages, use
+from bmx_grid.models.languages import Languages, known_languages, use
 from bmx_grid.models.loading import LoadedModel
 
 Floats = NDArray[np.float64]
@@ -36,11 +36,11 @@ def likelihoods(network: Any, states: Any, rows: Ints, wanted: Ints, *, entropie
 
     device = states.device
     precise = torch.float32 if device.type == "mps" else torch.float64
-    weight, bias = network.lm_head.weight, _bias(network)
+    weight, bias = network.lm_head.weight, getattr(network, "final_logits_bias", None)
     width = max((_CPU_BLOCK if device.type == "cpu" else _GPU_BLOCK) // len(states), 64)
     order = np.argsort(wanted, kind="stable")
     edges = np.searchsorted(wanted[order], np.arange(0, len(weight) + width, width))
-    row_of, token, to = (torch.from_numpy(one).to(device) for one in (rows[order], wanted[order], order))
+    row_of, token, to = (torch.from_numpy(part).to(device) for part in (rows[order], wanted[order], order))
     chosen = torch.empty(len(wanted), dtype=torch.float32, device=device)
     top = torch.full((len(states), 1), _LOWEST, device=device)
     total = torch.zeros(len(states), dtype=precise, device=device)
@@ -48,7 +48,7 @@ def likelihoods(network: Any, states: Any, rows: Ints, wanted: Ints, *, entropie
     for number, start in enumerate(range(0, len(weight), width)):
         logits = torch.nn.functional.linear(states, weight[start : start + width]).float()
         if bias is not None:
-            logits += bias[start : start + width]
+            logits += bias[0, start : start + width]
         here = slice(edges[number], edges[number + 1])
         chosen[to[here]] = logits[row_of[here], token[here] - start]
         higher = torch.maximum(top, logits.amax(dim=1, keepdim=True))
@@ -65,13 +65,6 @@ def likelihoods(network: Any, states: Any, rows: Ints, wanted: Ints, *, entropie
     likely = chosen.to(precise) - every[torch.from_numpy(rows).to(device)]
     entropy = total.log() - mixed / total if entropies else torch.full_like(total, torch.nan)
     return likely.cpu().double().numpy(), entropy.cpu().double().numpy()
-
-
-def _bias(network: Any) -> Any:
-    """The sum of the output layer's biases, float32[vocabulary]; None where it is 0."""
-    found = [getattr(network, "final_logits_bias", None), network.lm_head.bias]
-    biases = [one.float().flatten() for one in found if one is not None and bool(one.any())]
-    return sum(biases[1:], biases[0]) if biases else None
 
 
 _HELD = 2**26  # numbers of the encoder's states that are held at once: 256 MiB of float32
@@ -99,7 +92,7 @@ class Forced:
         likely, entropy = self.log_probabilities.values, self.entropies.values
         row = np.repeat(np.arange(len(self.log_probabilities)), self.log_probabilities.lengths)
         columns = (counts, counts * likely, counts * entropy * likely, counts * entropy)
-        return np.stack([np.bincount(row, one, len(self.log_probabilities)) for one in columns], axis=1)
+        return np.stack([np.bincount(row, values, len(self.log_probabilities)) for values in columns], axis=1)
 
 
 def forced(
@@ -120,61 +113,76 @@ def forced(
     Each source is encoded once. Targets of a source that begin alike ask the same question at their common tokens,
     which goes through the output layer once; a target that is another's beginning goes through nothing.
     """
+    import torch
+
+    network = loaded.network
     numbers: dict[str, int] = {}
     source_of = np.array([numbers.setdefault(text, len(numbers)) for text in sources], dtype=np.int64)
-    source_ids = source_tokens(loaded, list(numbers), languages, max_length)
     use(loaded.tokenizer, languages)
+    source_ids = tokenize(loaded, list(numbers), max_length)
     labels = tokenize(loaded, targets, max_length, target=True)
-    flat = np.concatenate([*labels, np.empty(0, dtype=np.int32)]).astype(np.int64)
-    questions = _Questions(loaded, source_of, labels, flat, with_entropies)
     lengths, source_lengths = lengths_of(labels), lengths_of(source_ids)
-    longest_first = np.argsort(-source_lengths, kind="stable")
-    for window in windows(longest_first, source_lengths, _HELD // loaded.network.config.d_model):
-        held = _Encoded(loaded, [source_ids[one] for one in window], batch_tokens)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    flat = np.concatenate([*labels, np.empty(0, dtype=np.int32)]).astype(np.int64)
+    start = int(network.config.decoder_start_token_id)
+    entered = [[start, *tokens[:-1].tolist()] for tokens in labels]
+    questions = _Questions(network, source_of, entered, flat, with_entropies)
+
+    def encode(some: TokenIds) -> tuple[Any, Any]:
+        tokens, there = tensors(loaded, some)
+        with torch.inference_mode():
+            return network.base_model.encoder(input_ids=tokens, attention_mask=there.long())[0], there
+
+    def score_window(window: Ints) -> None:
+        held = HeldStates(loaded, [source_ids[source] for source in window], encode, batch_tokens)
         place = np.full(len(source_ids), -1)
         place[window] = np.arange(len(window))
         chosen = questions.rows[place[source_of[questions.rows]] >= 0]
 
-        def answer(batch: Ints, held: _Encoded = held, place: Ints = place, chosen: Ints = chosen) -> None:
-            rows = chosen[batch]
-            questions.take(rows, held.decoded(place[source_of[rows]], [questions.entered[row] for row in rows]))
+        def decode(batch: Ints) -> None:
+            states, there = held.take(place[source_of[chosen[batch]]])
+            tokens, mask = tensors(loaded, [entered[row] for row in chosen[batch]])
+            encoded = {"encoder_hidden_states": states, "encoder_attention_mask": there.long()}
+            with torch.inference_mode():
+                decoded = network.base_model.decoder(input_ids=tokens, use_cache=False, **encoded)[0][mask]
+            questions.take(chosen[batch], decoded)
 
         # a source's token costs a decoder two of the sixteen matrices that a target's token costs
-        in_batches(answer, (lengths + source_lengths[source_of] // 8)[chosen], loaded, batch_tokens)
+        in_batches(decode, (lengths + source_lengths[source_of] // 8)[chosen], loaded, batch_tokens)
         questions.answer()
+
+    for window in windows(np.argsort(-source_lengths, kind="stable"), source_lengths, _HELD // network.config.d_model):
+        score_window(window)
     is_code = np.zeros(len(flat), dtype=np.bool_) if languages.code is None else flat == languages.code
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    likely, entropies = questions.likely, questions.entropies[questions.of_token]
-    return Forced(Ragged(likely, offsets), Ragged(entropies, offsets), is_code)
+    return Forced(Ragged(questions.likely, offsets), Ragged(questions.entropies[questions.of_token], offsets), is_code)
 
 
 class _Questions:
     """What the decoder is asked: the token that follows a source and the first tokens of a target; Q distinct ones.
 
-    entered: what the decoder reads of each target. rows: int64[n], the targets that together ask all questions.
-    of_token: int64[T], the question of each target token, flat.
-    likely: float64[T], entropies: float64[Q]: the answers.
+    rows: int64[n], the targets that together ask all questions. of_token: int64[T], the question of each target token,
+    flat. likely: float64[T], entropies: float64[Q]: the answers.
     """
 
     def __init__(
-        self, loaded: LoadedModel, source_of: Ints, labels: TokenIds, wanted: Ints, with_entropies: bool
+        self, network: Any, source_of: Ints, entered: list[list[int]], wanted: Ints, with_entropies: bool
     ) -> None:
-        self.entered = [[decoder_start(loaded, one.tolist()), *one[:-1].tolist()] for one in labels]
         numbers: dict[tuple[int, int], int] = {}  # of (question before, token), the first before which is a source
-        found = []
-        for source, tokens in zip(source_of.tolist(), self.entered, strict=True):
-            at = -1 - source
+        of_token = []
+        for source, tokens in zip(source_of.tolist(), entered, strict=True):
+            question = -1 - source
             for token in tokens:
-                at = numbers.setdefault((at, token), len(numbers))
-                found.append(at)
-        leaf = np.ones(len(numbers), dtype=np.bool_)  # no longer target asks it, too
-        leaf[[before for before, _ in numbers if before >= 0]] = False
-        self.of_token = np.array(found, dtype=np.int64)
-        self.likely, self.entropies = np.full(len(found), np.nan), np.full(len(numbers), np.nan)
-        self._network, self._wanted, self._with_entropies = loaded.network, wanted, with_entropies
-        self._starts = np.cumsum([0, *(len(one) for one in labels)])
-        last, first = np.unique(self.of_token[self._starts[1:] - 1], return_index=True)
-        self.rows = np.sort(first[leaf[last]])
+                question = numbers.setdefault((question, token), len(numbers))
+                of_token.append(question)
+        is_last = np.ones(len(numbers), dtype=np.bool_)  # no longer target asks it, too
+        is_last[[before for before, _ in numbers if before >= 0]] = False
+        self.of_token = np.array(of_token, dtype=np.int64)
+        self._of_target = np.split(self.of_token, np.cumsum([len(tokens) for tokens in entered]))[:-1]
+        last, first = np.unique([questions[-1] for questions in self._of_target], return_index=True)
+        self.rows = np.sort(first[is_last[last.astype(np.int64)]])
+        self.likely, self.entropies = np.full(len(of_token), np.nan), np.full(len(numbers), np.nan)
+        self._network, self._wanted, self._with_entropies = network, wanted, with_entropies
         self._seen = np.zeros(len(numbers), dtype=np.bool_)
         self._waiting: list[tuple[Ints, Any]] = []  # questions, and the decoder's states at them
 
@@ -182,11 +190,11 @@ class _Questions:
         """The decoder's states at the tokens of these targets, flat. Answers when there are enough of them."""
         import torch
 
-        asked, first = np.unique(np.concatenate([self._of(row) for row in rows]), return_index=True)
+        asked, first = np.unique(np.concatenate([self._of_target[row] for row in rows]), return_index=True)
         new = ~self._seen[asked]
         self._waiting.append((asked[new], states[torch.from_numpy(first[new]).to(states.device)]))
         self._seen[asked] = True
-        if sum(len(one) for one, _ in self._waiting) >= STATES_AT_ONCE:
+        if sum(len(questions) for questions, _ in self._waiting) >= STATES_AT_ONCE:
             self.answer()
 
     def answer(self) -> None:
@@ -195,63 +203,89 @@ class _Questions:
 
         if not self._waiting:
             return
-        asked = np.concatenate([one for one, _ in self._waiting])
+        questions, states = zip(*self._waiting, strict=True)
+        self._waiting = []
+        asked = np.concatenate(questions)
         place = np.full(len(self._seen), -1)
         place[asked] = np.arange(len(asked))
         tokens = np.flatnonzero(place[self.of_token] >= 0)
+        rows, wanted = place[self.of_token[tokens]], self._wanted[tokens]
         with torch.inference_mode():
             self.likely[tokens], self.entropies[asked] = likelihoods(
-                self._network,
-                torch.cat([states for _, states in self._waiting]),
-                place[self.of_token[tokens]],
-                self._wanted[tokens],
-                entropies=self._with_entropies,
+                self._network, torch.cat(states), rows, wanted, entropies=self._with_entropies
             )
-        self._waiting = []
-
-    def _of(self, row: int) -> Ints:
-        return self.of_token[self._starts[row] : self._starts[row + 1]]
 
 
-class _Encoded(HeldStates):
-    """The encoder's states of some sources."""
-
-    def __init__(self, loaded: LoadedModel, ids: TokenIds, batch_tokens: int | None) -> None:
-        def encode(some: TokenIds) -> tuple[Any, Any]:
-            import torch
-
-            tokens, there = tensors(loaded, some)
-            with torch.inference_mode():
-                return loaded.network.base_model.encoder(input_ids=tokens, attention_mask=there.long())[0], there
-
-        network = loaded.network
-        super().__init__(loaded, ids, encode, batch_tokens, width=network.config.d_model, dtype=network.dtype)
-
-    def decoded(self, sources: Ints, entered: Sequence[Sequence[int]]) -> Any:
-        """The decoder's states [T, D] at the tokens of targets, flat."""
-        import torch
-
-        states, there = self.take(sources)
-        tokens, mask = tensors(self._loaded, entered)
-        with torch.inference_mode():
-            return self._loaded.network.base_model.decoder(
-                input_ids=tokens,
-                encoder_hidden_states=states,
-                encoder_attention_mask=there.long(),
-                use_cache=False,
-            )[0][mask]
+_LONGER = 2.0  # times the source's tokens, and a few more, that a translation may have
+_MORE = 10
 
 
-def source_tokens(loaded: LoadedModel, texts: Sequence[str], languages: Languages, max_length: int | None) -> TokenIds:
-    """int32[L] tokens of each source, marked with the pair's languages as the model has them."""
-    use(loaded.tokenizer, languages)
-    return tokenize(loaded, [languages.before + text for text in texts], max_length)
+def translate(
+    loaded: LoadedModel,
+    texts: Sequence[str],
+    languages: Languages,
+    max_length: int | None = None,
+    batch_tokens: int | None = None,
+) -> list[str]:
+    """The translation of each text: the likeliest token at each step.
 
+    It ends at twice its source's tokens and ten more, where the model has not ended it before. max_length: the most
+    tokens per text; None for the model's own limit.
 
-def decoder_start(loaded: LoadedModel, labels: Sequence[int]) -> int:
-    """What the decoder reads first: mBART's reads the last label (the language's code, or the end), others a fixed one.
-
-    As `shift_tokens_right` of the families has it.
+    A text without anything but blanks is its own translation: models make up one. A batch that does not fit into memory
+    is halved; raises torch.OutOfMemoryError when not even one text fits.
     """
-    config = loaded.network.config
-    return int(labels[-1] if config.model_type == "mbart" else config.decoder_start_token_id)
+    translations = list(texts)
+    rows = [row for row, text in enumerate(texts) if text.strip()]
+    use(loaded.tokenizer, languages)
+    ids = tokenize(loaded, [texts[row] for row in rows], max_length)
+
+    def work(batch: Ints) -> None:
+        made = _generate(loaded, [ids[row] for row in batch], languages)
+        for row, text in zip(batch, made, strict=True):
+            translations[rows[row]] = text
+
+    in_batches(work, 3 * lengths_of(ids), loaded, batch_tokens)  # source, and a target up to twice as long
+    return translations
+
+
+def _generate(loaded: LoadedModel, ids: Sequence[Any], languages: Languages) -> list[str]:
+    import torch
+    from transformers import LogitsProcessorList
+
+    network, tokenizer = loaded.network, loaded.tokenizer
+    tokens, there = tensors(loaded, ids)
+    limits = [int(_LONGER * len(one)) + _MORE for one in ids]
+    ends = _ends(np.array(limits), int(tokenizer.eos_token_id), int(tokenizer.pad_token_id))
+    options = {"num_beams": 1, "do_sample": False, "no_repeat_ngram_size": 0, "length_penalty": None, "min_length": 0}
+    with torch.inference_mode():
+        made = network.generate(
+            input_ids=tokens,
+            attention_mask=there.long(),
+            logits_processor=LogitsProcessorList([ends]),
+            max_new_tokens=min(max(limits), loaded.max_length - 2),
+            max_length=None,
+            early_stopping=False,
+            pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            forced_bos_token_id=languages.code,
+            **options,
+        )
+    marks = set(known_languages(tokenizer).values())  # M2M-100's tokenizer does not count them as special ones
+    kept = [[token for token in row if token not in marks] for row in made.tolist()]
+    return [text.strip() for text in tokenizer.batch_decode(kept, skip_special_tokens=True)]
+
+
+def _ends(limits: Ints, end: int, pad: int) -> Any:
+    """Keeps padding out, and ends each text at its own limit, whatever the batch it is in."""
+    import torch
+
+    def step(tokens: Any, scores: Any) -> Any:
+        scores = scores.float()
+        scores[:, pad] = -torch.inf
+        full = torch.from_numpy(tokens.shape[1] >= limits).to(scores.device)
+        ended = torch.full_like(scores, -torch.inf)
+        ended[:, end] = 0.0
+        return torch.where(full[:, None], ended, scores)
+
+    return step

@@ -81,13 +81,14 @@ def test_a_fitted_metric_is_fitted_again_on_the_best_systems(tiny_model):
     setting = finished(DifficultyBertScore(**settings, best=True))
     found = TopSystemsEvaluation(resamples=0).evaluate([setting])[0]
     for size in (3, 4):
-        alone = DifficultyBertScore(**settings, systems=f"top:{size}").fitted(setting.segments)
+        rows = np.flatnonzero([segment.system in BEST[:size] for segment in setting.segments.segments])
+        alone = DifficultyBertScore(**settings).fitted(setting.segments.take(rows))
         for name in BEST[:size]:
             both = zip(setting.items, setting.segments.segments, strict=True)
             items = [item for item, segment in both if segment.system == name]
             expected = float(alone.combine(alone.statistics(items).sum(axis=0)))
             (row,) = [r for r in found["ranks"] if (r.systems, r.fitted, r.system) == (size, ON_THESE, name)]
-            assert row.score == pytest.approx(expected, abs=1e-9)
+            assert row.score == pytest.approx(expected, abs=1e-6)
     assert {(row.systems, row.fitted) for row in found["top_systems"]} == {
         (size, fitted) for size in (3, 4) for fitted in (AS_SCORED, ON_THESE)
     }

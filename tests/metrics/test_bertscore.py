@@ -10,7 +10,7 @@ import pytest
 from neural import EMPTY, MINILM, MINILM_FOLDER, NAMES, PAIRS
 from pairs import score
 
-from bmx_grid.metrics import _matching
+from bmx_grid.metrics import encoders
 from bmx_grid.metrics.encoders import BertScore
 from bmx_grid.models import encoding
 from bmx_grid.models.encoding import HeldStates
@@ -68,7 +68,7 @@ def test_each_text_is_embedded_once(tiny_model, monkeypatch):
         seen.extend(tuple(one) for one in ids)
         return encoding.hidden_states(loaded, ids)
 
-    monkeypatch.setattr(_matching, "hidden_states", counting)
+    monkeypatch.setattr(encoders, "hidden_states", counting)
     truth, hypothesis = "The cat sat on the mat .", "A dog ran across the road ."
     pairs = [(truth, hypothesis)]
     pairs += [(truth, " ".join(["UNKWORDZ"] * k + ["road ."])) for k in range(9)]

@@ -2,24 +2,28 @@
 
 import dataclasses
 import json
+import math
+import uuid
 
 import numpy as np
 import pytest
-from fakes import HashMetric, composed
+from fakes import HashMetric
 from pairs import explain
 
 from bmx_grid.core.configure import build
 from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import digest
+from bmx_grid.core.storage import listed, place, replacing
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.one_vs_rest import one_vs_rest
+from bmx_grid.metrics import combined
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.metrics.combined import Combined
+from bmx_grid.metrics.combined import Combined, kept
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.metrics.words import Ter
-from bmx_grid.models.kept import kept
 
 TEXTS = [
     ("The cat sat on the mat .", "A cat sat on the mat ."),
@@ -123,8 +127,30 @@ def test_a_file_of_scores_is_a_member(scores):
     assert given.segments.tolist() == pytest.approx(expected.tolist(), nan_ok=True, abs=1e-15)
 
 
-def test_the_option_keeps_scores_of_members_in_the_cache_of_the_sweep(tmp_path):
-    config = composed("metric=[combined]", "metric.combined.metrics=[sentence_bleu,chrf]", f"cache_dir={tmp_path}")
-    metric = build(config["metric"]["combined"], Metric, "metric.combined").fitted(segments())
-    metric.score(metric.fitted_on)
-    assert len(list((tmp_path / "parts").rglob("*.parquet"))) == 2
+@pytest.mark.parametrize("where", ["store", "folder"])
+def test_what_was_made_before_an_error_is_kept_and_a_damaged_file_is_made_again(tmp_path, monkeypatch, where):
+    monkeypatch.setattr(combined, "AT_ONCE", 1)
+    folder = str(tmp_path) if where == "folder" else f"memory://{uuid.uuid4().hex}"
+    made = []
+
+    def make(contents):
+        made.extend(contents)
+        if contents == ["c"] and made.count("c") == 1:
+            raise KeyboardInterrupt
+        return [[ord(text), math.nan] for text in contents]
+
+    def values(texts):
+        kept.cache_clear()  # as another process
+        return kept(folder, "parts", "{}").values(texts, "abc", make)
+
+    with pytest.raises(KeyboardInterrupt):
+        values("abc")
+    found = values("cadab")
+    assert [first for first, _ in found] == [99, 97, 100, 97, 98] and made == list("abccd"), "d is not to be kept"
+    (one, *rest) = listed(place(folder) / "parts" / digest({})[:24], ".json")
+    assert len(rest) == 2
+    with replacing(one) as path:
+        path.write_text("[[")
+    with pytest.warns(UserWarning, match="is damaged; what it held is made again"):
+        assert [first for first, _ in values("abc")] == [97, 98, 99]
+    assert len(made) == 6

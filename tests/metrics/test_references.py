@@ -14,7 +14,6 @@ from bmx_grid.core.identity import digest
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.metrics.base import best
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.combined import Combined
 from bmx_grid.metrics.encoders import BertScore, SentenceEmbedding
@@ -118,14 +117,6 @@ def test_a_metric_of_the_first_reference_does_not_see_the_others(metric):
     assert metric.score(items).tolist() != single.score(items).tolist()
 
 
-def test_best_takes_the_first_of_equal_scores():
-    scores = np.array([0.1, 0.5, 0.5, 0.3, 0.2, 0.2])
-    starts = np.array([0, 3, 4])
-    assert best(scores, starts).tolist() == [1, 3, 4]
-    assert best(scores, starts, higher=False).tolist() == [0, 3, 4]
-    assert best(np.empty(0), np.empty(0, dtype=np.int64)).tolist() == []
-
-
 @pytest.mark.parametrize("explained", [SentenceBleu, Chrf], ids=lambda kind: kind.__name__)
 def test_explainers_perturb_the_first_reference_and_the_hypothesis_against_all(explained):
     metric = explained(references="all")
@@ -202,9 +193,11 @@ def test_metrics_on_embeddings_take_the_best_reference():
     settings = {"model": MINILM, "ground_truth": "reference", "references": "all"}
     assert BertScore(layer=6, **settings).score(items).tolist() == pytest.approx(expected.tolist(), abs=1e-5)
     embedded = SentenceEmbedding(**settings)
-    single, starts = embedded.one_by_one(items)
-    each = np.split(embedded.score(single), starts[1:])
-    assert embedded.score(items).tolist() == pytest.approx([own.max() for own in each], abs=1e-6)
+    each = [
+        [embedded.score([item._replace(reference=text, further_references=())])[0] for text in texts]
+        for item, texts in zip(items, given, strict=True)
+    ]
+    assert embedded.score(items).tolist() == pytest.approx([max(scores) for scores in each], abs=1e-6)
     assert embedded.fitted(segments(("b",))).signature.endswith("|nrefs:2")
 
 

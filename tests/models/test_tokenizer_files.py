@@ -1,11 +1,10 @@
-"""A casing that nothing states is found before a model is loaded; SentencePiece files are read."""
+"""A casing that nothing states is found before a model is loaded."""
 
 import json
 import shutil
 from pathlib import Path
 
 import pytest
-from tiny_models import SENTENCES
 
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.models.files import LOWER_CASED_BY_DEFAULT, check_model
@@ -16,16 +15,6 @@ CASED = {"type": "BertNormalizer", "lowercase": False}
 LOWER_CASED = {"type": "BertNormalizer", "lowercase": True}
 IN_A_ROW = {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]}
 SPECIALS = {"pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-
-
-def test_a_tokenizer_of_one_sentencepiece_file_is_read(tiny_model):
-    import sentencepiece
-
-    folder = tiny_model("sentence_piece")
-    check_model(folder)
-    tokenizer = load_model("encoder", folder, device="cpu").tokenizer
-    plain = sentencepiece.SentencePieceProcessor(model_file=f"{folder}/sentencepiece.bpe.model")
-    assert [tokenizer.tokenize(text) for text in SENTENCES] == [plain.encode(text, out_type=str) for text in SENTENCES]
 
 
 def write_tokenizer(folder: Path, described: object, settings: dict | None) -> None:
